@@ -1,0 +1,152 @@
+/**
+ * The bus of changes. It carries which row changed and never what: whoever hears it reads the row. So a lost
+ * message loses nothing that the next read does not bring, and a slow listener hears of a row once, not n times.
+ *
+ * Between processes it is PostgreSQL's NOTIFY, sent coalesced after the commit and on a connection of its own:
+ * inside the business transaction NOTIFY serialises all commits of the cluster.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+
+const CHANNEL = 'freehold';
+/** Every kind of thing that changes; `task` wakes workers, its id is a lane. */
+export type ChangeKind = 'server' | 'topUp' | 'balance' | 'credential' | 'task';
+/** A row that changed; without an id, any of them may have. */
+export interface Change {
+  kind: ChangeKind;
+  accountId: string;
+  id: string | null;
+}
+type Listener = (change: Change) => void;
+
+export class Bus {
+  readonly #url: string;
+  readonly #sender = randomUUID();
+  readonly #listeners = new Set<Listener>();
+  readonly #pending = new Set<string>();
+  #publisher: pg.Client | undefined;
+  #subscriber: pg.Client | undefined;
+  #flushing: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  /** Whether changes made by other processes arrive; while false, nothing may be believed for long. */
+  get connected(): boolean {
+    return this.#subscriber !== undefined;
+  }
+
+  /** Tells everybody, this process at once. Never throws: it is a hint. */
+  publish(changes: Change[]): void {
+    for (const change of changes) {
+      this.#deliver(change);
+      this.#pending.add(`${this.#sender} ${change.kind} ${change.accountId} ${change.id ?? ''}`);
+    }
+    if (this.#pending.size && !this.#closed)
+      this.#flushing ??= this.#flush().finally(() => (this.#flushing = undefined));
+  }
+
+  /** Calls the listener at each change, of any process, until the returned function is called. */
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * The changes of one kind from now on, of one account or of all, until the signal aborts. Coalesced: a row
+   * that changed twice unread comes once, so a slow reader costs no memory.
+   */
+  changes(kind: ChangeKind, accountId: string | undefined, signal: AbortSignal): AsyncGenerator<Change> {
+    const waiting = new Map<string | null, Change>();
+    let wake = () => {};
+    const stop = this.listen((change) => {
+      if (change.kind !== kind || (accountId && change.accountId && change.accountId !== accountId)) return;
+      waiting.set(change.id, change);
+      wake();
+    });
+    const end = () => {
+      stop();
+      wake();
+    };
+    signal.addEventListener('abort', end, { once: true });
+    return (async function* () {
+      while (!signal.aborted) {
+        for (const [id, change] of waiting) {
+          waiting.delete(id);
+          yield change;
+          if (signal.aborted) return;
+        }
+        if (waiting.size === 0 && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve));
+      }
+    })();
+  }
+
+  /** Starts to hear other processes, and keeps trying. */
+  async start(): Promise<void> {
+    await this.#subscribe().catch(() => this.#resubscribe());
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#flushing;
+    await Promise.all([this.#subscriber?.end(), this.#publisher?.end()].map((ended) => ended?.catch(() => {})));
+  }
+
+  #deliver(change: Change) {
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  async #subscribe() {
+    const client = new pg.Client({ connectionString: this.#url, keepAlive: true });
+    client.on('error', () => {});
+    client.on('notification', ({ payload = '' }) => {
+      const [sender, kind, accountId, id] = payload.split(' ');
+      if (sender !== this.#sender)
+        this.#deliver({ kind: kind as ChangeKind, accountId: accountId ?? '', id: id || null });
+    });
+    await client.connect();
+    client.once('end', () => {
+      this.#subscriber = undefined;
+      if (!this.#closed) void this.#resubscribe();
+    });
+    await client.query(`listen ${CHANNEL}`);
+    this.#subscriber = client;
+  }
+
+  /** What was missed meanwhile is unknown, so everybody is told that anything may have changed. */
+  async #resubscribe() {
+    while (!this.#closed && !this.#subscriber) {
+      await sleep(500, undefined, { ref: false });
+      await this.#subscribe().catch(() => {});
+    }
+    for (const kind of ['server', 'topUp', 'balance', 'credential'] as const)
+      this.#deliver({ kind, accountId: '', id: null });
+  }
+
+  async #flush() {
+    while (this.#pending.size) {
+      const payloads = [...this.#pending];
+      this.#pending.clear();
+      try {
+        this.#publisher ??= await this.#connectPublisher();
+        await this.#publisher.query('select pg_notify($1, payload) from unnest($2::text[]) payload', [
+          CHANNEL,
+          payloads,
+        ]);
+      } catch {
+        this.#publisher = undefined; // other processes find out by their own polling
+      }
+    }
+  }
+
+  async #connectPublisher() {
+    const client = new pg.Client({ connectionString: this.#url, keepAlive: true });
+    client.on('error', () => (this.#publisher = undefined));
+    await client.connect();
+    await client.query('set synchronous_commit = off');
+    return client;
+  }
+}

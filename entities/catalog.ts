@@ -1,0 +1,90 @@
+/** The catalog: what can be ordered, where, and with which image. Codes are unique over all four groups. */
+import {
+  bigint,
+  boolean,
+  columnsOf,
+  defaulting,
+  entity,
+  int,
+  json,
+  key,
+  nullable,
+  oneOf,
+  type RowOf,
+  text,
+} from './entity.ts';
+
+export interface VpsDetails {
+  vcpus: number;
+  memoryMb: number;
+  diskGb: number;
+  diskType: string;
+  trafficTb: number;
+  portMbps: number;
+  virtualization: string;
+}
+export interface DedicatedDetails {
+  cpuModel: string;
+  cores: number;
+  threads: number;
+  memoryMb: number;
+  disks: { count: number; sizeGb: number; type: string }[];
+  /** Null: unmetered. */
+  trafficTb: number | null;
+  portMbps: number;
+  deliveryHours: number;
+}
+export interface BastionDetails {
+  city: string;
+  /** ISO 3166-1 alpha-2. */
+  country: string;
+  latitude: number | null;
+  longitude: number | null;
+  testIpv4: string | null;
+  testIpv6: string | null;
+  lookingGlassUrl: string | null;
+  status: string;
+}
+export interface ImageDetails {
+  family: string;
+  version: string;
+  architecture: string;
+  minDiskGb: number;
+  minMemoryMb: number;
+  cloudInit: boolean;
+  defaultUser: string;
+  deprecatedAt: string | null;
+}
+export type CatalogKind = 'vps' | 'dedicated' | 'bastion' | 'image';
+
+export const CatalogItem = entity('catalog_item', {
+  code: key(),
+  kind: oneOf<CatalogKind>('vps', 'dedicated', 'bastion', 'image'),
+  name: text(),
+  /** The order of listing within its kind. */
+  position: int(),
+  /** Tiers only. */
+  priceMonthMicros: nullable(bigint()),
+  setupFeeMicros: nullable(bigint()),
+  details: json<VpsDetails | DedicatedDetails | BastionDetails | ImageDetails>(),
+  offered: defaulting(boolean(), 'true'),
+});
+export type CatalogItem = RowOf<typeof CatalogItem>;
+
+/** How many machines of a tier a bastion can hold, and how many are claimed. Claimed and freed by provisioning alone. */
+export const Stock = entity('stock', {
+  regionCode: key(),
+  serviceCode: key(),
+  total: int(),
+  claimed: defaulting(int(), 0),
+});
+export type Stock = RowOf<typeof Stock>;
+
+/** Below this many free machines the stock is called low. */
+const STOCK_LOW = 3;
+export type StockLevel = 'AVAILABLE' | 'LOW' | 'NONE';
+export const stockLevel = ({ total, claimed }: Pick<Stock, 'total' | 'claimed'>): StockLevel =>
+  total - claimed <= 0 ? 'NONE' : total - claimed < STOCK_LOW ? 'LOW' : 'AVAILABLE';
+
+/** The columns of an item in a query that calls it `item`. */
+export const columnsOfCatalog = columnsOf(CatalogItem, 'item');

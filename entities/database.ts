@@ -1,0 +1,130 @@
+/** The database: one pool, migrations under a lock, and transactions that tell the bus what they changed once they are committed. */
+import pg from 'pg';
+import { DataSource, type EntityManager, type QueryRunner } from 'typeorm';
+import { Bus, type Change } from './bus.ts';
+import { ENTITIES } from './index.ts';
+import { MIGRATIONS } from './migrations/index.ts';
+
+// int8 as bigint everywhere: money never passes through a float.
+pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
+
+/** Any fixed number: it names the lock under which schemas are changed. */
+const MIGRATION_LOCK = 4_707_366_001;
+/** Serialization failure and deadlock: PostgreSQL has rolled back, so the work can simply be done again. */
+const RETRYABLE = new Set(['40001', '40P01']);
+const ATTEMPTS_MAX = 5;
+
+/** Where SQL can be sent: the database itself, or a transaction. */
+export interface Queryable {
+  /** Rows of any statement, also of an UPDATE with RETURNING. */
+  query<T = Record<string, unknown>>(sql: string, parameters?: unknown[]): Promise<T[]>;
+}
+
+/** A transaction. What it changed is published after the commit, and never if it fails. */
+export class Transaction implements Queryable {
+  readonly manager: EntityManager;
+  readonly changes: Change[] = [];
+  constructor(manager: EntityManager) {
+    this.manager = manager;
+  }
+  query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
+    return rows<T>(this.manager.queryRunner!, sql, parameters);
+  }
+  changed(...changes: Change[]): void {
+    this.changes.push(...changes);
+  }
+}
+
+export class Database implements Queryable {
+  readonly source: DataSource;
+  readonly bus: Bus;
+
+  private constructor(source: DataSource, bus: Bus) {
+    this.source = source;
+    this.bus = bus;
+  }
+
+  /** Connects, brings the schema up to date, and starts the bus. @throws if the schema is newer than this program */
+  static async open(url: string, { poolSize = 10 }: { poolSize?: number } = {}): Promise<Database> {
+    const source = new DataSource({
+      type: 'postgres',
+      url,
+      poolSize,
+      entities: ENTITIES,
+      migrations: MIGRATIONS,
+      migrationsTransactionMode: 'each',
+      applicationName: 'freehold',
+      // A transaction that somebody forgot would keep dead rows alive, and starve the leasing of tasks.
+      extra: { idle_in_transaction_session_timeout: 30_000, keepAlive: true },
+    });
+    await migrate(url, source);
+    const bus = new Bus(url);
+    await bus.start();
+    return new Database(source, bus);
+  }
+
+  async query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
+    const runner = this.source.createQueryRunner();
+    try {
+      return await rows<T>(runner, sql, parameters);
+    } finally {
+      await runner.release();
+    }
+  }
+
+  /** Does the work in one transaction, again if PostgreSQL asks for that, and then publishes what it changed. */
+  async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const { result, changes } = await this.source.transaction(async (manager) => {
+          const tx = new Transaction(manager);
+          return { result: await work(tx), changes: tx.changes };
+        });
+        this.bus.publish(changes);
+        return result;
+      } catch (error) {
+        if (attempt === ATTEMPTS_MAX || !RETRYABLE.has(sqlStateOf(error) ?? '')) throw error;
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.bus.close();
+    await this.source.destroy();
+  }
+}
+
+async function rows<T>(runner: QueryRunner, sql: string, parameters: unknown[]): Promise<T[]> {
+  return (await runner.query(sql, parameters, true)).records as T[];
+}
+
+/** PostgreSQL's code of an error, such as 23505 for a broken unique constraint. */
+export const sqlStateOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code;
+
+/** The constraint that an error names. */
+export const constraintOf = (error: unknown): string | undefined =>
+  (error as { driverError?: { constraint?: string } }).driverError?.constraint;
+
+/** Any number of processes may start at once: one migrates, the others wait and find it done. */
+async function migrate(url: string, source: DataSource) {
+  const lock = new pg.Client({ connectionString: url });
+  await lock.connect();
+  try {
+    await lock.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await source.initialize();
+    const known = new Set(MIGRATIONS.map((migration) => new migration().name));
+    const { rows: tables } = await lock.query(`select to_regclass('migrations') as name`);
+    const { rows: done } = tables[0].name ? await lock.query('select name from migrations order by id') : { rows: [] };
+    const unknown = done.map((row) => row.name).filter((name) => !known.has(name));
+    if (unknown.length) {
+      await source.destroy();
+      throw new Error(
+        `The database is newer than this program: it has the migration ${unknown.join(', ')}. ` +
+          'Start the newer version, or restore a backup made before the upgrade.',
+      );
+    }
+    await source.runMigrations();
+  } finally {
+    await lock.end();
+  }
+}

@@ -1,0 +1,45 @@
+/** Events: one for each change that a customer is told of. Written in the transaction of the change (outbox). */
+import { entity, json, key, now, type RowOf, text } from './entity.ts';
+
+export const EVENT_TYPES = [
+  'server.created',
+  'server.provisioning',
+  'server.running',
+  'server.stopped',
+  'server.failed',
+  'server.updated',
+  'server.action_failed',
+  'server.renewed',
+  'server.suspended',
+  'server.deleted',
+  'topup.created',
+  'topup.confirming',
+  'topup.confirmed',
+  'topup.expired',
+  'topup.cancelled',
+  'api_key.created',
+  'api_key.revoked',
+  'ssh_key.created',
+  'ssh_key.deleted',
+  'session.created',
+  'session.revoked',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+export const Event = entity(
+  'event',
+  {
+    id: key(),
+    accountId: text(),
+    type: text(),
+    /** The id or order number of what changed. */
+    subject: text(),
+    data: json<Record<string, unknown>>(),
+    createdAt: now(),
+  },
+  [
+    { name: 'event_account', columns: ['accountId', 'id'] },
+    { name: 'event_subject', columns: ['accountId', 'subject', 'id'] },
+  ],
+);
+export type Event = RowOf<typeof Event>;

@@ -1,0 +1,48 @@
+/** Public identifiers: a typed prefix and 26 time-ordered Crockford characters, or a short random order number. */
+import { randomBytes, randomFillSync } from 'node:crypto';
+
+const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
+
+export type IdPrefix = 'acct' | 'tok' | 'key' | 'sshkey' | 'srv' | 'top' | 'xfr' | 'evt' | 'aud' | 'task' | 'req';
+
+let lastMs = 0;
+let entropy = new Uint8Array(10);
+
+/** A new id. Ids of one process sort in the order of their making, so an id is also the cursor of a list. */
+export function newId(prefix: IdPrefix): string {
+  const ms = Math.max(Date.now(), lastMs);
+  if (ms === lastMs) increment();
+  else entropy = randomFillSync(new Uint8Array(10));
+  lastMs = ms;
+  let time = '';
+  for (let rest = ms, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) time = CROCKFORD[rest % 32] + time;
+  return `${prefix}_${time}${base32(entropy)}`;
+}
+
+/** The entropy grows by one within a millisecond, as ULID does. */
+function increment() {
+  for (let i = entropy.length - 1; i >= 0; i--) if (++entropy[i]! !== 256) return;
+}
+
+/** Five bits a character; 10 bytes give 16 characters. */
+function base32(bytes: Uint8Array): string {
+  let out = '';
+  let value = 0;
+  let bits = 0;
+  for (const byte of bytes) {
+    value = (value << 8) | byte;
+    for (bits += 8; bits >= 5; bits -= 5) out += CROCKFORD[(value >> (bits - 5)) & 31];
+    value &= 31;
+  }
+  return out;
+}
+
+/** An order number: speakable, and unguessable enough to be shown (50 bits); uniqueness is the table's. */
+export function newOrderNumber(kind: 'SRV' | 'TOP'): string {
+  const bytes = randomBytes(10);
+  return `${kind}-${Array.from(bytes, (byte) => CROCKFORD[byte % 32]!.toUpperCase()).join('')}`;
+}
+
+/** A short random name, for defaults such as `srv-4k2x9q`. */
+export const shortName = (length = 6): string =>
+  Array.from(randomBytes(length), (byte) => CROCKFORD[byte % 32]).join('');

@@ -1,0 +1,172 @@
+/**
+ * The ledger: append-only transfers of micro-USD, each from one ledger account (debit) to another (credit), so the
+ * books balance by construction. A customer has two ledger accounts, `available` and `held`; their sums are kept in
+ * `balance`, under CHECKs that refuse a negative one. System accounts are summed when asked for, never kept: a row
+ * that every order changes would cost three quarters of the throughput.
+ *
+ * This file is the only writer of `transfer` and `balance`.
+ */
+import { ApiError } from './errors.ts';
+import { constraintOf, type Queryable, type Transaction } from './database.ts';
+import { bigint, defaulting, entity, key, now, nullable, oneOf, type RowOf, text, timestamp } from './entity.ts';
+import { newId } from './ids.ts';
+
+/** `hold` and `capture` are an order, `release` gives a hold back, `refund` gives captured money back. */
+export const TRANSFER_KINDS = [
+  'topup',
+  'bonus',
+  'hold',
+  'capture',
+  'release',
+  'renewal',
+  'refund',
+  'adjustment',
+] as const;
+export type TransferKind = (typeof TRANSFER_KINDS)[number];
+
+export const Transfer = entity(
+  'transfer',
+  {
+    id: key(),
+    /** The customer whom it concerns. */
+    accountId: text(),
+    kind: oneOf(...TRANSFER_KINDS),
+    debit: text(),
+    credit: text(),
+    amountMicros: bigint(),
+    /** Unique: a transfer that is posted twice exists once. */
+    externalKey: text(),
+    orderNumber: nullable(text()),
+    serviceCode: nullable(text()),
+    description: text(),
+    periodFrom: nullable(timestamp()),
+    periodTo: nullable(timestamp()),
+    createdAt: now(),
+  },
+  [
+    { name: 'transfer_external_key', columns: ['externalKey'], unique: true },
+    { name: 'transfer_account', columns: ['accountId', 'id'] },
+  ],
+);
+export type Transfer = RowOf<typeof Transfer>;
+
+export const Balance = entity('balance', {
+  accountId: key(),
+  availableMicros: defaulting(bigint(), 0),
+  heldMicros: defaulting(bigint(), 0),
+  updatedAt: now(),
+});
+export type Balance = RowOf<typeof Balance>;
+
+export const available = (accountId: string): string => `available:${accountId}`;
+export const held = (accountId: string): string => `held:${accountId}`;
+/** What machines have earned. */
+export const REVENUE = 'revenue';
+/** What bonuses have cost. */
+export const BONUS = 'bonus';
+/** What came in through a gateway. */
+export const gateway = (network: string): string => `gateway:${network}`;
+
+export interface Posting {
+  kind: TransferKind;
+  debit: string;
+  credit: string;
+  /** At least 0; a posting of nothing is left out. */
+  amountMicros: bigint;
+  externalKey: string;
+  orderNumber?: string;
+  serviceCode?: string;
+  description: string;
+  periodFrom?: Date;
+  periodTo?: Date;
+}
+
+export const openBalance = (tx: Queryable, accountId: string): Promise<unknown> =>
+  tx.query('insert into balance (account_id) values ($1)', [accountId]);
+
+/**
+ * Posts transfers of one customer. Those whose external key is known are left out, so posting again changes nothing.
+ * @returns how many were new
+ * @throws ApiError insufficient_balance if one of the customer's accounts would become negative
+ */
+export async function post(tx: Transaction, accountId: string, postings: Posting[]): Promise<number> {
+  const transfers = postings
+    .filter(({ amountMicros }) => amountMicros > 0n)
+    .map((posting) => ({ id: newId('xfr'), ...posting }));
+  if (!transfers.length) return 0;
+  try {
+    const posted = await tx.query(POST, [
+      accountId,
+      JSON.stringify(transfers, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
+    ]);
+    if (posted.length) tx.changed({ kind: 'balance', accountId, id: accountId });
+    return posted.length;
+  } catch (error) {
+    if (NOT_NEGATIVE.has(constraintOf(error) ?? '')) throw new ApiError('insufficient_balance');
+    throw error;
+  }
+}
+const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
+
+const POST = `
+  with posted as (
+      insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key,
+        order_number, service_code, description, period_from, period_to)
+      select id, $1, kind, debit, credit, "amountMicros", "externalKey", "orderNumber", "serviceCode", description, "periodFrom", "periodTo"
+      from jsonb_to_recordset($2) as given(id text, kind text, debit text, credit text, "amountMicros" bigint, "externalKey" text,
+        "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz)
+      on conflict (external_key) do nothing
+      returning id, debit, credit, amount_micros),
+    legs as (
+      select debit as name, -amount_micros as micros from posted union all select credit, amount_micros from posted),
+    summed as (
+      update balance set updated_at = now(),
+        available_micros = available_micros + coalesce((select sum(micros) from legs where name = 'available:' || $1), 0)::bigint,
+        held_micros = held_micros + coalesce((select sum(micros) from legs where name = 'held:' || $1), 0)::bigint
+      where account_id = $1 and exists (select from posted))
+  select id from posted`;
+
+/**
+ * The CTEs of a hold, as the head of a longer statement: `paid` has one row (account_id) if the balance sufficed,
+ * and none if not. Takes the parameters $1 account, $2 micro-USD, $3 transfer id, $4 order number, $5 service code.
+ */
+export const HOLD = `
+  paid as (
+    update balance set available_micros = available_micros - $2, held_micros = held_micros + $2, updated_at = now()
+    where account_id = $1 and available_micros >= $2 returning account_id),
+  hold as (
+    insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description)
+    select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5 from paid)`;
+
+/** One account whose kept balance is not the sum of its transfers. */
+export interface Mismatch {
+  accountId: string;
+  keptMicros: bigint;
+  summedMicros: bigint;
+}
+export interface Books {
+  /** Whether every kept balance is the sum of its transfers. */
+  balanced: boolean;
+  transfers: number;
+  firstMismatch: Mismatch | null;
+  /** What all ledger accounts sum up to, by name; those of customers together. */
+  totals: { name: string; micros: bigint }[];
+}
+
+/** Proves that the books balance, or names the first account that does not. Reads every transfer. */
+export async function verifyBooks(db: Queryable): Promise<Books> {
+  const [mismatch] = await db.query<Mismatch>(`
+    with legs as (${LEGS}), sums as (select name, sum(micros) as micros from legs group by name)
+    select b.account_id as "accountId", (b.available_micros + b.held_micros) as "keptMicros",
+      (coalesce(a.micros, 0) + coalesce(h.micros, 0))::bigint as "summedMicros"
+    from balance b left join sums a on a.name = 'available:' || b.account_id left join sums h on h.name = 'held:' || b.account_id
+    where b.available_micros <> coalesce(a.micros, 0) or b.held_micros <> coalesce(h.micros, 0)
+    order by b.account_id limit 1`);
+  const totals = await db.query<{ name: string; micros: bigint }>(`
+    select case when name ~ '^(available|held):' then split_part(name, ':', 1) else name end as name, sum(micros)::bigint as micros
+    from (${LEGS}) legs group by 1 order by 1`);
+  const [counted] = await db.query<{ transfers: number }>('select count(*)::int as transfers from transfer');
+  return { balanced: !mismatch, transfers: counted!.transfers, firstMismatch: mismatch ?? null, totals };
+}
+const LEGS =
+  'select debit as name, -amount_micros as micros from transfer union all select credit, amount_micros from transfer';

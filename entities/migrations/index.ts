@@ -1,0 +1,9 @@
+/** Migrations in their order. The number ends the name; a migration that has been released is never changed. */
+import type { MigrationInterface } from 'typeorm';
+import { Initial0000000000001 } from './0001-initial.ts';
+import { Catalog0000000000002 } from './0002-catalog.ts';
+
+export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
+  Initial0000000000001,
+  Catalog0000000000002,
+];

@@ -1,0 +1,22 @@
+/** Money is bigint micro-USD: 1 USD = 1,000,000, and one atomic unit of USDC = 1. */
+
+export const MICROS_PER_USD = 1_000_000n;
+/** The hours of a month, by which a monthly price becomes the hourly rate of refunds. */
+const HOURS_PER_MONTH = 730n;
+
+/** From a JSON number of US dollars; exact below 10⁹ USD, rounded to the nearest micro-USD. */
+export const microsFromUsd = (usd: number): bigint => BigInt(Math.round(usd * 1e6));
+
+/** To a JSON number of US dollars. */
+export const usdFromMicros = (micros: bigint): number => Number(micros) / 1e6;
+
+/** The hourly rate of a monthly price, rounded down. */
+export const hourlyMicros = (monthMicros: bigint): bigint => monthMicros / HOURS_PER_MONTH;
+
+/** What a refund of unused whole hours gives back; never more than the month's price. */
+export function refundMicros(monthMicros: bigint, paidUntil: Date, now: Date): bigint {
+  const hours = Math.floor((paidUntil.getTime() - now.getTime()) / 3_600_000);
+  if (hours <= 0) return 0n;
+  const refund = hourlyMicros(monthMicros) * BigInt(hours);
+  return refund < monthMicros ? refund : monthMicros;
+}

@@ -1,0 +1,67 @@
+/** Secrets: credentials with a prefix and a checksum, stored as SHA-256 only, and sealing at rest (AES-256-GCM). */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** `live` API key, `at` access token, `rt` refresh token, `lt` pending login, `cs` OAuth client secret, `op` operator. */
+export type CredentialKind = 'live' | 'at' | 'rt' | 'lt' | 'cs' | 'op';
+const CREDENTIAL = /^svc_(live|at|rt|lt|cs|op)_[0-9A-Za-z]{38}$/;
+
+function base62(value: number, length: number): string {
+  let out = '';
+  for (let rest = value; out.length < length; rest = Math.floor(rest / 62)) out = BASE62[rest % 62] + out;
+  return out;
+}
+
+/** Random characters without modulo bias. */
+function random62(length: number): string {
+  let out = '';
+  while (out.length < length)
+    for (const byte of randomBytes(length)) if (byte < 248 && out.length < length) out += BASE62[byte % 62];
+  return out;
+}
+
+const checksum = (body: string) => base62(crc32(body), 6);
+
+/** A new credential: 32 random base62 characters (190 bits) and the CRC-32 of all that precedes it. */
+export function mintCredential(kind: CredentialKind): string {
+  const body = `svc_${kind}_${random62(32)}`;
+  return body + checksum(body);
+}
+
+/** The kind of a well-formed credential, or undefined: most garbage is refused without a look at the database. */
+export function credentialKind(credential: string): CredentialKind | undefined {
+  const kind = CREDENTIAL.exec(credential)?.[1] as CredentialKind | undefined;
+  return kind && checksum(credential.slice(0, -6)) === credential.slice(-6) ? kind : undefined;
+}
+
+/** What is stored of a credential. */
+export const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+
+/** A password for a machine that has no SSH key: 24 characters, 142 bits. */
+export const newMachinePassword = (): string => random62(24);
+
+/**
+ * Seals values at rest. The context (table, column and row) is authenticated, so that a sealed value
+ * cannot be moved to another row.
+ */
+export class Vault {
+  readonly #key: Buffer;
+  /** @param key 32 bytes */
+  constructor(key: Buffer) {
+    if (key.length !== 32) throw new Error('The sealing key must have 32 bytes.');
+    this.#key = key;
+  }
+  seal(plaintext: string, context: string): Buffer {
+    const iv = randomBytes(12);
+    const cipher = createCipheriv('aes-256-gcm', this.#key, iv).setAAD(Buffer.from(context));
+    return Buffer.concat([iv, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  }
+  /** @throws if the value was changed, moved, or sealed with another key */
+  open(sealed: Buffer, context: string): string {
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, sealed.subarray(0, 12), { authTagLength: 16 });
+    decipher.setAAD(Buffer.from(context)).setAuthTag(sealed.subarray(-16));
+    return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]).toString('utf8');
+  }
+}

@@ -1,0 +1,119 @@
+/** Servers: the row, the table of its states, and the one statement that orders one. */
+import {
+  bigint,
+  boolean,
+  bytes,
+  defaulting,
+  entity,
+  inet,
+  int,
+  json,
+  key,
+  now,
+  nullable,
+  oneOf,
+  type RowOf,
+  text,
+  textArray,
+  timestamp,
+} from './entity.ts';
+import type { Lifecycle } from './transition.ts';
+
+export const SERVER_STATUSES = [
+  'PENDING',
+  'PROVISIONING',
+  'RUNNING',
+  'STARTING',
+  'STOPPING',
+  'STOPPED',
+  'REBOOTING',
+  'REBUILDING',
+  'RESIZING',
+  'SUSPENDED',
+  'FAILED',
+  'DELETING',
+  'DELETED',
+] as const;
+export type ServerStatus = (typeof SERVER_STATUSES)[number];
+
+/** States in which nothing is under way. */
+export const SETTLED: ReadonlySet<ServerStatus> = new Set(['RUNNING', 'STOPPED', 'SUSPENDED', 'FAILED', 'DELETED']);
+
+export const Server = entity(
+  'server',
+  {
+    id: key(),
+    accountId: text(),
+    orderNumber: text(),
+    kind: oneOf('VPS', 'DEDICATED'),
+    status: oneOf(...SERVER_STATUSES),
+    hostname: text(),
+    serviceCode: text(),
+    region: text(),
+    os: text(),
+    /** Grows by one with each machine that had to be given up; drivers know a machine by order number and generation. */
+    generation: defaulting(int(), 1),
+    ipv4: nullable(inet()),
+    ipv6: nullable(inet()),
+    ipv6Prefix: nullable(text()),
+    reverseDns: defaulting(json<{ ip: string; ptr: string }[]>(), "'[]'"),
+    sshKeyIds: textArray(),
+    /** As they were when the server was ordered: deleting a key does not lock its owner out of a rebuild. */
+    sshPublicKeys: textArray(),
+    userData: nullable(text()),
+    /** Sealed, and erased once the machine has it. */
+    rootPassword: nullable(bytes()),
+    labels: defaulting(json<Record<string, string>>(), "'{}'"),
+    autoRenew: defaulting(boolean(), 'true'),
+    deleteProtection: defaulting(boolean(), 'false'),
+    priceMonthMicros: bigint(),
+    setupFeeMicros: bigint(),
+    paidUntil: nullable(timestamp()),
+    failureCode: nullable(text()),
+    failureMessage: nullable(text()),
+    createdAt: now(),
+    updatedAt: now(),
+  },
+  [
+    { name: 'server_order_number', columns: ['orderNumber'], unique: true },
+    { name: 'server_account', columns: ['accountId', 'id'] },
+  ],
+);
+export type Server = RowOf<typeof Server>;
+
+/** What becomes of a server. DELETING is reached from every state but itself and DELETED. */
+export const SERVER_LIFECYCLE: Lifecycle<Server, ServerStatus> = {
+  entity: Server,
+  resource: 'server',
+  change: 'server',
+  transitions: {
+    PENDING: ['PROVISIONING', 'FAILED', 'DELETING'],
+    PROVISIONING: ['RUNNING', 'FAILED', 'DELETING'],
+    RUNNING: ['STOPPING', 'REBOOTING', 'REBUILDING', 'SUSPENDED', 'DELETING'],
+    STOPPED: ['STARTING', 'REBUILDING', 'RESIZING', 'SUSPENDED', 'DELETING'],
+    STARTING: ['RUNNING', 'STOPPED', 'DELETING'],
+    STOPPING: ['STOPPED', 'RUNNING', 'DELETING'],
+    REBOOTING: ['RUNNING', 'DELETING'],
+    REBUILDING: ['RUNNING', 'STOPPED', 'DELETING'],
+    RESIZING: ['STOPPED', 'DELETING'],
+    SUSPENDED: ['RUNNING', 'STOPPED', 'DELETING'],
+    FAILED: ['DELETING'],
+    DELETING: ['DELETED'],
+    DELETED: [],
+  },
+  events: {
+    PENDING: 'server.created',
+    PROVISIONING: 'server.provisioning',
+    RUNNING: 'server.running',
+    STARTING: 'server.updated',
+    STOPPING: 'server.updated',
+    STOPPED: 'server.stopped',
+    REBOOTING: 'server.updated',
+    REBUILDING: 'server.updated',
+    RESIZING: 'server.updated',
+    SUSPENDED: 'server.suspended',
+    FAILED: 'server.failed',
+    DELETING: 'server.updated',
+    DELETED: 'server.deleted',
+  },
+};

@@ -1,0 +1,4 @@
+/** The one door for resolvers. */
+export interface Provisioning {
+  readonly simulated: boolean;
+}

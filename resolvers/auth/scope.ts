@@ -1,0 +1,13 @@
+/** Whether a credential may do what a field asks for. */
+import type { RequiredScope } from '../../entities/credential.ts';
+import { ApiError } from '../../entities/errors.ts';
+import type { Viewer } from '../context.ts';
+
+/** @throws ApiError missing_credential or insufficient_scope (RFC 6750) */
+export function requireScope(viewer: Viewer | null, scope: RequiredScope): void {
+  if (scope === 'public') return;
+  if (!viewer) throw new ApiError('missing_credential');
+  if (!viewer.scopes.has(scope)) {
+    throw new ApiError('insufficient_scope', `The credential lacks the scope ${scope}.`, { requiredScope: scope });
+  }
+}

@@ -1,0 +1,46 @@
+/** Who asks, and what a resolver has to answer with. */
+import { ApiError } from '../entities/errors.ts';
+import type { Actor } from '../entities/audit.ts';
+import type { RequiredScope } from '../entities/credential.ts';
+import type { Database } from '../entities/database.ts';
+import type { Vault } from '../entities/secrets.ts';
+import type { Provisioning } from '../provisioning/index.ts';
+
+/** A credential that has been checked. */
+export interface Viewer {
+  /** Null for the operator, who sees every account. */
+  accountId: string | null;
+  kind: 'api_key' | 'access_token' | 'operator';
+  /** `key_…`, `tok_…` or `operator`. */
+  credentialId: string;
+  name: string | null;
+  scopes: ReadonlySet<RequiredScope>;
+}
+
+/** What every resolver gets; one for a request, or for the life of a subscription. */
+export interface Context {
+  db: Database;
+  provisioning: Provisioning;
+  vault: Vault;
+  viewer: Viewer | null;
+  requestId: string;
+  userAgent: string | null;
+  /** Aborted when the caller is gone. */
+  signal: AbortSignal;
+}
+
+/** The account of the caller. @throws ApiError not_found for the operator, who has none */
+export function accountOf({ viewer }: Context): string {
+  if (!viewer) throw new ApiError('missing_credential');
+  if (!viewer.accountId)
+    throw new ApiError('not_found', 'The operator has no account of its own. Use a credential of a customer.');
+  return viewer.accountId;
+}
+
+/** How the caller is named in the audit log. */
+export const actorOf = ({ viewer, requestId }: Context): Actor => ({
+  type: viewer?.kind ?? 'system',
+  id: viewer?.credentialId ?? null,
+  name: viewer?.name ?? null,
+  requestId,
+});

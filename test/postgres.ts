@@ -1,0 +1,50 @@
+/**
+ * One PostgreSQL for a test run: that of DATABASE_URL, or an embedded one in a folder of its own. A migrated template
+ * is made once; every test file copies it, so that no test sees the rows of another.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { Database } from '../entities/database.ts';
+import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    postgresUrl: string;
+    templateName: string;
+  }
+}
+
+export default async function setup(project: TestProject) {
+  const given = process.env.DATABASE_URL;
+  const folder = given ? undefined : mkdtempSync(join(tmpdir(), 'freehold-test-'));
+  const embedded = folder
+    ? await startEmbeddedPostgres(folder, ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'])
+    : undefined;
+  const url = given ?? embedded!.url;
+  const templateName = `freehold_template_${process.pid}`;
+  await administer(url, `create database ${templateName}`);
+  await Database.open(withDatabase(url, templateName)).then((db) => db.close());
+  project.provide('postgresUrl', url);
+  project.provide('templateName', templateName);
+  return async () => {
+    await administer(url, `drop database ${templateName} with (force)`);
+    await embedded?.stop();
+    if (embedded) rmSync(embedded.folder, { recursive: true, force: true });
+    if (folder) rmSync(folder, { recursive: true, force: true });
+  };
+}
+
+export function withDatabase(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}
+
+export async function administer(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(statement).finally(() => client.end());
+}

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: 'test/postgres.ts',
+    // Node itself strips the types, so the tests run the very files that production runs,
+    // and graphql is loaded once.
+    experimental: { viteModuleRunner: false },
+    pool: 'forks',
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+  },
+});
