@@ -68,18 +68,24 @@ export class Bus {
       wake();
     });
     const end = () => {
+      signal.removeEventListener('abort', end);
       stop();
       wake();
     };
-    signal.addEventListener('abort', end, { once: true });
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
     return (async function* () {
-      while (!signal.aborted) {
-        for (const [id, change] of waiting) {
-          waiting.delete(id);
-          yield change;
-          if (signal.aborted) return;
+      try {
+        while (!signal.aborted) {
+          for (const [id, change] of waiting) {
+            waiting.delete(id);
+            yield change;
+            if (signal.aborted) return;
+          }
+          if (waiting.size === 0 && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve));
         }
-        if (waiting.size === 0 && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve));
+      } finally {
+        end();
       }
     })();
   }
@@ -95,8 +101,14 @@ export class Bus {
     await Promise.all([this.#subscriber?.end(), this.#publisher?.end()].map((ended) => ended?.catch(() => {})));
   }
 
+  /** A listener that throws keeps nothing from the others, nor from whoever has just committed. */
   #deliver(change: Change) {
-    for (const listener of this.#listeners) listener(change);
+    for (const listener of this.#listeners)
+      try {
+        listener(change);
+      } catch (error) {
+        process.emitWarning(error instanceof Error ? error : String(error));
+      }
   }
 
   async #subscribe() {
@@ -107,12 +119,18 @@ export class Bus {
       if (sender !== this.#sender)
         this.#deliver({ kind: kind as ChangeKind, accountId: accountId ?? '', id: id || null });
     });
-    await client.connect();
+    try {
+      await client.connect();
+      await client.query(`listen ${CHANNEL}`);
+    } catch (error) {
+      void client.end().catch(() => {});
+      throw error;
+    }
+    if (this.#closed) return client.end();
     client.once('end', () => {
       this.#subscriber = undefined;
       if (!this.#closed) void this.#resubscribe();
     });
-    await client.query(`listen ${CHANNEL}`);
     this.#subscriber = client;
   }
 
@@ -122,6 +140,7 @@ export class Bus {
       await sleep(500, undefined, { ref: false });
       await this.#subscribe().catch(() => {});
     }
+    if (this.#closed) return;
     for (const kind of ['server', 'topUp', 'balance', 'credential'] as const)
       this.#deliver({ kind, accountId: '', id: null });
   }
@@ -137,6 +156,7 @@ export class Bus {
           payloads,
         ]);
       } catch {
+        void this.#publisher?.end().catch(() => {});
         this.#publisher = undefined; // other processes find out by their own polling
       }
     }

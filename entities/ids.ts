@@ -46,3 +46,11 @@ export function newOrderNumber(kind: 'SRV' | 'TOP'): string {
 /** A short random name, for defaults such as `srv-4k2x9q`. */
 export const shortName = (length = 6): string =>
   Array.from(randomBytes(length), (byte) => CROCKFORD[byte % 32]).join('');
+
+/** Whether it has the form of an id; what has not is nobody's, and is not asked of the database. */
+export const isId = (prefix: IdPrefix, id: string): boolean =>
+  new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`).test(id);
+
+/** Whether it has the form of an order number. */
+export const isOrderNumber = (kind: 'SRV' | 'TOP', orderNumber: string): boolean =>
+  new RegExp(`^${kind}-[0-9A-HJKMNP-TV-Z]{10}$`).test(orderNumber);

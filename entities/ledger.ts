@@ -7,7 +7,7 @@
  * This file is the only writer of `transfer` and `balance`.
  */
 import { ApiError } from './errors.ts';
-import { constraintOf, type Queryable, type Transaction } from './database.ts';
+import type { Queryable, Transaction } from './database.ts';
 import { bigint, defaulting, entity, key, now, nullable, oneOf, type RowOf, text, timestamp } from './entity.ts';
 import { newId } from './ids.ts';
 
@@ -88,24 +88,31 @@ export const openBalance = (tx: Queryable, accountId: string): Promise<unknown> 
  * Posts transfers of one customer. Those whose external key is known are left out, so posting again changes nothing.
  * @returns how many were new
  * @throws ApiError insufficient_balance if one of the customer's accounts would become negative
+ * @throws Error if the customer has no balance, or a posting names an account of another one
  */
 export async function post(tx: Transaction, accountId: string, postings: Posting[]): Promise<number> {
   const transfers = postings
     .filter(({ amountMicros }) => amountMicros > 0n)
     .map((posting) => ({ id: newId('xfr'), ...posting }));
   if (!transfers.length) return 0;
+  const foreign = transfers.flatMap(({ debit, credit }) => [debit, credit]).find((name) => isForeign(name, accountId));
+  if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
   try {
-    const posted = await tx.query(POST, [
+    const posted = await tx.query<{ kept: boolean }>(POST, [
       accountId,
       JSON.stringify(transfers, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
     ]);
+    if (posted.some(({ kept }) => !kept)) throw new Error(`${accountId} has no balance.`);
     if (posted.length) tx.changed({ kind: 'balance', accountId, id: accountId });
     return posted.length;
   } catch (error) {
-    if (NOT_NEGATIVE.has(constraintOf(error) ?? '')) throw new ApiError('insufficient_balance');
+    const { constraint = '' } = (error as { driverError?: { constraint?: string } }).driverError ?? {};
+    if (NOT_NEGATIVE.has(constraint)) throw new ApiError('insufficient_balance');
     throw error;
   }
 }
+const isForeign = (name: string, accountId: string) =>
+  /^(available|held):/.test(name) && name !== available(accountId) && name !== held(accountId);
 const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
 
 const POST = `
@@ -123,8 +130,8 @@ const POST = `
       update balance set updated_at = now(),
         available_micros = available_micros + coalesce((select sum(micros) from legs where name = 'available:' || $1), 0)::bigint,
         held_micros = held_micros + coalesce((select sum(micros) from legs where name = 'held:' || $1), 0)::bigint
-      where account_id = $1 and exists (select from posted))
-  select id from posted`;
+      where account_id = $1 and exists (select from posted) returning account_id)
+  select exists (select from summed) as kept from posted`;
 
 /**
  * The CTEs of a hold, as the head of a longer statement: `paid` has one row (account_id) if the balance sufficed,
@@ -156,12 +163,18 @@ export interface Books {
 /** Proves that the books balance, or names the first account that does not. Reads every transfer. */
 export async function verifyBooks(db: Queryable): Promise<Books> {
   const [mismatch] = await db.query<Mismatch>(`
-    with legs as (${LEGS}), sums as (select name, sum(micros) as micros from legs group by name)
-    select b.account_id as "accountId", (b.available_micros + b.held_micros) as "keptMicros",
-      (coalesce(a.micros, 0) + coalesce(h.micros, 0))::bigint as "summedMicros"
-    from balance b left join sums a on a.name = 'available:' || b.account_id left join sums h on h.name = 'held:' || b.account_id
-    where b.available_micros <> coalesce(a.micros, 0) or b.held_micros <> coalesce(h.micros, 0)
-    order by b.account_id limit 1`);
+    with summed as (
+      select substr(name, strpos(name, ':') + 1) as account_id,
+        sum(micros) filter (where name like 'available:%') as available, sum(micros) filter (where name like 'held:%') as held
+      from (${LEGS}) legs where name ~ '^(available|held):' group by 1),
+    both_sides as (
+      select account_id, coalesce(available_micros, 0) as available_kept, coalesce(held_micros, 0) as held_kept,
+        coalesce(available, 0) as available_summed, coalesce(held, 0) as held_summed
+      from balance full join summed using (account_id))
+    select account_id as "accountId", (available_kept + held_kept)::bigint as "keptMicros",
+      (available_summed + held_summed)::bigint as "summedMicros"
+    from both_sides where available_kept <> available_summed or held_kept <> held_summed
+    order by account_id limit 1`);
   const totals = await db.query<{ name: string; micros: bigint }>(`
     select case when name ~ '^(available|held):' then split_part(name, ':', 1) else name end as name, sum(micros)::bigint as micros
     from (${LEGS}) legs group by 1 order by 1`);

@@ -20,3 +20,8 @@ export function refundMicros(monthMicros: bigint, paidUntil: Date, now: Date): b
   const refund = hourlyMicros(monthMicros) * BigInt(hours);
   return refund < monthMicros ? refund : monthMicros;
 }
+
+/** A month that is paid for: as many hours as the hourly rate divides it by. */
+export const PAID_HOURS = Number(HOURS_PER_MONTH);
+
+export const hoursFromNow = (hours: number): Date => new Date(Date.now() + hours * 3_600_000);

@@ -77,6 +77,7 @@ export const Server = entity(
   [
     { name: 'server_order_number', columns: ['orderNumber'], unique: true },
     { name: 'server_account', columns: ['accountId', 'id'] },
+    { name: 'server_live', columns: ['accountId', 'id'], where: `status <> 'DELETED'` },
   ],
 );
 export type Server = RowOf<typeof Server>;

@@ -35,6 +35,15 @@ export async function catalogItem({ db }: Context, code: string): Promise<Offer>
   return offer(row);
 }
 
+/** The offered items of some codes, in the order of the codes. */
+export async function catalogItems({ db }: Context, codes: readonly string[]): Promise<(Offer | null)[]> {
+  const rows = await db.query<OfferRow>(`${OFFERS} where item.code = any($1) and item.offered group by item.code`, [
+    codes,
+  ]);
+  const offers = new Map(rows.map((row) => [row.code, offer(row)]));
+  return codes.map((code) => offers.get(code) ?? null);
+}
+
 type OfferRow = CatalogItem & { stock: { code: string; total: number; claimed: number }[] };
 const OFFERS = `
   select ${columnsOfCatalog},

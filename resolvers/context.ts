@@ -5,6 +5,7 @@ import type { RequiredScope } from '../entities/credential.ts';
 import type { Database } from '../entities/database.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
+import type { AccountLimits } from './limits.ts';
 
 /** A credential that has been checked. */
 export interface Viewer {
@@ -15,6 +16,7 @@ export interface Viewer {
   credentialId: string;
   name: string | null;
   scopes: ReadonlySet<RequiredScope>;
+  expiresAt: Date | null;
 }
 
 /** What every resolver gets; one for a request, or for the life of a subscription. */
@@ -22,6 +24,7 @@ export interface Context {
   db: Database;
   provisioning: Provisioning;
   vault: Vault;
+  limits: AccountLimits;
   viewer: Viewer | null;
   requestId: string;
   userAgent: string | null;

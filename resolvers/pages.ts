@@ -1,6 +1,8 @@
 /** Keyset pages: a cursor is the last id of the page before, bound to the filters of its list. */
 import { createHash } from 'node:crypto';
+import { type EntitySchema, type FindOptionsOrder, type FindOptionsWhere, LessThan } from 'typeorm';
 import { ApiError } from '../entities/errors.ts';
+import type { Context } from './context.ts';
 
 export interface Page<Row> {
   data: Row[];
@@ -31,4 +33,24 @@ export function pageFrom<Row extends { id: string }>(rows: Row[], { limit }: Pag
   const data = rows.slice(0, limit);
   const last = rows.length > limit ? data.at(-1) : undefined;
   return { data, nextCursor: last ? Buffer.from(`${last.id} ${bindingOf(filters)}`).toString('base64url') : null };
+}
+
+/** A page of what an account has, of a table whose id sorts by creation; the operator sees that of all accounts. */
+export async function pageOfAccount<Row extends { id: string; accountId: string }>(
+  { db, viewer }: Context,
+  entity: EntitySchema<Row>,
+  request: PageRequest,
+  where: FindOptionsWhere<Row> = {},
+): Promise<Page<Row>> {
+  const after = afterCursor(request, where);
+  const rows = await db.source.manager.find(entity, {
+    where: {
+      ...where,
+      ...(viewer?.accountId && { accountId: viewer.accountId }),
+      ...(after && { id: LessThan(after) }),
+    } as FindOptionsWhere<Row>,
+    order: { id: 'DESC' } as FindOptionsOrder<Row>,
+    take: request.limit + 1,
+  });
+  return pageFrom(rows, request, where);
 }

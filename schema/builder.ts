@@ -30,6 +30,7 @@ export const builder = new SchemaBuilder<{
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;
+    SshKeyIds: Same<string[]>;
     UserData: Same<string>;
     WaitSeconds: Same<number>;
   };

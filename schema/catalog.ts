@@ -1,6 +1,8 @@
 /** The catalog: VPS tiers, dedicated tiers, bastions (data-centre locations) and OS images. */
 import type { BastionDetails, CatalogItem, DedicatedDetails, ImageDetails, VpsDetails } from '../entities/catalog.ts';
-import { catalogGroup, catalogItem, type Offer } from '../resolvers/catalog.ts';
+import DataLoader from 'dataloader';
+import type { Context } from '../resolvers/context.ts';
+import { catalogGroup, catalogItem, catalogItems, type Offer } from '../resolvers/catalog.ts';
 import { builder } from './builder.ts';
 
 type Tier<Details> = Offer & { item: CatalogItem & { details: Details } };
@@ -18,7 +20,7 @@ const RegionStock = builder.objectRef<Offer['regions'][number]>('RegionStock').i
   }),
 });
 
-const CatalogItemInterface = builder.interfaceRef<Offer>('CatalogItem').implement({
+export const CatalogItemType = builder.interfaceRef<Offer>('CatalogItem').implement({
   description: 'Something of the catalog. Its code is unique over all groups.',
   resolveType: ({ item }) =>
     ({ vps: 'VpsTier', dedicated: 'DedicatedTier', bastion: 'Bastion', image: 'OsImage' })[item.kind],
@@ -32,7 +34,7 @@ const CatalogItemInterface = builder.interfaceRef<Offer>('CatalogItem').implemen
 /** Prices and stock, which tiers of both kinds have. */
 const priced = builder.interfaceRef<Offer>('PricedTier').implement({
   description: 'A tier that can be ordered.',
-  interfaces: [CatalogItemInterface],
+  interfaces: [CatalogItemType],
   fields: (t) => ({
     priceMonthUsd: t.field({
       type: 'Usd',
@@ -55,7 +57,7 @@ const priced = builder.interfaceRef<Offer>('PricedTier').implement({
 
 const VpsTier = builder.objectRef<Tier<VpsDetails>>('VpsTier').implement({
   description: 'A tier of virtual servers.',
-  interfaces: [CatalogItemInterface, priced],
+  interfaces: [CatalogItemType, priced],
   fields: (t) => ({
     vcpus: t.int({ resolve: ({ item }) => item.details.vcpus }),
     memoryMb: t.int({ resolve: ({ item }) => item.details.memoryMb }),
@@ -74,7 +76,7 @@ const Disk = builder.objectRef<DedicatedDetails['disks'][number]>('Disk').implem
 
 const DedicatedTier = builder.objectRef<Tier<DedicatedDetails>>('DedicatedTier').implement({
   description: 'A tier of dedicated servers.',
-  interfaces: [CatalogItemInterface, priced],
+  interfaces: [CatalogItemType, priced],
   fields: (t) => ({
     cpuModel: t.string({ resolve: ({ item }) => item.details.cpuModel }),
     cores: t.int({ resolve: ({ item }) => item.details.cores }),
@@ -96,7 +98,7 @@ const DedicatedTier = builder.objectRef<Tier<DedicatedDetails>>('DedicatedTier')
 
 const Bastion = builder.objectRef<Tier<BastionDetails>>('Bastion').implement({
   description: 'A data-centre location; its code is the region of an order.',
-  interfaces: [CatalogItemInterface],
+  interfaces: [CatalogItemType],
   fields: (t) => ({
     city: t.string({ resolve: ({ item }) => item.details.city }),
     country: t.string({ description: 'ISO 3166-1 alpha-2.', resolve: ({ item }) => item.details.country }),
@@ -119,7 +121,7 @@ const Bastion = builder.objectRef<Tier<BastionDetails>>('Bastion').implement({
 
 const OsImage = builder.objectRef<Tier<ImageDetails>>('OsImage').implement({
   description: 'An image of an operating system.',
-  interfaces: [CatalogItemInterface],
+  interfaces: [CatalogItemType],
   fields: (t) => ({
     family: t.string({ resolve: ({ item }) => item.details.family }),
     version: t.string({ resolve: ({ item }) => item.details.version }),
@@ -135,6 +137,20 @@ const OsImage = builder.objectRef<Tier<ImageDetails>>('OsImage').implement({
     }),
   }),
 });
+
+/**
+ * Loads an item of the catalog, all that one operation asks for in one query. Nothing is kept: the context of a
+ * subscription lives as long as it does, and would answer the first event's value for ever.
+ */
+export function loadOffer(context: Context, code: string): Promise<Offer | null> {
+  let loader = loaders.get(context);
+  if (!loader) {
+    loader = new DataLoader((codes: readonly string[]) => catalogItems(context, codes), { cache: false });
+    loaders.set(context, loader);
+  }
+  return loader.load(code);
+}
+const loaders = new WeakMap<Context, DataLoader<string, Offer | null>>();
 
 const Catalog = builder.objectRef<Record<never, never>>('Catalog').implement({
   description: 'The whole catalog.',
@@ -166,7 +182,7 @@ builder.queryFields((t) => ({
     resolve: () => ({}),
   }),
   catalogItem: t.field({
-    type: CatalogItemInterface,
+    type: CatalogItemType,
     scope: 'public',
     description: 'One item of the catalog.',
     args: { code: t.arg({ type: 'ID', required: true, description: 'A code of the catalog.' }) },

@@ -1,9 +1,16 @@
 /** The schema: the only door through which facades reach the domain. */
 import './scalars.ts';
+import './account.ts';
+import './auth.ts';
+import './billing.ts';
 import './catalog.ts';
+import './operator.ts';
+import './servers.ts';
+import './ssh-keys.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();
 export { ApiError, apiErrorOf, ERRORS, type ErrorCode, type ErrorExtras, type FieldError } from '../entities/errors.ts';
+export { usdFromMicros } from '../entities/money.ts';
 export { malformed } from './scalars.ts';
 export type { Context, RequiredScope, Viewer } from './context.ts';

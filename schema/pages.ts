@@ -32,3 +32,6 @@ export const pageArgs = () =>
     }),
     cursor: t.field({ type: 'Cursor', description: 'The next_cursor of the page before.' }),
   }));
+
+/** A list that is always whole, in the form of a page. */
+export const listOf = <Row>(data: readonly Row[]): Page<Row> => ({ data: [...data], nextCursor: null });

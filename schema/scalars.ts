@@ -112,5 +112,11 @@ scalar('ScopeList', 'One or more of read, servers, billing and full, separated b
   maxLength: 64,
   pattern: '^(read|servers|billing|full)( (read|servers|billing|full))*$',
 });
+scalar('SshKeyIds', 'Ids of up to 20 SSH keys.', {
+  type: 'array',
+  maxItems: 20,
+  uniqueItems: true,
+  items: text(1, 64),
+});
 scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
 scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', minimum: 0, maximum: 25 });

@@ -174,6 +174,7 @@ const ORDERS = `
   );
   create unique index server_order_number on server (order_number);
   create index server_account on server (account_id, id);
+  create index server_live on server (account_id, id) where status <> 'DELETED';
 
   create table top_up (
     id text primary key,

@@ -1,0 +1,146 @@
+/**
+ * `npm run bench`: the REST API of the service against a handwritten server (handwritten.ts) over the same PostgreSQL and
+ * the same rows. What counts are the ratios: every round measures both, one after the other and never at once, in the
+ * opposite order of the round before. It is no test: the exit code is 1 only if something broke.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { Database } from '../entities/database.ts';
+import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
+import { verifyBooks } from '../entities/ledger.ts';
+import { freePort, newFolder, removeFolder, restClient, spawnService } from '../test/service.ts';
+import { load, prepare } from './load.ts';
+import { cpuSeconds, report, type Round, type Slice } from './report.ts';
+import { clear, type SeededAccount, seed } from './seed.ts';
+
+const ROUNDS = 7;
+const SLICE_SECONDS = 1;
+const CONNECTIONS = 16;
+const ORDER = { service_code: 'vps-1', region: 'zrh', hostname: 'web.example.org', labels: { env: 'prod' } };
+
+interface Peer {
+  name: keyof Round;
+  port: number;
+  pid: number;
+}
+
+interface Case {
+  name: string;
+  /** The ratio that it has to reach. */
+  bar: number;
+  account: SeededAccount;
+  method: 'GET' | 'POST';
+  path: string;
+  /** An order has one, a read has none. */
+  body?: object;
+}
+
+const stops: (() => unknown)[] = [];
+try {
+  await bench();
+} catch (error) {
+  console.error('The benchmark broke.', error);
+  process.exitCode = 1;
+} finally {
+  for (const stop of stops.reverse()) await stop();
+}
+
+async function bench() {
+  const folder = newFolder();
+  stops.push(() => removeFolder(folder));
+  // Autovacuum would fall into some slices and not into others; orders are vacuumed away after each of theirs.
+  const postgres = await startEmbeddedPostgres(folder, ['autovacuum=off']);
+  stops.push(() => removeFolder(postgres.folder), postgres.stop);
+  const db = await Database.open(postgres.url, { poolSize: 1 });
+  stops.push(() => db.close());
+  const { reader, orderNumber, orderer } = await seed(db);
+  const cases: Case[] = [
+    { name: 'GET one server', bar: 0.55, account: reader, method: 'GET', path: `/v1/servers/${orderNumber}` },
+    { name: 'GET a list of 50', bar: 0.5, account: reader, method: 'GET', path: '/v1/servers' },
+    { name: 'POST an order', bar: 0.7, account: orderer, method: 'POST', path: '/v1/servers', body: ORDER },
+  ];
+  const peers = [await startService(postgres.url, folder), await startHandwritten(postgres.url)];
+  await announce(db);
+  const measured = await measure(db, cases, peers);
+  const { balanced } = await verifyBooks(db);
+  assert.ok(balanced, 'The books do not balance.');
+  console.log(report(measured));
+}
+
+async function startService(databaseUrl: string, folder: string): Promise<Peer> {
+  const environment = { DATA_DIR: folder, DATABASE_URL: databaseUrl, ROLES: 'api', LIMIT_SERVERS: '1000000' };
+  const { url, process, stop } = await spawnService(environment);
+  stops.push(stop);
+  return { name: 'service', port: Number(new URL(url).port), pid: process.pid! };
+}
+
+async function startHandwritten(databaseUrl: string): Promise<Peer> {
+  const port = await freePort();
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'handwritten.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, PORT: String(port) },
+  });
+  const exited = once(child, 'exit');
+  stops.push(() => child.kill() && exited);
+  await Promise.race([once(child.stdout, 'data'), exited.then(() => assert.fail('The handwritten server ended.'))]);
+  return { name: 'handwritten', port, pid: child.pid! };
+}
+
+async function announce(db: Database) {
+  const setting = (name: string) => `current_setting('${name}') as ${name}`;
+  const [settings] = await db.query<Record<string, string>>(
+    `select ${['server_version', 'fsync', 'synchronous_commit'].map(setting).join(', ')}`,
+  );
+  const { server_version: version, fsync, synchronous_commit: commit } = settings!;
+  console.log(
+    `The service against a handwritten fastify + pg server: ${ROUNDS} rounds of ${SLICE_SECONDS} s each, ${CONNECTIONS} connections,` +
+      ` Node ${process.version},\nPostgreSQL ${version} (fsync ${fsync}, synchronous_commit ${commit}), all on this machine.\n`,
+  );
+}
+
+async function measure(db: Database, cases: Case[], peers: Peer[]) {
+  const measured = [];
+  for (const one of cases) measured.push({ ...one, answers: await compare(one, peers), rounds: [] as Round[] });
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const { answers, rounds, ...one } of measured) {
+      const slices: Partial<Round> = {};
+      for (const index of round % 2 ? [0, 1] : [1, 0])
+        slices[peers[index]!.name] = await slice(db, one, peers[index]!, answers[index]!);
+      // The first round warms both up.
+      if (round) rounds.push(slices as Round);
+    }
+  }
+  return measured;
+}
+
+/** Has both answer once, and gives their answers. @throws Error if these are not the same */
+async function compare({ account, method, path, body }: Case, peers: Peer[]): Promise<Buffer[]> {
+  const answers = await Promise.all(
+    peers.map(({ port }) => restClient(`http://127.0.0.1:${port}`, account.credential)(method, path, body)),
+  );
+  for (const answer of answers) assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  const [ours, theirs] = answers.map((answer) => answer.body);
+  // Two orders have the same members, and not the same values.
+  if (body) assert.deepEqual(Object.keys(ours).sort(), Object.keys(theirs).sort());
+  else assert.deepEqual(ours, theirs);
+  return [ours, theirs].map((answer) => Buffer.from(JSON.stringify(answer)));
+}
+
+/** Loads one server for a while. @throws Error if an answer is wrong, or if what was ordered is not in the database */
+async function slice(db: Database, one: Case, { port, pid }: Peer, expected: Buffer): Promise<Slice> {
+  const { account, method, path, body } = one;
+  if (body) await clear(db, account);
+  const cpuBefore = cpuSeconds(pid);
+  const { requests, seconds } = await load({
+    port,
+    request: prepare(method, path, account.credential, body),
+    expects: (answer) => (body ? answer.includes('"status":"pending"') : answer.equals(expected)),
+    connections: CONNECTIONS,
+    seconds: SLICE_SECONDS,
+  });
+  const cpu = cpuSeconds(pid) - cpuBefore;
+  if (body) assert.equal(await clear(db, account), requests, 'Not every order that was answered is there.');
+  return { perSecond: requests / seconds, cpuMicros: (cpu / requests) * 1e6 };
+}

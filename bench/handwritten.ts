@@ -1,0 +1,249 @@
+/**
+ * The peer of the benchmark: three endpoints as one writes them by hand with fastify and pg, without GraphQL, TypeORM and
+ * generality. The statements, the transaction of an order, the cache of credentials and the answers are those of the
+ * service; what it leaves out is what the service pays for: contracts that are checked, logs, headers, the bus.
+ */
+import { createHash, hash, randomBytes } from 'node:crypto';
+import Fastify, { type FastifyRequest } from 'fastify';
+import pg from 'pg';
+import { stockLevel } from '../entities/catalog.ts';
+import { columnsOf } from '../entities/entity.ts';
+import { newId, newOrderNumber, shortName } from '../entities/ids.ts';
+import { recordParameters } from '../entities/record.ts';
+import { newMachinePassword, Vault } from '../entities/secrets.ts';
+import { Server } from '../entities/server.ts';
+import { passwordContext, serverTask, startTaskParameters } from '../provisioning/index.ts';
+import { FIND_API_KEY } from '../resolvers/auth/credential.ts';
+import { FIND_SERVER } from '../resolvers/servers/find.ts';
+import { FACTS, type Facts, ORDER, type ServerOrder } from '../resolvers/servers/order.ts';
+
+pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
+
+const { DATABASE_URL, PORT } = process.env;
+const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 });
+const vault = new Vault(randomBytes(32));
+// Fastify's own default would drop unknown members in silence.
+const app = Fastify({ logger: false, ajv: { customOptions: { removeAdditional: false } } });
+
+interface Viewer {
+  accountId: string;
+  credentialId: string;
+  name: string;
+  scope: string;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+}
+
+class Refused extends Error {
+  readonly statusCode: number;
+  constructor(statusCode: number, code: string) {
+    super(code);
+    this.statusCode = statusCode;
+  }
+}
+
+const viewers = new Map<string, Viewer>();
+
+async function viewerOf({ headers: { authorization } }: FastifyRequest): Promise<Viewer> {
+  if (!authorization?.startsWith('Bearer ')) throw new Refused(401, 'missing_credential');
+  const credential = authorization.slice(7);
+  const cacheKey = hash('sha256', credential, 'base64');
+  const cached = viewers.get(cacheKey);
+  if (cached) return cached;
+  const digest = createHash('sha256').update(credential).digest();
+  const { rows } = await pool.query<Viewer>(FIND_API_KEY, [digest]);
+  const [viewer] = rows;
+  if (!viewer || viewer.revokedAt || (viewer.expiresAt && viewer.expiresAt.getTime() <= Date.now()))
+    throw new Refused(401, 'invalid');
+  viewers.set(cacheKey, viewer);
+  return viewer;
+}
+
+const IN_PROGRESS = /^(PENDING|PROVISIONING|STARTING|STOPPING|REBOOTING|REBUILDING|RESIZING|DELETING)$/;
+
+const answerOf = (server: Server) => ({
+  order_number: server.orderNumber,
+  kind: server.kind.toLowerCase(),
+  status: server.status.toLowerCase(),
+  hostname: server.hostname,
+  service_code: server.serviceCode,
+  region: server.region,
+  os: server.os,
+  ipv4: server.ipv4,
+  ipv6: server.ipv6,
+  ipv6_prefix: server.ipv6Prefix,
+  reverse_dns: server.reverseDns,
+  ssh_key_ids: server.sshKeyIds,
+  labels: server.labels,
+  auto_renew: server.autoRenew,
+  delete_protection: server.deleteProtection,
+  price_month_usd: Number(server.priceMonthMicros) / 1e6,
+  paid_until: server.paidUntil,
+  failure: server.failureCode ? { code: server.failureCode, message: server.failureMessage ?? '' } : null,
+  created_at: server.createdAt,
+  updated_at: server.updatedAt,
+  poll_after_seconds: IN_PROGRESS.test(server.status) ? 2 : null,
+});
+
+const one = async (request: FastifyRequest) => {
+  const viewer = await viewerOf(request);
+  const { order_number: orderNumber } = request.params as { order_number: string };
+  const { rows } = await pool.query<Server>(FIND_SERVER, [orderNumber, viewer.accountId]);
+  if (!rows[0]) throw new Refused(404, 'not_found');
+  return answerOf(rows[0]);
+};
+
+const list = (after: string) =>
+  `select ${columnsOf(Server)} from server where status <> 'DELETED' and account_id = $2${after} order by id desc limit $1`;
+const [LIST, LIST_AFTER] = [list(''), list(' and id < $3')];
+const NO_FILTERS = createHash('sha256')
+  .update('{"status":null,"region":null,"hostname":null}')
+  .digest('base64url')
+  .slice(0, 8);
+
+const page = async (request: FastifyRequest) => {
+  const viewer = await viewerOf(request);
+  const { limit, cursor } = request.query as { limit: number; cursor?: string };
+  const after = cursor && Buffer.from(cursor, 'base64url').toString().split(' ')[0];
+  const { rows } = await (after
+    ? pool.query<Server>(LIST_AFTER, [limit + 1, viewer.accountId, after])
+    : pool.query<Server>(LIST, [limit + 1, viewer.accountId]));
+  const more = rows.length > limit;
+  return {
+    data: rows.slice(0, limit).map(answerOf),
+    next_cursor: more ? Buffer.from(`${rows[limit - 1]!.id} ${NO_FILTERS}`).toString('base64url') : null,
+    has_more: more,
+  };
+};
+
+interface Body {
+  service_code: string;
+  region?: string;
+  os: string;
+  hostname?: string;
+  ssh_key_ids?: string[];
+  root_password?: string;
+  user_data?: string;
+  labels: ServerOrder['labels'];
+  auto_renew: boolean;
+  max_price_usd?: number;
+}
+
+const order = async (request: FastifyRequest) => {
+  const viewer = await viewerOf(request);
+  const client = await pool.connect();
+  try {
+    await client.query('start transaction');
+    const answer = await orderWith(client, viewer, request.body as Body);
+    await client.query('commit');
+    return answer;
+  } catch (error) {
+    await client.query('rollback');
+    throw error;
+  } finally {
+    client.release();
+  }
+};
+
+async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: Viewer, body: Body) {
+  await tx.query('select from balance where account_id = $1 for update', [accountId]);
+  const { rows } = await tx.query<Facts>(FACTS, [accountId, body.service_code, body.os, body.ssh_key_ids ?? null]);
+  const { tier, region, keys } = check(body, rows[0]!);
+  const rootPassword = body.root_password ?? (keys.length ? null : newMachinePassword());
+  const orderNumber = newOrderNumber('SRV');
+  const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
+  const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
+  const ordered = await tx.query<Server>(ORDER, [
+    accountId,
+    priceMicros,
+    newId('xfr'),
+    orderNumber,
+    body.service_code,
+    newId('srv'),
+    kind,
+    body.hostname?.toLowerCase() ?? `srv-${shortName()}`,
+    region,
+    body.os,
+    keys.map(({ id }) => id),
+    keys.map(({ publicKey }) => publicKey),
+    body.user_data ?? null,
+    rootPassword && vault.seal(rootPassword, passwordContext(orderNumber)),
+    JSON.stringify(body.labels),
+    body.auto_renew,
+    tier.priceMonthMicros,
+    tier.setupFeeMicros,
+    ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
+    ...recordParameters({
+      type: 'server.created',
+      resource: 'server',
+      actor: { type: 'api_key', id: credentialId, name, requestId: newId('req') },
+      data: { status: 'PENDING' },
+    }),
+  ]);
+  if (!ordered.rows[0]) throw new Refused(402, 'insufficient_balance');
+  return {
+    ...answerOf(ordered.rows[0]),
+    charged_usd: Number(priceMicros) / 1e6,
+    paid_by: 'balance',
+    root_password: rootPassword,
+  };
+}
+
+const SERVERS_MAX = 1_000_000;
+
+function check(body: Body, { tier, imageOffered, keys, regions, bastions, servers }: Facts) {
+  if (!tier) throw new Refused(422, 'unknown_service_code');
+  if (!imageOffered) throw new Refused(422, 'unknown_os');
+  if (body.ssh_key_ids?.some((id) => !keys.some((key) => key.id === id))) throw new Refused(422, 'unknown_ssh_key');
+  if (body.region && !bastions.includes(body.region)) throw new Refused(422, 'unknown_region');
+  const stocked = regions.filter((stock) => stockLevel(stock) !== 'NONE');
+  const region = stocked.find(({ code }) => !body.region || code === body.region)?.code;
+  if (!region) throw new Refused(422, 'out_of_stock');
+  const priceMicros = Number(tier.priceMonthMicros) + Number(tier.setupFeeMicros);
+  if (body.max_price_usd !== undefined && priceMicros > body.max_price_usd * 1e6) throw new Refused(422, 'price');
+  if (servers >= SERVERS_MAX) throw new Refused(422, 'server_limit_reached');
+  return { tier, region, keys };
+}
+
+const code = { type: 'string', minLength: 1, maxLength: 32 };
+const body = {
+  type: 'object',
+  required: ['service_code'],
+  additionalProperties: false,
+  properties: {
+    service_code: code,
+    region: code,
+    os: { ...code, default: 'debian-13' },
+    hostname: {
+      type: 'string',
+      maxLength: 253,
+      pattern: '^(?!.*-(\\.|$))[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(\\.[a-zA-Z0-9][a-zA-Z0-9-]{0,62})*$',
+    },
+    ssh_key_ids: { type: 'array', maxItems: 20, uniqueItems: true, items: { type: 'string', maxLength: 64 } },
+    root_password: { type: 'string', minLength: 12, maxLength: 72 },
+    user_data: { type: 'string', minLength: 1, maxLength: 65_536 },
+    labels: {
+      type: 'object',
+      default: {},
+      maxProperties: 20,
+      propertyNames: { pattern: '^[a-z0-9]([a-z0-9_./-]{0,61}[a-z0-9])?$' },
+      additionalProperties: { type: 'string', maxLength: 63 },
+    },
+    auto_renew: { type: 'boolean', default: true },
+    max_price_usd: { type: 'number', minimum: 0 },
+  },
+};
+const querystring = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
+    cursor: { type: 'string', minLength: 1, maxLength: 200 },
+  },
+};
+
+app.get('/v1/servers/:order_number', one);
+app.get('/v1/servers', { schema: { querystring } }, page);
+app.post('/v1/servers', { schema: { body } }, order);
+await app.listen({ port: Number(PORT), host: '127.0.0.1' });
+console.log('listening');

@@ -1,0 +1,97 @@
+/**
+ * A load generator that leaves the processor to the server: keep-alive connections that send prepared bytes, one request
+ * at a time each, and look at no more of an answer than its status, its length and what the caller compares.
+ */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+export interface Load {
+  port: number;
+  /** A whole request, as it goes over the wire. */
+  request: Buffer;
+  /** Whether the body is the right one. */
+  expects: (body: Buffer) => boolean;
+  connections: number;
+  seconds: number;
+}
+
+export interface Loaded {
+  requests: number;
+  /** From the first request to the last answer. */
+  seconds: number;
+}
+
+/** The bytes of a request that is sent many times. */
+export function prepare(method: string, path: string, credential: string, body?: unknown): Buffer {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    'Host: localhost',
+    `Authorization: Bearer ${credential}`,
+    ...(text ? ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`] : []),
+  ];
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${text}`);
+}
+
+/** @throws Error at the first answer that is not 200, or that is not the expected one */
+export async function load({ port, request, expects, connections, seconds }: Load): Promise<Loaded> {
+  const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)));
+  let requests = 0;
+  const began = performance.now();
+  const end = began + seconds * 1000;
+  try {
+    await Promise.all(
+      sockets.map((socket) =>
+        converse(socket, request, (body) => {
+          if (!expects(body)) throw new Error(`A wrong answer: ${body.toString().slice(0, 500)}`);
+          requests++;
+          return performance.now() < end;
+        }),
+      ),
+    );
+    return { requests, seconds: (performance.now() - began) / 1000 };
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
+}
+
+async function open(port: number): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Sends the request again and again, until `next` has had enough of the answers. */
+function converse(socket: Socket, request: Buffer, next: (body: Buffer) => boolean): Promise<void> {
+  return new Promise((done, fail) => {
+    let received: Buffer = EMPTY;
+    socket.on('data', (chunk) => {
+      received = received.length ? Buffer.concat([received, chunk]) : chunk;
+      try {
+        const body = bodyOf(received);
+        if (!body) return;
+        received = EMPTY;
+        if (next(body)) socket.write(request);
+        else done();
+      } catch (error) {
+        fail(error);
+      }
+    });
+    socket.once('error', fail);
+    socket.once('close', () => fail(new Error('The server closed a connection.')));
+    socket.write(request);
+  });
+}
+const EMPTY = Buffer.alloc(0);
+
+/** The body, once it is there as a whole. No second answer follows it, since only one request is under way. */
+function bodyOf(received: Buffer): Buffer | undefined {
+  const headEnd = received.indexOf('\r\n\r\n');
+  if (headEnd === -1) return undefined;
+  const head = received.toString('latin1', 0, headEnd);
+  if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`Not 200: ${received.toString().slice(0, 2000)}`);
+  const length = /^content-length: (\d+)/im.exec(head)?.[1];
+  if (!length) throw new Error(`No Content-Length: ${head}`);
+  const body = received.subarray(headEnd + 4);
+  return body.length === Number(length) ? body : undefined;
+}

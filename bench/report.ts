@@ -1,0 +1,64 @@
+/** What a benchmark found, as a table. */
+import { existsSync, readFileSync } from 'node:fs';
+
+/** What one server did in one slice of time. */
+export interface Slice {
+  perSecond: number;
+  /** Processor time of the server for one request; NaN where it cannot be known. */
+  cpuMicros: number;
+}
+export type Round = Record<'service' | 'handwritten', Slice>;
+export interface Measured {
+  name: string;
+  /** The ratio that it has to reach. */
+  bar: number;
+  rounds: Round[];
+}
+
+/** Linux counts processor time in hundredths of a second, for programs at least. */
+const TICKS_PER_SECOND = 100;
+
+/** The processor time that a process has used so far; NaN where there is no /proc. */
+export function cpuSeconds(pid: number): number {
+  const file = `/proc/${pid}/stat`;
+  if (!existsSync(file)) return Number.NaN;
+  // The name of the program, in parentheses, may have spaces; user and system time are the 12th and 13th field after it.
+  const fields = readFileSync(file, 'latin1').split(') ').at(-1)!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+export function report(measured: Measured[]): string {
+  const rows = measured.map(({ name, bar, rounds }) => {
+    const ratios = rounds.map(({ service, handwritten }) => service.perSecond / handwritten.perSecond);
+    const median = middle(ratios);
+    const of = (server: keyof Round, figure: keyof Slice) => middle(rounds.map((round) => round[server][figure]));
+    return [
+      name,
+      of('service', 'perSecond').toFixed(0),
+      of('handwritten', 'perSecond').toFixed(0),
+      short(median),
+      `${short(Math.min(...ratios))} – ${short(Math.max(...ratios))}`,
+      short(bar),
+      median >= bar ? 'met' : 'NOT MET',
+      micros(of('service', 'cpuMicros')),
+      micros(of('handwritten', 'cpuMicros')),
+    ];
+  });
+  const widths = HEADS.map((head, column) =>
+    Math.max(...[head, ...rows.map((row) => row[column]!)].map(({ length }) => length)),
+  );
+  const line = (cells: string[]) =>
+    cells.map((cell, column) => (column ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!))).join('  ');
+  const missed = rows.filter((row) => row[6] !== 'met').map(([name]) => name);
+  const verdict = missed.length ? `Below its bar: ${missed.join(', ')}.` : 'Every median meets its bar.';
+  return `${[HEADS, ...rows].map(line).join('\n')}\n\n${LEGEND}\n${verdict}`;
+}
+
+const HEADS = ['', 'service/s', 'handwritten/s', 'ratio', 'min – max', 'bar', '', 'service CPU', 'handwritten CPU'];
+const LEGEND =
+  'Medians. The ratio is that of one round: requests per second of the service to those of the handwritten server.\n' +
+  'CPU is the processor time (user and system) of the server process for one request, without PostgreSQL.';
+
+const middle = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+const short = (ratio: number): string => ratio.toFixed(2).replace(/^0/, '');
+const micros = (value: number): string => (Number.isNaN(value) ? '-' : `${value.toFixed(0)} µs`);

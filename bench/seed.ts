@@ -1,0 +1,108 @@
+/** The rows that both servers answer from: one account that reads its servers, and one that orders. */
+import { Account } from '../entities/account.ts';
+import { ApiKey } from '../entities/credential.ts';
+import type { Database } from '../entities/database.ts';
+import { newId, newOrderNumber } from '../entities/ids.ts';
+import { available, gateway, openBalance, post } from '../entities/ledger.ts';
+import { digest, mintCredential } from '../entities/secrets.ts';
+import { Server } from '../entities/server.ts';
+import { SshKey } from '../entities/ssh-key.ts';
+
+export interface SeededAccount {
+  id: string;
+  /** An API key that may do everything. */
+  credential: string;
+}
+export interface Seeded {
+  reader: SeededAccount;
+  /** One of the servers of the reader. */
+  orderNumber: string;
+  orderer: SeededAccount;
+}
+
+/** More than a page of 50, so that the list has a next one. */
+const SERVERS = 60;
+/** What orders may cost in all: far more than a run can spend. */
+const FUNDS_MICROS = 10n ** 15n;
+const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVPNTTGHN0XCRiJ3hvO4Px18PTrSSxOhcJ9w51Eswh3';
+
+export async function seed(db: Database): Promise<Seeded> {
+  const [reader, orderer] = [await newAccount(db), await newAccount(db)];
+  const servers = Array.from({ length: SERVERS }, (_, index) => serverOf(reader.id, index));
+  await db.source.manager.insert(Server, servers);
+  await db.transaction((tx) =>
+    post(tx, orderer.id, [
+      {
+        kind: 'adjustment',
+        debit: gateway('bench'),
+        credit: available(orderer.id),
+        amountMicros: FUNDS_MICROS,
+        externalKey: 'bench',
+        description: 'Funds of the benchmark',
+      },
+    ]),
+  );
+  await db.source.manager.insert(SshKey, {
+    id: newId('sshkey'),
+    accountId: orderer.id,
+    name: 'laptop',
+    publicKey: PUBLIC_KEY,
+    type: 'ssh-ed25519',
+    bits: 256,
+    fingerprint: 'SHA256:bench',
+  });
+  await db.query('update stock set total = 1000000');
+  await db.query('vacuum (analyze)');
+  return { reader, orderer, orderNumber: servers[SERVERS / 2]!.orderNumber };
+}
+
+async function newAccount(db: Database): Promise<SeededAccount> {
+  const [id, credential] = [newId('acct'), mintCredential('live')];
+  await db.source.manager.insert(Account, { id, kind: 'PERSON', email: `${id}@example.org` });
+  await openBalance(db, id);
+  await db.source.manager.insert(ApiKey, {
+    id: newId('key'),
+    accountId: id,
+    name: 'bench',
+    scope: 'full',
+    prefix: credential.slice(0, 13),
+    digest: digest(credential),
+    status: 'ACTIVE',
+  });
+  return { id, credential };
+}
+
+/** A server that runs. */
+const serverOf = (accountId: string, index: number) => ({
+  id: newId('srv'),
+  accountId,
+  orderNumber: newOrderNumber('SRV'),
+  kind: 'VPS' as const,
+  status: 'RUNNING' as const,
+  hostname: `web-${index}.example.org`,
+  serviceCode: 'vps-2',
+  region: 'zrh',
+  os: 'debian-13',
+  ipv4: `203.0.113.${index}`,
+  ipv6: `2001:db8:0:${index}::1`,
+  ipv6Prefix: `2001:db8:0:${index}::/64`,
+  reverseDns: [{ ip: `203.0.113.${index}`, ptr: `web-${index}.example.org` }],
+  sshKeyIds: [newId('sshkey')],
+  sshPublicKeys: [PUBLIC_KEY],
+  labels: { env: 'prod', role: 'web' },
+  priceMonthMicros: 12_000_000n,
+  setupFeeMicros: 0n,
+  paidUntil: new Date(Date.now() + 20 * 86_400_000),
+});
+
+/** Takes away what was ordered, so that every slice begins with the same tables. The ledger is append-only and stays. */
+export async function clear(db: Database, { id }: SeededAccount): Promise<number> {
+  const [ordered] = await db.query<{ count: number }>(
+    `with gone as (delete from server where account_id = $1 returning order_number),
+      ended as (delete from task using gone where subject = order_number)
+    select count(*)::int as count from gone`,
+    [id],
+  );
+  await db.query('vacuum (analyze) server, task, balance');
+  return ordered!.count;
+}

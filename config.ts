@@ -1,0 +1,99 @@
+/** Configuration: the only reader of process.env. Everything is optional; set but empty means unset. */
+import { resolve } from 'node:path';
+
+/** How many of each thing an account may have. LIMIT_API_KEYS and so on change them. */
+const DEFAULT_LIMITS = {
+  apiKeys: 10,
+  servers: 25,
+  sshKeys: 50,
+  webhooks: 10,
+  agentEntries: 10,
+  pendingTopups: 5,
+  sessions: 100,
+  oauthClients: 20,
+};
+
+export type Role = 'api' | 'worker';
+
+export interface Config {
+  host: string;
+  port: number;
+  internalHost: string;
+  internalPort: number;
+  /** How the outside reaches the public listener; without a slash at its end. */
+  publicUrl: string;
+  dataDir: string;
+  /** Absent: an embedded PostgreSQL in dataDir. */
+  databaseUrl: string | undefined;
+  roles: ReadonlySet<Role>;
+  /** Absent: made in dataDir on first start. */
+  operatorToken: string | undefined;
+  /** 32 bytes, base64. Absent: made in dataDir on first start. */
+  secretKey: string | undefined;
+  simulatedPaymentSeconds: number;
+  simulatedProvisionSeconds: number;
+  /** How long a worker waits before it looks at a machine or an invoice again. */
+  pollSeconds: number;
+  /** How long a worker may be silent before another takes its work over. */
+  leaseSeconds: number;
+  databasePoolSize: number;
+  limits: typeof DEFAULT_LIMITS;
+}
+
+type Environment = Record<string, string | undefined>;
+
+/** @throws Error with the name of a variable and what was expected of it */
+export function readConfig(environment: Environment = process.env): Config {
+  const given = (name: string) => environment[name]?.trim() || undefined;
+  const wrong = (name: string, expected: string) => new Error(`${name} is wrong: expected ${expected}.`);
+  const number = (name: string, fallback: number, min: number, max: number, whole = true) => {
+    const text = given(name);
+    const value = text === undefined ? fallback : Number(text);
+    if (!(value >= min && value <= max) || (whole && !Number.isInteger(value))) {
+      throw wrong(name, `a ${whole ? 'whole ' : ''}number from ${min} to ${max}`);
+    }
+    return value;
+  };
+  const url = (name: string, fallback: string | undefined, protocols: string[]) => {
+    const text = given(name) ?? fallback;
+    if (text !== undefined && !protocols.includes(URL.parse(text)?.protocol ?? ''))
+      throw wrong(name, `a URL with ${protocols.join(' or ')}`);
+    return text?.replace(/\/+$/, '');
+  };
+  const roles = (given('ROLES') ?? 'api,worker').split(',').map((role) => role.trim());
+  if (roles.some((role) => role !== 'api' && role !== 'worker'))
+    throw wrong('ROLES', 'api, worker, or both with a comma');
+  const secretKey = given('SECRET_KEY');
+  if (secretKey && Buffer.from(secretKey, 'base64').length !== 32) throw wrong('SECRET_KEY', '32 bytes in base64');
+  const operatorToken = given('OPERATOR_TOKEN');
+  if (operatorToken && !/^svc_op_[0-9A-Za-z]{38}$/.test(operatorToken)) {
+    throw wrong('OPERATOR_TOKEN', 'a token as the service makes it (svc_op_…)');
+  }
+  const port = number('PORT', 3000, 1, 65_535);
+  return {
+    host: given('HOST') ?? '127.0.0.1',
+    port,
+    internalHost: given('INTERNAL_HOST') ?? '127.0.0.1',
+    internalPort: number('INTERNAL_PORT', 3001, 1, 65_535),
+    publicUrl: url('PUBLIC_URL', `http://localhost:${port}`, ['http:', 'https:'])!,
+    dataDir: resolve(given('DATA_DIR') ?? 'data'),
+    databaseUrl: url('DATABASE_URL', undefined, ['postgres:', 'postgresql:']),
+    roles: new Set(roles as Role[]),
+    operatorToken,
+    secretKey,
+    simulatedPaymentSeconds: number('SIMULATED_PAYMENT_SECONDS', 2, 0, 3600, false),
+    simulatedProvisionSeconds: number('SIMULATED_PROVISION_SECONDS', 2, 0, 3600, false),
+    pollSeconds: number('POLL_SECONDS', 0.5, 0.01, 60, false),
+    leaseSeconds: number('LEASE_SECONDS', 30, 1, 3600),
+    databasePoolSize: number('DATABASE_POOL_SIZE', 10, 2, 1000),
+    limits: Object.fromEntries(
+      Object.entries(DEFAULT_LIMITS).map(([name, fallback]) => [
+        name,
+        number(limitVariable(name), fallback, 1, 1_000_000),
+      ]),
+    ) as typeof DEFAULT_LIMITS,
+  };
+}
+
+/** `apiKeys` is LIMIT_API_KEYS. */
+const limitVariable = (name: string) => `LIMIT_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;

@@ -1,0 +1,59 @@
+/** How much one GraphQL document may ask for: its depth, its fields, and its root fields. */
+import {
+  type ASTVisitor,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  Kind,
+  type SelectionSetNode,
+  type ValidationContext,
+} from 'graphql';
+
+export const TOKENS_MAX = 4_000;
+const DEPTH_MAX = 10;
+/** Fields, fragments counted wherever they are spread. */
+const COST_MAX = 1_000;
+const ROOTS_MAX = 20;
+
+interface Size {
+  depth: number;
+  cost: number;
+}
+
+/** A validation rule that refuses documents above the limits. Introspection may be as deep as it must. */
+export function limitsRule(context: ValidationContext): ASTVisitor {
+  const sizes = new Map<string, Size>();
+  const sizeOf = (set: SelectionSetNode | undefined, within: ReadonlySet<string>): Size => {
+    const size = { depth: 0, cost: 0 };
+    for (const node of set?.selections ?? []) {
+      if (node.kind === Kind.FIELD && node.name.value.startsWith('__')) continue;
+      const inner =
+        node.kind === Kind.FRAGMENT_SPREAD
+          ? sizeOfFragment(context.getFragment(node.name.value), within)
+          : sizeOf(node.selectionSet, within);
+      const own = node.kind === Kind.FIELD ? 1 : 0;
+      size.depth = Math.max(size.depth, inner.depth + own);
+      size.cost += inner.cost + own;
+    }
+    return size;
+  };
+  /** Each fragment is measured once, so that fragments of fragments cost us nothing; a circle is refused elsewhere. */
+  const sizeOfFragment = (fragment: FragmentDefinitionNode | undefined | null, within: ReadonlySet<string>): Size => {
+    const name = fragment?.name.value;
+    if (!fragment || !name || within.has(name)) return { depth: 0, cost: 0 };
+    const known = sizes.get(name);
+    if (known) return known;
+    const size = sizeOf(fragment.selectionSet, new Set([...within, name]));
+    sizes.set(name, size);
+    return size;
+  };
+  return {
+    OperationDefinition(operation) {
+      const { depth, cost } = sizeOf(operation.selectionSet, new Set());
+      const refuse = (what: string) =>
+        context.reportError(new GraphQLError(`The document is too large: ${what}.`, { nodes: operation }));
+      if (depth > DEPTH_MAX) refuse(`it is ${depth} fields deep, and may be ${DEPTH_MAX}`);
+      if (cost > COST_MAX) refuse(`it asks for ${cost} fields, and may for ${COST_MAX}`);
+      if (operation.selectionSet.selections.length > ROOTS_MAX) refuse(`it has more than ${ROOTS_MAX} root fields`);
+    },
+  };
+}

@@ -1,0 +1,131 @@
+/**
+ * The internal listener: GraphQL over HTTP, SSE and WebSocket, GraphiQL, and the probes. It is for the operator's own
+ * tools, and needs a credential all the same: the operator's token sees every account, a customer's its own.
+ */
+import { createServer, type Server } from 'node:http';
+import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
+import { execute, type GraphQLError, parse, specifiedRules, subscribe, validate } from 'graphql';
+import { type ServerOptions as WsOptions } from 'graphql-ws';
+import { type Extra, useServer } from 'graphql-ws/use/ws';
+import { createYoga, type Plugin } from 'graphql-yoga';
+import { WebSocketServer } from 'ws';
+import { ApiError, apiErrorOf, type Context, schema, type Viewer } from '../schema/index.ts';
+import { limitsRule, TOKENS_MAX } from './graphql-limits.ts';
+
+const PATH = '/graphql';
+/** WebSocket close codes of graphql-ws for a connection that may not be. */
+const FORBIDDEN = 4403;
+
+export interface InternalOptions {
+  authenticate(authorization: string | undefined): Promise<Viewer | null>;
+  contextOf(request: { viewer: Viewer | null; userAgent: string | null; signal: AbortSignal }): Context;
+  /** Calls back when a credential ends; returns what stops the watch. */
+  watchCredential(viewer: Viewer, ended: () => void): () => void;
+  /** Whether requests can be served. */
+  ready(): Promise<boolean>;
+  /** What nobody may see, for the log. */
+  onError(error: unknown): void;
+}
+
+export function internalServer(options: InternalOptions): Server {
+  const { authenticate, contextOf, ready, onError } = options;
+  const mask = (error: unknown) => masked(error, onError);
+  const limits: Plugin = {
+    onParse: ({ setParseFn }) => setParseFn((source, given) => parse(source, { ...given, maxTokens: TOKENS_MAX })),
+    onValidate: ({ addValidationRule }) => addValidationRule(limitsRule),
+  };
+  const yoga = createYoga<object, Context>({
+    schema,
+    graphqlEndpoint: PATH,
+    landingPage: false,
+    graphiql: { title: 'Freehold', defaultQuery: QUERY },
+    renderGraphiQL,
+    cors: false,
+    logging: false,
+    parserAndValidationCache: true,
+    plugins: [limits],
+    maskedErrors: { maskError: mask },
+    context: async ({ request }) => {
+      const viewer = await authenticate(request.headers.get('authorization') ?? undefined);
+      if (!viewer) throw new ApiError('missing_credential');
+      return contextOf({ viewer, userAgent: request.headers.get('user-agent'), signal: request.signal });
+    },
+  });
+
+  const server = createServer(async (request, response) => {
+    const path = request.url?.split('?')[0];
+    if (path === PATH) return yoga(request, response);
+    const [status, body] =
+      path === '/healthz'
+        ? [200, 'ok']
+        : path === '/readyz'
+          ? (await ready())
+            ? [200, 'ready']
+            : [503, 'not ready']
+          : [404, 'nothing here'];
+    response.writeHead(status as number, { 'content-type': 'text/plain; charset=utf-8' }).end(`${body}\n`);
+  });
+  const sockets = new WebSocketServer({ server, path: PATH, maxPayload: 64 * 1024 });
+  useServer(webSocketOptions(options, mask), sockets);
+  server.on('close', () => sockets.close());
+  return server;
+}
+
+interface Connection extends Extra {
+  viewer: Viewer;
+  gone: AbortController;
+}
+
+/** One credential for the life of a socket; the socket closes when the credential ends. */
+function webSocketOptions(
+  { authenticate, contextOf, watchCredential }: InternalOptions,
+  mask: (error: unknown) => GraphQLError,
+): WsOptions<Record<string, unknown>, Partial<Connection>> {
+  return {
+    schema,
+    execute,
+    subscribe,
+    validate: (ofSchema, document) => validate(ofSchema, document, [...specifiedRules, limitsRule]),
+    connectionInitWaitTimeout: 5_000,
+    onConnect: async ({ connectionParams, extra }) => {
+      const { request, socket } = extra as Extra;
+      const authorization =
+        connectionParams?.authorization ?? connectionParams?.Authorization ?? request.headers.authorization;
+      const viewer = await authenticate(typeof authorization === 'string' ? authorization : undefined).catch(
+        () => null,
+      );
+      if (!viewer) return false;
+      const gone = new AbortController();
+      const forget = watchCredential(viewer, () => socket.close(FORBIDDEN, 'The credential has ended'));
+      socket.once('close', () => {
+        forget();
+        gone.abort();
+      });
+      Object.assign(extra, { viewer, gone });
+      return true;
+    },
+    context: ({ extra }) => {
+      const { viewer, gone, request } = extra as Connection;
+      return contextOf({ viewer, userAgent: request.headers['user-agent'] ?? null, signal: gone.signal }) as never;
+    },
+    onError: (_, __, ___, errors) => errors.map(mask),
+    onNext: (_, __, ___, ____, result) => (result.errors ? { ...result, errors: result.errors.map(mask) } : undefined),
+  } as WsOptions<Record<string, unknown>, Partial<Connection>>;
+}
+
+/** What the caller may see of an error: ours, and GraphQL's own about the document. */
+function masked(error: unknown, onError: (error: unknown) => void): GraphQLError {
+  const known = apiErrorOf(error);
+  if (known) return known;
+  const ofDocument = error as GraphQLError;
+  if (ofDocument?.name === 'GraphQLError' && !ofDocument.originalError) return ofDocument;
+  onError(error);
+  return new ApiError('internal_error');
+}
+
+const QUERY = `# Put your credential into the headers below: {"Authorization": "Bearer …"}
+# The operator's token is in the file that the service names when it starts.
+subscription Servers {
+  serverUpdated { type at server { orderNumber status hostname serviceCode region ipv4 } }
+}
+`;

@@ -1,0 +1,153 @@
+/** The public listener: request ids, limits, headers, and one shape for every error. */
+import type { Socket } from 'node:net';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { ApiError, type ErrorCode, schema } from '../schema/index.ts';
+import { docs } from './docs.ts';
+import { type AnswerError, errorAnswers, type Log } from './errors.ts';
+import { API_HEADERS, JSON_TYPE, methodsOf, preflightHeaders, PROBLEM_TYPE } from './headers.ts';
+import { readJson } from './json.ts';
+import { mcp } from './mcp/http.ts';
+import { openapi } from './openapi.ts';
+import { type Operation, readOperations } from './operations.ts';
+import { type Authenticate, type ContextOf, cached, rest } from './rest.ts';
+
+export interface PublicOptions {
+  authenticate: Authenticate;
+  contextOf: ContextOf;
+  /** Without a slash at its end. */
+  publicUrl: string;
+  newRequestId: () => string;
+  /** Told of what broke, without any value of an input. */
+  onError: Log;
+  /** Told of every answer: method, template of the route, status, time, request id. By default nobody is. */
+  onAnswer?: Log;
+  /** By default the documents of the service. */
+  operations?: readonly Operation[];
+  /** The proxies (addresses or CIDR) whose X-Forwarded-For is believed; by default none. */
+  trustedProxies?: string[];
+  /** Host names of further origins from which browsers may call /mcp. */
+  mcpOrigins?: string[];
+}
+
+const KIB = 1024;
+const BODY_MAX = 128 * KIB;
+const HEADERS_MAX = 16 * KIB;
+/** How long a request may take to arrive; how long its answer takes is another matter (long polls). */
+const REQUEST_TIMEOUT_MS = 15_000;
+
+/** The instance that answers REST and MCP, not listening yet. More routes may be put on it before it listens. */
+export async function publicServer(options: PublicOptions): Promise<FastifyInstance> {
+  const { publicUrl, newRequestId, onError, onAnswer, operations = readOperations(schema) } = options;
+  const answerError = errorAnswers(publicUrl, onError);
+  const send = errorSender(answerError);
+  const app = Fastify({
+    logger: false,
+    genReqId: newRequestId,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    bodyLimit: BODY_MAX,
+    trustProxy: options.trustedProxies?.length ? options.trustedProxies : false,
+    return503OnClosing: false,
+    http: { maxHeaderSize: HEADERS_MAX, headersTimeout: REQUEST_TIMEOUT_MS },
+    frameworkErrors: (error, request, reply) => {
+      reply.headers(API_HEADERS).header('x-request-id', request.id);
+      send(error, request, reply);
+    },
+    clientErrorHandler: clientErrors(answerError, newRequestId),
+  });
+  app.decorateRequest('viewer', null);
+  app.setErrorHandler(send);
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(API_HEADERS).header('x-request-id', request.id);
+    done(request.is404 ? new ApiError('not_found') : undefined);
+  });
+  if (onAnswer) app.addHook('onResponse', accessLogger(onAnswer));
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
+    try {
+      done(null, body.length ? readJson(body) : undefined);
+    } catch (error) {
+      done(error as Error, undefined);
+    }
+  });
+  app.setNotFoundHandler(() => {
+    throw new ApiError('not_found');
+  });
+  docs(app);
+  rest(app, { ...options, operations });
+  const document = JSON.stringify(openapi(operations, publicUrl));
+  app.get('/v1/openapi.json', (request, reply) => reply.send(cached(request, reply, document, 'public, max-age=60')));
+  await app.register(mcp, { ...options, operations, answerError });
+  otherMethods(app, operations);
+  return app;
+}
+
+/** A known path answers 404 to other methods, with those that it has (405 is not in the contract), and OPTIONS. */
+function otherMethods(app: FastifyInstance, operations: readonly Operation[]): void {
+  for (const { url, methods, others } of methodsOf(operations)) {
+    const allow = methods.join(', ');
+    const headers = preflightHeaders(allow);
+    const refuse = async () => {
+      throw new ApiError('not_found', undefined, { headers: { allow } });
+    };
+    app.route({ method: others, url, onRequest: refuse, handler: refuse });
+    app.options(url, (_request, reply) => reply.headers(headers).send(''));
+  }
+}
+
+const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [code: ErrorCode, detail?: string]>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['body_too_large'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['malformed_json', 'The body is not as long as Content-Length says.'],
+  FST_ERR_BAD_URL: ['not_found'],
+  FST_ERR_MAX_PARAM_LENGTH: ['not_found'],
+  ECONNRESET: ['malformed_json', 'The body did not arrive as a whole.'],
+};
+
+function errorSender(answerError: AnswerError) {
+  return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
+    const known = FRAMEWORK_ERRORS[(error as FastifyError).code];
+    const { status, headers, body } = answerError(known ? new ApiError(...known) : error, request.id);
+    const problem = request.headers.accept?.includes(PROBLEM_TYPE);
+    reply
+      .code(status)
+      .headers(headers)
+      .header('content-type', problem ? PROBLEM_TYPE : JSON_TYPE);
+    reply.header('cache-control', 'no-store').send(JSON.stringify(body));
+  };
+}
+
+/** Requests that Node could not read, so that there is neither a request nor a reply: they are answered by hand. */
+function clientErrors(answerError: AnswerError, newRequestId: () => string) {
+  return (error: Error & { code?: string }, socket: Socket) => {
+    if (error.code === 'ECONNRESET' || socket.destroyed) return;
+    const detail =
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? `The headers are larger than ${HEADERS_MAX / KIB} KiB.`
+        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? 'The request took too long to arrive.'
+          : 'The request is not valid HTTP.';
+    const requestId = newRequestId();
+    const body = JSON.stringify(answerError(new ApiError('invalid_header', detail), requestId).body);
+    const headers = {
+      ...API_HEADERS,
+      'x-request-id': requestId,
+      'content-length': Buffer.byteLength(body),
+      connection: 'close',
+    };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    if (socket.writable) socket.write(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
+    socket.destroy(error);
+  };
+}
+
+/** Allow-listed: neither address, nor URL, nor anything that was sent. */
+const accessLogger = (log: Log) => (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+  log({
+    method: request.method,
+    route: request.routeOptions.url ?? null,
+    status: reply.statusCode,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+    request_id: request.id,
+  });
+  done();
+};

@@ -1,0 +1,83 @@
+/** Mounts the MCP endpoint on the public listener: POST, GET and DELETE /mcp. */
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import {
+  type AuthInfo,
+  localhostAllowedOrigins,
+  PARSE_ERROR,
+  validateOriginHeader,
+} from '@modelcontextprotocol/server';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../../schema/index.ts';
+import type { Log } from '../errors.ts';
+import { readUtf8 } from '../json.ts';
+import { mcpHandler } from './server.ts';
+import { type ToolOptions, toolsOf } from './tools.ts';
+
+export interface McpOptions extends ToolOptions {
+  publicUrl: string;
+  /** Host names of origins, beside our own and localhost, from which browsers may call. */
+  mcpOrigins?: string[];
+  onError: Log;
+}
+
+const BODY_MAX = 256 * 1024;
+const SERVER_ERROR = -32_000;
+
+/** A Fastify plugin: it has a content-type parser and an error handler of its own, because it speaks JSON-RPC. */
+export async function mcp(app: FastifyInstance, options: McpOptions): Promise<void> {
+  const { authenticate, onError, publicUrl, mcpOrigins = [] } = options;
+  const handler = mcpHandler(toolsOf(options), onError);
+  const serve = toNodeHandler(handler, { onerror: ({ name, stack }) => onError({ name, stack }) });
+  const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
+  app.addHook('onClose', () => handler.close());
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_MAX }, (_request, body: Buffer, done) => {
+    try {
+      done(null, body.length ? JSON.parse(readUtf8(body)) : undefined);
+    } catch {
+      done(new ApiError('malformed_json'), undefined);
+    }
+  });
+  app.setErrorHandler(jsonRpcErrors(app.errorHandler));
+  app.route({
+    method: ['GET', 'POST', 'DELETE'],
+    url: '/mcp',
+    bodyLimit: BODY_MAX,
+    exposeHeadRoute: false,
+    onRequest: async (request) => {
+      // The specification of the transport asks for this against DNS rebinding; without an Origin nobody is refused.
+      if (!validateOriginHeader(request.headers.origin, origins).ok) throw new ForeignOrigin();
+      const { authorization } = request.headers;
+      if (authorization !== undefined) request.viewer = await authenticate(authorization);
+    },
+    handler: async (request, reply) => {
+      for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
+      reply.raw.removeHeader('content-type');
+      reply.hijack();
+      await serve(Object.assign(request.raw, { auth: authOf(request) }), reply.raw, request.body);
+    },
+  });
+}
+
+/** The SDK hands this to the handlers untouched; the caller travels in it. The signal is the SDK's own. */
+function authOf({ viewer, id, headers }: FastifyRequest): AuthInfo {
+  const caller = { viewer, requestId: id, userAgent: headers['user-agent'] ?? null };
+  return { token: '', clientId: '', scopes: [], extra: { caller } };
+}
+
+class ForeignOrigin extends Error {}
+
+type ErrorHandler = (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
+
+/** What comes before JSON-RPC is answered in its form; only a bad credential is answered as everywhere (RFC 6750). */
+function jsonRpcErrors(otherwise: ErrorHandler): ErrorHandler {
+  return (error, request, reply) => {
+    const answer = (status: number, code: number, message: string) =>
+      reply.code(status).send(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }));
+    const { code } = error as { code?: string };
+    if (error instanceof ForeignOrigin) answer(403, SERVER_ERROR, 'The Origin is not allowed.');
+    else if (code === 'malformed_json') answer(400, PARSE_ERROR, 'Parse error: the body is not valid JSON.');
+    else if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') answer(400, SERVER_ERROR, 'The body is too large.');
+    else otherwise(error, request, reply);
+  };
+}

@@ -1,0 +1,140 @@
+/** The tools: one for each operation with `@tool`, with the same rules and the same errors as REST. */
+import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
+import { checker, refusal } from '../details.ts';
+import type { AnswerError } from '../errors.ts';
+import { checkJson } from '../json.ts';
+import type { Operation } from '../operations.ts';
+import type { Authenticate, ContextOf } from '../rest.ts';
+import { type Caller, type Refuse, requireScopes, runner, type Values } from '../run.ts';
+import { answerSchema, inputSchema, type JsonSchema, parameterSchema } from '../schemas.ts';
+
+export interface ToolOptions {
+  operations: readonly Operation[];
+  authenticate: Authenticate;
+  contextOf: ContextOf;
+  answerError: AnswerError;
+}
+
+/** A tool: what tools/list says of it, and what tools/call does. A refusal is a result, never an exception. */
+export interface McpTool {
+  definition: Tool;
+  call(args: Values, caller: Caller): Promise<CallToolResult>;
+}
+
+export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
+  return operations.filter(({ tool }) => tool).map((operation) => toolOf(operation, options));
+}
+
+function toolOf(operation: Operation, { authenticate, contextOf, answerError }: Omit<ToolOptions, 'operations'>) {
+  const args = argumentsSchema(operation);
+  const run = runner(operation, refuser(operation, args));
+  const split = splitter(operation, checker(args));
+  return {
+    definition: definitionOf(operation, args),
+    async call({ access_token: token = null, ...given }: Values, caller: Caller): Promise<CallToolResult> {
+      try {
+        // In the documented flow the new account's token is an argument, while the header may be of another account.
+        const viewer = token === null ? caller.viewer : await authenticate(`Bearer ${String(token)}`);
+        requireScopes(operation.scopes, viewer);
+        checkJson(given);
+        const { values, body } = split(given);
+        const answer = await run(values, body, contextOf({ ...caller, viewer }));
+        return result(answer as Values);
+      } catch (error) {
+        return { ...result(answerError(error, caller.requestId).body), isError: true };
+      }
+    },
+  };
+}
+
+const result = (content: Readonly<Values>): CallToolResult => ({
+  content: [{ type: 'text', text: JSON.stringify(content) }],
+  structuredContent: content,
+});
+
+/** Parameters and the fields of the input object stand beside one another. */
+function argumentsSchema({ parameters, input }: Operation): JsonSchema {
+  const body = input ? inputSchema(input.type) : {};
+  const required = [
+    ...parameters.filter((parameter) => parameter.required).map(({ name }) => name),
+    ...((body.required as string[] | undefined) ?? []),
+  ];
+  return {
+    type: 'object',
+    properties: {
+      ...Object.fromEntries(parameters.map((parameter) => [parameter.name, parameterSchema(parameter)])),
+      ...(body.properties as Values | undefined),
+    },
+    ...(required.length && { required }),
+    additionalProperties: false,
+  };
+}
+
+/** Sorts arguments into parameters and body. Null stands for an absent parameter. @throws ApiError unknown_field */
+function splitter({ parameters, input }: Operation, check: ReturnType<typeof checker>) {
+  const variables = new Map(parameters.map(({ name, variable }) => [name, variable]));
+  return (given: Values): { values: Values; body: Values | undefined } => {
+    const values: Values = {};
+    const body: Values = {};
+    for (const [name, value] of Object.entries(given)) {
+      const variable = variables.get(name);
+      if (!variable) body[name] = value;
+      else if (value !== null) values[variable] = value;
+    }
+    if (!input && Object.keys(body).length) throw refusal(check(given));
+    return { values, body: input && (input.required || Object.keys(body).length) ? body : undefined };
+  };
+}
+
+/** All arguments are input, so that whatever is wrong with them is 422. */
+function refuser({ parameters }: Operation, args: JsonSchema): Refuse {
+  const check = checker(args);
+  return (values, body, fallback) => {
+    const given: Values = { ...(body as Values | undefined) };
+    for (const { name, variable } of parameters) if (variable in values) given[name] = values[variable];
+    const errors = check(given);
+    return refusal(errors.length ? errors : fallback());
+  };
+}
+
+const ACCESS_TOKEN = { type: 'string', description: 'A credential, instead of the Authorization header.' };
+
+function definitionOf(operation: Operation, args: JsonSchema): Tool {
+  const { name, title = titleOf(name), idempotent, destructive } = operation.tool!;
+  const readOnly = operation.kind === 'query';
+  const deletes = operation.http?.method === 'DELETE';
+  const answer = answerSchema(operation);
+  const properties = { ...(args.properties as Values), access_token: ACCESS_TOKEN };
+  return {
+    name,
+    title,
+    description: operation.description,
+    inputSchema: { ...args, properties } as unknown as Tool['inputSchema'],
+    // Clients of 2025 check errors against it, too.
+    outputSchema: {
+      type: 'object',
+      anyOf: [...((answer.anyOf as JsonSchema[] | undefined) ?? [answer]), ERROR],
+    } as Tool['outputSchema'],
+    annotations: {
+      title,
+      readOnlyHint: readOnly,
+      destructiveHint: destructive ?? deletes,
+      idempotentHint: idempotent ?? (readOnly || deletes),
+      openWorldHint: false,
+    },
+  };
+}
+
+/** `get_catalog_item` → `Get catalog item`. */
+const titleOf = (name: string): string => (name[0]!.toUpperCase() + name.slice(1)).replaceAll('_', ' ');
+
+const ERROR: JsonSchema = {
+  type: 'object',
+  properties: {
+    code: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    retryable: { type: 'boolean' },
+  },
+  required: ['code', 'status', 'detail', 'retryable'],
+};

@@ -1,0 +1,170 @@
+/** The OpenAPI 3.1 document, derived from the operation documents and the schema. */
+import { STATUS_CODES } from 'node:http';
+import { isNonNullType } from 'graphql';
+import { ERRORS, type ErrorCode } from '../schema/index.ts';
+import type { Operation } from './operations.ts';
+import type { Parameter } from './parameters.ts';
+import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from './schemas.ts';
+
+type Json = Record<string, unknown>;
+
+export function openapi(operations: readonly Operation[], publicUrl: string): Json {
+  const schemas = new Map<string, JsonSchema>([['Error', ERROR]]);
+  const define = definer(schemas);
+  const paths: Record<string, Json> = {};
+  for (const operation of operations) {
+    if (!operation.http) continue;
+    const { path, method } = operation.http;
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define) };
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Freehold',
+      version: '1.0.0',
+      description: 'VPS and dedicated servers without identity verification, paid in cryptocurrency.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: publicUrl }],
+    tags: [...new Set(operations.filter(({ http }) => http).map(({ noun }) => noun))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
+      responses: Object.fromEntries(STATUSES.map((status) => [responseName(status), errorResponse(status)])),
+      headers: { RequestId: { description: 'Names the request in our logs.', schema: { type: 'string' } } },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
+      },
+    },
+  };
+}
+
+/** Components by name. @throws Error if two different schemas have one name */
+function definer(schemas: Map<string, JsonSchema>): Define {
+  return (name, make) => {
+    const known = schemas.get(name);
+    const schema = make();
+    if (known && JSON.stringify(known) !== JSON.stringify(schema))
+      throw new Error(`A fragment and an input are both called ${name}.`);
+    schemas.set(name, schema);
+    return { $ref: `#/components/schemas/${name}` };
+  };
+}
+
+function describe(operation: Operation, define: Define): Json {
+  const { name, noun, description, scopes, parameters, input, http } = operation;
+  const [summary = '', ...more] = description.split(/(?<=\.)\s+/);
+  return {
+    operationId: name,
+    tags: [noun],
+    summary: summary.replace(/\.$/, ''),
+    ...(more.length && { description }),
+    'x-scope': scopes.join(' ') || 'public',
+    'x-availability': http!.status,
+    security: scopes.length ? [{ bearer: scopes }] : [],
+    ...(parameters.length && { parameters: parameters.map(parameterObject) }),
+    ...(input && {
+      requestBody: {
+        required: input.required && Object.values(input.type.getFields()).some(({ type }) => isNonNullType(type)),
+        content: { 'application/json': { schema: inputSchema(input.type, define) } },
+      },
+    }),
+    responses: {
+      200: {
+        description: STATUS_CODES[200],
+        headers: { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } },
+        content: { 'application/json': { schema: answerSchema(operation, define) } },
+      },
+      ...(http!.maxAgeSeconds && { 304: { description: 'What If-None-Match names is still right.' } }),
+      ...Object.fromEntries(
+        statusesOf(operation).map((status) => [
+          status === 500 ? '5XX' : status,
+          { $ref: `#/components/responses/${responseName(status)}` },
+        ]),
+      ),
+    },
+  };
+}
+
+function parameterObject(parameter: Parameter): Json {
+  const { description, ...schema } = parameterSchema(parameter);
+  return {
+    name: parameter.header ?? parameter.name,
+    in: parameter.in,
+    required: parameter.required,
+    description,
+    schema,
+  };
+}
+
+const STATUSES = [400, 401, 402, 403, 404, 422, 429, 500] as const;
+type Status = (typeof STATUSES)[number];
+
+/** The errors that an operation can have, as far as its document tells. */
+function statusesOf({ scopes, parameters, input, http, kind, answer }: Operation): Status[] {
+  const spends = kind === 'mutation' && scopes.some((scope) => scope === 'servers' || scope === 'billing');
+  const names = parameters.some((parameter) => parameter.in === 'path') || !isNonNullType(answer.type);
+  const applies: Record<Status, boolean> = {
+    400: true,
+    401: true,
+    402: spends,
+    403: scopes.length > 0,
+    404: names || http!.status === 'PLANNED',
+    422: input !== undefined || kind === 'mutation',
+    429: true,
+    500: true,
+  };
+  return STATUSES.filter((status) => applies[status]);
+}
+
+const responseName = (status: Status): string =>
+  status === 500 ? 'InternalError' : STATUS_CODES[status]!.replaceAll(' ', '');
+
+function errorResponse(status: Status): Json {
+  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code][0] === status);
+  const content = { schema: { $ref: '#/components/schemas/Error' } };
+  return {
+    description: `${STATUS_CODES[status]}. Codes: ${codes.join(', ')}.`,
+    headers: {
+      'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+      ...(status === 429 && { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 1 } } }),
+      ...(status === 401 && { 'WWW-Authenticate': { schema: { type: 'string' } } }),
+    },
+    content: { 'application/json': content, 'application/problem+json': content },
+  };
+}
+
+const text = (description: string): JsonSchema => ({ type: 'string', description });
+const FIELD_ERROR: JsonSchema = {
+  type: 'object',
+  properties: {
+    field: text('The path of the field, with dots.'),
+    code: text('What is wrong with it.'),
+    message: text('A sentence for humans.'),
+    limit: { type: 'number', description: 'The limit that it missed.' },
+  },
+  required: ['field', 'code', 'message'],
+};
+
+/** The flat error object (RFC 9457 and more). */
+const ERROR: JsonSchema = {
+  type: 'object',
+  description: 'Every answer that is no success (RFC 9457, with `code` to decide by).',
+  properties: {
+    type: { type: 'string', format: 'uri', description: 'Where the code is explained.' },
+    title: text('The text of the status.'),
+    status: { type: 'integer', description: 'The HTTP status.' },
+    code: text('Decide by this; codes are added, never changed.'),
+    detail: text('A sentence for humans.'),
+    request_id: text('Tell us this when you ask for help.'),
+    retryable: { type: 'boolean', description: 'Whether the same request may succeed later.' },
+    errors: { type: 'array', items: FIELD_ERROR, description: 'The fields that are wrong.' },
+    retry_after: { type: 'integer', description: 'Seconds to wait.' },
+    required_scope: text('The scope that the credential lacks.'),
+    available_regions: { type: 'array', items: { type: 'string' }, description: 'Where there is stock.' },
+    required_usd: { type: 'number', description: 'What it costs.' },
+    balance_usd: { type: 'number', description: 'What there is.' },
+    availability: text('PLANNED, if the endpoint is announced and not available yet.'),
+  },
+  required: ['type', 'title', 'status', 'code', 'detail', 'request_id', 'retryable'],
+};

@@ -1,0 +1,114 @@
+/** Runs an operation: maps its input, executes its document, and maps its answer. Everything is prepared once. */
+import { execute, type GraphQLError, type GraphQLInputType, type GraphQLSchema, validateInputValue } from 'graphql';
+import {
+  ApiError,
+  apiErrorOf,
+  type Context,
+  type FieldError,
+  type RequiredScope,
+  type Viewer,
+} from '../schema/index.ts';
+import { snake } from './names.ts';
+import type { Operation } from './operations.ts';
+import { aliasing, inputMapper, isRecord } from './wire.ts';
+
+export type Values = Record<string, unknown>;
+/**
+ * Runs one operation; `values` has its parameters by the names of their variables, `body` the fields of its input object.
+ * @throws ApiError, or whatever broke
+ */
+export type Run = (values: Values, body: unknown, context: Context) => Promise<unknown>;
+/** Tells what is wrong with an input that GraphQL refused. */
+export type Refuse = (values: Values, body: unknown, fallback: () => FieldError[]) => ApiError;
+
+/** What the outside names what a resolver needs to know of it. */
+export interface Caller {
+  viewer: Viewer | null;
+  requestId: string;
+  userAgent: string | null;
+  /** Aborted when the caller is gone. */
+  signal: AbortSignal;
+}
+
+/**
+ * Refuses a viewer who lacks a scope, before any input is looked at.
+ * @throws ApiError missing_credential or insufficient_scope (RFC 6750)
+ */
+export function requireScopes(scopes: readonly RequiredScope[], viewer: Viewer | null): void {
+  for (const scope of scopes) {
+    if (!viewer) throw new ApiError('missing_credential');
+    if (!viewer.scopes.has(scope))
+      throw new ApiError('insufficient_scope', `The credential lacks the scope ${scope}.`, { requiredScope: scope });
+  }
+}
+
+export function runner(operation: Operation, refuse: Refuse): Run {
+  const { schema, document, answer, input } = operation;
+  const { toWire } = answer;
+  const toGraphql = variablesOf(operation);
+  const unalias = input && aliasing(input.type);
+  const answered = pick(answer.path);
+  return async (values, body, context) => {
+    if (unalias && isRecord(body)) unalias(body);
+    const variableValues = toGraphql(values, body);
+    const { data, errors } = await executed(schema, document, variableValues, context);
+    if (data === undefined) throw refuse(values, body, () => graphqlErrors(operation, variableValues));
+    if (errors) throw errors.find(apiErrorOf) ?? errors[0]!;
+    const found = answered(data as Values);
+    if (found === null || found === undefined) throw new ApiError('not_found');
+    const mapped = toWire ? toWire(found) : found;
+    return answer.page ? { data: mapped, next_cursor: null, has_more: false } : mapped;
+  };
+}
+
+/** The one place in which a document is executed. */
+const executed = (
+  schema: GraphQLSchema,
+  document: Operation['document'],
+  variableValues: Values,
+  contextValue: Context,
+) => execute({ schema, document, variableValues, contextValue });
+
+/** The value at a path of keys; null if it, or one on the way, is null. */
+function pick(path: readonly string[]): (data: Values | null) => unknown {
+  const [only] = path;
+  if (path.length === 1) return (data) => data?.[only!];
+  return (data) => path.reduce<unknown>((value, key) => value && (value as Values)[key], data);
+}
+
+/** Puts parameters and body together as variables. The given values are left as they are on the wire. */
+function variablesOf({ parameters, input }: Operation): (values: Values, body: unknown) => Values {
+  const mapped = parameters.flatMap(({ variable, type }) => {
+    const map = inputMapper(type);
+    return map ? [[variable, map] as const] : [];
+  });
+  const mapBody = input && inputMapper(input.type)!;
+  if (!mapped.length && !mapBody) return (values) => values;
+  return (values, body) => {
+    const variables = { ...values };
+    for (const [variable, map] of mapped) if (variable in variables) variables[variable] = map(variables[variable]);
+    if (mapBody && (body !== undefined || input.required)) variables[input.variable] = mapBody(body ?? {});
+    return variables;
+  };
+}
+
+/** What GraphQL itself has against the variables: what a scalar refuses beyond its JSON Schema. */
+function graphqlErrors({ parameters, input }: Operation, variables: Values): FieldError[] {
+  const errors: FieldError[] = [];
+  const check = (value: unknown, type: GraphQLInputType, prefix: string[]) =>
+    validateInputValue(value, type, (error, path) => {
+      const field = [...prefix, ...path.map((key) => snake(String(key)))].join('.');
+      errors.push({ field, code: 'wrong_format', message: `${field || 'The body'}: ${withoutValue(error)}` });
+    });
+  for (const { name, variable, type, required } of parameters)
+    if (required || variables[variable] !== undefined) check(variables[variable], type, [name]);
+  if (input && variables[input.variable] !== undefined) check(variables[input.variable], input.type, []);
+  return errors;
+}
+
+/** GraphQL's own messages end in the value that they refuse; those of our scalars do not. */
+const withoutValue = ({ message }: GraphQLError): string =>
+  message
+    .replace(/[,;]? found: .*$/is, '.')
+    .replace(/( cannot represent [^:]*): .*$/s, '$1.')
+    .replace(/^Value ".*" does/s, 'The value does');

@@ -1,0 +1,122 @@
+/** What a selection asks of one object type, with its fragments resolved. */
+import {
+  type FieldNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  type GraphQLField,
+  type GraphQLNamedType,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getNullableType,
+  isAbstractType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  print,
+  type SelectionNode,
+  type SelectionSetNode,
+} from 'graphql';
+
+export interface Fragments {
+  schema: GraphQLSchema;
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+}
+
+export interface SelectedField {
+  /** Its name on the wire. */
+  key: string;
+  field: GraphQLField<unknown, unknown>;
+  node: FieldNode;
+  /** What is asked of its value; several sets if the field stands in several fragments. */
+  sets: SelectionSetNode[];
+  /** Its members stand in the object around it. */
+  spread: boolean;
+}
+
+/** The object types that a value of a composite type can have. */
+export const possibleTypes = (schema: GraphQLSchema, type: GraphQLNamedType): readonly GraphQLObjectType[] =>
+  isAbstractType(type) ? schema.getPossibleTypes(type) : isObjectType(type) ? [type] : [];
+
+/** The selections that hold for an object type, down to its fields and the fragments on it. */
+export const selectionsFor = (from: Fragments, type: GraphQLObjectType, sets: readonly SelectionSetNode[]) =>
+  sets.flatMap(({ selections }) => selections).filter((selection) => holds(from, type, selection));
+
+function holds({ schema, fragments }: Fragments, type: GraphQLObjectType, selection: SelectionNode): boolean {
+  if (selection.kind === Kind.FIELD) return true;
+  const { typeCondition } = selection.kind === Kind.FRAGMENT_SPREAD ? fragments.get(selection.name.value)! : selection;
+  const condition = typeCondition ? schema.getType(typeCondition.name.value) : type;
+  return condition === type || (isAbstractType(condition) && schema.isSubType(condition, type));
+}
+
+/**
+ * The fields of an object type by their names on the wire.
+ * @throws GraphQLError if two fields have one name, or a field carries a directive that would make it optional
+ */
+export function fieldsOf(
+  from: Fragments,
+  type: GraphQLObjectType,
+  sets: readonly SelectionSetNode[],
+  fields: Map<string, SelectedField> = new Map(),
+): Map<string, SelectedField> {
+  for (const selection of selectionsFor(from, type, sets)) {
+    if (selection.kind === Kind.FIELD) add(from, type, selection, fields);
+    else {
+      const { selectionSet } =
+        selection.kind === Kind.FRAGMENT_SPREAD ? from.fragments.get(selection.name.value)! : selection;
+      fieldsOf(from, type, [selectionSet], fields);
+    }
+  }
+  return fields;
+}
+
+function add({ schema }: Fragments, type: GraphQLObjectType, node: FieldNode, fields: Map<string, SelectedField>) {
+  const key = node.alias?.value ?? node.name.value;
+  const field = schema.getField(type, node.name.value)!;
+  const sets = node.selectionSet ? [node.selectionSet] : [];
+  const spread = hasDirective(node, 'spread');
+  for (const { name } of node.directives ?? []) {
+    if (name.value === 'skip' || name.value === 'include')
+      throw new GraphQLError(`@${name.value} would make ${key} optional; write another document.`, { nodes: node });
+  }
+  const same = fields.get(key);
+  if (!same) fields.set(key, { key, field, node, sets, spread });
+  else if (same.field === field && argumentsOf(same.node) === argumentsOf(node) && same.spread === spread)
+    same.sets.push(...sets);
+  else throw new GraphQLError(`Two fields of ${type.name} are called ${key}.`, { nodes: [same.node, node] });
+}
+
+export const hasDirective = (node: FieldNode, name: string): boolean =>
+  (node.directives ?? []).some((directive) => directive.name.value === name);
+
+const argumentsOf = (node: FieldNode): string => (node.arguments ?? []).map(print).sort().join();
+
+/** A member of an answer: a field, or one of an object that is spread. */
+export interface Member {
+  name: string;
+  selected: SelectedField;
+  /** It is missing when the object that it comes from is null. */
+  optional: boolean;
+}
+
+/** The members that an object type has on the wire. @throws GraphQLError if two have one name */
+export function membersOf(from: Fragments, type: GraphQLObjectType, sets: readonly SelectionSetNode[]): Member[] {
+  const members = new Map<string, Member>();
+  for (const selected of fieldsOf(from, type, sets).values()) {
+    for (const member of selected.spread
+      ? spreadMembers(from, selected)
+      : [{ name: selected.key, selected, optional: false }]) {
+      const nodes = selected.node;
+      if (members.has(member.name))
+        throw new GraphQLError(`Two members of the answer are called ${member.name}.`, { nodes });
+      members.set(member.name, member);
+    }
+  }
+  return [...members.values()];
+}
+
+function spreadMembers(from: Fragments, { field, sets, node, key }: SelectedField): Member[] {
+  const inner = getNullableType(field.type);
+  if (!isObjectType(inner)) throw new GraphQLError(`@spread needs an object, and ${key} is none.`, { nodes: node });
+  const optional = !isNonNullType(field.type);
+  return membersOf(from, inner, sets).map((member) => ({ ...member, optional: member.optional || optional }));
+}

@@ -1,0 +1,181 @@
+/** The composition root: reads the configuration, puts the parts together, starts and stops them. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Config, readConfig } from './config.ts';
+import { Database } from './entities/database.ts';
+import { startEmbeddedPostgres } from './entities/embedded-postgres.ts';
+import { newId } from './entities/ids.ts';
+import { mintCredential, Vault } from './entities/secrets.ts';
+import { internalServer } from './facades/graphql.ts';
+import { publicServer } from './facades/http.ts';
+import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
+import { Provisioning } from './provisioning/index.ts';
+import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
+import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
+import { prepareDummy } from './resolvers/auth/password.ts';
+import type { Context } from './resolvers/context.ts';
+
+export interface Service {
+  publicUrl: string;
+  internalUrl: string;
+  operatorToken: string;
+  operatorTokenFile: string | undefined;
+  databaseFolder: string | undefined;
+  simulated: { machines: boolean; payments: boolean };
+  db: Database;
+  /** Finishes what is under way, then stops everything. */
+  stop(): Promise<void>;
+}
+
+/** Starts the service. Whatever fails on the way, what was started before is stopped. */
+export async function startService(config: Config): Promise<Service> {
+  const stops: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const one of stops.splice(0).reverse()) await one();
+  };
+  try {
+    return { ...(await compose(config, (one) => stops.push(one))), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function compose(config: Config, onStop: (stop: () => Promise<unknown>) => void): Promise<Omit<Service, 'stop'>> {
+  mkdirSync(config.dataDir, { recursive: true });
+  const operatorToken = config.operatorToken ?? kept(config, 'operator-token', () => mintCredential('op'));
+  const secretKey =
+    config.secretKey ??
+    kept(config, 'secret-key', () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64'));
+  const vault = new Vault(Buffer.from(secretKey, 'base64'));
+
+  const embedded = config.databaseUrl ? undefined : await startEmbeddedPostgres(config.dataDir);
+  if (embedded) onStop(embedded.stop);
+  const db = await Database.open(config.databaseUrl ?? embedded!.url, { poolSize: config.databasePoolSize });
+  onStop(() => db.close());
+
+  const machines = new SimulatedDriver({
+    folder: join(config.dataDir, 'machines'),
+    bootSeconds: config.simulatedProvisionSeconds,
+  });
+  const payments = new SimulatedPayments({ confirmSeconds: config.simulatedPaymentSeconds });
+  const provisioning = new Provisioning({
+    db,
+    vault,
+    drivers: { VPS: machines, DEDICATED: machines },
+    payments,
+    pollSeconds: config.pollSeconds,
+  });
+  await provisioning.prepare();
+  if (config.roles.has('worker')) {
+    const worker = provisioning.newWorker({ leaseSeconds: config.leaseSeconds });
+    worker.start();
+    onStop(() => worker.stop());
+  }
+
+  const authenticator = new Authenticator(db, operatorToken);
+  const { limits } = config;
+  const contextOf = (request: Pick<Context, 'viewer' | 'userAgent' | 'signal'> & { requestId?: string }): Context => ({
+    db,
+    provisioning,
+    vault,
+    limits,
+    requestId: newId('req'),
+    ...request,
+  });
+  const authenticate = (authorization: string | undefined) => authenticator.fromHeader(authorization);
+  const internal = internalServer({
+    authenticate,
+    contextOf,
+    watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
+    ready: () =>
+      db.query('select 1').then(
+        () => true,
+        () => false,
+      ),
+    onError: report,
+  });
+  await new Promise<void>((done, fail) =>
+    internal.once('error', fail).listen(config.internalPort, config.internalHost, done),
+  );
+  onStop(
+    () =>
+      new Promise((done) => {
+        internal.close(done);
+        internal.closeAllConnections();
+      }),
+  );
+
+  const { publicUrl } = config;
+  if (config.roles.has('api')) {
+    await prepareDummy();
+    const app = await publicServer({
+      authenticate,
+      contextOf,
+      publicUrl,
+      newRequestId: () => newId('req'),
+      onError: report,
+    });
+    await app.listen({ port: config.port, host: config.host });
+    onStop(() => app.close());
+  }
+  return {
+    publicUrl,
+    internalUrl: `http://${config.internalHost}:${config.internalPort}`,
+    operatorToken,
+    operatorTokenFile: config.operatorToken ? undefined : join(config.dataDir, 'operator-token'),
+    databaseFolder: embedded?.folder,
+    simulated: provisioning.simulated,
+    db,
+  };
+}
+
+/** Where faults of ours go. */
+const report = (fault: unknown) => console.error(fault);
+
+/** A secret of the installation, made on first start and kept in a file that only its owner can read. */
+function kept({ dataDir }: Config, name: string, make: () => string): string {
+  const file = join(dataDir, name);
+  if (!existsSync(file)) writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });
+  return readFileSync(file, 'utf8').trim();
+}
+
+function announce(
+  { publicUrl, internalUrl, operatorTokenFile, databaseFolder, simulated }: Service,
+  roles: Config['roles'],
+) {
+  const lines = [
+    ['REST', `${publicUrl}/v1`],
+    ['OpenAPI', `${publicUrl}/v1/openapi.json`],
+    ['MCP', `${publicUrl}/mcp`],
+    ['GraphiQL', `${internalUrl}/graphql`],
+    ['Operator token', operatorTokenFile ?? 'OPERATOR_TOKEN'],
+    ['Database', databaseFolder ?? 'DATABASE_URL'],
+  ];
+  console.log(`\nFreehold is running (${[...roles].join(' and ')}).\n`);
+  for (const [name, value] of lines) console.log(`  ${name!.padEnd(16)}${value}`);
+  if (simulated.machines)
+    console.log('\n  Machines are SIMULATED: servers run nowhere and have documentation addresses.');
+  if (simulated.payments) console.log('  Payments are SIMULATED: top-ups confirm by themselves, and no coin moves.');
+  console.log('');
+}
+
+if (import.meta.main) {
+  try {
+    const config = readConfig();
+    const service = await startService(config);
+    announce(service, config.roles);
+    let stopping = false;
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => {
+        // Whoever asks twice does not want to wait.
+        if (stopping) process.exit(1);
+        stopping = true;
+        void service.stop().then(() => process.exit(0));
+      });
+    }
+  } catch (error) {
+    console.error(`Freehold cannot start. ${error instanceof Error ? error.message : error}`);
+    process.exit(1);
+  }
+}

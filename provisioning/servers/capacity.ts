@@ -1,0 +1,42 @@
+/**
+ * Capacity: a machine's place and addresses are claimed before it is made, and freed when it is confirmed absent. A
+ * server with an IPv4 address is one that holds a place.
+ */
+import type { Transaction } from '../../entities/database.ts';
+import type { Server } from '../../entities/server.ts';
+import { type Claimed, claimAddresses, freeAddresses } from './addresses.ts';
+
+type Place = Pick<Server, 'orderNumber' | 'region' | 'serviceCode'>;
+
+/** Claims a place and its addresses, or nothing: undefined where there is no room. */
+export async function occupy(
+  tx: Transaction,
+  { orderNumber, region, serviceCode }: Place,
+): Promise<Claimed | undefined> {
+  const [place] = await tx.query(
+    'update stock set claimed = claimed + 1 where region_code = $1 and service_code = $2 and claimed < total returning claimed',
+    [region, serviceCode],
+  );
+  if (!place) return undefined;
+  const claimed = await claimAddresses(tx, region, orderNumber);
+  if (!claimed) await freePlace(tx, { region, serviceCode });
+  return claimed;
+}
+
+const freePlace = (tx: Transaction, { region, serviceCode }: Omit<Place, 'orderNumber'>) =>
+  tx.query('update stock set claimed = claimed - 1 where region_code = $1 and service_code = $2', [
+    region,
+    serviceCode,
+  ]);
+
+/** Gives back what the server holds; nothing if it holds nothing. */
+export async function vacate(tx: Transaction, orderNumber: string): Promise<void> {
+  const [left] = await tx.query<Place>(
+    `update server set ipv4 = null, ipv6 = null, ipv6_prefix = null where order_number = $1 and ipv4 is not null
+    returning region, service_code as "serviceCode"`,
+    [orderNumber],
+  );
+  if (!left) return;
+  await freeAddresses(tx, orderNumber);
+  await freePlace(tx, left);
+}

@@ -1,0 +1,120 @@
+/**
+ * From an order to a running server: claim a place, make the machine, wait for proof, and only then capture the
+ * money. An order that cannot be fulfilled fails, gives the money back in full, and leaves nothing behind.
+ */
+import { SYSTEM } from '../../entities/audit.ts';
+import type { Transaction } from '../../entities/database.ts';
+import { available, held, post, REVENUE } from '../../entities/ledger.ts';
+import { hoursFromNow, PAID_HOURS } from '../../entities/money.ts';
+import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
+import { transition } from '../../entities/transition.ts';
+import { done, hop, nap, Stale } from '../tasks.ts';
+import { occupy, vacate } from './capacity.ts';
+import { DriverError, type DriverErrorCode, type MachineSpec } from './drivers/driver.ts';
+import type { ServerStep } from './process.ts';
+
+/** Claims a place and addresses. Without room the order fails. */
+export const claim: ServerStep = async (_task, { server }) =>
+  hop('create', {
+    commit: async (tx) => {
+      const claimed = await occupy(tx, server);
+      if (claimed) await move(tx, server, 'PROVISIONING', claimed);
+      else await fail(tx, server, 'out_of_stock', 'The last one was taken by another order.');
+    },
+  });
+
+/** Makes the machine; again, if it was made before. */
+export const create: ServerStep = async (task, { server, driver, openSecret }) => {
+  try {
+    await driver.create(specOf(server, openSecret), task.aborted);
+  } catch (error) {
+    if (!(error instanceof DriverError) || !FINAL.has(error.code)) throw error;
+    return hop('clean', { commit: (tx) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE) });
+  }
+  return hop('prove');
+};
+/** Trying again would change nothing. */
+const FINAL: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
+export const UNDELIVERABLE = 'The machine could not be delivered. The order was paid back in full.';
+
+const specOf = (server: Server, openSecret: (server: Server) => string): MachineSpec => ({
+  order: server.orderNumber,
+  generation: server.generation,
+  kind: server.kind,
+  serviceCode: server.serviceCode,
+  region: server.region,
+  image: server.os,
+  hostname: server.hostname,
+  sshPublicKeys: server.sshPublicKeys,
+  rootPassword: server.rootPassword && openSecret(server),
+  userData: server.userData,
+  addresses: { ipv4: server.ipv4, ipv6: server.ipv6, ipv6Prefix: server.ipv6Prefix },
+});
+
+/** Waits until the machine gives proof; then the server runs, and is billed from that moment. */
+export const prove: ServerStep = async (task, { server, driver, pollSeconds }) => {
+  const seen = await driver.observe({ order: server.orderNumber, generation: server.generation }, task.aborted);
+  if (seen.phase === 'absent') return hop('create');
+  if (seen.phase !== 'present' || !seen.proven) return nap(pollSeconds);
+  const paidUntil = hoursFromNow(PAID_HOURS);
+  return done({
+    commit: async (tx) => {
+      await move(tx, server, 'RUNNING', { paidUntil, rootPassword: null, failureCode: null, failureMessage: null });
+      await post(tx, server.accountId, [
+        {
+          kind: 'capture',
+          debit: held(server.accountId),
+          credit: REVENUE,
+          amountMicros: server.priceMonthMicros + server.setupFeeMicros,
+          externalKey: `capture:${server.orderNumber}`,
+          orderNumber: server.orderNumber,
+          serviceCode: server.serviceCode,
+          description: `First month of ${server.serviceCode}`,
+          periodFrom: new Date(),
+          periodTo: paidUntil,
+        },
+      ]);
+    },
+  });
+};
+
+/** Removes what was made of an order that failed, and gives its place back. The customer has the money already. */
+export const clean: ServerStep = async (task, { server, driver, pollSeconds }) => {
+  const seen = await driver.destroy({ order: server.orderNumber, generation: server.generation }, task.aborted);
+  return seen.phase === 'absent' ? done({ commit: (tx) => vacate(tx, server.orderNumber) }) : nap(pollSeconds);
+};
+
+/** Lets an order fail that has not run yet: the hold is released in full. */
+export async function fail(
+  tx: Transaction,
+  server: Server,
+  failureCode: string,
+  failureMessage: string,
+): Promise<void> {
+  await move(tx, server, 'FAILED', { failureCode, failureMessage, rootPassword: null });
+  await releaseHold(tx, server);
+}
+
+/** Gives the held price of an order back; what was captured before is not held any more and stays. */
+export async function releaseHold(tx: Transaction, server: Server): Promise<bigint> {
+  const amountMicros = server.priceMonthMicros + server.setupFeeMicros;
+  await post(tx, server.accountId, [
+    {
+      kind: 'release',
+      debit: held(server.accountId),
+      credit: available(server.accountId),
+      amountMicros,
+      externalKey: `release:${server.orderNumber}`,
+      orderNumber: server.orderNumber,
+      serviceCode: server.serviceCode,
+      description: `${server.serviceCode} was not delivered`,
+    },
+  ]);
+  return amountMicros;
+}
+
+/** @throws Stale if the server went another way meanwhile, such as being deleted */
+async function move(tx: Transaction, server: Server, to: Server['status'], set: Partial<Server>) {
+  const moved = await transition(tx, SERVER_LIFECYCLE, server.orderNumber, to, { actor: SYSTEM, set });
+  if (!moved) throw new Stale(`${server.orderNumber} could not become ${to}.`);
+}

@@ -1,0 +1,65 @@
+/**
+ * What every hardware driver implements. A machine is known by its order number and generation; all calls are
+ * idempotent, so a step that is repeated after a crash does no harm.
+ */
+
+/** `unknown` means that nobody could be asked: it is never to be taken for `absent`. */
+export type Phase = 'absent' | 'incomplete' | 'present' | 'unknown';
+
+export interface MachineKey {
+  /** The order number. */
+  order: string;
+  /** Grows by one with each machine of the order that had to be given up. */
+  generation: number;
+}
+
+export interface MachineSpec extends MachineKey {
+  kind: 'VPS' | 'DEDICATED';
+  serviceCode: string;
+  region: string;
+  image: string;
+  hostname: string;
+  /** Canonical OpenSSH public keys. */
+  sshPublicKeys: string[];
+  /** Null: root has no password. */
+  rootPassword: string | null;
+  /** cloud-init. */
+  userData: string | null;
+  addresses: { ipv4: string | null; ipv6: string | null; ipv6Prefix: string | null };
+}
+
+export interface Observation extends MachineKey {
+  phase: Phase;
+  /** Its SSH server answered, or it phoned home. A server is running, and billed, only with proof. */
+  proven: boolean;
+}
+
+export interface HardwareDriver {
+  /** Its name in the configuration. */
+  readonly name: string;
+  /** Whether no real machine comes of it. */
+  readonly simulated: boolean;
+  /** Makes the machine, or finds that it is made already. @throws DriverError */
+  create(spec: MachineSpec, signal: AbortSignal): Promise<Observation>;
+  /** @throws DriverError unreachable */
+  observe(machine: MachineKey, signal: AbortSignal): Promise<Observation>;
+  /** Removes the machine; only `absent` is confirmation. @throws DriverError */
+  destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation>;
+}
+
+/**
+ * - `unreachable`: try again later, nothing is known;
+ * - `no_capacity`, `rejected`: it will not be made; give the order up;
+ * - `conflict`: there is a machine of that key with another specification;
+ * - `failed`: this attempt went wrong, another may not;
+ * - `stuck`: it can neither be finished nor removed.
+ */
+export type DriverErrorCode = 'unreachable' | 'no_capacity' | 'rejected' | 'conflict' | 'failed' | 'stuck';
+
+export class DriverError extends Error {
+  readonly code: DriverErrorCode;
+  constructor(code: DriverErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}

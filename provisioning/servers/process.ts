@@ -1,0 +1,77 @@
+/** The process of a server: one task for its whole life, so that nothing is done to a machine by two at once. */
+import type { Database, Queryable, Transaction } from '../../entities/database.ts';
+import { columnsOf } from '../../entities/entity.ts';
+import type { Vault } from '../../entities/secrets.ts';
+import { Server } from '../../entities/server.ts';
+import { done, hop, type LeasedTask, type Outcome, type Process } from '../tasks.ts';
+import { claim, clean, create, fail, prove, UNDELIVERABLE } from './create.ts';
+import { destroy } from './delete.ts';
+import type { HardwareDriver } from './drivers/driver.ts';
+
+export const SERVER_PROCESS = 'server';
+export const SERVER_LANE = 'servers';
+/** After this many failed calls of a driver an order is given up. */
+const ATTEMPTS_MAX = 3;
+
+/** What a step works with. */
+interface Work {
+  server: Server;
+  driver: HardwareDriver;
+  /** How long to wait before a machine is looked at again. */
+  pollSeconds: number;
+  openSecret(server: Server): string;
+}
+export type ServerStep = (task: LeasedTask, work: Work) => Promise<Outcome>;
+
+interface Options {
+  db: Database;
+  vault: Vault;
+  drivers: Record<Server['kind'], HardwareDriver>;
+  pollSeconds: number;
+}
+
+/** What the root password of a server is sealed for. */
+export const passwordContext = (orderNumber: string): string => `server.root_password:${orderNumber}`;
+
+export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Process {
+  const openSecret = ({ orderNumber, rootPassword }: Server) => vault.open(rootPassword!, passwordContext(orderNumber));
+  const step =
+    (run: ServerStep, status: Server['status'] | undefined) =>
+    async (task: LeasedTask): Promise<Outcome> => {
+      const server = await findServer(db, task.subject);
+      if (!server || server.status === 'DELETED') return done();
+      // Deletion is always taken, so every step looks for it first.
+      if (server.status === 'DELETING' && run !== destroy) return hop('destroy');
+      if (status && server.status !== status) return done();
+      return run(task, { server, driver: drivers[server.kind], pollSeconds, openSecret });
+    };
+  return {
+    lane: SERVER_LANE,
+    attemptsMax: ATTEMPTS_MAX,
+    backoffSeconds: (attempt) => Math.min(60, pollSeconds * 2 ** attempt),
+    steps: {
+      claim: step(claim, 'PENDING'),
+      create: step(create, 'PROVISIONING'),
+      prove: step(prove, 'PROVISIONING'),
+      clean: step(clean, 'FAILED'),
+      destroy: step(destroy, 'DELETING'),
+    },
+    onDead: giveUp,
+  };
+}
+
+/** An order that cannot be fulfilled fails; cleaning up and deleting are never given up. */
+async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
+  const server = await findServer(tx, subject);
+  if (step === 'destroy' || step === 'clean' || !server) return step;
+  if (server.status === 'DELETING') return 'destroy';
+  await fail(tx, server, 'provisioning_failed', UNDELIVERABLE);
+  return 'clean';
+}
+
+async function findServer(db: Queryable, orderNumber: string): Promise<Server | undefined> {
+  const [server] = await db.query<Server>(`select ${columnsOf(Server)} from server where order_number = $1`, [
+    orderNumber,
+  ]);
+  return server;
+}

@@ -1,0 +1,275 @@
+/**
+ * Carries tasks out. Any number of workers, in any number of processes, share the work: one of them at a time leases
+ * a task, and keeps the lease alive while the step runs. If a worker dies, its leases end and others go on. If it
+ * was only thought to be dead, the fence refuses whatever it still wants to commit.
+ *
+ * Work is found by a poll each second; the bus and the end of each step only make it quicker. Without its database a
+ * worker waits.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database, Transaction } from '../entities/database.ts';
+import { extendLeases, giveBack, LeaseLost, release, retryLater, type TakenTask, takeLeases } from './lease.ts';
+import {
+  ATTEMPTS_MAX,
+  backoffSeconds,
+  type LeasedTask,
+  type Outcome,
+  type Process,
+  Stale,
+  taskChange,
+} from './tasks.ts';
+
+/** How often a step is repeated at once because the world moved, before that counts as a failed attempt. */
+const STALE_REPEATS_MAX = 5;
+/** How long a task rests whose process or step this version does not know. A newer one may. */
+const UNKNOWN_REST_SECONDS = 15;
+
+export interface WorkerOptions {
+  /** How many tasks of each lane this worker runs at once. */
+  lanes: Record<string, number>;
+  /** Also how long others wait before they take over from a worker that died. Default 30. */
+  leaseSeconds?: number;
+  /** Default 1. */
+  pollSeconds?: number;
+  /** Hears of what the worker itself could not do, such as reach its database. */
+  onError?: (error: unknown) => void;
+}
+
+/** A task that this worker may run until the lease ends. */
+export interface Lease {
+  task: LeasedTask;
+  /** Why the task is to be given up instead of being run. */
+  exhausted: string | undefined;
+  abort: AbortController;
+  endsAtMs: number;
+}
+
+export class Worker {
+  readonly id: string = randomUUID();
+  readonly leaseSeconds: number;
+  readonly #db: Database;
+  readonly #processes: ReadonlyMap<string, Process>;
+  readonly #lanes: Record<string, number>;
+  readonly #pollSeconds: number;
+  readonly #onError: (error: unknown) => void;
+  readonly #bells = new Map<string, Bell>();
+  /** What runs now, with a promise that is fulfilled at the end. */
+  readonly #busy = new Map<Lease, Promise<void>>();
+  readonly #stopped = new AbortController();
+  #stopping = false;
+  #loops: Promise<void>[] = [];
+  #stopListening = () => {};
+
+  constructor(
+    db: Database,
+    processes: Record<string, Process>,
+    { lanes, leaseSeconds = 30, pollSeconds = 1, onError = console.error }: WorkerOptions,
+  ) {
+    this.leaseSeconds = leaseSeconds;
+    this.#db = db;
+    this.#processes = new Map(Object.entries(processes));
+    this.#lanes = lanes;
+    this.#pollSeconds = pollSeconds;
+    this.#onError = onError;
+  }
+
+  start(): void {
+    for (const lane of Object.keys(this.#lanes)) this.#bells.set(lane, new Bell());
+    this.#stopListening = this.#db.bus.listen(({ kind, id }) => {
+      if (kind === 'task') this.#ring(id);
+    });
+    this.#loops = Object.entries(this.#lanes).map(([lane, concurrency]) => this.#serve(lane, concurrency));
+    void this.#keepLeases();
+  }
+
+  /** Takes nothing new, lets what runs finish within the grace period, and gives the rest back to the others. */
+  async stop(graceSeconds = 10): Promise<void> {
+    this.#stopping = true;
+    this.#stopListening();
+    this.#ring(null);
+    await Promise.race([this.#settled(), sleep(graceSeconds * 1000, undefined, { ref: false })]);
+    this.#stopped.abort();
+    await giveBack(this.#db, this).catch(this.#onError);
+    this.#db.bus.publish(Object.keys(this.#lanes).map(taskChange));
+    for (const { abort } of this.#busy.keys()) abort.abort(new Error('The worker stops.'));
+  }
+
+  /** For tests: runs everything that is due, one after the other, without timers. @returns how many steps it ran */
+  async drain(lane?: string): Promise<number> {
+    let ran = 0;
+    for (const one of lane ? [lane] : Object.keys(this.#lanes)) {
+      for (let [lease] = await this.lease(one); lease; [lease] = await this.lease(one), ran++) await this.run(lease);
+    }
+    return ran;
+  }
+
+  /** Leases due tasks of a lane. What this worker still runs it does not lease again, even if the lease was lost. */
+  async lease(lane: string, count = 1): Promise<Lease[]> {
+    const endsAtMs = performance.now() + this.leaseSeconds * 1000;
+    const except = [...this.#busy.keys()].map(({ task }) => task.id);
+    const taken = await takeLeases(this.#db, this, { lane, count, except });
+    return taken.map((row) => {
+      const abort = new AbortController();
+      return { task: { ...row, aborted: abort.signal }, exhausted: this.#exhausted(row), abort, endsAtMs };
+    });
+  }
+
+  #exhausted({ overdue, attempts, process, error }: TakenTask): string | undefined {
+    const before = error ? ` Before: ${error}` : '';
+    if (overdue) return `The deadline has passed.${before}`;
+    const attemptsMax = this.#processes.get(process)?.attemptsMax ?? ATTEMPTS_MAX;
+    return attempts > attemptsMax ? `No attempt of ${attemptsMax} came to an end.${before}` : undefined;
+  }
+
+  /** Runs one step, and writes what follows from it. Never rejects: what could not be written is done again later. */
+  async run({ task, exhausted }: Lease): Promise<void> {
+    const process = this.#processes.get(task.process);
+    try {
+      if (!process) await this.#putAside(task, `This version has no process "${task.process}".`);
+      else if (exhausted) await this.#fail(task, process, exhausted, true);
+      else if (!Object.hasOwn(process.steps, task.step))
+        await this.#putAside(task, `The process "${task.process}" has no step "${task.step}" in this version.`);
+      else await this.#perform(task, process);
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) this.#onError(error); // the lease ends, and the task runs again
+    }
+  }
+
+  async #perform(task: LeasedTask, process: Process): Promise<void> {
+    for (let repeats = 0; ; repeats++) {
+      try {
+        const outcome = await process.steps[task.step]!(task);
+        await this.#db.transaction(async (tx) => {
+          if (await this.release(tx, task, outcome)) await outcome.commit?.(tx);
+        });
+        return this.#ringAfter(task.lane, outcome.afterSeconds);
+      } catch (error) {
+        if (error instanceof LeaseLost) throw error;
+        if (error instanceof Stale && repeats < STALE_REPEATS_MAX && !task.aborted.aborted) continue;
+        return this.#fail(task, process, textOf(error), task.attempts >= (process.attemptsMax ?? ATTEMPTS_MAX));
+      }
+    }
+  }
+
+  /** The fence, first in the transaction of a step. @returns whether its commit may follow @throws LeaseLost */
+  protected release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<boolean> {
+    return release(tx, this, task, outcome);
+  }
+
+  /** Retries later, or gives up. A signal that came during the attempt is a reason to try once more. */
+  async #fail(task: LeasedTask, process: Process, error: string, final: boolean): Promise<void> {
+    const restSeconds = (process.backoffSeconds ?? backoffSeconds)(task.attempts);
+    const retry = (tx: Transaction, reason: string) => retryLater(tx, this, task, reason, restSeconds);
+    try {
+      await this.#db.transaction(async (tx) => {
+        const signalled = await retry(tx, error);
+        if (final && !signalled) await this.#giveUp(tx, task, process, error);
+      });
+    } catch (failure) {
+      if (!final || failure instanceof LeaseLost) throw failure;
+      await this.#db.transaction((tx) => retry(tx, `Giving up failed: ${textOf(failure)} Before: ${error}`));
+    }
+    this.#ringAfter(task.lane, restSeconds);
+  }
+
+  async #giveUp(tx: Transaction, task: LeasedTask, process: Process, error: string): Promise<void> {
+    const step = await process.onDead?.(task, tx, error);
+    if (!step) {
+      await tx.query(`update task set state = 'DEAD' where id = $1`, [task.id]);
+      return;
+    }
+    await tx.query(
+      `update task set step = $2, attempts = 0, deadline_at = null, run_at = case step when $2 then run_at else now() end where id = $1`,
+      [task.id, step],
+    );
+    tx.changed(taskChange(task.lane));
+  }
+
+  /** Lets a task rest that this version cannot run. That is no attempt. */
+  async #putAside(task: LeasedTask, error: string): Promise<void> {
+    await this.#db.transaction(async (tx) => {
+      await retryLater(tx, this, task, error, UNKNOWN_REST_SECONDS);
+      await tx.query('update task set attempts = 0 where id = $1', [task.id]);
+    });
+  }
+
+  /** Keeps a lane busy until the worker stops. */
+  async #serve(lane: string, concurrency: number): Promise<void> {
+    const bell = this.#bells.get(lane)!;
+    while (!this.#stopping) {
+      const room = concurrency - [...this.#busy.keys()].filter(({ task }) => task.lane === lane).length;
+      const leases = room > 0 ? await this.lease(lane, room).catch(this.#onError) : undefined;
+      if (this.#stopping) return; // stop() gives them back
+      for (const lease of leases ?? []) {
+        const end = () => {
+          this.#busy.delete(lease);
+          bell.ring();
+        };
+        this.#busy.set(lease, this.run(lease).then(end));
+      }
+      await bell.heard(this.#pollSeconds);
+    }
+  }
+
+  async #settled(): Promise<void> {
+    await Promise.all(this.#loops);
+    await Promise.all(this.#busy.values());
+  }
+
+  async #keepLeases(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      await sleep((this.leaseSeconds / 3) * 1000, undefined, { signal }).catch(() => {});
+      if (this.#busy.size && !signal.aborted) await this.#heartbeat([...this.#busy.keys()]);
+    }
+  }
+
+  /** Extends the leases that are still held, and aborts the others. Where that cannot be found out, time decides. */
+  async #heartbeat(leases: Lease[]): Promise<void> {
+    const endsAtMs = performance.now() + this.leaseSeconds * 1000;
+    const tasks = leases.map(({ task }) => task);
+    const held = await extendLeases(this.#db, this, tasks).catch(this.#onError);
+    for (const { task, abort, ...lease } of leases) {
+      if (held?.has(task.id)) lease.endsAtMs = endsAtMs;
+      else if (held || lease.endsAtMs < performance.now()) abort.abort(new LeaseLost('The lease was lost.'));
+      if (task.deadlineAt && task.deadlineAt.getTime() < Date.now()) abort.abort(new Error('The deadline has passed.'));
+    }
+  }
+
+  #ring(lane: string | null): void {
+    for (const [name, bell] of this.#bells) if (lane === null || lane === name) bell.ring();
+  }
+
+  /** Rests that are shorter than the poll end in time. */
+  #ringAfter(lane: string, seconds: number): void {
+    if (seconds <= 0) this.#ring(lane);
+    else if (seconds < this.#pollSeconds) setTimeout(() => this.#ring(lane), seconds * 1000 + 1).unref();
+  }
+}
+
+/** Wakes the loop of a lane. A ring while the loop is at work is heard afterwards. */
+class Bell {
+  #rung = false;
+  #wake = () => {};
+
+  ring(): void {
+    this.#rung = true;
+    this.#wake();
+  }
+
+  async heard(withinSeconds: number): Promise<void> {
+    if (!this.#rung) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, withinSeconds * 1000);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#rung = false;
+  }
+}
+
+const textOf = (error: unknown): string => (error instanceof Error && error.message) || String(error);

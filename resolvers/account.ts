@@ -1,0 +1,42 @@
+/** The account and its balance. */
+import { Account } from '../entities/account.ts';
+import { ApiError } from '../entities/errors.ts';
+import { hourlyMicros } from '../entities/money.ts';
+import { accountOf, type Context } from './context.ts';
+
+export async function findAccount(context: Context): Promise<Account> {
+  const account = await context.db.source.manager.findOneBy(Account, { id: accountOf(context) });
+  if (!account) throw new ApiError('not_found');
+  return account;
+}
+
+/** All amounts are micro-USD. */
+export interface BalanceView {
+  availableMicros: bigint;
+  /** Top-ups that were seen and are not yet confirmed. */
+  pendingMicros: bigint;
+  /** What the servers that renew themselves cost in a month. */
+  monthlyCostMicros: bigint;
+  updatedAt: Date;
+}
+
+export async function findBalance(context: Context): Promise<BalanceView> {
+  const [balance] = await context.db.query<BalanceView>(
+    `select available_micros as "availableMicros", updated_at as "updatedAt",
+      coalesce((select sum(amount_micros) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as "pendingMicros",
+      coalesce((select sum(price_month_micros) from server where account_id = $1 and auto_renew
+        and status not in ('FAILED', 'DELETING', 'DELETED')), 0)::bigint as "monthlyCostMicros"
+    from balance where account_id = $1`,
+    [accountOf(context)],
+  );
+  if (!balance) throw new ApiError('not_found');
+  return balance;
+}
+
+/** Until when the balance pays for what renews itself; null if nothing does. */
+export function fundedUntil({ availableMicros, monthlyCostMicros }: BalanceView): Date | null {
+  const hourly = hourlyMicros(monthlyCostMicros);
+  if (hourly === 0n) return null;
+  const hours = Number(availableMicros / hourly);
+  return new Date(Date.now() + Math.min(hours, 100 * 365 * 24) * 3_600_000);
+}

@@ -1,0 +1,89 @@
+/** Coins, bonus tiers and top-ups. */
+import { ApiError } from '../entities/errors.ts';
+import { isOrderNumber, newId, newOrderNumber } from '../entities/ids.ts';
+import { record } from '../entities/record.ts';
+import { bonusMicros, QUOTE_SECONDS, TopUp, type TopUpStatus } from '../entities/top-up.ts';
+import type { Coin } from '../provisioning/index.ts';
+import { accountOf, actorOf, type Context } from './context.ts';
+import { lockAccount } from './limits.ts';
+import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
+
+export type { Coin };
+export { BONUS_TIERS, TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../entities/top-up.ts';
+
+export const listCoins = ({ provisioning }: Context): readonly Coin[] => provisioning.coins();
+
+/**
+ * Opens a top-up: a quote that holds for half an hour, and an address to pay to.
+ * @throws ApiError unknown_coin, coin_unavailable or topup_limit_reached
+ */
+export async function createTopUp(
+  context: Context,
+  { amountUsd, crypto }: { amountUsd: bigint; crypto: string },
+): Promise<TopUp> {
+  const accountId = accountOf(context);
+  const coin = listCoins(context).find(({ code }) => code === crypto);
+  if (!coin) throw new ApiError('unknown_coin');
+  if (coin.rateMicros === null) throw new ApiError('coin_unavailable');
+  const orderNumber = newOrderNumber('TOP');
+  const amountCrypto = coinAmount(amountUsd, coin.rateMicros, coin.decimals);
+  const address = context.provisioning.paymentAddress({ orderNumber, coin: coin.code, amountCrypto });
+  return context.db.transaction(async (tx) => {
+    await lockAccount(tx, accountId);
+    const pending = await tx.manager.countBy(TopUp, { accountId, status: 'PENDING' });
+    if (pending >= context.limits.pendingTopups) throw new ApiError('topup_limit_reached');
+    const id = newId('top');
+    const createdAt = new Date();
+    await tx.manager.insert(TopUp, {
+      id,
+      accountId,
+      orderNumber,
+      status: 'PENDING',
+      mode: 'CRYPTO',
+      amountMicros: amountUsd,
+      bonusMicros: bonusMicros(amountUsd),
+      crypto: coin.code,
+      network: coin.network,
+      amountCrypto,
+      receivedCrypto: '0',
+      rateMicros: coin.rateMicros!,
+      ...address,
+      confirmations: 0,
+      confirmationsRequired: coin.confirmationsRequired,
+      creditedMicros: 0n,
+      createdAt,
+      expiresAt: new Date(createdAt.getTime() + QUOTE_SECONDS * 1000),
+    });
+    await record(tx, accountId, orderNumber, { type: 'topup.created', resource: 'topup', actor: actorOf(context) });
+    await context.provisioning.watchTopUp(tx, accountId, orderNumber);
+    tx.changed({ kind: 'topUp', accountId, id: orderNumber });
+    return tx.manager.findOneByOrFail(TopUp, { id });
+  });
+}
+
+/** What an amount is in a coin, rounded up to its smallest unit, as a decimal string. */
+export function coinAmount(micros: bigint, rateMicros: bigint, decimals: number): string {
+  const unit = 10n ** BigInt(decimals);
+  const units = (micros * unit + rateMicros - 1n) / rateMicros;
+  const fraction = (units % unit).toString().padStart(decimals, '0').replace(/0+$/, '');
+  return fraction ? `${units / unit}.${fraction}` : String(units / unit);
+}
+
+/** @throws ApiError not_found */
+export async function findTopUp({ db, viewer }: Context, orderNumber: string): Promise<TopUp> {
+  if (!isOrderNumber('TOP', orderNumber)) throw new ApiError('not_found');
+  const topUp = await db.source.manager.findOneBy(TopUp, {
+    orderNumber,
+    ...(viewer!.accountId && { accountId: viewer!.accountId }),
+  });
+  if (!topUp) throw new ApiError('not_found');
+  return topUp;
+}
+
+export function listTopUps(
+  context: Context,
+  request: PageRequest,
+  status: TopUpStatus | null | undefined,
+): Promise<Page<TopUp>> {
+  return pageOfAccount(context, TopUp, request, status ? { status } : {});
+}

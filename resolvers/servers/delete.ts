@@ -1,0 +1,53 @@
+/** Deletes a server: the refund is decided here, the machine is destroyed by provisioning. */
+import type { Transaction } from '../../entities/database.ts';
+import { ApiError } from '../../entities/errors.ts';
+import { available, post, REVENUE } from '../../entities/ledger.ts';
+import { refundMicros } from '../../entities/money.ts';
+import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
+import { transition } from '../../entities/transition.ts';
+import { releaseHold } from '../../provisioning/index.ts';
+import { actorOf, type Context } from '../context.ts';
+import { findServer } from './find.ts';
+
+export interface DeletedServer {
+  server: Server;
+  refundedMicros: bigint;
+}
+
+/**
+ * Taken in every state. What has not run yet is refunded in full; else the unused whole hours of the month are.
+ * Deleting again changes nothing.
+ * @throws ApiError not_found or delete_protected
+ */
+export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
+  const { deleteProtection } = await findServer(context, orderNumber);
+  if (deleteProtection) throw new ApiError('delete_protected');
+  return context.db.transaction(async (tx) => {
+    const server = await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) });
+    if (!server) return { server: await findServer(context, orderNumber), refundedMicros: 0n };
+    const refundedMicros = await refund(tx, server);
+    await context.provisioning.deleteServer(tx, server);
+    return { server, refundedMicros };
+  });
+}
+
+async function refund(tx: Transaction, server: Server & { previousStatus: Server['status'] }): Promise<bigint> {
+  if (server.previousStatus === 'FAILED') return 0n; // it was given back when the order failed
+  if (!server.paidUntil) return releaseHold(tx, server);
+  const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, new Date());
+  await post(tx, server.accountId, [
+    {
+      kind: 'refund',
+      debit: REVENUE,
+      credit: available(server.accountId),
+      amountMicros,
+      externalKey: `refund:${server.orderNumber}`,
+      orderNumber: server.orderNumber,
+      serviceCode: server.serviceCode,
+      description: `Unused hours of ${server.serviceCode}`,
+      periodFrom: new Date(),
+      periodTo: server.paidUntil,
+    },
+  ]);
+  return amountMicros;
+}

@@ -1,0 +1,168 @@
+/** Orders a server: one transaction checks, one statement of it holds the money and writes order, task and records. */
+import { type Stock, stockLevel } from '../../entities/catalog.ts';
+import type { Transaction } from '../../entities/database.ts';
+import { columnsOf } from '../../entities/entity.ts';
+import { ApiError } from '../../entities/errors.ts';
+import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
+import { HOLD } from '../../entities/ledger.ts';
+import { usdFromMicros } from '../../entities/money.ts';
+import { recordParameters, recordSql } from '../../entities/record.ts';
+import { newMachinePassword } from '../../entities/secrets.ts';
+import { Server } from '../../entities/server.ts';
+import {
+  passwordContext,
+  serverTask,
+  START_TASK_PARAMETERS,
+  startTaskParameters,
+  startTaskSql,
+  taskChange,
+} from '../../provisioning/index.ts';
+import { accountOf, actorOf, type Context } from '../context.ts';
+import { lockAccount } from '../limits.ts';
+
+export interface ServerOrder {
+  serviceCode: string;
+  region?: string | null | undefined;
+  os: string;
+  hostname?: string | null | undefined;
+  sshKeyIds?: string[] | null | undefined;
+  rootPassword?: string | null | undefined;
+  userData?: string | null | undefined;
+  labels: Record<string, string>;
+  autoRenew: boolean;
+  maxPriceUsd?: bigint | null | undefined;
+}
+
+export interface OrderedServer {
+  server: Server;
+  chargedMicros: bigint;
+  paidBy: 'balance';
+  /** Only if one was asked for or had to be made; shown once. */
+  rootPassword: string | null;
+}
+
+/** @throws ApiError for what cannot be ordered, insufficient_balance for what cannot be paid; then nothing is written */
+export async function orderServer(context: Context, order: ServerOrder): Promise<OrderedServer> {
+  const accountId = accountOf(context);
+  return context.db.transaction(async (tx) => {
+    await lockAccount(tx, accountId);
+    const facts = await readFacts(tx, accountId, order);
+    const { tier, region, keys } = check(order, facts, context.limits.servers);
+    const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
+    const orderNumber = newOrderNumber('SRV');
+    const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
+    const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
+    const [server] = await tx.query<Server>(ORDER, [
+      accountId,
+      priceMicros,
+      newId('xfr'),
+      orderNumber,
+      order.serviceCode,
+      newId('srv'),
+      kind,
+      order.hostname ?? `srv-${shortName()}`,
+      region,
+      order.os,
+      keys.map(({ id }) => id),
+      keys.map(({ publicKey }) => publicKey),
+      order.userData ?? null,
+      rootPassword && context.vault.seal(rootPassword, passwordContext(orderNumber)),
+      JSON.stringify(order.labels),
+      order.autoRenew,
+      tier.priceMonthMicros,
+      tier.setupFeeMicros,
+      ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
+      ...recordParameters({
+        type: 'server.created',
+        resource: 'server',
+        actor: actorOf(context),
+        data: { status: 'PENDING' },
+      }),
+    ]);
+    if (!server) throw await insufficientBalance(tx, accountId, priceMicros);
+    tx.changed(
+      { kind: 'server', accountId, id: orderNumber },
+      { kind: 'balance', accountId, id: accountId },
+      taskChange(serverTask(server).lane),
+    );
+    return { server, chargedMicros: priceMicros, paidBy: 'balance', rootPassword };
+  });
+}
+
+export const ORDER = `
+  with ${HOLD},
+    ordered as (
+      insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
+        user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros)
+      select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
+        $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint from paid
+      returning ${columnsOf(Server)}, account_id, order_number as subject),
+    ${startTaskSql('ordered', 19)},
+    ${recordSql('ordered', 19 + START_TASK_PARAMETERS)}
+  select * from ordered`;
+
+export interface Facts {
+  servers: number;
+  tier: { kind: 'vps' | 'dedicated'; priceMonthMicros: string; setupFeeMicros: string; minDiskGb: number } | null;
+  regions: (Pick<Stock, 'total' | 'claimed'> & { code: string })[];
+  bastions: string[];
+  imageOffered: boolean;
+  keys: { id: string; publicKey: string }[];
+}
+
+/** Everything an order depends on, in one query. */
+async function readFacts(
+  tx: Transaction,
+  accountId: string,
+  { serviceCode, os, sshKeyIds }: ServerOrder,
+): Promise<Facts> {
+  const [facts] = await tx.query<Facts>(FACTS, [accountId, serviceCode, os, sshKeyIds ?? null]);
+  return facts!;
+}
+export const FACTS = `
+  select
+    (select count(*)::int from server where account_id = $1 and status <> 'DELETED') as servers,
+    (select json_build_object('kind', kind, 'priceMonthMicros', price_month_micros::text, 'setupFeeMicros', setup_fee_micros::text)
+      from catalog_item where code = $2 and kind in ('vps', 'dedicated') and offered) as tier,
+    (select coalesce(json_agg(json_build_object('code', bastion.code, 'total', stock.total, 'claimed', stock.claimed) order by bastion.position), '[]')
+      from stock join catalog_item bastion on bastion.code = stock.region_code and bastion.offered where stock.service_code = $2) as regions,
+    (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
+    exists (select from catalog_item where code = $3 and kind = 'image' and offered) as "imageOffered",
+    (select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
+      from ssh_key where account_id = $1 and ($4::text[] is null or id = any($4))) as keys`;
+
+/** What the order comes to, or why it cannot be taken. */
+function check(order: ServerOrder, facts: Facts, serversMax: number) {
+  const { tier, keys } = facts;
+  if (!tier) throw new ApiError('unknown_service_code');
+  if (!facts.imageOffered) throw new ApiError('unknown_os');
+  const known = new Set(keys.map(({ id }) => id));
+  if (order.sshKeyIds?.some((id) => !known.has(id))) throw new ApiError('unknown_ssh_key');
+  const region = chooseRegion(order, facts);
+  const price = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
+  if (order.maxPriceUsd != null && price > order.maxPriceUsd) {
+    throw new ApiError('price_exceeds_max', `The price is ${usdFromMicros(price)} USD.`, { requiredMicros: price });
+  }
+  if (facts.servers >= serversMax)
+    throw new ApiError('server_limit_reached', `The account has ${facts.servers} servers, and may have ${serversMax}.`);
+  return { tier, region, keys };
+}
+
+/** The region asked for, or the first with stock. */
+function chooseRegion({ region }: ServerOrder, { regions, bastions }: Facts): string {
+  if (region && !bastions.includes(region)) throw new ApiError('unknown_region');
+  const availableRegions = regions.filter((stock) => stockLevel(stock) !== 'NONE').map(({ code }) => code);
+  const chosen = availableRegions.find((code) => !region || code === region);
+  if (!chosen) throw new ApiError('out_of_stock', undefined, { availableRegions });
+  return chosen;
+}
+
+async function insufficientBalance(tx: Transaction, accountId: string, requiredMicros: bigint): Promise<ApiError> {
+  const [balance] = await tx.query<{ micros: bigint }>(
+    'select available_micros as micros from balance where account_id = $1',
+    [accountId],
+  );
+  const balanceMicros = balance?.micros ?? 0n;
+  const sentence = `The price is ${usdFromMicros(requiredMicros)} USD, and the balance ${usdFromMicros(balanceMicros)} USD.`;
+  return new ApiError('insufficient_balance', sentence, { requiredMicros, balanceMicros });
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { readConfig } from '../config.ts';
+
+describe('The configuration', () => {
+  it('is complete with nothing set, and empty means unset', () => {
+    const config = readConfig({});
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 3000,
+      internalPort: 3001,
+      publicUrl: 'http://localhost:3000',
+      databaseUrl: undefined,
+    });
+    expect([...config.roles]).toEqual(['api', 'worker']);
+    expect(readConfig({ PORT: '', DATABASE_URL: ' ', ROLES: '' })).toEqual(config);
+  });
+
+  it('takes what is set', () => {
+    const config = readConfig({
+      PORT: '8080',
+      ROLES: 'worker',
+      LIMIT_API_KEYS: '3',
+      PUBLIC_URL: 'https://api.example.org/',
+      SIMULATED_PAYMENT_SECONDS: '0.5',
+    });
+    expect(config).toMatchObject({
+      port: 8080,
+      publicUrl: 'https://api.example.org',
+      simulatedPaymentSeconds: 0.5,
+      limits: { apiKeys: 3, servers: 25 },
+    });
+    expect([...config.roles]).toEqual(['worker']);
+  });
+
+  it.each([
+    ['PORT', 'eighty'],
+    ['PORT', '70000'],
+    ['PORT', '80.5'],
+    ['ROLES', 'api,cook'],
+    ['DATABASE_URL', 'mysql://x'],
+    ['PUBLIC_URL', 'nonsense'],
+    ['SECRET_KEY', 'short'],
+    ['OPERATOR_TOKEN', 'password'],
+    ['LIMIT_SERVERS', '-1'],
+    ['SIMULATED_PROVISION_SECONDS', 'NaN'],
+  ])('stops at a wrong %s and says what was expected', (name, value) => {
+    expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name} is wrong: expected .+\\.$`));
+  });
+});

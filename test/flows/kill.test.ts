@@ -1,0 +1,225 @@
+/** kill -9 at every step of every way that an order can go, and what is true after a restart. Generated, not chosen. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { available, gateway, openBalance, post, verifyBooks } from '../../entities/ledger.ts';
+import { Vault } from '../../entities/secrets.ts';
+import { newId } from '../../entities/ids.ts';
+import { heldScopes } from '../../entities/credential.ts';
+import type { Database } from '../../entities/database.ts';
+import { Provisioning } from '../../provisioning/index.ts';
+import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
+import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import { serverProcess } from '../../provisioning/servers/process.ts';
+import type { Context } from '../../resolvers/context.ts';
+import { deleteServer } from '../../resolvers/servers/delete.ts';
+import { orderServer } from '../../resolvers/servers/order.ts';
+import { newDatabase } from '../database.ts';
+import { eventually } from '../freehold.ts';
+import { newFolder, removeFolder, restClient, spawnService } from '../service.ts';
+
+const MOMENTS = ['before', 'called', 'committing', 'committed'] as const;
+type Step = keyof ReturnType<typeof serverProcess>['steps'];
+
+/** Which steps each way has; together they are all steps of the process. */
+const WAYS = {
+  'an order': { steps: ['claim', 'create', 'prove'], refuse: false, remove: false, ends: 'RUNNING' },
+  'an order that the driver refuses': {
+    steps: ['claim', 'create', 'clean'],
+    refuse: true,
+    remove: false,
+    ends: 'FAILED',
+  },
+  'a deletion': { steps: ['destroy'], refuse: false, remove: true, ends: 'DELETED' },
+} as const satisfies Record<string, { steps: Step[]; refuse: boolean; remove: boolean; ends: string }>;
+
+interface Shop {
+  db: Database;
+  context: Context;
+  accountId: string;
+  driver: SimulatedDriver;
+  folder: string;
+  url: string;
+}
+
+async function openShop(): Promise<Shop> {
+  const db = await newDatabase();
+  const folder = newFolder();
+  onTestFinished(() => removeFolder(folder));
+  const driver = new SimulatedDriver({ folder, bootSeconds: 0.05 });
+  const vault = new Vault(Buffer.alloc(32));
+  const payments = new SimulatedPayments({ confirmSeconds: 0 });
+  const provisioning = new Provisioning({
+    db,
+    vault,
+    drivers: { VPS: driver, DEDICATED: driver },
+    payments,
+    pollSeconds: 0.02,
+  });
+  await provisioning.prepare();
+  const accountId = newId('acct');
+  await db.transaction(async (tx) => {
+    await openBalance(tx, accountId);
+    const funds = {
+      kind: 'topup',
+      debit: gateway('test'),
+      credit: available(accountId),
+      amountMicros: 10_000_000n,
+      externalKey: 'funds',
+      description: 'funds',
+    } as const;
+    await post(tx, accountId, [funds]);
+  });
+  const limits = {
+    apiKeys: 10,
+    servers: 25,
+    sshKeys: 50,
+    webhooks: 10,
+    agentEntries: 10,
+    pendingTopups: 5,
+    sessions: 100,
+    oauthClients: 20,
+  };
+  const viewer = {
+    accountId,
+    kind: 'api_key',
+    credentialId: 'key_test',
+    name: 'test',
+    scopes: heldScopes('full'),
+    expiresAt: null,
+  } as const;
+  const context: Context = {
+    db,
+    vault,
+    provisioning,
+    limits,
+    viewer,
+    requestId: newId('req'),
+    userAgent: null,
+    signal: new AbortController().signal,
+  };
+  return { db, context, accountId, driver, folder, url: (db.source.options as { url: string }).url };
+}
+
+/** Starts a worker process; it is gone when the test is over. */
+function startWorker({ url, folder }: Shop, environment: Record<string, string> = {}): ChildProcess {
+  const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
+    env: { PATH: process.env.PATH, DATABASE_URL: url, FOLDER: folder, ...environment },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  onTestFinished(() => void worker.kill('SIGKILL'));
+  return worker;
+}
+
+const statusOf = async ({ db }: Shop, orderNumber: string) =>
+  (
+    await db.query<{ status: string; tasks: number }>(
+      'select status, (select count(*)::int from task) as tasks from server where order_number = $1',
+      [orderNumber],
+    )
+  )[0]!;
+const ended = (shop: Shop, orderNumber: string, ends: string) =>
+  eventually(async () => {
+    const { status, tasks } = await statusOf(shop, orderNumber);
+    return status === ends && tasks === 0;
+  }, 30);
+
+describe.each(Object.entries(WAYS))('kill -9 during %s', (_, { steps, refuse, remove, ends }) => {
+  const moments = steps.flatMap((step) => MOMENTS.map((moment) => [step, moment] as const));
+
+  it.concurrent.each(moments)(
+    'at the step %s, %s: after a restart everything has happened once',
+    async (step, moment) => {
+      const shop = await openShop();
+      const refusing: Record<string, string> = refuse ? { REFUSE: 'yes' } : {};
+      const { server } = await orderServer(shop.context, {
+        serviceCode: 'vps-1',
+        os: 'debian-13',
+        labels: {},
+        autoRenew: true,
+      });
+      if (remove) {
+        const first = startWorker(shop);
+        await ended(shop, server.orderNumber, 'RUNNING');
+        first.kill('SIGKILL');
+        await once(first, 'exit');
+        await deleteServer(shop.context, server.orderNumber);
+      }
+      const doomed = startWorker(shop, { ...refusing, KILL_STEP: step, KILL_MOMENT: moment });
+      const [, signal] = await once(doomed, 'exit');
+      expect(signal).toBe('SIGKILL');
+      startWorker(shop, refusing);
+      await ended(shop, server.orderNumber, ends);
+
+      const { db, driver, accountId } = shop;
+      const kinds = (
+        await db.query<{ kind: string }>('select kind from transfer where order_number = $1 order by id', [
+          server.orderNumber,
+        ])
+      ).map(({ kind }) => kind);
+      const events = (
+        await db.query<{ type: string }>('select type from event where subject = $1 order by id', [server.orderNumber])
+      ).map(({ type }) => type);
+      expect(new Set(events).size).toBe(events.length);
+      expect(kinds).toEqual(
+        refuse ? ['hold', 'release'] : remove ? ['hold', 'capture', 'refund'] : ['hold', 'capture'],
+      );
+      expect(driver.journal().filter((line) => line.startsWith('create'))).toHaveLength(refuse ? 0 : 1);
+      expect(driver.journal().filter((line) => line.startsWith('destroy'))).toHaveLength(remove ? 1 : 0);
+      const [{ held, claimed }] = (await db.query<{ held: number; claimed: number }>(
+        'select (select count(*)::int from address where held_by is not null) as held, (select sum(claimed)::int from stock) as claimed',
+      )) as [{ held: number; claimed: number }];
+      expect([held, claimed]).toEqual(ends === 'RUNNING' ? [2, 1] : [0, 0]);
+      const [balance] = await db.query<{ available: bigint; held: bigint }>(
+        'select available_micros as available, held_micros as held from balance where account_id = $1',
+        [accountId],
+      );
+      expect(balance!.held).toBe(0n);
+      expect(balance!.available >= (refuse ? 10_000_000n : 4_000_000n)).toBe(true);
+      expect((await verifyBooks(db)).balanced).toBe(true);
+    },
+    60_000,
+  );
+});
+
+it('the ways above have every step that a server has', async () => {
+  const { context } = await openShop();
+  const driver = new SimulatedDriver({ folder: newFolder(), bootSeconds: 0 });
+  const process = serverProcess({
+    db: context.db,
+    vault: context.vault,
+    drivers: { VPS: driver, DEDICATED: driver },
+    pollSeconds: 1,
+  });
+  const covered = new Set<string>(Object.values(WAYS).flatMap(({ steps }) => [...steps]));
+  expect(Object.keys(process.steps).sort()).toEqual([...covered].sort());
+});
+
+it('the whole service with its embedded database is killed while an order is under way, and goes on where it was', async () => {
+  const folder = newFolder();
+  onTestFinished(() => removeFolder(folder));
+  const environment = {
+    DATA_DIR: folder,
+    SIMULATED_PROVISION_SECONDS: '1',
+    SIMULATED_PAYMENT_SECONDS: '0',
+    LEASE_SECONDS: '1',
+  };
+  const first = await spawnService(environment);
+  const { body: registered } = await restClient(first.url)('POST', '/v1/auth/register', {
+    email: 'k@example.org',
+    password: 'a heron on the roof',
+  });
+  const credential = registered.tokens.access_token;
+  const rest = restClient(first.url, credential);
+  await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+  await eventually(async () => (await rest('GET', '/v1/account/balance')).body.balance_usd === 30);
+  const { body: ordered } = await rest('POST', '/v1/servers', { service_code: 'vps-1' });
+  await first.kill();
+  const second = await spawnService(environment);
+  const again = restClient(second.url, credential);
+  const { body: running } = await again('GET', `/v1/servers/${ordered.order_number}?wait_for=running`);
+  expect(running.status).toBe('running');
+  expect((await again('GET', '/v1/account/balance')).body.balance_usd).toBe(24);
+  expect(await second.stop()).toBe(0);
+}, 60_000);

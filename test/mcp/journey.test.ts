@@ -1,0 +1,141 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { describe, expect, it } from 'vitest';
+import { eventually, startFreehold } from '../freehold.ts';
+
+const freehold = await startFreehold();
+const url = new URL(`${freehold.publicUrl}/mcp`);
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVPNTTGHN0XCRiJ3hvO4Px18PTrSSxOhcJ9w51Eswh3 agent@nowhere';
+
+interface Connected {
+  // biome-ignore lint/suspicious/noExplicitAny: what a tool answers is looked at by the test
+  call(name: string, args?: Record<string, unknown>): Promise<{ isError: boolean; content: any }>;
+  tools(): Promise<{ name: string; description?: string | undefined }[]>;
+}
+// biome-ignore lint/suspicious/noExplicitAny: the results of both clients' callTool
+const answer = (result: any) => {
+  expect(JSON.parse(result.content[0].text)).toEqual(result.structuredContent);
+  return { isError: Boolean(result.isError), content: result.structuredContent };
+};
+
+/** The official client of the newest protocol. */
+async function v2(headers: Record<string, string> = {}): Promise<Connected> {
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
+  return {
+    call: async (name, args = {}) => answer(await client.callTool({ name, arguments: args })),
+    tools: async () => (await client.listTools()).tools,
+  };
+}
+/** The official client of the older protocols. */
+async function v1(headers: Record<string, string> = {}): Promise<Connected> {
+  const client = new OldClient({ name: 'test', version: '1.0.0' });
+  await client.connect(new OldTransport(url, { requestInit: { headers } }) as never);
+  return {
+    call: async (name, args = {}) => answer(await client.callTool({ name, arguments: args })),
+    tools: async () => (await client.listTools()).tools,
+  };
+}
+
+let agents = 0;
+describe.each([
+  ['v2', v2],
+  ['v1', v1],
+])('The official client %s', (version, connect) => {
+  it('does the whole journey without a header, with access_token alone', async () => {
+    const { call } = await connect();
+    const email = `agent-${version}-${++agents}@example.org`;
+    const registered = await call('register_account', { email, password: 'a heron on the roof' });
+    const access_token = registered.content.tokens.access_token;
+    const { content: key } = await call('create_api_key', { name: 'agent', scope: 'servers billing', access_token });
+    const credential = { access_token: key.plaintext };
+    expect((await call('get_balance', credential)).content.balance_usd).toBe(0);
+    expect((await call('add_ssh_key', { public_key: KEY, ...credential })).content.fingerprint).toMatch(/^SHA256:/);
+    expect((await call('list_catalog')).content.vps[0].code).toBe('vps-1');
+
+    const unpaid = await call('order_server', { service_code: 'vps-1', ...credential });
+    expect(unpaid).toMatchObject({
+      isError: true,
+      content: { code: 'insufficient_balance', status: 402, required_usd: 6 },
+    });
+
+    const { content: topUp } = await call('create_topup', { amount_usd: 50, crypto: 'xmr', ...credential });
+    expect(topUp).toMatchObject({ status: 'pending', crypto: 'XMR' });
+    await eventually(async () => (await call('get_balance', credential)).content.balance_usd === 50);
+    const { content: ordered } = await call('order_server', { service_code: 'vps-1', ...credential });
+    const { order_number } = ordered;
+    expect(ordered).toMatchObject({ status: 'pending', charged_usd: 6 });
+    const { content: running } = await call('get_server', { order_number, wait_for: 'running', ...credential });
+    expect(running).toMatchObject({ order_number, status: 'running' });
+    expect((await call('cancel_server', { order_number, ...credential })).content).toMatchObject({
+      order_number,
+      status: 'deleting',
+    });
+    await eventually(
+      async () => (await call('get_server', { order_number, ...credential })).content.code === 'not_found',
+    );
+  });
+
+  it('works with the header, and the argument wins over it', async () => {
+    const [mine, theirs] = [await freehold.newAccount(), await freehold.newAccount()];
+    await theirs.fund(30);
+    const { call } = await connect({ authorization: `Bearer ${mine.accessToken}` });
+    expect((await call('get_balance')).content.balance_usd).toBe(0);
+    expect((await call('get_balance', { access_token: theirs.accessToken })).content.balance_usd).toBe(30);
+  });
+
+  it('is told what to do when a credential is missing, wrong or too narrow, as a tool error', async () => {
+    const { call } = await connect();
+    expect(await call('get_balance')).toMatchObject({ isError: true, content: { code: 'missing_credential' } });
+    expect(await call('get_balance', { access_token: 'nonsense' })).toMatchObject({
+      isError: true,
+      content: { code: 'invalid_credential' },
+    });
+    const account = await freehold.newAccount();
+    const { body } = await account.rest('POST', '/v1/auth/api-keys', { name: 'r', scope: 'read' });
+    const refused = await call('order_server', { service_code: 'vps-1', access_token: body.plaintext });
+    expect(refused).toMatchObject({
+      isError: true,
+      content: { code: 'insufficient_scope', required_scope: 'servers' },
+    });
+  });
+
+  it('sees tools with descriptions, and no tool for what is not there', async () => {
+    const { tools } = await connect();
+    const names = (await tools()).map(({ name }) => name);
+    for (const name of [
+      'register_account',
+      'create_api_key',
+      'get_balance',
+      'add_ssh_key',
+      'list_catalog',
+      'create_topup',
+      'order_server',
+      'get_server',
+      'cancel_server',
+    ]) {
+      expect(names).toContain(name);
+    }
+    expect((await tools()).every(({ description }) => description && description.length > 10)).toBe(true);
+  });
+});
+
+it('an invalid header is HTTP 401, a missing one is not', async () => {
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+  };
+  const post = (headers: Record<string, string>) =>
+    fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      body: JSON.stringify(initialize),
+    });
+  expect((await post({})).status).toBe(200);
+  const refused = await post({ authorization: 'Bearer svc_at_nonsense' });
+  expect(refused.status).toBe(401);
+  expect(refused.headers.get('www-authenticate')).toContain('error="invalid_token"');
+});

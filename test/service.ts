@@ -1,0 +1,134 @@
+/** The service as a process of its own, as a stranger starts it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface RunningService {
+  /** Without /v1. */
+  url: string;
+  /** The GraphQL endpoint of the internal listener. */
+  graphql: string;
+  operatorToken: string;
+  dataDir: string;
+  process: ChildProcess;
+  /** What it printed so far. */
+  output(): string;
+  /** SIGTERM, and the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+}
+
+const MAIN = join(import.meta.dirname, '..', 'main.ts');
+
+/** Starts the service on free ports and waits until it is ready. */
+export async function spawnService(environment: Record<string, string> = {}): Promise<RunningService> {
+  const dataDir = environment.DATA_DIR ?? newFolder();
+  const [port, internalPort] = [
+    environment.PORT ?? (await freePort()),
+    environment.INTERNAL_PORT ?? (await freePort()),
+  ];
+  const child = spawn(process.execPath, [MAIN], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env.PATH,
+      PORT: String(port),
+      INTERNAL_PORT: String(internalPort),
+      DATA_DIR: dataDir,
+      ...environment,
+    },
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  const ready = (async () => {
+    while (
+      !(await fetch(`http://127.0.0.1:${internalPort}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      )) ||
+      !output.includes('is running')
+    ) {
+      await new Promise((resume) => setTimeout(resume, 20));
+    }
+    return true;
+  })();
+  if ((await Promise.race([ready, exited])) !== true) throw new Error(`The service did not start:\n${output}`);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    graphql: `http://127.0.0.1:${internalPort}/graphql`,
+    operatorToken: readFileSync(join(dataDir, 'operator-token'), 'utf8').trim(),
+    dataDir,
+    process: child,
+    output: () => output,
+    stop: async () => {
+      child.kill('SIGTERM');
+      return (await exited)[0];
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+/** A folder for the data of one service; `remove` when done. */
+export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'freehold-data-'));
+export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** An answer of the REST API. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body by looking at it
+  body: any;
+}
+
+/** A REST client with a credential. */
+export function restClient(url: string, credential?: string) {
+  return async (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> => {
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        ...(credential && { authorization: `Bearer ${credential}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text && JSON.parse(text) };
+  };
+}
+export type RestClient = ReturnType<typeof restClient>;
+
+/** A GraphQL client with a credential. */
+export function graphqlClient(url: string, credential?: string) {
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  return async (query: string, variables: object = {}): Promise<{ status: number; data: any; errors: any }> => {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(credential && { authorization: `Bearer ${credential}` }) },
+      body: JSON.stringify({ query, variables }),
+    });
+    const { data, errors } = (await response.json()) as { data: unknown; errors: unknown };
+    return { status: response.status, data, errors };
+  };
+}

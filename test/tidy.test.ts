@@ -1,0 +1,104 @@
+/** The house keeps its own rules. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { encoding: 'utf8' })
+  .split('\n')
+  .filter(Boolean);
+const sources = files.filter((file) => file.endsWith('.ts'));
+const read = (file: string) => readFileSync(file, 'utf8');
+
+/** From a place, what may be imported; the first place that fits decides. */
+const RULES: [place: RegExp, may: RegExp, mayAsType?: RegExp][] = [
+  [/^(main\.ts$|test\/|bench\/)/, /./],
+  [/^(config|vitest\.config)\.ts$/, /^$/],
+  [/^facades\//, /^(facades\/|schema\/index\.ts$)/],
+  [/^schema\//, /^(schema|resolvers)\/|^entities\/(errors|money)\.ts$/, /^entities\//],
+  [/^resolvers\//, /^(resolvers|entities)\/|^provisioning\/index\.ts$/],
+  [/^provisioning\/.*\/drivers\//, /^provisioning\/.*\/drivers\//],
+  [/^provisioning\//, /^(provisioning|entities)\//],
+  [/^entities\//, /^entities\//],
+];
+
+interface Import {
+  from: string;
+  to: string;
+  asType: boolean;
+}
+function importsOf(file: string): Import[] {
+  return [...read(file).matchAll(/^(?:import|export)( type)? ?([^;]*?)from '(\.[^']+)';|^import '(\.[^']+)';/gms)].map(
+    ([, type, , from, bare]) => ({
+      from: file,
+      to: normalize(join(dirname(file), (from ?? bare)!)),
+      asType: Boolean(type),
+    }),
+  );
+}
+const imports = sources.flatMap(importsOf);
+
+describe('The house', () => {
+  it('lets a file import only what its place allows', () => {
+    const wrong = imports.filter(({ from, to, asType }) => {
+      const rule = RULES.find(([place]) => place.test(from));
+      return !rule || !(rule[1].test(to) || (asType && rule[2]?.test(to)));
+    });
+    expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+    expect(imports.length).toBeGreaterThan(100);
+  });
+
+  it('lets a driver know its siblings only', () => {
+    const wrong = imports.filter(
+      ({ from, to }) => /\/drivers\//.test(from) && from.startsWith('provisioning') && dirname(from) !== dirname(to),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('reads the environment in config.ts alone', () => {
+    const readers = sources.filter(
+      (file) => !/^(config\.ts|test\/|bench\/)/.test(file) && read(file).includes('process.env'),
+    );
+    expect(readers).toEqual([]);
+  });
+
+  it('gives no file a name that says nothing', () => {
+    expect(
+      files.filter((file) => /(^|\/)(utils?|helpers?|common|services?|managers?|misc)(\/|\.ts$)/.test(file)),
+    ).toEqual([]);
+  });
+
+  it('keeps files to 300 lines', () => {
+    expect(sources.filter((file) => read(file).split('\n').length > 301)).toEqual([]);
+  });
+
+  it('leaves nothing open, and no test that does not run', () => {
+    const marks = new RegExp(
+      ['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X:', 'HA' + 'CK'].map((mark) => `\\b${mark}\\b`).join('|'),
+    );
+    expect(files.filter((file) => /\.(ts|md|graphql)$/.test(file) && marks.test(read(file)))).toEqual([]);
+    expect(
+      sources.filter(
+        (file) => file !== 'test/tidy.test.ts' && /\b(it|test|describe)\.(skip|todo|only)\(/.test(read(file)),
+      ),
+    ).toEqual([]);
+  });
+
+  it('pins every dependency, and lets only the named packages run install scripts', () => {
+    const { dependencies, devDependencies, allowScripts } = JSON.parse(read('package.json'));
+    const ranges = Object.entries({ ...dependencies, ...devDependencies }).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version as string),
+    );
+    expect(ranges).toEqual([]);
+    const lock = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { hasInstallScript?: boolean; integrity?: string; optional?: boolean }>;
+    };
+    const scripted = Object.entries(lock.packages).filter(([path, { hasInstallScript }]) => path && hasInstallScript);
+    expect(
+      scripted.map(([path]) => path.replace(/^.*node_modules\//, '')).filter((name) => !allowScripts[name]),
+    ).toEqual([]);
+    expect(
+      Object.entries(lock.packages).filter(([path, { integrity }]) => path && !integrity?.startsWith('sha512-')),
+    ).toEqual([]);
+  });
+});
