@@ -8,12 +8,15 @@
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import {
+  chmodSync,
   chownSync,
   closeSync,
   cpSync,
   existsSync,
+  linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -57,7 +60,7 @@ export async function startEmbeddedPostgres(dataDir: string, flags: string[] = [
   const home = placeHome(resolve(dataDir, 'postgres'), identity);
   const folder = join(home, 'cluster');
   const passwordFile = join(home, 'password');
-  if (!existsSync(passwordFile)) writeOwned(passwordFile, randomBytes(24).toString('base64url'), identity);
+  if (!existsSync(passwordFile)) choosePassword(passwordFile, identity);
   const password = readFileSync(passwordFile, 'utf8');
   if (!existsSync(join(folder, 'PG_VERSION'))) await initialise(binaries, folder, passwordFile, identity);
 
@@ -70,10 +73,13 @@ export async function startEmbeddedPostgres(dataDir: string, flags: string[] = [
     url: urlOf(port, USER),
     folder,
     async stop() {
-      await owner.end().catch(() => {});
-      // SIGINT is PostgreSQL's fast shutdown: sessions end, the checkpoint is written.
+      // SIGINT is PostgreSQL's fast shutdown: sessions end, the checkpoint is written. The owner lets go only then, so
+      // that nobody adopts a server that is about to stop.
       signal(pid, 'SIGINT');
-      for (let waited = 0; alive(pid) && waited < 30_000; waited += 20) await sleep(20);
+      await owner.end().catch(() => {});
+      // The file goes last; a server that was adopted may stay in the table of processes for longer.
+      const pidFile = join(folder, 'postmaster.pid');
+      for (let waited = 0; alive(pid) && existsSync(pidFile) && waited < 30_000; waited += 20) await sleep(20);
     },
   };
 }
@@ -113,19 +119,53 @@ async function placeBinaries(identity: Identity | undefined): Promise<string> {
   const copy = join(SHARED, `postgres-${version}`);
   if (!existsSync(copy)) {
     const partial = `${copy}.${process.pid}`;
-    mkdirSync(SHARED, { recursive: true, mode: 0o755 });
+    makeShared();
     cpSync(native, partial, { recursive: true, verbatimSymlinks: true });
+    letRead(partial);
     moveInto(partial, copy);
   }
   return join(copy, 'bin');
 }
 
+/** Data stay where they are, whatever has become of the permissions since; an empty cluster elsewhere would look like loss. */
 function placeHome(wanted: string, identity: Identity | undefined): string {
-  const elsewhere = identity && !reachable(dirname(wanted), identity);
-  const home = elsewhere ? join(SHARED, createHash('sha256').update(wanted).digest('hex').slice(0, 12)) : wanted;
+  const elsewhere = join(SHARED, createHash('sha256').update(wanted).digest('hex').slice(0, 12));
+  mkdirSync(dirname(wanted), { recursive: true });
+  const isReachable = !identity || reachable(dirname(wanted), identity);
+  const used = identity && [wanted, elsewhere].find((home) => existsSync(join(home, 'cluster')));
+  const home = used ?? (isReachable ? wanted : elsewhere);
+  if (home === wanted && !isReachable)
+    throw new Error(`PostgreSQL's user can no longer enter ${dirname(wanted)}. Let it (chmod o+x), all the way.`);
+  if (home === elsewhere) makeShared();
   mkdirSync(home, { recursive: true });
   if (identity) chownSync(home, identity.uid, identity.gid);
   return home;
+}
+
+/** Whatever the umask, the unprivileged user can enter. */
+function makeShared() {
+  if (mkdirSync(SHARED, { recursive: true })) chmodSync(SHARED, 0o755);
+}
+
+/** Whatever the umask, everybody can read and execute the copy. */
+function letRead(folder: string) {
+  chmodSync(folder, 0o755);
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (!entry.isSymbolicLink()) chmodSync(path, statSync(path).mode & 0o100 ? 0o755 : 0o644);
+  }
+}
+
+/** Two processes that start at once choose the same: the link is made whole, and only once. */
+function choosePassword(file: string, identity: Identity | undefined) {
+  const made = `${file}.${process.pid}`;
+  writeOwned(made, randomBytes(24).toString('base64url'), identity);
+  try {
+    linkSync(made, file);
+  } catch {
+    if (!existsSync(file)) renameSync(made, file); // a file system without links
+  }
+  rmSync(made, { force: true });
 }
 
 function writeOwned(file: string, content: string, identity: Identity | undefined) {
@@ -177,7 +217,7 @@ async function run(
   const logFile = join(dirname(folder), 'log');
   for (let attempt = 1; ; attempt++) {
     const running = recorded(folder);
-    if (running && (await answers(urlOf(running.port)))) return running;
+    if (running && (await greet(urlOf(running.port))) === 'welcome') return running;
     const port = await freePort();
     writeOwned(logFile, '', identity);
     const log = openSync(logFile, 'a');
@@ -186,19 +226,19 @@ async function run(
     const server = spawn(
       join(binaries, 'postgres'),
       ['-D', folder, '-p', String(port), ...settings.flatMap((s) => ['-c', s])],
-      {
-        ...identity,
-        cwd: folder,
-        detached: true,
-        stdio: ['ignore', log, log],
-      },
+      { ...identity, cwd: folder, detached: true, stdio: ['ignore', log, log] },
     );
     closeSync(log);
     server.unref();
     let over = false;
     server.on('exit', () => (over = true)).on('error', () => (over = true));
     while (!over) {
-      if (await answers(urlOf(port))) return { pid: server.pid!, port };
+      const greeting = await greet(urlOf(port));
+      if (greeting === 'welcome') return { pid: server.pid!, port };
+      if (greeting === 'wrong password') {
+        server.kill('SIGINT');
+        throw new Error(`The password beside ${folder} is not that of the cluster. Restore both from one backup.`);
+      }
       await sleep(25);
     }
     if (attempt === START_ATTEMPTS_MAX)
@@ -216,12 +256,12 @@ function recorded(folder: string): { pid: number; port: number } | undefined {
   return pid > 0 && port > 0 && alive(pid) ? { pid, port } : undefined;
 }
 
-async function answers(url: string): Promise<boolean> {
+async function greet(url: string): Promise<'welcome' | 'wrong password' | 'silence'> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   client.on('error', () => {});
   return client.connect().then(
-    () => client.end().then(() => true),
-    () => false,
+    () => client.end().then(() => 'welcome' as const),
+    (error) => (error.code === '28P01' ? 'wrong password' : 'silence'),
   );
 }
 

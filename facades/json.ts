@@ -51,6 +51,12 @@ function membersOf(value: unknown, depth: number): number {
   return count;
 }
 
+/** Whether objects and lists stand in one another deeper than that. */
+export const deeperThan = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => deeperThan(inner, levels - 1)));
+
 const sound = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 const allowed = (key: string): boolean => key !== '__proto__' && sound(key);
 

@@ -88,7 +88,7 @@ export interface Process {
    * just failed may be returned too: it is tried for ever. Without a step the task is DEAD until it is signalled.
    * If it throws, nothing is written, and the task is given up again later.
    */
-  onDead?: (task: LeasedTask, tx: Transaction, error: string) => Promise<string | undefined | void>;
+  onDead?: (task: LeasedTask, tx: Transaction, error: string) => Promise<string | undefined> | Promise<void>;
 }
 
 export const ATTEMPTS_MAX = 25;

@@ -99,7 +99,12 @@ export class Worker {
   async drain(lane?: string): Promise<number> {
     let ran = 0;
     for (const one of lane ? [lane] : Object.keys(this.#lanes)) {
-      for (let [lease] = await this.lease(one); lease; [lease] = await this.lease(one), ran++) await this.run(lease);
+      for (;;) {
+        const [lease] = await this.lease(one);
+        if (!lease) break;
+        await this.run(lease);
+        ran++;
+      }
     }
     return ran;
   }
@@ -230,7 +235,8 @@ export class Worker {
     const endsAtMs = performance.now() + this.leaseSeconds * 1000;
     const tasks = leases.map(({ task }) => task);
     const held = await extendLeases(this.#db, this, tasks).catch(this.#onError);
-    for (const { task, abort, ...lease } of leases) {
+    for (const lease of leases) {
+      const { task, abort } = lease;
       if (held?.has(task.id)) lease.endsAtMs = endsAtMs;
       else if (held || lease.endsAtMs < performance.now()) abort.abort(new LeaseLost('The lease was lost.'));
       if (task.deadlineAt && task.deadlineAt.getTime() < Date.now()) abort.abort(new Error('The deadline has passed.'));

@@ -120,7 +120,7 @@ const OrderServerInput = builder.inputType('OrderServerInput', {
     sshKeyIds: t.field({ type: 'SshKeyIds', description: 'Keys of the account; by default all of them.' }),
     rootPassword: t.field({ type: 'RootPassword', description: 'Made up if absent and there is no SSH key.' }),
     userData: t.field({ type: 'UserData', description: 'cloud-init user data.' }),
-    labels: t.field({ type: 'Labels', required: true, defaultValue: {}, description: 'Your own labels.' }),
+    labels: t.field({ type: 'Labels', description: 'Your own labels.' }),
     autoRenew: t.boolean({
       required: true,
       defaultValue: true,

@@ -9,7 +9,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 import type { Log } from '../errors.ts';
-import { readUtf8 } from '../json.ts';
+import { deeperThan, readUtf8 } from '../json.ts';
 import { mcpHandler } from './server.ts';
 import { type ToolOptions, toolsOf } from './tools.ts';
 
@@ -21,6 +21,8 @@ export interface McpOptions extends ToolOptions {
 }
 
 const BODY_MAX = 256 * 1024;
+/** Arguments may have ten levels, as bodies; the message around them takes a few more. */
+const DEPTH_MAX = 16;
 const SERVER_ERROR = -32_000;
 
 /** A Fastify plugin: it has a content-type parser and an error handler of its own, because it speaks JSON-RPC. */
@@ -33,7 +35,9 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_MAX }, (_request, body: Buffer, done) => {
     try {
-      done(null, body.length ? JSON.parse(readUtf8(body)) : undefined);
+      const message = body.length ? JSON.parse(readUtf8(body)) : undefined;
+      if (deeperThan(message, DEPTH_MAX)) throw new ApiError('malformed_json');
+      done(null, message);
     } catch {
       done(new ApiError('malformed_json'), undefined);
     }

@@ -48,7 +48,7 @@ export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Pro
   return {
     lane: SERVER_LANE,
     attemptsMax: ATTEMPTS_MAX,
-    backoffSeconds: (attempt) => Math.min(60, pollSeconds * 2 ** attempt),
+    backoffSeconds: (attempt) => Math.min(300, 10 * pollSeconds * 2 ** attempt),
     steps: {
       claim: step(claim, 'PENDING'),
       create: step(create, 'PROVISIONING'),

@@ -28,7 +28,7 @@ export interface ServerOrder {
   sshKeyIds?: string[] | null | undefined;
   rootPassword?: string | null | undefined;
   userData?: string | null | undefined;
-  labels: Record<string, string>;
+  labels?: Record<string, string> | null | undefined;
   autoRenew: boolean;
   maxPriceUsd?: bigint | null | undefined;
 }
@@ -67,7 +67,7 @@ export async function orderServer(context: Context, order: ServerOrder): Promise
       keys.map(({ publicKey }) => publicKey),
       order.userData ?? null,
       rootPassword && context.vault.seal(rootPassword, passwordContext(orderNumber)),
-      JSON.stringify(order.labels),
+      JSON.stringify(order.labels ?? {}),
       order.autoRenew,
       tier.priceMonthMicros,
       tier.setupFeeMicros,

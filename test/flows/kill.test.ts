@@ -1,8 +1,8 @@
 /** kill -9 at every step of every way that an order can go, and what is true after a restart. Generated, not chosen. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { available, gateway, openBalance, post, verifyBooks } from '../../entities/ledger.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { newId } from '../../entities/ids.ts';
@@ -16,6 +16,7 @@ import type { Context } from '../../resolvers/context.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { newDatabase } from '../database.ts';
+import { RefusingDriver } from './refusing-driver.ts';
 import { eventually } from '../freehold.ts';
 import { newFolder, removeFolder, restClient, spawnService } from '../service.ts';
 
@@ -37,17 +38,21 @@ const WAYS = {
 interface Shop {
   db: Database;
   context: Context;
+  provisioning: Provisioning;
   accountId: string;
   driver: SimulatedDriver;
   folder: string;
   url: string;
 }
 
-async function openShop(): Promise<Shop> {
-  const db = await newDatabase();
+/** `onEnd` is the test's own hook: these tests run side by side. */
+type OnEnd = TestContext['onTestFinished'];
+
+async function openShop(onEnd: OnEnd, refuse: boolean): Promise<Shop> {
+  const db = await newDatabase(onEnd);
   const folder = newFolder();
-  onTestFinished(() => removeFolder(folder));
-  const driver = new SimulatedDriver({ folder, bootSeconds: 0.05 });
+  onEnd(() => removeFolder(folder));
+  const driver = refuse ? new RefusingDriver(folder) : new SimulatedDriver({ folder, bootSeconds: 0.05 });
   const vault = new Vault(Buffer.alloc(32));
   const payments = new SimulatedPayments({ confirmSeconds: 0 });
   const provisioning = new Provisioning({
@@ -99,40 +104,41 @@ async function openShop(): Promise<Shop> {
     userAgent: null,
     signal: new AbortController().signal,
   };
-  return { db, context, accountId, driver, folder, url: (db.source.options as { url: string }).url };
+  return { db, context, provisioning, accountId, driver, folder, url: (db.source.options as { url: string }).url };
 }
 
-/** Starts a worker process; it is gone when the test is over. */
-function startWorker({ url, folder }: Shop, environment: Record<string, string> = {}): ChildProcess {
+/** A worker process that kills itself; resolves with the signal that ended it. */
+async function killedAt(onEnd: OnEnd, { url, folder }: Shop, environment: Record<string, string>): Promise<string> {
   const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
     env: { PATH: process.env.PATH, DATABASE_URL: url, FOLDER: folder, ...environment },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  onTestFinished(() => void worker.kill('SIGKILL'));
-  return worker;
+  onEnd(() => void worker.kill('SIGKILL'));
+  return (await once(worker, 'exit'))[1];
 }
 
-const statusOf = async ({ db }: Shop, orderNumber: string) =>
-  (
-    await db.query<{ status: string; tasks: number }>(
+/** Does what is left to do, in this process, until the server is settled and nothing is left. */
+async function finish({ db, provisioning }: Shop, orderNumber: string, ends: string): Promise<void> {
+  const worker = provisioning.newWorker({ leaseSeconds: 1 });
+  worker.start();
+  await eventually(async () => {
+    const [found] = await db.query<{ status: string; tasks: number }>(
       'select status, (select count(*)::int from task) as tasks from server where order_number = $1',
       [orderNumber],
-    )
-  )[0]!;
-const ended = (shop: Shop, orderNumber: string, ends: string) =>
-  eventually(async () => {
-    const { status, tasks } = await statusOf(shop, orderNumber);
-    return status === ends && tasks === 0;
+    );
+    return found!.status === ends && found!.tasks === 0;
   }, 30);
+  await worker.stop();
+}
 
 describe.each(Object.entries(WAYS))('kill -9 during %s', (_, { steps, refuse, remove, ends }) => {
   const moments = steps.flatMap((step) => MOMENTS.map((moment) => [step, moment] as const));
 
-  it.concurrent.each(moments)(
+  it.concurrent.for(moments)(
     'at the step %s, %s: after a restart everything has happened once',
-    async (step, moment) => {
-      const shop = await openShop();
-      const refusing: Record<string, string> = refuse ? { REFUSE: 'yes' } : {};
+    { timeout: 60_000 },
+    async ([step, moment], { onTestFinished: onEnd }) => {
+      const shop = await openShop(onEnd, refuse);
       const { server } = await orderServer(shop.context, {
         serviceCode: 'vps-1',
         os: 'debian-13',
@@ -140,17 +146,12 @@ describe.each(Object.entries(WAYS))('kill -9 during %s', (_, { steps, refuse, re
         autoRenew: true,
       });
       if (remove) {
-        const first = startWorker(shop);
-        await ended(shop, server.orderNumber, 'RUNNING');
-        first.kill('SIGKILL');
-        await once(first, 'exit');
+        await finish(shop, server.orderNumber, 'RUNNING');
         await deleteServer(shop.context, server.orderNumber);
       }
-      const doomed = startWorker(shop, { ...refusing, KILL_STEP: step, KILL_MOMENT: moment });
-      const [, signal] = await once(doomed, 'exit');
-      expect(signal).toBe('SIGKILL');
-      startWorker(shop, refusing);
-      await ended(shop, server.orderNumber, ends);
+      const environment = { ...(refuse && { REFUSE: 'yes' }), KILL_STEP: step, KILL_MOMENT: moment };
+      expect(await killedAt(onEnd, shop, environment)).toBe('SIGKILL');
+      await finish(shop, server.orderNumber, ends);
 
       const { db, driver, accountId } = shop;
       const kinds = (
@@ -179,12 +180,11 @@ describe.each(Object.entries(WAYS))('kill -9 during %s', (_, { steps, refuse, re
       expect(balance!.available >= (refuse ? 10_000_000n : 4_000_000n)).toBe(true);
       expect((await verifyBooks(db)).balanced).toBe(true);
     },
-    60_000,
   );
 });
 
 it('the ways above have every step that a server has', async () => {
-  const { context } = await openShop();
+  const { context } = await openShop(onTestFinished, false);
   const driver = new SimulatedDriver({ folder: newFolder(), bootSeconds: 0 });
   const process = serverProcess({
     db: context.db,

@@ -1,27 +1,19 @@
 /**
  * A worker in a process of its own that kills itself with SIGKILL at a given moment of a given step: before it, after
- * its call to the driver, inside its commit, or after the commit. Without KILL_STEP it is a worker like any other.
+ * its call to the driver, inside its commit, or after the commit.
  */
 import { Database } from '../../entities/database.ts';
 import { Vault } from '../../entities/secrets.ts';
-import { DriverError, type MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { SERVER_LANE, SERVER_PROCESS, serverProcess } from '../../provisioning/servers/process.ts';
 import { Worker } from '../../provisioning/worker.ts';
+import { RefusingDriver } from './refusing-driver.ts';
 
 const { DATABASE_URL, FOLDER, KILL_STEP, KILL_MOMENT, REFUSE } = process.env;
 
-/** Refuses to make machines, if asked to. */
-class Driver extends SimulatedDriver {
-  override async create(spec: MachineSpec, signal: AbortSignal) {
-    if (REFUSE) throw new DriverError('rejected', 'refused for the test');
-    return super.create(spec, signal);
-  }
-}
-
 const die = () => process.kill(process.pid, 'SIGKILL');
 const db = await Database.open(DATABASE_URL!);
-const driver = new Driver({ folder: FOLDER!, bootSeconds: 0.05 });
+const driver = REFUSE ? new RefusingDriver(FOLDER!) : new SimulatedDriver({ folder: FOLDER!, bootSeconds: 0.05 });
 const real = serverProcess({
   db,
   vault: new Vault(Buffer.alloc(32)),

@@ -6,7 +6,7 @@ import { eventually, startFreehold } from '../freehold.ts';
 
 const freehold = await startFreehold();
 const url = new URL(`${freehold.publicUrl}/mcp`);
-const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVPNTTGHN0XCRiJ3hvO4Px18PTrSSxOhcJ9w51Eswh3 agent@nowhere';
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/ agent@nowhere';
 
 interface Connected {
   // biome-ignore lint/suspicious/noExplicitAny: what a tool answers is looked at by the test

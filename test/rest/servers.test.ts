@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 
 const freehold = await startFreehold({ LIMIT_SERVERS: '25' });
-const { anonymous, db, newAccount, operator } = freehold;
+const { db, newAccount, operator } = freehold;
 
-const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVPNTTGHN0XCRiJ3hvO4Px18PTrSSxOhcJ9w51Eswh3 ada@laptop';
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/ ada@laptop';
 const order = ({ rest }: TestAccount, more: object = {}) =>
   rest('POST', '/v1/servers', { service_code: 'vps-1', ...more });
 const rows = async (sql: string, ...parameters: unknown[]) =>
@@ -117,7 +117,7 @@ describe('Reading servers', () => {
     const account = await funded(100);
     const made: string[] = [];
     for (let i = 0; i < 5; i++)
-      made.unshift((await order(account, { hostname: `h${i}`, region: i % 2 ? 'ams' : 'buh' })).body.order_number);
+      made.unshift((await order(account, { hostname: `h${i}`, region: i % 2 ? 'kef' : 'buh' })).body.order_number);
     const first = await account.rest('GET', '/v1/servers?limit=2');
     expect(first.body.data.map((server: { order_number: string }) => server.order_number)).toEqual(made.slice(0, 2));
     expect(first.body.has_more).toBe(true);
@@ -125,7 +125,7 @@ describe('Reading servers', () => {
     const third = await account.rest('GET', `/v1/servers?limit=2&cursor=${second.body.next_cursor}`);
     expect([...second.body.data, ...third.body.data].map((server) => server.order_number)).toEqual(made.slice(2));
     expect(third.body).toMatchObject({ has_more: false, next_cursor: null });
-    expect((await account.rest('GET', '/v1/servers?region=ams')).body.data).toHaveLength(2);
+    expect((await account.rest('GET', '/v1/servers?region=kef')).body.data).toHaveLength(2);
     expect((await account.rest('GET', '/v1/servers?hostname=h3')).body.data[0].hostname).toBe('h3');
     await eventually(async () => (await account.rest('GET', '/v1/servers?status=running')).body.data.length === 5);
     expect((await account.rest('GET', '/v1/servers?status=failed')).body.data).toEqual([]);
@@ -247,19 +247,4 @@ describe('Every change', () => {
       ),
     ).toBe(0);
   });
-});
-
-it('the catalog is public, and its items are found by their codes', async () => {
-  const { body } = await anonymous('GET', '/v1/catalog');
-  expect(Object.keys(body)).toEqual(['vps', 'dedicated', 'bastions', 'images']);
-  expect(body.vps[0]).toMatchObject({
-    code: 'vps-1',
-    kind: 'vps',
-    vcpus: 1,
-    price_month_usd: 6,
-    price_hour_usd: 0.008219,
-    regions: [{ code: 'ams', stock: 'available' }, {}, {}, {}],
-  });
-  expect((await anonymous('GET', '/v1/catalog/zrh')).body).toMatchObject({ kind: 'bastion', country: 'CH' });
-  expect((await anonymous('GET', '/v1/catalog/nothing')).body.code).toBe('not_found');
 });

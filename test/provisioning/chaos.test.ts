@@ -1,0 +1,230 @@
+/**
+ * Orders are carried out by three busy worker processes while these are killed, frozen for longer than their leases,
+ * stopped, disconnected from the database, and kill themselves in the middle of commits. Every order must have its
+ * four effects in their order, once, and no order that was rolled back may have one. Two mutants of the engine, each
+ * without one of its guarantees, go through the same; that they are found out proves that the test can fail.
+ *
+ * CHAOS_SEED repeats the choices of a run, as far as the scheduling of processes lets it.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import type { Database } from '../../entities/database.ts';
+import { startTask } from '../../provisioning/tasks.ts';
+import { newDatabase } from '../database.ts';
+import { administer } from '../postgres.ts';
+import type { ChaosWorkerOptions } from './chaos-worker.ts';
+
+const WORKERS = 3;
+const CONCURRENCY = 4;
+const LEASE_SECONDS = 1;
+const EFFECTS = 'claimed,created,proved,billed';
+const DISTURBANCES = ['freeze', 'kill', 'disconnect', 'stop', 'kill', 'freeze', 'kill', 'freeze'] as const;
+type Disturbance = (typeof DISTURBANCES)[number];
+
+/** Numbers between 0 and 1, the same ones for the same seed. */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Keeps so many worker processes alive, and counts how they end. */
+class Crew {
+  /** By process, the id of its worker, once it works. */
+  readonly working = new Map<ChildProcess, string>();
+  readonly ends: Record<string, number> = {};
+  readonly #options: () => ChaosWorkerOptions;
+  readonly #all = new Set<ChildProcess>();
+  #over = false;
+
+  constructor(options: () => ChaosWorkerOptions) {
+    this.#options = options;
+    for (let i = 0; i < WORKERS; i++) this.#spawn();
+  }
+
+  #spawn() {
+    const child = fork(join(import.meta.dirname, 'chaos-worker.ts'), [JSON.stringify(this.#options())], {
+      execArgv: [],
+    });
+    this.#all.add(child);
+    child.on('message', ({ id }: { id: string }) => this.working.set(child, id));
+    child.on('exit', (code, signal) => {
+      this.#all.delete(child);
+      this.working.delete(child);
+      if (this.#over) return;
+      const end = signal ?? `code ${code}`;
+      this.ends[end] = (this.ends[end] ?? 0) + 1;
+      this.#spawn();
+    });
+  }
+
+  /** At least so many work. */
+  async have(count: number) {
+    while (this.working.size < count) await sleep(20);
+  }
+
+  end() {
+    this.#over = true;
+    for (const child of this.#all) child.kill('SIGKILL');
+  }
+}
+
+class Chaos {
+  readonly db: Database;
+  readonly url: string;
+  readonly crew: Crew;
+  readonly random: () => number;
+  rolledBack = 0;
+  /** Leases of frozen workers that others took over. */
+  takenOver = 0;
+
+  private constructor(db: Database, seed: number, mutant: ChaosWorkerOptions['mutant']) {
+    this.db = db;
+    this.url = (db.source.options as { url: string }).url;
+    this.random = randomOf(seed);
+    this.crew = new Crew(() => ({
+      url: this.url,
+      leaseSeconds: LEASE_SECONDS,
+      concurrency: CONCURRENCY,
+      dieAtCommit: Math.floor((mutant ? 10 : 50) * (1 + this.random())),
+      mutant,
+    }));
+  }
+
+  static async begin(seed: number, mutant?: ChaosWorkerOptions['mutant']): Promise<Chaos> {
+    const db = await newDatabase();
+    await db.query('create table placed (subject text not null)');
+    await db.query('create table effect (n serial, subject text not null, what text not null)');
+    const chaos = new Chaos(db, seed, mutant);
+    onTestFinished(() => chaos.crew.end());
+    return chaos;
+  }
+
+  async count(of: string): Promise<number> {
+    const [row] = await this.db.query<{ count: number }>(`select count(*)::int as count from ${of}`);
+    return row!.count;
+  }
+
+  /** How many effects are in the database too often. */
+  duplicates(): Promise<number> {
+    return this.count('(select 1 from effect group by subject, what having count(*) > 1) as duplicate');
+  }
+
+  /** Orders, one of ten of which is rolled back, so that there is always more to do than the workers can. */
+  async order(over: AbortSignal): Promise<void> {
+    for (let number = 0; !over.aborted; await sleep(10)) {
+      const waiting = await this.count('task').catch(() => Number.POSITIVE_INFINITY);
+      if (waiting > 2 * WORKERS * CONCURRENCY) continue;
+      const fails = this.random() < 0.1;
+      const subject = `${fails ? 'rolled back' : 'order'} ${number++}`;
+      await this.db
+        .transaction(async (tx) => {
+          await tx.query('insert into placed values ($1)', [subject]);
+          await startTask(tx, { lane: 'orders', process: 'order', subject, accountId: 'acct' });
+          if (fails) throw new Error('rolled back');
+        })
+        .catch(() => {}); // whether it was placed, the table says
+      if (fails) this.rolledBack++;
+    }
+  }
+
+  async disturb(disturbance: Disturbance): Promise<void> {
+    await this.crew.have(disturbance === 'disconnect' ? WORKERS : 2);
+    const victims = [...this.crew.working];
+    const [victim, id] = victims[Math.floor(this.random() * victims.length)]!;
+    if (disturbance === 'kill') victim.kill('SIGKILL');
+    if (disturbance === 'stop') victim.kill('SIGTERM');
+    if (disturbance === 'freeze') await this.#freeze(victim, id);
+    if (disturbance === 'disconnect') await this.#disconnect();
+  }
+
+  /** In the middle of its steps, until others have taken them over. */
+  async #freeze(victim: ChildProcess, id: string) {
+    const held = () => this.count(`task where leased_by = '${id}'`);
+    while (victim.exitCode === null && (await held()) < CONCURRENCY / 2) await sleep(5);
+    victim.kill('SIGSTOP');
+    const before = await held();
+    for (const end = Date.now() + LEASE_SECONDS * 1000 + 1500; Date.now() < end && (await held()) > 0; )
+      await sleep(20);
+    this.takenOver += before - (await held());
+    victim.kill('SIGCONT');
+  }
+
+  /** Everybody, this process among them. */
+  async #disconnect() {
+    const server = new URL(this.url);
+    const name = server.pathname.slice(1);
+    server.pathname = '/postgres';
+    await administer(server.href, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+  }
+
+  async finish(): Promise<void> {
+    while ((await this.count('task')) > 0) await sleep(50);
+  }
+
+  /** What is wrong: orders that do not have exactly their effects, and effects of what was never ordered. */
+  wrong(): Promise<unknown[]> {
+    return this.db.query(
+      `select subject, effects from (select distinct subject from placed) as placed
+        full join (select subject, string_agg(what, ',' order by n) as effects from effect group by subject) as effect using (subject)
+        where effects is distinct from '${EFFECTS}' or subject not in (select subject from placed)`,
+    );
+  }
+}
+
+/** Goes through all disturbances, or until something is as wrong as it is expected to be. */
+async function run(chaos: Chaos, enough: () => Promise<boolean> = async () => false) {
+  const over = new AbortController();
+  onTestFinished(() => over.abort());
+  const ordering = chaos.order(over.signal);
+  for (const disturbance of DISTURBANCES) {
+    await chaos.disturb(disturbance);
+    await sleep(200 + chaos.random() * 400);
+    if (await enough()) break;
+  }
+  over.abort();
+  await ordering;
+}
+
+const SEED = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000);
+const TIMEOUT_MS = 120_000;
+
+it(
+  'every order has its four effects, once and in order, whatever happens to the workers',
+  async () => {
+    const chaos = await Chaos.begin(SEED);
+    await run(chaos);
+    await chaos.finish();
+    const { rolledBack, takenOver, crew } = chaos;
+    const orders = await chaos.count('placed');
+    console.log(`chaos: seed ${SEED}, orders ${orders}, rolled back ${rolledBack}, taken over ${takenOver}`, crew.ends);
+    expect(await chaos.wrong()).toEqual([]);
+    expect({ orders, rolledBack, takenOver }).toEqual({
+      orders: expect.toSatisfy((count: number) => count > 50),
+      rolledBack: expect.toSatisfy((count: number) => count > 0),
+      takenOver: expect.toSatisfy((count: number) => count > 0),
+    });
+    // Killed by us or by the fault point, or stopped in good order: none has died of anything else.
+    expect(Object.keys(crew.ends).filter((end) => end !== 'SIGKILL' && end !== 'code 0')).toEqual([]);
+    expect(crew.ends.SIGKILL).toBeGreaterThan(DISTURBANCES.filter((disturbance) => disturbance === 'kill').length);
+  },
+  TIMEOUT_MS,
+);
+
+it.each(['unfenced', 'outside'] as const)(
+  'the mutant %s of the engine is found out: it has effects twice',
+  async (mutant) => {
+    const chaos = await Chaos.begin(SEED, mutant);
+    await run(chaos, async () => (await chaos.duplicates()) > 0);
+    const duplicates = await chaos.duplicates();
+    console.log(
+      `chaos: seed ${SEED}, mutant ${mutant}: ${duplicates} effects twice, of ${await chaos.count('placed')} orders`,
+    );
+    expect(duplicates).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);
