@@ -8,6 +8,8 @@ export default defineConfig({
     // and graphql is loaded once.
     experimental: { viteModuleRunner: false },
     pool: 'forks',
+    // Tests wait more than they compute.
+    maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { Database } from '../entities/database.ts';
 import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
 import { verifyBooks } from '../entities/ledger.ts';
-import { freePort, newFolder, removeFolder, restClient, spawnService } from '../test/service.ts';
+import { freePort, newFolder, removeFolder, restClient, spawnService } from '../test/spawn.ts';
 import { load, prepare } from './load.ts';
 import { cpuSeconds, report, type Round, type Slice } from './report.ts';
 import { clear, type SeededAccount, seed } from './seed.ts';

@@ -3,7 +3,7 @@ import { afterAll } from 'vitest';
 import { readConfig } from '../config.ts';
 import { type Service, startService } from '../main.ts';
 import { newDatabaseUrl } from './database.ts';
-import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient } from './service.ts';
+import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient } from './spawn.ts';
 
 export interface Freehold extends Service {
   graphqlUrl: string;

@@ -2,13 +2,11 @@
  * One PostgreSQL for a test run: that of DATABASE_URL, or an embedded one in a folder of its own. A migrated template
  * is made once; every test file copies it, so that no test sees the rows of another.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { Database } from '../entities/database.ts';
 import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
+import { newFolder, removeFolder } from './spawn.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -19,7 +17,7 @@ declare module 'vitest' {
 
 export default async function setup(project: TestProject) {
   const given = process.env.DATABASE_URL;
-  const folder = given ? undefined : mkdtempSync(join(tmpdir(), 'freehold-test-'));
+  const folder = given ? undefined : newFolder();
   const embedded = folder
     ? await startEmbeddedPostgres(folder, ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'])
     : undefined;
@@ -32,8 +30,7 @@ export default async function setup(project: TestProject) {
   return async () => {
     await administer(url, `drop database ${templateName} with (force)`);
     await embedded?.stop();
-    if (embedded) rmSync(embedded.folder, { recursive: true, force: true });
-    if (folder) rmSync(folder, { recursive: true, force: true });
+    if (folder) removeFolder(folder);
   };
 }
 

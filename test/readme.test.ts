@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from './database.ts';
-import { newFolder, removeFolder, spawnService } from './service.ts';
+import { newFolder, removeFolder, spawnService } from './spawn.ts';
 
 const run = promisify(execFile);
 const readme = readFileSync('README.md', 'utf8');

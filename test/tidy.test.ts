@@ -1,12 +1,12 @@
 /** The house keeps its own rules. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { encoding: 'utf8' })
   .split('\n')
-  .filter(Boolean);
+  .filter((file) => file && existsSync(file));
 const sources = files.filter((file) => file.endsWith('.ts'));
 const read = (file: string) => readFileSync(file, 'utf8');
 

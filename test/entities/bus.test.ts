@@ -61,18 +61,6 @@ describe('Two buses on one database', () => {
     expect(heard).toContainEqual(server('SRV-1'));
     expect(heard.length).toBeLessThan(20);
   });
-
-  it('do not hear those of another database', async () => {
-    const [here, there] = [await newBus(), new Bus(await newDatabaseUrl())];
-    await there.start();
-    onTestFinished(() => there.close());
-    const heard = heardBy(here);
-    there.publish([server('SRV-1')]);
-    await there.close();
-    const second = await newBus();
-    second.publish([server('SRV-2')]);
-    await eventually(() => expect(heard).toEqual([server('SRV-2')]));
-  });
 });
 
 describe('A listener', () => {
@@ -210,7 +198,7 @@ describe('A closed bus', () => {
   });
 
   it('stays closed when it was about to connect again', async () => {
-    for (const pause of [0, 495, 510]) {
+    for (const pause of [0, 505]) {
       const bus = await newBus();
       const heard = heardBy(bus);
       await terminate('listen %');

@@ -1,16 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { parseSshPublicKey } from '../../entities/ssh-public-key.ts';
-import * as made from './ssh-key-lines.ts';
+import {
+  codeOf,
+  ecdsa,
+  ed25519,
+  fields,
+  line,
+  MODULUS,
+  P256,
+  P384,
+  P521,
+  point,
+  rsa,
+  SK_ECDSA,
+  SK_ED25519,
+} from './ssh-key-lines.ts';
 
-const ROUNDS = 20_000;
-const { P256, P384, P521 } = made;
+const ROUNDS = 8_000;
 const lines = [
-  made.ed25519(),
-  ...([256, 384, 521] as const).map((bits) => made.ecdsa(bits, made.point({ 256: P256, 384: P384, 521: P521 }[bits]))),
-  made.SK_ED25519,
-  made.SK_ECDSA,
-  made.rsa(made.MODULUS),
+  ed25519(),
+  ...([256, 384, 521] as const).map((bits) => ecdsa(bits, point({ 256: P256, 384: P384, 521: P521 }[bits]))),
+  SK_ED25519,
+  SK_ECDSA,
+  rsa(MODULUS),
 ];
 
 const random = (below: number) => Math.floor(Math.random() * below);
@@ -22,7 +35,7 @@ const replaced = (text: string, at: number, count: number, by: string) =>
 const inData = (change: (blob: Buffer, at: number) => Uint8Array) => (text: string) => {
   const [type = '', base64 = ''] = text.split(' ');
   const blob = Buffer.from(base64, 'base64');
-  return blob.length ? made.line(type, Buffer.from(change(blob, random(blob.length)))) : text;
+  return blob.length ? line(type, Buffer.from(change(blob, random(blob.length)))) : text;
 };
 const DAMAGE: ((text: string) => string)[] = [
   (text) => replaced(text, random(text.length), 1, String.fromCharCode(random(random(4) ? 128 : 65_536))),
@@ -34,7 +47,7 @@ const DAMAGE: ((text: string) => string)[] = [
   inData((blob, at) => blob.with(at, blob[at]! ^ (1 << random(8)))),
   inData((blob, at) => blob.with(at % 60, random(256))),
   inData((blob, at) => blob.subarray(0, at)),
-  inData((blob) => Buffer.concat([blob, made.fields(randomBytes(random(40)))])),
+  inData((blob) => Buffer.concat([blob, fields(randomBytes(random(40)))])),
 ];
 
 it('Random damage to keys brings out nothing but ApiErrors, and what is accepted stays the same when read again', () => {
@@ -42,7 +55,7 @@ it('Random damage to keys brings out nothing but ApiErrors, and what is accepted
   for (let round = 0; round < ROUNDS; round++) {
     let text = someLine();
     for (let times = 1 + random(3); times > 0; times--) text = DAMAGE[random(DAMAGE.length)]!(text);
-    const outcome = made.codeOf(text);
+    const outcome = codeOf(text);
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
     if (outcome !== 'accepted') continue;
     const parsed = parseSshPublicKey(text);
@@ -50,6 +63,6 @@ it('Random damage to keys brings out nothing but ApiErrors, and what is accepted
     if (JSON.stringify(again) !== JSON.stringify(parsed)) throw new Error(`Another key again: ${JSON.stringify(text)}`);
   }
   console.log(`Random damage to ${ROUNDS} keys: ${JSON.stringify(outcomes)}`);
-  expect(outcomes.accepted).toBeGreaterThan(20);
+  expect(outcomes.accepted).toBeGreaterThan(10);
   expect(outcomes.invalid_public_key).toBeGreaterThan(ROUNDS / 2);
 });

@@ -70,9 +70,9 @@ export const codeOf = (input: string): ErrorCode | 'accepted' => {
     throw new Error(`An error of our own for ${JSON.stringify(input)}`, { cause: error });
   }
 };
-export const detailOf = (input: string) => {
+export const detailOf = (input: string): string => {
   try {
-    return void parseSshPublicKey(input);
+    return `It was accepted as ${parseSshPublicKey(input).publicKey}`;
   } catch (error) {
     return (error as Error).message;
   }

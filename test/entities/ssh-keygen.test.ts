@@ -22,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const run = promisify(execFile);
 
 describe.skipIf(!hasSshKeygen)('A key of ssh-keygen', () => {
-  const kinds = ['ed25519 256', 'ecdsa 256', 'ecdsa 384', 'ecdsa 521', 'rsa 2048', 'rsa 3072'];
+  const kinds = ['ed25519 256', 'ecdsa 256', 'ecdsa 384', 'ecdsa 521', 'rsa 2048'];
   const fileOf = (kind: string) => join(folder, kind.replace(' ', '-'));
   const make = (kind: string, file: string, ...more: string[]) => {
     const [type = '', bits = '0'] = kind.split(' ');
@@ -50,12 +50,13 @@ describe.skipIf(!hasSshKeygen)('A key of ssh-keygen', () => {
     ['ECDSA of a token', SK_ECDSA],
     ['RSA of 8192 bits', rsa(modulusOf(8192))],
     ['RSA of 2049 bits', rsa(modulusOf(2049))],
+    ['RSA of 3072 bits', rsa(modulusOf(3072))],
   ])('has the same fingerprint when it was made by hand: %s', async (_, text) => {
     expect(parseSshPublicKey(text)).toMatchObject(await printed(text, 'by-hand'));
   });
 
   it('is refused where it is the private half, in each of its formats', async () => {
-    await make('rsa 2048', join(folder, 'pem'), '-m', 'PEM');
+    await make('ecdsa 256', join(folder, 'pem'), '-m', 'PEM');
     await make('ecdsa 256', join(folder, 'pkcs8'), '-m', 'PKCS8');
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', 'secret', '-f', join(folder, 'encrypted')]);
     for (const file of ['pem', 'pkcs8', 'encrypted', 'ed25519-256'])

@@ -18,7 +18,7 @@ import { orderServer } from '../../resolvers/servers/order.ts';
 import { newDatabase } from '../database.ts';
 import { RefusingDriver } from './refusing-driver.ts';
 import { eventually } from '../freehold.ts';
-import { newFolder, removeFolder, restClient, spawnService } from '../service.ts';
+import { newFolder, removeFolder, restClient, spawnService } from '../spawn.ts';
 
 const MOMENTS = ['before', 'called', 'committing', 'committed'] as const;
 type Step = keyof ReturnType<typeof serverProcess>['steps'];

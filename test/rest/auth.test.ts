@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { restClient } from '../service.ts';
+import { restClient } from '../spawn.ts';
 import { startFreehold } from '../freehold.ts';
 
 const freehold = await startFreehold();

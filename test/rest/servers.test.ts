@@ -62,11 +62,17 @@ describe('An order', () => {
 
   it('without funds is refused with 402 and leaves no trace', async () => {
     const account = await newAccount();
-    const before = await Promise.all([rows('server'), rows('transfer'), rows('task'), rows('event')]);
+    const traces = () =>
+      Promise.all(
+        ['server', 'transfer', 'task', 'event', 'audit_entry'].map((table) =>
+          rows(`${table} where account_id = $1`, account.id),
+        ),
+      );
+    const before = await traces();
     const { status, body } = await order(account);
     expect(status).toBe(402);
     expect(body).toMatchObject({ code: 'insufficient_balance', required_usd: 6, balance_usd: 0, retryable: true });
-    expect(await Promise.all([rows('server'), rows('transfer'), rows('task'), rows('event')])).toEqual(before);
+    expect(await traces()).toEqual(before);
   });
 
   it.each([

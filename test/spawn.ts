@@ -1,7 +1,7 @@
 /** The service as a process of its own, as a stranger starts it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,8 +75,12 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
   };
 }
 
-/** A folder for the data of one service; `remove` when done. */
-export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'freehold-data-'));
+/** A folder for the data of one service, which the user that runs PostgreSQL for root can enter. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'freehold-'));
+  chmodSync(folder, 0o755);
+  return folder;
+}
 export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });
 
 export async function freePort(): Promise<number> {
