@@ -99,7 +99,7 @@ async function rows<T>(runner: QueryRunner, sql: string, parameters: unknown[]):
 }
 
 /** PostgreSQL's code of an error, such as 23505 for a broken unique constraint. */
-export const sqlStateOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code;
+const sqlStateOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code;
 
 /** The constraint that an error names. */
 export const constraintOf = (error: unknown): string | undefined =>

@@ -127,7 +127,7 @@ async function placeBinaries(identity: Identity | undefined): Promise<string> {
   return join(copy, 'bin');
 }
 
-/** Data stay where they are, whatever has become of the permissions since; an empty cluster elsewhere would look like loss. */
+/** Data stay where they are, whatever the permissions have become: an empty cluster elsewhere would look like loss. */
 function placeHome(wanted: string, identity: Identity | undefined): string {
   const elsewhere = join(SHARED, createHash('sha256').update(wanted).digest('hex').slice(0, 12));
   mkdirSync(dirname(wanted), { recursive: true });

@@ -5,7 +5,7 @@
 import { createServer, type Server } from 'node:http';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { execute, type GraphQLError, parse, specifiedRules, subscribe, validate } from 'graphql';
-import { type ServerOptions as WsOptions } from 'graphql-ws';
+import type { ServerOptions as WsOptions } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { WebSocketServer } from 'ws';

@@ -62,7 +62,7 @@ export interface Operation extends Fragments {
 }
 
 /** The documents of the service. */
-export const OPERATIONS = join(import.meta.dirname, 'operations');
+const OPERATIONS = join(import.meta.dirname, 'operations');
 const DIRECTIVES = 'directives.graphql';
 /** Fields of different types may share a name though their nullability differs; answers.ts has the check for the rest. */
 const RULES = specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule);

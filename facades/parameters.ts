@@ -127,7 +127,8 @@ export function defaultOf(fed: Fed | undefined): unknown {
   const value = fed?.default?.value ?? fed?.defaultValue;
   const named = getNamedType(fed?.type);
   if (value === undefined || !isEnumType(named)) return value;
-  const name = (one: unknown) => wireOfEnum(named.getValues().find((known) => known.value === one || known.name === one)!.name);
+  const name = (one: unknown) =>
+    wireOfEnum(named.getValues().find((known) => known.value === one || known.name === one)!.name);
   return Array.isArray(value) ? value.map(name) : name(value);
 }
 

@@ -40,7 +40,7 @@ export const AccountType = builder.objectRef<Account>('Account').implement({
   }),
 });
 
-export const BalanceType = builder.objectRef<BalanceView>('Balance').implement({
+const BalanceType = builder.objectRef<BalanceView>('Balance').implement({
   description: 'What the account can spend.',
   fields: (t) => ({
     balanceUsd: t.expose('availableMicros', { type: 'Usd', description: 'What can be spent now.' }),

@@ -1,5 +1,5 @@
 /** Sessions: a pair of tokens, of which only digests are kept. */
-import { type Account } from '../../entities/account.ts';
+import type { Account } from '../../entities/account.ts';
 import {
   ACCESS_TOKEN_SECONDS,
   REFRESH_FAMILY_SECONDS,

@@ -17,8 +17,6 @@ const hasSshKeygen = (() => {
 })();
 if (!hasSshKeygen) console.log('Left out: what ssh-keygen makes and prints, because ssh-keygen is not installed.');
 
-const folder = mkdtempSync(join(tmpdir(), 'freehold-ssh-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 const run = promisify(execFile);
 
 describe.skipIf(!hasSshKeygen)('A key of ssh-keygen', () => {
@@ -34,7 +32,12 @@ describe.skipIf(!hasSshKeygen)('A key of ssh-keygen', () => {
     const [bits, fingerprint] = stdout.split(' ');
     return { bits: Number(bits), fingerprint };
   };
-  beforeAll(() => Promise.all(kinds.map((kind) => make(kind, fileOf(kind)))));
+  let folder: string;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'freehold-ssh-'));
+    await Promise.all(kinds.map((kind) => make(kind, fileOf(kind))));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
 
   it.each(kinds)('is accepted with the size and fingerprint that ssh-keygen prints: %s', async (kind) => {
     const text = readFileSync(`${fileOf(kind)}.pub`, 'utf8');

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { coinAmount } from '../../resolvers/billing.ts';
+import { startFreehold } from '../freehold.ts';
+
+const { anonymous, newAccount } = await startFreehold({ LIMIT_PENDING_TOPUPS: '2', SIMULATED_PAYMENT_SECONDS: '3600' });
+
+describe('What an amount is in a coin', () => {
+  it('is rounded up to the smallest unit, and has no needless zeros', () => {
+    expect(coinAmount(30_000_000n, 60_000_000_000n, 8)).toBe('0.0005');
+    expect(coinAmount(100_000_000n, 3_000_000n, 8)).toBe('33.33333334');
+    expect(coinAmount(30_000_000n, 1_000_000n, 6)).toBe('30');
+    expect(coinAmount(1n, 60_000_000_000n, 8)).toBe('0.00000001');
+  });
+});
+
+describe('Coins and bonus tiers', () => {
+  it('are public lists', async () => {
+    const { body: coins } = await anonymous('GET', '/v1/billing/coins');
+    expect(coins).toMatchObject({ next_cursor: null, has_more: false });
+    expect(coins.data[0]).toMatchObject({
+      code: 'BTC',
+      network: 'bitcoin',
+      decimals: 8,
+      min_usd: 30,
+      max_usd: 10_000,
+      available: true,
+      x402: false,
+    });
+    const { body: tiers } = await anonymous('GET', '/v1/billing/bonus-tiers');
+    expect(tiers.data[0]).toEqual({ min_usd: 100, bonus_percent: 2 });
+  });
+});
+
+describe('Top-ups', () => {
+  it('say what to pay, where, at which rate and until when', async () => {
+    const { rest } = await newAccount();
+    const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 100.5, crypto: 'btc' });
+    expect(body).toMatchObject({
+      status: 'pending',
+      mode: 'crypto',
+      amount_usd: 100.5,
+      bonus_usd: 2.01,
+      crypto: 'BTC',
+      network: 'bitcoin',
+      amount_crypto: '0.001675',
+      rate_usd: 60_000,
+    });
+    expect(body).toMatchObject({
+      received_crypto: '0',
+      confirmations: 0,
+      confirmations_required: 2,
+      tx_ids: [],
+      payment_exception: null,
+      credited_usd: 0,
+      confirmed_at: null,
+    });
+    expect(body.order_number).toMatch(/^TOP-[0-9A-HJKMNP-TV-Z]{10}$/);
+    expect(body.payment_uri).toContain(body.wallet_address);
+    expect(new Date(body.expires_at).getTime() - new Date(body.created_at).getTime()).toBe(30 * 60_000);
+    expect((await rest('GET', `/v1/billing/topups/${body.order_number}`)).body).toEqual(body);
+    expect((await rest('GET', '/v1/billing/topups?status=pending')).body.data).toEqual([body]);
+    expect((await rest('GET', '/v1/billing/topups?status=confirmed')).body.data).toEqual([]);
+  });
+
+  it('are open for as many as the account may have, also when ten come at once', async () => {
+    const { rest } = await newAccount();
+    const opened = await Promise.all(
+      Array.from({ length: 10 }, () => rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'XMR' })),
+    );
+    expect(opened.filter(({ status }) => status === 200)).toHaveLength(2);
+    expect(opened.filter(({ body }) => body.code === 'topup_limit_reached')).toHaveLength(8);
+    expect(new Set(opened.filter(({ status }) => status === 200).map(({ body }) => body.wallet_address)).size).toBe(2);
+  });
+
+  it('of another account are not found', async () => {
+    const [mine, theirs] = [await newAccount(), await newAccount()];
+    const { body } = await theirs.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+    expect((await mine.rest('GET', `/v1/billing/topups/${body.order_number}`)).body.code).toBe('not_found');
+  });
+});
