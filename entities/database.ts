@@ -1,6 +1,6 @@
 /** The database: one pool, migrations under a lock, and transactions that tell the bus what they changed once they are committed. */
 import pg from 'pg';
-import { DataSource, type EntityManager, type QueryRunner } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { Bus, type Change } from './bus.ts';
 import { ENTITIES } from './index.ts';
 import { MIGRATIONS } from './migrations/index.ts';
@@ -24,11 +24,13 @@ export interface Queryable {
 export class Transaction implements Queryable {
   readonly manager: EntityManager;
   readonly changes: Change[] = [];
-  constructor(manager: EntityManager) {
+  readonly #client: pg.ClientBase;
+  constructor(manager: EntityManager, client: pg.ClientBase) {
     this.manager = manager;
+    this.#client = client;
   }
   query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
-    return rows<T>(this.manager.queryRunner!, sql, parameters);
+    return rows<T>(this.#client, sql, parameters);
   }
   changed(...changes: Change[]): void {
     this.changes.push(...changes);
@@ -38,10 +40,13 @@ export class Transaction implements Queryable {
 export class Database implements Queryable {
   readonly source: DataSource;
   readonly bus: Bus;
+  /** TypeORM's own pool. A query runner around each statement would cost a request more time than its checks do. */
+  readonly #pool: pg.Pool;
 
   private constructor(source: DataSource, bus: Bus) {
     this.source = source;
     this.bus = bus;
+    this.#pool = (source.driver as unknown as { master: pg.Pool }).master;
   }
 
   /** Connects, brings the schema up to date, and starts the bus. @throws if the schema is newer than this program */
@@ -63,13 +68,8 @@ export class Database implements Queryable {
     return new Database(source, bus);
   }
 
-  async query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
-    const runner = this.source.createQueryRunner();
-    try {
-      return await rows<T>(runner, sql, parameters);
-    } finally {
-      await runner.release();
-    }
+  query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
+    return rows<T>(this.#pool, sql, parameters);
   }
 
   /** Does the work in one transaction, again if PostgreSQL asks for that, and then publishes what it changed. */
@@ -77,7 +77,7 @@ export class Database implements Queryable {
     for (let attempt = 1; ; attempt++) {
       try {
         const { result, changes } = await this.source.transaction(async (manager) => {
-          const tx = new Transaction(manager);
+          const tx = new Transaction(manager, await manager.queryRunner!.connect());
           return { result: await work(tx), changes: tx.changes };
         });
         this.bus.publish(changes);
@@ -94,8 +94,8 @@ export class Database implements Queryable {
   }
 }
 
-async function rows<T>(runner: QueryRunner, sql: string, parameters: unknown[]): Promise<T[]> {
-  return (await runner.query(sql, parameters, true)).records as T[];
+async function rows<T>(connection: pg.Pool | pg.ClientBase, sql: string, parameters: unknown[]): Promise<T[]> {
+  return (await connection.query(sql, parameters)).rows as T[];
 }
 
 /** PostgreSQL's code of an error, such as 23505 for a broken unique constraint. */
@@ -103,7 +103,7 @@ const sqlStateOf = (error: unknown): string | undefined => (error as { code?: st
 
 /** The constraint that an error names. */
 export const constraintOf = (error: unknown): string | undefined =>
-  (error as { driverError?: { constraint?: string } }).driverError?.constraint;
+  (error as { constraint?: string } | undefined)?.constraint;
 
 /** Any number of processes may start at once: one migrates, the others wait and find it done. */
 async function migrate(url: string, source: DataSource) {

@@ -106,7 +106,7 @@ export async function post(tx: Transaction, accountId: string, postings: Posting
     if (posted.length) tx.changed({ kind: 'balance', accountId, id: accountId });
     return posted.length;
   } catch (error) {
-    const { constraint = '' } = (error as { driverError?: { constraint?: string } }).driverError ?? {};
+    const { constraint = '' } = error as { constraint?: string };
     if (NOT_NEGATIVE.has(constraint)) throw new ApiError('insufficient_balance');
     throw error;
   }

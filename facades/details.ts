@@ -17,15 +17,16 @@ export function checker(schema: JsonSchema, root = ''): (value: unknown) => Fiel
   return (value) => {
     validate ??= ajv().compile(schema);
     if (validate(asGraphqlReads(schema, value))) return [];
-    const found = validate.errors!.filter(isOwn).map((error) => fieldError(error, root));
-    return [...new Map(found.map((error) => [`${error.field} ${error.code}`, error])).values()].slice(0, ERRORS_MAX);
+    const found = validate.errors!.filter(isOwn).slice(0, ERRORS_MAX);
+    const errors = found.map((error) => fieldError(error, root));
+    return [...new Map(errors.map((error) => [`${error.field} ${error.code}`, error])).values()];
   };
 }
 
 let shared: Ajv2020 | undefined;
 function ajv(): Ajv2020 {
   if (shared) return shared;
-  shared = new Ajv2020({ strict: false, allErrors: true, verbose: true });
+  shared = new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false });
   addFormats.default(shared);
   return shared;
 }
@@ -114,7 +115,7 @@ const say = (field: string, code: string, what: string, limit?: number): FieldEr
  */
 export function refusal(errors: FieldError[], general: ErrorCode = 'validation_failed'): ApiError {
   const codes = [...new Set(errors.map(({ code }) => code))];
-  const shared = codes.length === 1 && codes[0]! in ERRORS ? (codes[0] as ErrorCode) : 'validation_failed';
+  const shared = codes.length === 1 && Object.hasOwn(ERRORS, codes[0]!) ? (codes[0] as ErrorCode) : 'validation_failed';
   const code = general === 'validation_failed' ? shared : general;
   const more = errors.length > 1 ? ` (${errors.length - 1} more)` : '';
   return new ApiError(code, errors.length ? `${errors[0]!.message}${more}` : undefined, { errors });

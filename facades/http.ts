@@ -75,7 +75,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   docs(app);
   rest(app, { ...options, operations });
   const document = JSON.stringify(openapi(operations, publicUrl));
-  app.get('/v1/openapi.json', (request, reply) => reply.send(cached(request, reply, document, 'public, max-age=60')));
+  app.get('/v1/openapi.json', async (request, reply) => cached(request, reply, document, 'public, max-age=60'));
   await app.register(mcp, { ...options, operations, answerError });
   otherMethods(app, operations);
   return app;
@@ -100,12 +100,13 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [code: ErrorCode, detai
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['malformed_json', 'The body is not as long as Content-Length says.'],
   FST_ERR_BAD_URL: ['not_found'],
   FST_ERR_MAX_PARAM_LENGTH: ['not_found'],
-  ECONNRESET: ['malformed_json', 'The body did not arrive as a whole.'],
 };
+
+const CUT_OFF = ['malformed_json', 'The body did not arrive as a whole.'] as const;
 
 function errorSender(answerError: AnswerError) {
   return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
-    const known = FRAMEWORK_ERRORS[(error as FastifyError).code];
+    const known = error === request.raw.errored ? CUT_OFF : FRAMEWORK_ERRORS[(error as FastifyError).code];
     const { status, headers, body } = answerError(known ? new ApiError(...known) : error, request.id);
     const problem = request.headers.accept?.includes(PROBLEM_TYPE);
     reply

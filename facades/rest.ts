@@ -3,13 +3,11 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Context, type FieldError, type Viewer } from '../schema/index.ts';
 import { checker, refusal } from './details.ts';
-import { snake, suggestion } from './names.ts';
 import type { Operation } from './operations.ts';
 import type { Parameter } from './parameters.ts';
+import { bodyReader, parameterReader } from './requests.ts';
 import { type Caller, type Refuse, requireScopes, runner, type Values } from './run.ts';
 import { inputSchema, parameterSchema } from './schemas.ts';
-import { decoder } from './texts.ts';
-import { isRecord } from './wire.ts';
 
 /** The viewer behind an Authorization header. @throws ApiError if it is no valid Bearer credential */
 export type Authenticate = (authorization: string | undefined) => Promise<Viewer | null>;
@@ -33,7 +31,7 @@ export function rest(app: FastifyInstance, { operations, authenticate, contextOf
     if (!operation.http) continue;
     const { method, path, maxAgeSeconds } = operation.http;
     const run = runner(operation, refuser(operation));
-    const read = reader(operation);
+    const valuesOf = parameterReader(operation);
     const bodyOf = bodyReader(operation);
     const cacheControl = maxAgeSeconds && `public, max-age=${maxAgeSeconds}`;
     app.route({
@@ -41,9 +39,9 @@ export function rest(app: FastifyInstance, { operations, authenticate, contextOf
       url: path.replace(/\{(\w+)\}/g, ':$1'),
       onRequest: guard(operation, authenticate),
       handler: async (request, reply) => {
-        const values = read(request);
-        const body = await run(values, bodyOf(request), contextOf(callerOf(request, reply)));
-        const text = JSON.stringify(body);
+        const values = valuesOf(request);
+        const answer = await run(values, bodyOf(request), contextOf(callerOf(request, reply)));
+        const text = JSON.stringify(answer);
         return cacheControl ? cached(request, reply, text, cacheControl) : text;
       },
     });
@@ -78,63 +76,13 @@ export function cached(request: FastifyRequest, reply: FastifyReply, text: strin
   return reply.code(304).removeHeader('content-type').send();
 }
 
-/** Reads the parameters, by the names of their variables. @throws ApiError not_found or invalid_query */
-function reader({ parameters }: Operation): (request: FastifyRequest) => Values {
-  const entries = (place: Parameter['in']) =>
-    parameters.filter((one) => one.in === place).map((one) => ({ ...one, decode: decoder(one) }));
-  const [paths, headers] = [entries('path'), entries('header')];
-  const queries = new Map(entries('query').map((one) => [one.name, one]));
-  return (request) => {
-    const values: Values = {};
-    for (const { name, variable, decode } of paths) {
-      const text = (request.params as Record<string, string>)[name]!;
-      if (text.includes('\0')) throw new ApiError('not_found');
-      values[variable] = decode(text);
-    }
-    const query = request.query as Record<string, string | string[]>;
-    for (const name in query) {
-      const known = queries.get(name);
-      if (!known) throw unknownParameters(query, queries);
-      values[known.variable] = known.decode(query[name]!);
-    }
-    for (const { header, variable, decode } of headers) {
-      const text = request.headers[header!.toLowerCase()];
-      if (text !== undefined) values[variable] = decode(text);
-    }
-    return values;
-  };
-}
-
-function unknownParameters(query: object, known: ReadonlyMap<string, unknown>): ApiError {
-  const errors = Object.keys(query).flatMap((name): FieldError[] => {
-    if (known.has(name)) return [];
-    const field = name.toWellFormed().replaceAll('\0', '�').slice(0, 200);
-    const message = `There is no query parameter ${field}.${suggestion(field, [...known.keys()])}`;
-    return [{ field, code: 'unknown_field', message }];
-  });
-  return refusal(errors, 'invalid_query');
-}
-
-/** The body, if it is an object or absent. @throws ApiError validation_failed or unknown_field */
-function bodyReader({ input }: Operation): (request: FastifyRequest) => unknown {
-  return ({ body }) => {
-    if (body === undefined) return undefined;
-    if (!isRecord(body)) throw new ApiError('validation_failed', 'The body must be an object.');
-    if (input) return body;
-    const unknown = Object.keys(body).map((field) => ({ field, code: 'unknown_field', message: 'There is no body.' }));
-    if (unknown.length) throw new ApiError('unknown_field', 'The operation takes no body.', { errors: unknown });
-    return undefined;
-  };
-}
-
 /** What is wrong: with the path it is 404, with the query or a header 400, with the body 422. */
 function refuser({ parameters, input }: Operation): Refuse {
   const checks = parameters.map((parameter) => ({ parameter, check: parameterChecker(parameter) }));
   const checkBody = input && checker(inputSchema(input.type));
   const among = (place: Parameter['in'], values: Values) =>
     checks.flatMap(({ parameter, check }) => (parameter.in === place ? check(values[parameter.variable]) : []));
-  const placeOf = ({ field }: FieldError) =>
-    parameters.find(({ name }) => name === snake(field.split('.')[0]!))?.in ?? 'body';
+  const placeOf = ({ field }: FieldError) => parameters.find(({ name }) => name === field.split('.')[0])?.in ?? 'body';
   return (values, body, fallback) => {
     const found = {
       path: among('path', values),

@@ -21,7 +21,7 @@ export type Run = (values: Values, body: unknown, context: Context) => Promise<u
 /** Tells what is wrong with an input that GraphQL refused. */
 export type Refuse = (values: Values, body: unknown, fallback: () => FieldError[]) => ApiError;
 
-/** What the outside names what a resolver needs to know of it. */
+/** What resolvers need to know of who calls. */
 export interface Caller {
   viewer: Viewer | null;
   requestId: string;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readOperations } from '../../facades/operations.ts';
 import { schema as realSchema } from '../../schema/index.ts';
-import { DOCUMENTS, folderOf, schema } from './shop.ts';
+import { DOCUMENTS, folderOf } from './shop.ts';
+import { schema } from './shop-schema.ts';
 
 const HTTP = '@http(method: GET, path: "/v1/x")';
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
-import { aborted, openShop } from './shop.ts';
+import { openShop } from './shop.ts';
+import { aborted } from './shop-schema.ts';
 
 const { app, errors, answers } = await openShop(afterAll);
 await app.listen({ port: 0, host: '127.0.0.1' });
@@ -126,7 +127,7 @@ describe('An error', () => {
     expect(errors.slice(before)).toEqual([
       expect.objectContaining({ name: 'TypeError', request_id: response.headers.get('x-request-id') }),
     ]);
-    expect(JSON.stringify(errors.at(-1))).toContain('shop.ts');
+    expect(JSON.stringify(errors.at(-1))).toContain('shop-schema.ts');
   });
 
   it('is told also to who does not speak HTTP, or sends headers without end', async () => {

@@ -1,219 +1,13 @@
-/** A small schema with documents of its own, for what the catalog alone cannot show. */
+/** The public server over a small schema with documents of its own. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import {
-  GraphQLBoolean,
-  GraphQLEnumType,
-  type GraphQLFieldConfig,
-  GraphQLFloat,
-  GraphQLID,
-  GraphQLInputObjectType,
-  GraphQLInt,
-  GraphQLList,
-  GraphQLNonNull,
-  GraphQLObjectType,
-  type GraphQLOutputType,
-  type GraphQLScalarType,
-  GraphQLSchema,
-  GraphQLString,
-  GraphQLUnionType,
-} from 'graphql';
 import { onTestFinished } from 'vitest';
 import { publicServer } from '../../facades/http.ts';
 import { type Operation, readOperations } from '../../facades/operations.ts';
-import type { Caller } from '../../facades/run.ts';
-import { ApiError, type RequiredScope, schema as realSchema, type Viewer } from '../../schema/index.ts';
-
-const scalar = (name: string) => realSchema.getType(name) as GraphQLScalarType;
-const some = <T extends GraphQLOutputType>(type: T) => new GraphQLNonNull(type as never) as unknown as T;
-const listOf = <T extends GraphQLOutputType>(type: T) => some(new GraphQLList(some(type)));
-
-const Color = new GraphQLEnumType({ name: 'Color', description: 'A color.', values: { RED: {}, DARK_BLUE: {} } });
-const Part = new GraphQLObjectType({
-  name: 'Part',
-  description: 'A part of a thing.',
-  fields: { name: { type: some(GraphQLString) }, color: { type: Color }, weight: { type: some(GraphQLFloat) } },
-});
-const Thing = new GraphQLObjectType({
-  name: 'Thing',
-  description: 'A thing.',
-  fields: {
-    thingId: { type: some(GraphQLID), description: 'Identifies the thing.' },
-    color: { type: some(Color) },
-    otherColors: { type: listOf(Color) },
-    labels: { type: some(scalar('JSON')) },
-    priceUsd: { type: some(scalar('Usd')) },
-    madeAt: { type: scalar('DateTime') },
-    weight: { type: GraphQLFloat },
-    parts: { type: listOf(Part) },
-  },
-});
-const Something = new GraphQLUnionType({
-  name: 'Something',
-  description: 'A thing or a part.',
-  types: [Thing, Part],
-  resolveType: (value) => ('thingId' in (value as object) ? 'Thing' : 'Part'),
-});
-const ThingPage = new GraphQLObjectType({
-  name: 'ThingPage',
-  description: 'A page of things.',
-  fields: {
-    data: { type: listOf(Thing) },
-    nextCursor: { type: GraphQLString },
-    hasMore: { type: some(GraphQLBoolean) },
-  },
-});
-const Ordered = new GraphQLObjectType({
-  name: 'OrderedThing',
-  description: 'A thing that was ordered.',
-  fields: { thing: { type: some(Thing) }, part: { type: Part }, plaintext: { type: some(GraphQLString) } },
-});
-const Echo = new GraphQLObjectType({
-  name: 'Echo',
-  description: 'What arrived.',
-  fields: { args: { type: some(scalar('JSON')) }, caller: { type: scalar('JSON') } },
-});
-
-const Inner = new GraphQLInputObjectType({
-  name: 'InnerInput',
-  fields: { innerColor: { type: Color }, count: { type: new GraphQLNonNull(GraphQLInt), description: 'How many.' } },
-});
-const OrderInput = new GraphQLInputObjectType({
-  name: 'OrderThingInput',
-  description: 'What to order.',
-  fields: {
-    serviceCode: { type: new GraphQLNonNull(scalar('Code')), description: 'The code of a tier.' },
-    amountUsd: { type: scalar('TopUpAmount') },
-    password: { type: scalar('Password') },
-    email: { type: scalar('Email') },
-    hostname: { type: scalar('Hostname') },
-    region: { type: scalar('Code') },
-    labels: { type: scalar('Labels') },
-    anything: { type: scalar('JSON') },
-    color: { type: Color, description: 'Its color.' },
-    otherColors: { type: new GraphQLList(new GraphQLNonNull(Color)) },
-    autoRenew: { type: new GraphQLNonNull(GraphQLBoolean), defaultValue: true },
-    inner: { type: Inner },
-    freeText: { type: GraphQLString },
-    float: { type: GraphQLFloat },
-  },
-});
-
-export const thing = (thingId: string, more: object = {}) => ({
-  thingId,
-  color: 'DARK_BLUE',
-  otherColors: ['RED', 'DARK_BLUE'],
-  labels: { STATUS: 'RUNNING', color: 'DARK_BLUE' },
-  priceUsd: 1_500_000n,
-  madeAt: null,
-  weight: null,
-  parts: [{ name: 'lid', color: 'RED', weight: 1.5 }],
-  ...more,
-});
-
-type Field = GraphQLFieldConfig<unknown, Caller>;
-const field = (scope: RequiredScope, config: Field): Field => ({ ...config, extensions: { scope } });
-const id = { thingId: { type: new GraphQLNonNull(GraphQLID), description: 'The id of a thing.' } };
-const caller = ({ viewer, requestId, userAgent }: Caller) => ({
-  scopes: viewer && [...viewer.scopes],
-  requestId,
-  userAgent,
-});
-
-/** What the resolvers of `slow` saw of their signals. */
-export const aborted: boolean[] = [];
-
-export const schema = new GraphQLSchema({
-  query: new GraphQLObjectType({
-    name: 'Query',
-    fields: {
-      thing: field('read', {
-        type: Thing,
-        args: id,
-        resolve: (_, { thingId }) => (thingId === 'none' ? null : thing(thingId)),
-      }),
-      things: field('read', {
-        type: some(ThingPage),
-        args: {
-          limit: { type: new GraphQLNonNull(scalar('PageLimit')), defaultValue: 50, description: 'How many.' },
-          color: { type: new GraphQLList(new GraphQLNonNull(Color)), description: 'Only these.' },
-          heavy: { type: GraphQLBoolean, description: 'Only heavy ones.' },
-        },
-        resolve: (_, args) => ({
-          data: [thing('one', { labels: args })],
-          nextCursor: null,
-          hasMore: false,
-        }),
-      }),
-      something: field('public', {
-        type: some(Something),
-        args: id,
-        resolve: (_, { thingId }) => (thingId === 'part' ? { name: 'lid', color: 'RED', weight: 2 } : thing(thingId)),
-      }),
-      parts: field('public', { type: listOf(Part), resolve: () => [{ name: 'lid', color: null, weight: 1 }] }),
-      colors: field('public', { type: listOf(Color), resolve: () => ['RED', 'DARK_BLUE'] }),
-      number: field('public', { type: some(GraphQLInt), resolve: () => 7 }),
-      broken: field('public', {
-        type: some(Part),
-        resolve: () => {
-          throw new TypeError('The secret "hunter2" was: hunter2');
-        },
-      }),
-      refused: field('public', {
-        type: some(Part),
-        args: { code: { type: new GraphQLNonNull(GraphQLString), description: 'Which error.' } },
-        resolve: (_, { code }) => {
-          throw new ApiError(code, undefined, {
-            retryAfter: 7,
-            availableRegions: ['ams'],
-            requiredMicros: 6_000_000n,
-            balanceMicros: 1n,
-            headers: { 'x-more': 'more' },
-          });
-        },
-      }),
-      slow: field('public', {
-        type: some(Part),
-        resolve: (_, __, { signal }) =>
-          new Promise((resolve) => {
-            const timer = setTimeout(() => resolve({ name: 'late', weight: 1 }), 400);
-            signal.addEventListener('abort', () => {
-              clearTimeout(timer);
-              aborted.push(true);
-              resolve({ name: 'gone', weight: 1 });
-            });
-          }),
-      }),
-    },
-  }),
-  mutation: new GraphQLObjectType({
-    name: 'Mutation',
-    fields: {
-      orderThing: field('servers', {
-        type: some(Ordered),
-        args: { input: { type: new GraphQLNonNull(OrderInput) } },
-        resolve: () => ({ thing: thing('new'), part: null, plaintext: 'shown once' }),
-      }),
-      echo: field('public', {
-        type: some(Echo),
-        args: {
-          input: { type: OrderInput },
-          mode: { type: Color, description: 'How.' },
-          key: { type: scalar('KeyName'), description: 'Which key.' },
-        },
-        resolve: (_, args, context) => ({ args, caller: caller(context) }),
-      }),
-      deleteThing: field('full', { type: some(Thing), args: id, resolve: (_, { thingId }) => thing(thingId) }),
-      changeThing: field('full', {
-        type: some(Thing),
-        args: { ...id, input: { type: new GraphQLNonNull(Inner) } },
-        resolve: (_, { thingId }) => thing(thingId),
-      }),
-    },
-  }),
-});
+import { ApiError, type RequiredScope, type Viewer } from '../../schema/index.ts';
+import { schema } from './shop-schema.ts';
 
 export const DOCUMENTS = `
 "A thing, as everybody sees it."
@@ -260,7 +54,8 @@ query GetSomething($thingId: ID!)
 "Lists the parts."
 query ListParts @http(method: GET, path: "/v1/parts") @tool(name: "list_parts", title: "All parts") { parts { ...Part } }
 "Lists the parts, and says a number."
-query Both @http(method: GET, path: "/v1/both") { parts { ...Part } theNumber: number colors }
+query Both @http(method: GET, path: "/v1/both") { parts { ...Part } the_number: number colors }
+"Says a number."
 query Numbers @http(method: GET, path: "/v1/number") { number }
 "Breaks."
 query Broken @http(method: GET, path: "/v1/broken") @tool(name: "broken") { broken { ...Part } }
@@ -274,9 +69,7 @@ query Slow @http(method: GET, path: "/v1/slow") { slow { ...Part } }
 mutation OrderTwo($input: OrderThingInput!) @http(method: POST, path: "/v1/pairs", status: PLANNED) {
   orderThing(input: $input) { thing { ...Thing } }
 }
-`
-  .replace('theNumber', 'the_number')
-  .replace('query Numbers', '"Says a number."\nquery Numbers');
+`;
 
 /** Puts documents into a folder that goes when the test ends. */
 export function folderOf(documents: Record<string, string>, onEnd: (end: () => void) => void = onTestFinished): string {

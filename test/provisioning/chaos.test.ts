@@ -145,7 +145,7 @@ class Chaos {
   /** In the middle of its steps, until others have taken them over. */
   async #freeze(victim: ChildProcess, id: string) {
     const held = () => this.count(`task where leased_by = '${id}'`);
-    while (victim.exitCode === null && (await held()) < CONCURRENCY / 2) await sleep(5);
+    while (this.crew.working.has(victim) && (await held()) < CONCURRENCY / 2) await sleep(5);
     victim.kill('SIGSTOP');
     const before = await held();
     for (const end = Date.now() + LEASE_SECONDS * 1000 + 1500; Date.now() < end && (await held()) > 0; )

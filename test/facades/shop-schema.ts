@@ -1,0 +1,209 @@
+/** A small schema, for what the catalog alone cannot show. */
+import {
+  GraphQLBoolean,
+  GraphQLEnumType,
+  type GraphQLFieldConfig,
+  GraphQLFloat,
+  GraphQLID,
+  GraphQLInputObjectType,
+  GraphQLInt,
+  GraphQLList,
+  GraphQLNonNull,
+  GraphQLObjectType,
+  type GraphQLOutputType,
+  type GraphQLScalarType,
+  GraphQLSchema,
+  GraphQLString,
+  GraphQLUnionType,
+} from 'graphql';
+import type { Caller } from '../../facades/run.ts';
+import { ApiError, type RequiredScope, schema as realSchema } from '../../schema/index.ts';
+
+const scalar = (name: string) => realSchema.getType(name) as GraphQLScalarType;
+const some = <T extends GraphQLOutputType>(type: T) => new GraphQLNonNull(type as never) as unknown as T;
+const listOf = <T extends GraphQLOutputType>(type: T) => some(new GraphQLList(some(type)));
+
+const Color = new GraphQLEnumType({ name: 'Color', description: 'A color.', values: { RED: {}, DARK_BLUE: {} } });
+const Part = new GraphQLObjectType({
+  name: 'Part',
+  description: 'A part of a thing.',
+  fields: { name: { type: some(GraphQLString) }, color: { type: Color }, weight: { type: some(GraphQLFloat) } },
+});
+const Thing = new GraphQLObjectType({
+  name: 'Thing',
+  description: 'A thing.',
+  fields: {
+    thingId: { type: some(GraphQLID), description: 'Identifies the thing.' },
+    color: { type: some(Color) },
+    otherColors: { type: listOf(Color) },
+    labels: { type: some(scalar('JSON')) },
+    priceUsd: { type: some(scalar('Usd')) },
+    madeAt: { type: scalar('DateTime') },
+    weight: { type: GraphQLFloat },
+    parts: { type: listOf(Part) },
+  },
+});
+const Something = new GraphQLUnionType({
+  name: 'Something',
+  description: 'A thing or a part.',
+  types: [Thing, Part],
+  resolveType: (value) => ('thingId' in (value as object) ? 'Thing' : 'Part'),
+});
+const ThingPage = new GraphQLObjectType({
+  name: 'ThingPage',
+  description: 'A page of things.',
+  fields: {
+    data: { type: listOf(Thing) },
+    nextCursor: { type: GraphQLString },
+    hasMore: { type: some(GraphQLBoolean) },
+  },
+});
+const Ordered = new GraphQLObjectType({
+  name: 'OrderedThing',
+  description: 'A thing that was ordered.',
+  fields: { thing: { type: some(Thing) }, part: { type: Part }, plaintext: { type: some(GraphQLString) } },
+});
+const Echo = new GraphQLObjectType({
+  name: 'Echo',
+  description: 'What arrived.',
+  fields: { args: { type: some(scalar('JSON')) }, caller: { type: scalar('JSON') } },
+});
+
+const Inner = new GraphQLInputObjectType({
+  name: 'InnerInput',
+  fields: { innerColor: { type: Color }, count: { type: new GraphQLNonNull(GraphQLInt), description: 'How many.' } },
+});
+const OrderInput = new GraphQLInputObjectType({
+  name: 'OrderThingInput',
+  description: 'What to order.',
+  fields: {
+    serviceCode: { type: new GraphQLNonNull(scalar('Code')), description: 'The code of a tier.' },
+    amountUsd: { type: scalar('TopUpAmount') },
+    password: { type: scalar('Password') },
+    email: { type: scalar('Email') },
+    hostname: { type: scalar('Hostname') },
+    region: { type: scalar('Code') },
+    labels: { type: scalar('Labels') },
+    anything: { type: scalar('JSON') },
+    color: { type: Color, description: 'Its color.' },
+    otherColors: { type: new GraphQLList(new GraphQLNonNull(Color)) },
+    autoRenew: { type: new GraphQLNonNull(GraphQLBoolean), defaultValue: true },
+    inner: { type: Inner },
+    freeText: { type: GraphQLString },
+    float: { type: GraphQLFloat },
+  },
+});
+
+const thing = (thingId: string, more: object = {}) => ({
+  thingId,
+  color: 'DARK_BLUE',
+  otherColors: ['RED', 'DARK_BLUE'],
+  labels: { STATUS: 'RUNNING', color: 'DARK_BLUE' },
+  priceUsd: 1_500_000n,
+  madeAt: null,
+  weight: null,
+  parts: [{ name: 'lid', color: 'RED', weight: 1.5 }],
+  ...more,
+});
+
+type Field = GraphQLFieldConfig<unknown, Caller>;
+const field = (scope: RequiredScope, config: Field): Field => ({ ...config, extensions: { scope } });
+const id = { thingId: { type: new GraphQLNonNull(GraphQLID), description: 'The id of a thing.' } };
+const caller = ({ viewer, requestId, userAgent }: Caller) => ({
+  scopes: viewer && [...viewer.scopes],
+  requestId,
+  userAgent,
+});
+
+/** What the resolvers of `slow` saw of their signals. */
+export const aborted: boolean[] = [];
+
+export const schema = new GraphQLSchema({
+  query: new GraphQLObjectType({
+    name: 'Query',
+    fields: {
+      thing: field('read', {
+        type: Thing,
+        args: id,
+        resolve: (_, { thingId }) => (thingId === 'none' ? null : thing(thingId)),
+      }),
+      things: field('read', {
+        type: some(ThingPage),
+        args: {
+          limit: { type: new GraphQLNonNull(scalar('PageLimit')), defaultValue: 50, description: 'How many.' },
+          color: { type: new GraphQLList(new GraphQLNonNull(Color)), description: 'Only these.' },
+          heavy: { type: GraphQLBoolean, description: 'Only heavy ones.' },
+        },
+        resolve: (_, args) => ({
+          data: [thing('one', { labels: args })],
+          nextCursor: null,
+          hasMore: false,
+        }),
+      }),
+      something: field('public', {
+        type: some(Something),
+        args: id,
+        resolve: (_, { thingId }) => (thingId === 'part' ? { name: 'lid', color: 'RED', weight: 2 } : thing(thingId)),
+      }),
+      parts: field('public', { type: listOf(Part), resolve: () => [{ name: 'lid', color: null, weight: 1 }] }),
+      colors: field('public', { type: listOf(Color), resolve: () => ['RED', 'DARK_BLUE'] }),
+      number: field('public', { type: some(GraphQLInt), resolve: () => 7 }),
+      broken: field('public', {
+        type: some(Part),
+        resolve: () => {
+          throw new TypeError('The secret "hunter2" was: hunter2');
+        },
+      }),
+      refused: field('public', {
+        type: some(Part),
+        args: { code: { type: new GraphQLNonNull(GraphQLString), description: 'Which error.' } },
+        resolve: (_, { code }) => {
+          throw new ApiError(code, undefined, {
+            retryAfter: 7,
+            availableRegions: ['ams'],
+            requiredMicros: 6_000_000n,
+            balanceMicros: 1n,
+            headers: { 'x-more': 'more' },
+          });
+        },
+      }),
+      slow: field('public', {
+        type: some(Part),
+        resolve: (_, __, { signal }) =>
+          new Promise((resolve) => {
+            const timer = setTimeout(() => resolve({ name: 'late', weight: 1 }), 400);
+            signal.addEventListener('abort', () => {
+              clearTimeout(timer);
+              aborted.push(true);
+              resolve({ name: 'gone', weight: 1 });
+            });
+          }),
+      }),
+    },
+  }),
+  mutation: new GraphQLObjectType({
+    name: 'Mutation',
+    fields: {
+      orderThing: field('servers', {
+        type: some(Ordered),
+        args: { input: { type: new GraphQLNonNull(OrderInput) } },
+        resolve: () => ({ thing: thing('new'), part: null, plaintext: 'shown once' }),
+      }),
+      echo: field('public', {
+        type: some(Echo),
+        args: {
+          input: { type: OrderInput },
+          mode: { type: Color, description: 'How.' },
+          key: { type: scalar('KeyName'), description: 'Which key.' },
+        },
+        resolve: (_, args, context) => ({ args, caller: caller(context) }),
+      }),
+      deleteThing: field('full', { type: some(Thing), args: id, resolve: (_, { thingId }) => thing(thingId) }),
+      changeThing: field('full', {
+        type: some(Thing),
+        args: { ...id, input: { type: new GraphQLNonNull(Inner) } },
+        resolve: (_, { thingId }) => thing(thingId),
+      }),
+    },
+  }),
+});
