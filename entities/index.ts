@@ -10,6 +10,7 @@ import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
 import { TopUp } from './top-up.ts';
+import { Canary, Incident, Peering } from './transparency.ts';
 
 export const ENTITIES = [
   Account,
@@ -17,8 +18,11 @@ export const ENTITIES = [
   ApiKey,
   AuditEntry,
   Balance,
+  Canary,
   CatalogItem,
   Event,
+  Incident,
+  Peering,
   Server,
   Session,
   SshKey,
