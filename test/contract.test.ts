@@ -39,6 +39,8 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['GET', '/v1/ssh-keys', 'read'],
   ['GET', '/v1/ssh-keys/{id}', 'read'],
   ['DELETE', '/v1/ssh-keys/{id}', 'servers'],
+  ['GET', '/v1/agents/directory', 'public'],
+  ['POST', '/v1/agents/directory', 'full'],
   ['GET', '/v1/transparency/canary', 'public'],
   ['GET', '/v1/transparency/peering', 'public'],
   ['GET', '/v1/transparency/status', 'public'],
