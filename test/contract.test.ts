@@ -81,6 +81,15 @@ describe('The contract', () => {
     await expect(`${document}\n`).toMatchFileSnapshot('../docs/openapi.json');
   });
 
+  it('is readable at /docs, with a renderer that is served from here alone', async () => {
+    const page = await fetch(`${publicUrl}/docs`);
+    const html = await page.text();
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'");
+    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset]) => asset!);
+    expect(assets.every((asset) => asset.startsWith('/docs/'))).toBe(true);
+    for (const asset of assets) expect((await fetch(publicUrl + asset)).status).toBe(200);
+  });
+
   it('publishes the catalogue of errors, in docs/errors.md and at the address that errors name', async () => {
     await expect(errorsMarkdown()).toMatchFileSnapshot('../docs/errors.md');
     const { body } = await anonymous('GET', '/v1/account');
