@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { Database } from '../entities/database.ts';
 import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
@@ -105,6 +106,12 @@ async function announce(db: Database) {
     `The service against a handwritten fastify + pg server: ${ROUNDS} rounds of ${SLICE_SECONDS} s each, ${CONNECTIONS} connections,` +
       ` Node ${process.version},\nPostgreSQL ${version} (fsync ${fsync}, synchronous_commit ${commit}), all on this machine.\n`,
   );
+  // Two servers one after the other are compared by requests per second only if nothing else takes the processor away.
+  const [load, processors] = [loadavg()[0]!, availableParallelism()];
+  if (load > processors)
+    console.log(
+      `The machine is busy (load ${load.toFixed(0)} on ${processors} processors): expect the ratios to spread.\n`,
+    );
 }
 
 async function measure(db: Database, cases: Case[], peers: Peer[]) {
