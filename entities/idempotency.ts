@@ -48,6 +48,8 @@ export class KeptRequest {
   readonly #keyDigest: Buffer;
   readonly #inputMac: Buffer;
   readonly #vault: Vault;
+  /** Names the advisory lock that its transaction holds. */
+  readonly #lock: bigint;
 
   constructor({ accountId, method, path, key: value, input }: KeyedRequest, salt: Buffer) {
     const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', value, salt, purpose, 32));
@@ -56,18 +58,22 @@ export class KeptRequest {
     this.#keyDigest = digest(value);
     this.#vault = new Vault(derive('answer'));
     this.name = `${this.#scope} ${this.#keyDigest.toString('base64url')}`;
+    this.#lock = digest(this.name).readBigInt64BE();
   }
 
-  /** The kept answer, if there is one. @throws ApiError idempotency_key_reused */
+  /** The kept answer, if there is one. @throws KeyTaken, or ApiError idempotency_key_reused */
   async find(db: Queryable): Promise<string | undefined> {
-    const [row] = await db.query<{ inputMac: Buffer; sealedAnswer: Buffer }>(
-      `select input_mac as "inputMac", sealed_answer as "sealedAnswer" from idempotency_key
-      where scope = $1 and key_digest = $2 and expires_at > now()`,
-      [this.#scope, this.#keyDigest],
+    const [row] = await db.query<{ running: boolean; inputMac: Buffer | null; sealedAnswer: Buffer }>(
+      `select not pg_try_advisory_xact_lock($3) as running, input_mac as "inputMac", sealed_answer as "sealedAnswer"
+      from (select) as always
+      left join idempotency_key on scope = $1 and key_digest = $2 and expires_at > now()`,
+      [this.#scope, this.#keyDigest, this.#lock],
     );
-    if (!row) return undefined;
-    if (!row.inputMac.equals(this.#inputMac)) throw new ApiError('idempotency_key_reused');
-    return this.#vault.open(row.sealedAnswer, this.name);
+    const { running, inputMac, sealedAnswer } = row!;
+    if (!inputMac && running) throw new KeyTaken('The idempotency key is taken.');
+    if (!inputMac) return undefined;
+    if (!inputMac.equals(this.#inputMac)) throw new ApiError('idempotency_key_reused');
+    return this.#vault.open(sealedAnswer, this.name);
   }
 
   /** Takes the key, without waiting: whoever waits does it without a connection. @throws KeyTaken */
@@ -78,7 +84,7 @@ export class KeptRequest {
       on conflict (scope, key_digest) do update
         set input_mac = excluded.input_mac, sealed_answer = null, expires_at = excluded.expires_at where kept.expires_at <= now()
       returning true`,
-      [this.#scope, this.#keyDigest, this.#inputMac, digest(this.name).readBigInt64BE()],
+      [this.#scope, this.#keyDigest, this.#inputMac, this.#lock],
     );
     if (!claimed) throw new KeyTaken('The idempotency key is taken.');
   }
