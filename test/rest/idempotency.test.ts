@@ -111,7 +111,10 @@ describe('A request with an idempotency key', () => {
     expect(again.body).toEqual(first.body);
     expect(again.headers.get('idempotency-replayed')).toBe('true');
     expect((await register('twice@example.org')).body.account.id).not.toBe(first.body.account.id);
-    const without = await anonymous('POST', '/v1/auth/register', { email: 'once@example.org', password: 'x'.repeat(9) });
+    const without = await anonymous('POST', '/v1/auth/register', {
+      email: 'once@example.org',
+      password: 'x'.repeat(9),
+    });
     expect(without.body.code).toBe('email_taken');
   });
 
@@ -183,7 +186,9 @@ describe('Keys of several processes', () => {
     const note = (text: string) => `insert into note values ('${text}')`;
     const refused = idempotency.once(request, async (held) => {
       await held.transaction((tx) => tx.query(note('revoked')));
-      await held.transaction((tx) => tx.query(note('lost')).then(() => Promise.reject(new Error('no')))).catch(() => {});
+      await held
+        .transaction((tx) => tx.query(note('lost')).then(() => Promise.reject(new Error('no'))))
+        .catch(() => {});
       expect(await held.query('select text from note')).toEqual([{ text: 'revoked' }]);
       expect(await db.query('select text from note')).toEqual([]);
       throw new Error('refused');
