@@ -23,6 +23,8 @@ export const EVENT_TYPES = [
   'ssh_key.deleted',
   'session.created',
   'session.revoked',
+  'status.changed',
+  'canary.updated',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

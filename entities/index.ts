@@ -12,6 +12,7 @@ import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
 import { TopUp } from './top-up.ts';
+import { Canary, Incident, Peering } from './transparency.ts';
 
 export const ENTITIES = [
   Account,
@@ -19,9 +20,12 @@ export const ENTITIES = [
   ApiKey,
   AuditEntry,
   Balance,
+  Canary,
   CatalogItem,
   Event,
   IdempotencyKey,
+  Incident,
+  Peering,
   Rate,
   Server,
   Session,

@@ -30,6 +30,8 @@ export interface Context {
   userAgent: string | null;
   /** Aborted when the caller is gone. */
   signal: AbortSignal;
+  /** Aborted when the service stops: whoever waits answers with what is. */
+  stopping: AbortSignal;
 }
 
 /** The account of the caller. @throws ApiError not_found for the operator, who has none */

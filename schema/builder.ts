@@ -1,5 +1,6 @@
 /** The builder of the schema, and the TypeScript types of its scalars. */
 import SchemaBuilder from '@pothos/core';
+import type { PeeringDocument } from '../entities/transparency.ts';
 import type { Context } from '../resolvers/context.ts';
 import './scope.ts';
 
@@ -18,6 +19,7 @@ export const builder = new SchemaBuilder<{
     Usd: Same<bigint>;
     TopUpAmount: Same<bigint>;
     JSON: Same<unknown>;
+    AlertDays: Same<number>;
     Labels: Same<Record<string, string>>;
     Code: Same<string>;
     CoinCode: Same<string>;
@@ -25,8 +27,11 @@ export const builder = new SchemaBuilder<{
     Email: Same<string>;
     Hostname: Same<string>;
     KeyName: Same<string>;
+    Line: Same<string>;
     PageLimit: Same<number>;
     Password: Same<string>;
+    PeeringDocument: Same<PeeringDocument>;
+    Prose: Same<string>;
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;

@@ -5,8 +5,10 @@ import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
 import './operator.ts';
+import './planned.ts';
 import './servers.ts';
 import './ssh-keys.ts';
+import './transparency.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();

@@ -16,7 +16,9 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['POST', '/v1/auth/api-keys', 'full'],
   ['GET', '/v1/auth/api-keys', 'read'],
   ['DELETE', '/v1/auth/api-keys/{key_id}', 'full'],
+  ['POST', '/v1/auth/recover', 'public'],
   ['GET', '/v1/account', 'read'],
+  ['PATCH', '/v1/account', 'full'],
   ['GET', '/v1/account/balance', 'read'],
   ['GET', '/v1/billing/coins', 'public'],
   ['POST', '/v1/billing/topups', 'billing'],
@@ -37,6 +39,9 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['GET', '/v1/ssh-keys', 'read'],
   ['GET', '/v1/ssh-keys/{id}', 'read'],
   ['DELETE', '/v1/ssh-keys/{id}', 'servers'],
+  ['GET', '/v1/transparency/canary', 'public'],
+  ['GET', '/v1/transparency/peering', 'public'],
+  ['GET', '/v1/transparency/status', 'public'],
 ];
 const sorted = (rows: string[][]) => rows.map((row) => row.join(' ')).sort();
 

@@ -1,14 +1,14 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-import { eventually, startFreehold } from '../freehold.ts';
+import { eventually, type Freehold, startFreehold } from '../freehold.ts';
 import { restClient } from '../spawn.ts';
 
-const freehold = await startFreehold({ RATE_LIMIT_KEY_PER_MINUTE: '25', RATE_LIMIT_PUBLIC_PER_MINUTE: '1000' });
-const { publicUrl, newAccount } = freehold;
+const freehold = await startFreehold();
+const limited = await startFreehold({ RATE_LIMIT_KEY_PER_MINUTE: '25' });
 
-async function connect(credential?: string) {
+async function connect({ publicUrl }: Freehold, credential: string) {
   const client = new Client({ name: 'test', version: '1.0.0' });
-  const headers = credential ? { authorization: `Bearer ${credential}` } : {};
+  const headers = { authorization: `Bearer ${credential}` };
   const url = new URL(`${publicUrl}/mcp`);
   await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
   return {
@@ -23,9 +23,9 @@ async function connect(credential?: string) {
 
 describe('A tool with an idempotency key', () => {
   it('has its effect once, also when the second request comes by REST', async () => {
-    const { accessToken, fund, balance, rest } = await newAccount();
-    await fund(100);
-    const { call, client } = await connect(accessToken);
+    const { accessToken, fund, balance, rest } = await freehold.newAccount();
+    await fund(30);
+    const { call, client } = await connect(freehold, accessToken);
     const order = { service_code: 'vps-1', hostname: 'agent', idempotency_key: 'the-one' };
     const first = await call('order_server', order);
     const again = await call('order_server', order);
@@ -34,7 +34,7 @@ describe('A tool with an idempotency key', () => {
     const body = { hostname: 'agent', service_code: 'vps-1' };
     const byRest = await rest('POST', '/v1/servers', body, { 'idempotency-key': 'the-one' });
     expect(byRest.body).toEqual(first.content);
-    expect(await balance()).toBe(94);
+    expect(await balance()).toBe(24);
     const other = await call('order_server', { ...order, hostname: 'other' });
     expect([other.isError, other.content.code]).toEqual([true, 'idempotency_key_reused']);
 
@@ -47,7 +47,7 @@ describe('A tool with an idempotency key', () => {
   });
 
   it('refuses what is no key, and a key where there is none', async () => {
-    const { call } = await connect((await newAccount()).accessToken);
+    const { call } = await connect(freehold, (await freehold.newAccount()).accessToken);
     for (const idempotency_key of ['', 'two words', 7, 'x'.repeat(256)]) {
       const { content } = await call('order_server', { service_code: 'vps-1', idempotency_key });
       expect([content.code, content.errors[0].field]).toEqual(['validation_failed', 'idempotency_key']);
@@ -61,8 +61,8 @@ describe('A tool with an idempotency key', () => {
 describe('A tool that is called too often', () => {
   it('answers an error with the seconds to wait, and HTTP stays 200', async () => {
     await eventually(async () => Date.now() % 60_000 < 45_000, 20);
-    const { accessToken } = await newAccount();
-    const { call } = await connect(accessToken);
+    const { accessToken } = await limited.newAccount();
+    const { call } = await connect(limited, accessToken);
     const results = await Promise.all(Array.from({ length: 30 }, () => call('get_balance')));
     const refused = results.filter(({ isError }) => isError);
     expect(refused).toHaveLength(5);
@@ -71,13 +71,13 @@ describe('A tool that is called too often', () => {
       expect(content.retry_after).toBeGreaterThanOrEqual(1);
     }
     // REST and MCP count together.
-    expect((await restClient(publicUrl, accessToken)('GET', '/v1/account')).status).toBe(429);
+    expect((await restClient(limited.publicUrl, accessToken)('GET', '/v1/account')).status).toBe(429);
   }, 40_000);
 
   it('counts the credential of the argument, and not that of the header', async () => {
     await eventually(async () => Date.now() % 60_000 < 45_000, 20);
-    const [one, two] = [await newAccount(), await newAccount()];
-    const { call } = await connect(one.accessToken);
+    const [one, two] = [await limited.newAccount(), await limited.newAccount()];
+    const { call } = await connect(limited, one.accessToken);
     const results = await Promise.all(
       Array.from({ length: 30 }, () => call('get_balance', { access_token: two.accessToken })),
     );
