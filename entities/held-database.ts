@@ -12,6 +12,7 @@ export class HeldDatabase extends Database {
   readonly #begin: (tx: Transaction) => Promise<void>;
   #runner: QueryRunner | undefined;
   #tx: Transaction | undefined;
+  #opening: Promise<Transaction> | undefined;
   #source: DataSource | undefined;
   /** Whether a transaction of the request has succeeded, so that there is something to commit. */
   #changed = false;
@@ -31,7 +32,7 @@ export class HeldDatabase extends Database {
   }
 
   protected override async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const outer = this.#tx ?? (await this.#open());
+    const outer = await this.#opened();
     const { result, changes } = await within(outer.manager, work);
     outer.changed(...changes);
     this.#changed = true;
@@ -40,7 +41,7 @@ export class HeldDatabase extends Database {
 
   /** Commits what the request has done, with what `end` adds. The database cannot be used afterwards. */
   async commit(end: (tx: Transaction) => Promise<void>): Promise<void> {
-    const tx = this.#tx ?? (await this.#open());
+    const tx = await this.#opened();
     try {
       await end(tx);
       await this.#runner!.commitTransaction();
@@ -54,6 +55,11 @@ export class HeldDatabase extends Database {
   async refuse(end: (tx: Transaction) => Promise<void>): Promise<void> {
     if (this.#changed) await this.commit(end);
     else await this.#release();
+  }
+
+  #opened(): Promise<Transaction> {
+    this.#opening ??= this.#open();
+    return this.#opening;
   }
 
   async #open(): Promise<Transaction> {

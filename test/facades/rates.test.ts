@@ -1,5 +1,4 @@
 /** The counting itself: by memory under a clock of ours, and alike by PostgreSQL and Redis. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { takeRate } from '../../entities/rate.ts';
 import { network } from '../../facades/address.ts';
@@ -9,21 +8,10 @@ import { RedisRates } from '../../facades/rates/redis.ts';
 import { type RateStore, waitOf } from '../../facades/rates/window.ts';
 import { newDatabase } from '../database.ts';
 import { eventually } from '../freehold.ts';
-import { freePort } from '../spawn.ts';
+import { hasRedis, type RunningRedis, startRedis } from '../redis.ts';
 import { viewer } from './shop.ts';
 
 const HOUR = 3_600_000;
-
-/** The service may be tested without Redis; CI has it. */
-const hasRedis = (() => {
-  try {
-    execFileSync('redis-server', ['--version']);
-    return true;
-  } catch {
-    console.warn('Skipped: the rate limits in Redis, because there is no redis-server here.');
-    return false;
-  }
-})();
 
 describe('A sliding window', () => {
   let now = 500_000 * HOUR;
@@ -147,25 +135,16 @@ describe('Counted in PostgreSQL', () => {
 });
 
 describe.runIf(hasRedis)('Counted in Redis', () => {
-  let port: number;
-  let redis: ChildProcess;
-  const start = () =>
-    spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
-      stdio: 'ignore',
-    });
+  let redis: RunningRedis;
+  beforeAll(async () => {
+    redis = await startRedis(afterAll);
+  });
   const connected = async () => {
-    const store = new RedisRates(`redis://127.0.0.1:${port}`);
+    const store = new RedisRates(redis.url);
     afterAll(() => store.close());
     await store.ready();
     return store;
   };
-  beforeAll(async () => {
-    port = await freePort();
-    redis = start();
-  });
-  afterAll(() => {
-    redis.kill('SIGKILL');
-  });
 
   countsExactly(async () => [await connected(), await connected()]);
 
@@ -189,13 +168,13 @@ describe.runIf(hasRedis)('Counted in Redis', () => {
     };
     expect(await allowed(one, 'up', 3)).toBe(3);
     expect(await allowed(two, 'up', 9)).toBe(2);
-    redis.kill('SIGKILL');
+    await redis.kill();
     const began = Date.now();
     expect(await allowed(one, 'down', 50)).toBe(5);
     expect(Date.now() - began).toBeLessThan(5_000);
     expect(lines.length).toBeGreaterThan(0);
     expect(JSON.stringify(lines)).not.toContain('down');
-    redis = start();
+    redis.start();
     await eventually(async () => (await store.take('probe', 1e6, 1e6).catch(() => undefined))?.allowed);
     await eventually(async () => (await allowed(one, `back ${Date.now()}`, 1)) === 1);
     const id = `both ${Date.now()}`;

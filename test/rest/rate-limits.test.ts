@@ -3,6 +3,7 @@ import { parseList } from 'structured-headers';
 import { newDatabaseUrl } from '../database.ts';
 import { startFaultProxy } from '../fault-proxy.ts';
 import { eventually, type Freehold, startFreehold } from '../freehold.ts';
+import { hasRedis, startRedis } from '../redis.ts';
 import { restClient } from '../spawn.ts';
 
 const QUOTAS = { RATE_LIMIT_KEY_PER_MINUTE: '12', RATE_LIMIT_KEY_PER_HOUR: '40', RATE_LIMIT_PUBLIC_PER_MINUTE: '30' };
@@ -160,6 +161,30 @@ describe('Several processes', () => {
     let n = 0;
     expect(allowed(await statuses(40, () => clients[n++ % 2]!('GET', '/v1/account')))).toBe(12);
   });
+});
+
+describe.runIf(hasRedis)('Several processes with Redis', () => {
+  it('let in together what one may, and go on alone while Redis is down', async () => {
+    const redis = await startRedis(afterAll);
+    const environment = { DATABASE_URL: url, REDIS_URL: redis.url, ROLES: 'api', ...QUOTAS };
+    const both = [await startFreehold(environment), await startFreehold(environment)];
+    const shared = async () => {
+      const key = await newKey();
+      const [one, two] = both.map(({ publicUrl }) => restClient(publicUrl, key));
+      await one!('GET', '/v1/account');
+      return parsed((await two!('GET', '/v1/account')).headers.get('ratelimit')).minute.r === 10;
+    };
+    await eventually(shared);
+    const key = await newKey();
+    const clients = both.map(({ publicUrl }) => restClient(publicUrl, key));
+    let n = 0;
+    expect(allowed(await statuses(40, () => clients[n++ % 2]!('GET', '/v1/account')))).toBe(12);
+    await redis.kill();
+    const alone = restClient(both[0]!.publicUrl, await newKey());
+    expect(allowed(await statuses(40, () => alone('GET', '/v1/account')))).toBe(12);
+    redis.start();
+    await eventually(shared);
+  }, 60_000);
 });
 
 describe('One process', () => {
