@@ -5,15 +5,19 @@ import { type Config, readConfig } from './config.ts';
 import { Database } from './entities/database.ts';
 import { startEmbeddedPostgres } from './entities/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
+import { sweepRates, takeRate } from './entities/rate.ts';
 import { mintCredential, Vault } from './entities/secrets.ts';
 import { internalServer } from './facades/graphql.ts';
 import { publicServer } from './facades/http.ts';
+import { RateLimits } from './facades/rate-limit.ts';
+import { RedisRates } from './facades/rates/redis.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { Provisioning } from './provisioning/index.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
 import type { Context } from './resolvers/context.ts';
+import { IdempotencyKeys } from './resolvers/idempotency.ts';
 
 export interface Service {
   publicUrl: string;
@@ -116,9 +120,17 @@ async function compose(
   const { publicUrl } = config;
   if (config.roles.has('api')) {
     await prepareDummy();
+    const keys = new IdempotencyKeys(db, vault);
+    const sweeper = setInterval(() => {
+      void Promise.all([keys.sweep(), sweepRates(db)]).catch(report);
+    }, SWEEP_MS).unref();
+    onStop(async () => clearInterval(sweeper));
     const app = await publicServer({
       authenticate,
       contextOf,
+      once: (request, work) => keys.once(request, work),
+      rateLimits: rateLimitsOf(config, db, vault, onStop),
+      trustedProxies: config.trustedProxies,
       publicUrl,
       newRequestId: () => newId('req'),
       onError: report,
@@ -135,6 +147,18 @@ async function compose(
     simulated: provisioning.simulated,
     db,
   };
+}
+
+/** How often what has expired is deleted. */
+const SWEEP_MS = 60_000;
+
+function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop: () => Promise<unknown>) => void) {
+  const { rateLimitStore, redisUrl, rateLimits: quotas } = config;
+  const redis = rateLimitStore === 'redis' ? new RedisRates(redisUrl!) : undefined;
+  if (redis) onStop(async () => redis.close());
+  const take = (name: string, perMinute: number, perHour: number) => takeRate(db, name, perMinute, perHour);
+  const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
+  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
 }
 
 /** Where faults of ours go. */

@@ -77,7 +77,13 @@ async function bench() {
 }
 
 async function startService(databaseUrl: string, folder: string): Promise<Peer> {
-  const environment = { DATA_DIR: folder, DATABASE_URL: databaseUrl, ROLES: 'api', LIMIT_SERVERS: '1000000' };
+  const environment = {
+    DATA_DIR: folder,
+    DATABASE_URL: databaseUrl,
+    ROLES: 'api',
+    LIMIT_SERVERS: '1000000',
+    RATE_LIMIT_STORE: 'memory',
+  };
   const { url, process, stop } = await spawnService(environment);
   stops.push(stop);
   return { name: 'service', port: Number(new URL(url).port), pid: process.pid! };

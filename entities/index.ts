@@ -6,7 +6,9 @@ import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
 import { ApiKey, Session } from './credential.ts';
 import { Event } from './event.ts';
+import { IdempotencyKey } from './idempotency.ts';
 import { Balance, Transfer } from './ledger.ts';
+import { Rate } from './rate.ts';
 import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
@@ -23,8 +25,10 @@ export const ENTITIES = [
   Canary,
   CatalogItem,
   Event,
+  IdempotencyKey,
   Incident,
   Peering,
+  Rate,
   Server,
   Session,
   SshKey,

@@ -1,5 +1,5 @@
 /** Secrets: credentials with a prefix and a checksum, stored as SHA-256 only, and sealing at rest (AES-256-GCM). */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -52,6 +52,10 @@ export class Vault {
   constructor(key: Buffer) {
     if (key.length !== 32) throw new Error('The sealing key must have 32 bytes.');
     this.#key = key;
+  }
+  /** Another secret of 32 bytes, for that purpose only (HKDF, RFC 5869). */
+  derive(purpose: string): Buffer {
+    return Buffer.from(hkdfSync('sha256', this.#key, '', purpose, 32));
   }
   seal(plaintext: string, context: string): Buffer {
     const iv = randomBytes(12);

@@ -7,13 +7,19 @@ import { type AnswerError, errorAnswers, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, preflightHeaders, PROBLEM_TYPE } from './headers.ts';
 import { readJson } from './json.ts';
 import { mcp } from './mcp/http.ts';
+import type { Once } from './idempotency.ts';
 import { openapi } from './openapi.ts';
 import { type Operation, readOperations } from './operations.ts';
+import { admission, type RateLimits } from './rate-limit.ts';
 import { type Authenticate, type ContextOf, cached, rest } from './rest.ts';
 
 export interface PublicOptions {
   authenticate: Authenticate;
   contextOf: ContextOf;
+  /** Absent: idempotency keys are not honoured. */
+  once?: Once;
+  /** Absent: nobody is limited. */
+  rateLimits?: RateLimits;
   /** Without a slash at its end. */
   publicUrl: string;
   newRequestId: () => string;
@@ -37,7 +43,15 @@ const REQUEST_TIMEOUT_MS = 15_000;
 
 /** The instance that answers REST and MCP, not listening yet. More routes may be put on it before it listens. */
 export async function publicServer(options: PublicOptions): Promise<FastifyInstance> {
-  const { publicUrl, newRequestId, onError, onAnswer, operations = readOperations(schema) } = options;
+  const {
+    publicUrl,
+    newRequestId,
+    onError,
+    onAnswer,
+    authenticate,
+    rateLimits,
+    operations = readOperations(schema),
+  } = options;
   const answerError = errorAnswers(publicUrl, onError);
   const send = errorSender(answerError);
   const app = Fastify({
@@ -73,9 +87,12 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     throw new ApiError('not_found');
   });
   docs(app);
-  rest(app, { ...options, operations });
+  const admit = admission(authenticate, rateLimits);
+  rest(app, { ...options, operations, admit });
   const document = JSON.stringify(openapi(operations, publicUrl));
-  app.get('/v1/openapi.json', async (request, reply) => cached(request, reply, document, 'public, max-age=60'));
+  app.get('/v1/openapi.json', { onRequest: admit }, async (request, reply) =>
+    cached(request, reply, document, 'public, max-age=60'),
+  );
   await app.register(mcp, { ...options, operations, answerError });
   otherMethods(app, operations);
   return app;

@@ -42,6 +42,8 @@ export interface Tool {
   title?: string;
   idempotent?: boolean;
   destructive?: boolean;
+  /** It takes an idempotency key. */
+  keyed?: boolean;
 }
 
 export interface Operation extends Fragments {

@@ -5,6 +5,8 @@ import { ApiError, type Context, type FieldError, type Viewer } from '../schema/
 import { checker, refusal } from './details.ts';
 import type { Operation } from './operations.ts';
 import type { Parameter } from './parameters.ts';
+import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
+import type { Admit } from './rate-limit.ts';
 import { bodyReader, parameterReader } from './requests.ts';
 import { type Caller, type Refuse, requireScopes, runner, type Values } from './run.ts';
 import { inputSchema, parameterSchema } from './schemas.ts';
@@ -15,8 +17,10 @@ export type ContextOf = (caller: Caller) => Context;
 
 export interface RestOptions {
   operations: readonly Operation[];
-  authenticate: Authenticate;
+  admit: Admit;
   contextOf: ContextOf;
+  /** Absent: idempotency keys are not honoured. */
+  once?: Once | undefined;
 }
 
 declare module 'fastify' {
@@ -26,22 +30,24 @@ declare module 'fastify' {
 }
 
 /** Expects an instance on which `request.viewer` is decorated. */
-export function rest(app: FastifyInstance, { operations, authenticate, contextOf }: RestOptions): void {
+export function rest(app: FastifyInstance, { operations, admit, contextOf, once }: RestOptions): void {
   for (const operation of operations) {
     if (!operation.http) continue;
     const { method, path, maxAgeSeconds } = operation.http;
-    const run = runner(operation, refuser(operation));
+    const run = runnerOnce(operation, runner(operation, refuser(operation)), once);
+    const keyed = takesKey(operation);
     const valuesOf = parameterReader(operation);
     const bodyOf = bodyReader(operation);
     const cacheControl = maxAgeSeconds && `public, max-age=${maxAgeSeconds}`;
     app.route({
       method,
       url: path.replace(/\{(\w+)\}/g, ':$1'),
-      onRequest: guard(operation, authenticate),
+      onRequest: guard(operation, admit),
       handler: async (request, reply) => {
         const values = valuesOf(request);
-        const answer = await run(values, bodyOf(request), contextOf(callerOf(request, reply)));
-        const text = JSON.stringify(answer);
+        const key = keyed ? keyOf(request.headers['idempotency-key']) : undefined;
+        const { answer: text, replayed } = await run(key, values, bodyOf(request), contextOf(callerOf(request, reply)));
+        if (replayed) reply.header(REPLAYED_HEADER, 'true');
         return cacheControl ? cached(request, reply, text, cacheControl) : text;
       },
     });
@@ -49,10 +55,9 @@ export function rest(app: FastifyInstance, { operations, authenticate, contextOf
 }
 
 /** Who asks, and whether they may: before anything that they sent is looked at. */
-function guard({ scopes, http }: Operation, authenticate: Authenticate) {
-  return async (request: FastifyRequest) => {
-    const { authorization } = request.headers;
-    if (authorization !== undefined) request.viewer = await authenticate(authorization);
+function guard({ scopes, http }: Operation, admit: Admit) {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    await admit(request, reply);
     if (scopes.length) requireScopes(scopes, request.viewer);
     if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
   };

@@ -15,5 +15,6 @@ import { builder } from './builder.ts';
 export const schema = builder.toSchema();
 export { ApiError, apiErrorOf, ERRORS, type ErrorCode, type ErrorExtras, type FieldError } from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
+export type { Counted, Taken } from '../entities/rate.ts';
 export { malformed } from './scalars.ts';
 export type { Context, RequiredScope, Viewer } from './context.ts';
