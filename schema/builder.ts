@@ -19,6 +19,8 @@ export const builder = new SchemaBuilder<{
     TopUpAmount: Same<bigint>;
     JSON: Same<unknown>;
     Labels: Same<Record<string, string>>;
+    LabelSelector: Same<string>;
+    ReverseDnsList: Same<{ ip: string; ptr: string }[]>;
     Code: Same<string>;
     CoinCode: Same<string>;
     Cursor: Same<string>;

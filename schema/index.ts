@@ -6,6 +6,7 @@ import './billing.ts';
 import './catalog.ts';
 import './operator.ts';
 import './servers.ts';
+import './server-changes.ts';
 import './ssh-keys.ts';
 import { builder } from './builder.ts';
 

@@ -5,9 +5,9 @@ import { available, post, REVENUE } from '../../entities/ledger.ts';
 import { refundMicros } from '../../entities/money.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
 import { transition } from '../../entities/transition.ts';
-import { releaseHold } from '../../provisioning/index.ts';
+import { releaseHold, releaseResize } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
-import { findServer } from './find.ts';
+import { lockServer } from './find.ts';
 
 export interface DeletedServer {
   server: Server;
@@ -20,11 +20,12 @@ export interface DeletedServer {
  * @throws ApiError not_found or delete_protected
  */
 export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
-  const { deleteProtection } = await findServer(context, orderNumber);
-  if (deleteProtection) throw new ApiError('delete_protected');
   return context.db.transaction(async (tx) => {
+    const present = await lockServer(tx, context, orderNumber);
+    if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
+    if (present.deleteProtection) throw new ApiError('delete_protected');
     const server = await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) });
-    if (!server) return { server: await findServer(context, orderNumber), refundedMicros: 0n };
+    if (!server) throw new ApiError('not_found');
     const refundedMicros = await refund(tx, server);
     await context.provisioning.deleteServer(tx, server);
     return { server, refundedMicros };
@@ -49,5 +50,5 @@ async function refund(tx: Transaction, server: Server & { previousStatus: Server
       periodTo: server.paidUntil,
     },
   ]);
-  return amountMicros;
+  return amountMicros + (await releaseResize(tx, server));
 }
