@@ -101,10 +101,9 @@ export async function finish({ db, provisioning }: Shop, orderNumber: string, en
 
 /** What is written of a server: kinds of transfers, events, and what is held for all servers together. */
 export async function traces({ db, accountId }: Shop, orderNumber: string) {
-  const transfers = await db.query<{ kind: string }>(
-    'select kind from transfer where order_number = $1 order by id',
-    [orderNumber],
-  );
+  const transfers = await db.query<{ kind: string }>('select kind from transfer where order_number = $1 order by id', [
+    orderNumber,
+  ]);
   const events = await db.query<{ type: string }>('select type from event where subject = $1 order by id', [
     orderNumber,
   ]);
