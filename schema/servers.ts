@@ -53,7 +53,7 @@ export const ServerType = builder.objectRef<Server>('Server').implement({
     ipv6: t.exposeString('ipv6', { nullable: true }),
     ipv6Prefix: t.exposeString('ipv6Prefix', { nullable: true, description: 'The prefix that is routed to it.' }),
     reverseDns: t.expose('reverseDns', { type: [ReverseDns] }),
-    sshKeyIds: t.exposeIDList('sshKeyIds', { description: 'The keys it was ordered with.' }),
+    sshKeyIds: t.exposeIDList('sshKeyIds', { description: 'The keys it was made with.' }),
     labels: t.expose('labels', { type: 'Labels' }),
     autoRenew: t.exposeBoolean('autoRenew', { description: 'Whether the next month is paid from the balance.' }),
     deleteProtection: t.exposeBoolean('deleteProtection'),
