@@ -17,7 +17,8 @@ export type IdPrefix =
   | 'req'
   | 'can'
   | 'inc'
-  | 'agt';
+  | 'agt'
+  | 'chg';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

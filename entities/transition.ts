@@ -22,6 +22,8 @@ export interface Move<Row> {
   /** Other columns that change with the state. */
   set?: Partial<Row>;
   data?: Record<string, unknown>;
+  /** Instead of the event that tells of arriving in that state. */
+  event?: EventType;
 }
 
 /**
@@ -36,13 +38,13 @@ export async function transition<
   { entity, resource, change, transitions, events }: Lifecycle<Row, Status>,
   orderNumber: string,
   to: Status,
-  { actor, set = {}, data }: Move<Row>,
+  { actor, set = {}, data, event = events[to] }: Move<Row>,
 ): Promise<(Row & { previousStatus: Status }) | undefined> {
   const from = (Object.keys(transitions) as Status[]).filter((status) => transitions[status].includes(to));
   const columns = entity.options.columns as Record<string, { name: string; type: unknown } | undefined>;
   const assigned = Object.entries(set).map(([property, value]) => {
     const column = columns[property]!;
-    return { name: column.name, value: column.type === 'jsonb' ? JSON.stringify(value) : value };
+    return { name: column.name, value: column.type === 'jsonb' && value !== null ? JSON.stringify(value) : value };
   });
   const updatedAt = columns.updatedAt ? ', updated_at = now()' : '';
   const table = entity.options.name;
@@ -60,7 +62,7 @@ export async function transition<
       to,
       from,
       ...assigned.map(({ value }) => value),
-      ...recordParameters({ type: events[to], resource, actor, data: { status: to, ...data } }),
+      ...recordParameters({ type: event, resource, actor, data: { status: to, ...data } }),
     ],
   );
   if (row) tx.changed({ kind: change, accountId: row.accountId, id: row.orderNumber });

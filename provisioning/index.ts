@@ -6,6 +6,7 @@ import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/dr
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
 import { releaseHold } from './servers/create.ts';
+import { beginResize, type Resize, releaseResize } from './servers/resize.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
 import { passwordContext, SERVER_LANE, SERVER_PROCESS, serverProcess } from './servers/process.ts';
 import { type NewTask, startTask } from './tasks.ts';
@@ -13,7 +14,7 @@ import { Worker } from './worker.ts';
 
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export type { Coin } from './payments/drivers/driver.ts';
-export { passwordContext, releaseHold };
+export { beginResize, passwordContext, releaseHold, releaseResize, type Resize };
 
 export interface ProvisioningOptions {
   db: Database;
@@ -24,7 +25,7 @@ export interface ProvisioningOptions {
   pollSeconds: number;
 }
 
-/** How long an order may take before it is given up, by the kind of machine. */
+/** How long an order or a change may take before it is given up, by the kind of machine. */
 const DEADLINE_SECONDS: Record<Server['kind'], number> = { VPS: 30 * 60, DEDICATED: 8 * 3600 };
 
 /** The task that makes an ordered server run. */
@@ -72,6 +73,11 @@ export class Provisioning {
       accountId,
       step: 'watch',
     });
+  }
+
+  /** Has a change of a server carried out, which its row names. */
+  changeServer(tx: Transaction, server: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): Promise<void> {
+    return startTask(tx, { ...serverTask(server), step: 'change' });
   }
 
   /** Has the machine of a server destroyed, also if it is still being made. */

@@ -21,6 +21,8 @@ export const builder = new SchemaBuilder<{
     JSON: Same<unknown>;
     AlertDays: Same<number>;
     Labels: Same<Record<string, string>>;
+    LabelSelector: Same<string>;
+    ReverseDnsList: Same<{ ip: string; ptr: string }[]>;
     Code: Same<string>;
     CoinCode: Same<string>;
     Cursor: Same<string>;

@@ -7,7 +7,7 @@ import { builder } from './builder.ts';
 
 type Tier<Details> = Offer & { item: CatalogItem & { details: Details } };
 
-const StockLevel = builder.enumType('StockLevel', {
+export const StockLevel = builder.enumType('StockLevel', {
   description: 'How much there is of a tier.',
   values: ['AVAILABLE', 'LOW', 'NONE'] as const,
 });

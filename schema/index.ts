@@ -8,6 +8,7 @@ import './catalog.ts';
 import './operator.ts';
 import './planned.ts';
 import './servers.ts';
+import './server-changes.ts';
 import './ssh-keys.ts';
 import './transparency.ts';
 import { builder } from './builder.ts';

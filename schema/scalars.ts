@@ -82,24 +82,46 @@ scalar(
   },
 );
 scalar('JSON', 'Any JSON value.', {});
+const LABEL_KEY = '[a-z0-9]([a-z0-9_./-]{0,61}[a-z0-9])?';
 scalar('Labels', 'Up to 20 labels: lower-case keys of up to 63 characters, and values of up to 63.', {
   type: 'object',
   maxProperties: 20,
-  propertyNames: { pattern: '^[a-z0-9]([a-z0-9_./-]{0,61}[a-z0-9])?$' },
+  propertyNames: { pattern: `^${LABEL_KEY}$` },
   additionalProperties: { type: 'string', maxLength: 63 },
 });
+scalar(
+  'LabelSelector',
+  'Up to 20 terms key=value or key!=value with commas between them, all of which have to hold.',
+  text(1, 2700, { pattern: `^${LABEL_KEY}!?=[^,]{0,63}(,${LABEL_KEY}!?=[^,]{0,63}){0,19}$` }),
+);
 scalar('Code', 'A code of the catalog.', text(1, 32));
 scalar('CoinCode', 'A code of a coin, in any case.', text(1, 32), { parse: (value: string) => value.toUpperCase() });
 scalar('Cursor', 'The next_cursor of the page before.', text(1, 200));
 scalar('Email', 'An email address.', text(3, 254, { format: 'email' }), {
   parse: (value: string) => value.toLowerCase(),
 });
-scalar(
-  'Hostname',
-  'A name of a host (RFC 1123).',
-  text(1, 253, { pattern: '^(?!.*-(\\.|$))[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(\\.[a-zA-Z0-9][a-zA-Z0-9-]{0,62})*$' }),
-  { parse: (value: string) => value.toLowerCase() },
-);
+const HOSTNAME = text(1, 253, {
+  pattern: '^(?!.*-(\\.|$))[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(\\.[a-zA-Z0-9][a-zA-Z0-9-]{0,62})*$',
+});
+scalar('Hostname', 'A name of a host (RFC 1123).', HOSTNAME, {
+  parse: (value: string) => value.toLowerCase(),
+});
+scalar('ReverseDnsList', 'Names of up to 20 addresses, as {ip, ptr}.', {
+  type: 'array',
+  maxItems: 20,
+  items: {
+    type: 'object',
+    properties: {
+      ip: {
+        ...text(2, 45, { pattern: '^[0-9a-fA-F:.]+$', anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] }),
+        description: 'An address of the server.',
+      },
+      ptr: { ...HOSTNAME, description: 'The name that it is to have.' },
+    },
+    required: ['ip', 'ptr'],
+    additionalProperties: false,
+  },
+});
 scalar('KeyName', 'A name for humans, of up to 120 characters.', text(1, 120));
 scalar('PageLimit', 'How many entries a page has.', { type: 'integer', minimum: 1, maximum: 200 });
 scalar('Password', 'A password of 8 to 128 characters.', text(8, 128, { 'x-error': { minLength: 'weak_password' } }), {

@@ -34,6 +34,7 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['POST', '/v1/servers', 'servers'],
   ['GET', '/v1/servers', 'read'],
   ['GET', '/v1/servers/{order_number}', 'read'],
+  ['PATCH', '/v1/servers/{order_number}', 'servers'],
   ['DELETE', '/v1/servers/{order_number}', 'servers'],
   ['POST', '/v1/ssh-keys', 'servers'],
   ['GET', '/v1/ssh-keys', 'read'],

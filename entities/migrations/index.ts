@@ -5,6 +5,7 @@ import { Catalog0000000000002 } from './0002-catalog.ts';
 import { Limits0000000000008 } from './0008-limits.ts';
 import { Transparency0000000000009 } from './0009-transparency.ts';
 import { Agents0000000000010 } from './0010-agents.ts';
+import { Servers0000000000005 } from './0005-servers.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -12,4 +13,5 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Limits0000000000008,
   Transparency0000000000009,
   Agents0000000000010,
+  Servers0000000000005,
 ];

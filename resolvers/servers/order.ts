@@ -1,6 +1,6 @@
 /** Orders a server: one transaction checks, one statement of it holds the money and writes order, task and records. */
 import { type Stock, stockLevel } from '../../entities/catalog.ts';
-import type { Transaction } from '../../entities/database.ts';
+import type { Queryable } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
@@ -111,8 +111,8 @@ export interface Facts {
 }
 
 /** Everything an order depends on, in one query. */
-async function readFacts(
-  tx: Transaction,
+export async function readFacts(
+  tx: Queryable,
   accountId: string,
   { serviceCode, os, sshKeyIds }: ServerOrder,
 ): Promise<Facts> {
@@ -132,13 +132,13 @@ export const FACTS = `
       from ssh_key where account_id = $1 and ($4::text[] is null or id = any($4))) as keys`;
 
 /** What the order comes to, or why it cannot be taken. */
-function check(order: ServerOrder, facts: Facts, serversMax: number) {
+export function check(order: ServerOrder, facts: Facts, serversMax: number, evenSo?: 'also without stock') {
   const { tier, keys } = facts;
   if (!tier) throw new ApiError('unknown_service_code');
   if (!facts.imageOffered) throw new ApiError('unknown_os');
   const known = new Set(keys.map(({ id }) => id));
   if (order.sshKeyIds?.some((id) => !known.has(id))) throw new ApiError('unknown_ssh_key');
-  const region = chooseRegion(order, facts);
+  const region = chooseRegion(order, facts, evenSo);
   const price = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
   if (order.maxPriceUsd != null && price > order.maxPriceUsd) {
     throw new ApiError('price_exceeds_max', `The price is ${usdFromMicros(price)} USD.`, { requiredMicros: price });
@@ -149,20 +149,26 @@ function check(order: ServerOrder, facts: Facts, serversMax: number) {
 }
 
 /** The region asked for, or the first with stock. */
-function chooseRegion({ region }: ServerOrder, { regions, bastions }: Facts): string {
+function chooseRegion({ region }: ServerOrder, { regions, bastions }: Facts, evenSo?: 'also without stock'): string {
   if (region && !bastions.includes(region)) throw new ApiError('unknown_region');
   const availableRegions = regions.filter((stock) => stockLevel(stock) !== 'NONE').map(({ code }) => code);
   const chosen = availableRegions.find((code) => !region || code === region);
+  if (!chosen && evenSo && (region || regions[0])) return region ?? regions[0]!.code;
   if (!chosen) throw new ApiError('out_of_stock', undefined, { availableRegions });
   return chosen;
 }
 
-async function insufficientBalance(tx: Transaction, accountId: string, requiredMicros: bigint): Promise<ApiError> {
-  const [balance] = await tx.query<{ micros: bigint }>(
+export async function insufficientBalance(tx: Queryable, accountId: string, requiredMicros: bigint): Promise<ApiError> {
+  const balanceMicros = await balanceMicrosOf(tx, accountId);
+  const sentence = `The price is ${usdFromMicros(requiredMicros)} USD, and the balance ${usdFromMicros(balanceMicros)} USD.`;
+  return new ApiError('insufficient_balance', sentence, { requiredMicros, balanceMicros });
+}
+
+/** What the account can spend now. */
+export async function balanceMicrosOf(db: Queryable, accountId: string): Promise<bigint> {
+  const [balance] = await db.query<{ micros: bigint }>(
     'select available_micros as micros from balance where account_id = $1',
     [accountId],
   );
-  const balanceMicros = balance?.micros ?? 0n;
-  const sentence = `The price is ${usdFromMicros(requiredMicros)} USD, and the balance ${usdFromMicros(balanceMicros)} USD.`;
-  return new ApiError('insufficient_balance', sentence, { requiredMicros, balanceMicros });
+  return balance?.micros ?? 0n;
 }
