@@ -13,6 +13,7 @@ import { Provisioning } from './provisioning/index.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
+import { RequestAudit } from './resolvers/audit.ts';
 import type { Context } from './resolvers/context.ts';
 
 export interface Service {
@@ -68,6 +69,7 @@ async function compose(config: Config, onStop: (stop: () => Promise<unknown>) =>
   });
   await provisioning.prepare();
   if (config.roles.has('worker')) {
+    await provisioning.schedule();
     const worker = provisioning.newWorker({ leaseSeconds: config.leaseSeconds });
     worker.start();
     onStop(() => worker.stop());
@@ -109,11 +111,14 @@ async function compose(config: Config, onStop: (stop: () => Promise<unknown>) =>
   const { publicUrl } = config;
   if (config.roles.has('api')) {
     await prepareDummy();
+    const audit = new RequestAudit(db);
+    onStop(() => audit.flush());
     const app = await publicServer({
       authenticate,
       contextOf,
       publicUrl,
       newRequestId: () => newId('req'),
+      auditRequest: (caller, request) => audit.add(caller, request),
       onError: report,
     });
     await app.listen({ port: config.port, host: config.host });

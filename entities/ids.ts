@@ -18,7 +18,8 @@ export function newId(prefix: IdPrefix): string {
 }
 
 /** Ids made at that time or later (milliseconds since the epoch) are not less than this; earlier ones are. */
-export const idFloor = (prefix: IdPrefix, ms: number): string => `${prefix}_${timeOf(Math.min(Math.max(0, ms), MS_MAX))}`;
+export const idFloor = (prefix: IdPrefix, ms: number): string =>
+  `${prefix}_${timeOf(Math.min(Math.max(0, ms), MS_MAX))}`;
 /** The last millisecond that ten characters hold. */
 const MS_MAX = 32 ** 10 - 1;
 

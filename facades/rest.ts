@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Context, type FieldError, type Viewer } from '../schema/index.ts';
+import type { AuditRequest } from './audit.ts';
 import { checker, refusal } from './details.ts';
 import type { Operation } from './operations.ts';
 import type { Parameter } from './parameters.ts';
@@ -17,6 +18,8 @@ export interface RestOptions {
   operations: readonly Operation[];
   authenticate: Authenticate;
   contextOf: ContextOf;
+  /** By default nobody is told. */
+  auditRequest?: AuditRequest;
 }
 
 declare module 'fastify' {
@@ -26,7 +29,7 @@ declare module 'fastify' {
 }
 
 /** Expects an instance on which `request.viewer` is decorated. */
-export function rest(app: FastifyInstance, { operations, authenticate, contextOf }: RestOptions): void {
+export function rest(app: FastifyInstance, { operations, authenticate, contextOf, auditRequest }: RestOptions): void {
   for (const operation of operations) {
     if (!operation.http) continue;
     const { method, path, maxAgeSeconds } = operation.http;
@@ -38,6 +41,11 @@ export function rest(app: FastifyInstance, { operations, authenticate, contextOf
       method,
       url: path.replace(/\{(\w+)\}/g, ':$1'),
       onRequest: guard(operation, authenticate),
+      ...(auditRequest &&
+        operation.kind === 'mutation' && {
+          onResponse: async ({ viewer, id: requestId }, { statusCode: status }) =>
+            auditRequest({ viewer, requestId }, { method, path, status }),
+        }),
       handler: async (request, reply) => {
         const values = valuesOf(request);
         const answer = await run(values, bodyOf(request), contextOf(callerOf(request, reply)));

@@ -1,12 +1,14 @@
 /** The schema: the only door through which facades reach the domain. */
 import './scalars.ts';
 import './account.ts';
+import './audit.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
 import './operator.ts';
 import './servers.ts';
 import './ssh-keys.ts';
+import './usage.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();

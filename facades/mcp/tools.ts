@@ -1,5 +1,6 @@
 /** The tools: one for each operation with `@tool`, with the same rules and the same errors as REST. */
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
+import type { AuditRequest } from '../audit.ts';
 import { checker, refusal } from '../details.ts';
 import type { AnswerError } from '../errors.ts';
 import { checkJson } from '../json.ts';
@@ -13,6 +14,7 @@ export interface ToolOptions {
   authenticate: Authenticate;
   contextOf: ContextOf;
   answerError: AnswerError;
+  auditRequest?: AuditRequest;
 }
 
 /** A tool: what tools/list says of it, and what tools/call does. A refusal is a result, never an exception. */
@@ -25,23 +27,32 @@ export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
   return operations.filter(({ tool }) => tool).map((operation) => toolOf(operation, options));
 }
 
-function toolOf(operation: Operation, { authenticate, contextOf, answerError }: Omit<ToolOptions, 'operations'>) {
+function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>) {
+  const { authenticate, contextOf, answerError } = options;
   const args = argumentsSchema(operation);
   const run = runner(operation, refuser(operation, args));
   const split = splitter(operation, checker(args));
+  const audit = (caller: Caller, status: number) => {
+    if (operation.kind === 'mutation')
+      options.auditRequest?.(caller, { method: 'POST', path: `/mcp#${operation.tool!.name}`, status });
+  };
   return {
     definition: definitionOf(operation, args),
     async call({ access_token: token = null, ...given }: Values, caller: Caller): Promise<CallToolResult> {
+      let viewer: Caller['viewer'] = null;
       try {
         // In the documented flow the new account's token is an argument, while the header may be of another account.
-        const viewer = token === null ? caller.viewer : await authenticate(`Bearer ${String(token)}`);
+        viewer = token === null ? caller.viewer : await authenticate(`Bearer ${String(token)}`);
         requireScopes(operation.scopes, viewer);
         checkJson(given);
         const { values, body } = split(given);
         const answer = await run(values, body, contextOf({ ...caller, viewer }));
+        audit({ ...caller, viewer }, 200);
         return result(answer as Values);
       } catch (error) {
-        return { ...result(answerError(error, caller.requestId).body), isError: true };
+        const { status, body } = answerError(error, caller.requestId);
+        audit({ ...caller, viewer }, status);
+        return { ...result(body), isError: true };
       }
     },
   };
