@@ -75,6 +75,9 @@ async function compose(config: Config, onStop: (stop: () => Promise<unknown>) =>
     onStop(() => worker.stop());
   }
 
+  const audit = new RequestAudit(db);
+  onStop(() => audit.flush());
+  const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
   const authenticator = new Authenticator(db, operatorToken);
   const { limits } = config;
   const contextOf = (request: Pick<Context, 'viewer' | 'userAgent' | 'signal'> & { requestId?: string }): Context => ({
@@ -89,6 +92,7 @@ async function compose(config: Config, onStop: (stop: () => Promise<unknown>) =>
   const internal = internalServer({
     authenticate,
     contextOf,
+    auditRequest,
     watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
     ready: () =>
       db.query('select 1').then(
@@ -111,14 +115,12 @@ async function compose(config: Config, onStop: (stop: () => Promise<unknown>) =>
   const { publicUrl } = config;
   if (config.roles.has('api')) {
     await prepareDummy();
-    const audit = new RequestAudit(db);
-    onStop(() => audit.flush());
     const app = await publicServer({
       authenticate,
       contextOf,
       publicUrl,
       newRequestId: () => newId('req'),
-      auditRequest: (caller, request) => audit.add(caller, request),
+      auditRequest,
       onError: report,
     });
     await app.listen({ port: config.port, host: config.host });

@@ -43,7 +43,8 @@ export function rest(app: FastifyInstance, { operations, authenticate, contextOf
       onRequest: guard(operation, authenticate),
       ...(auditRequest &&
         operation.kind === 'mutation' && {
-          onResponse: async ({ viewer, id: requestId }, { statusCode: status }) =>
+          // Not onResponse: that does not come for a caller who has hung up.
+          onSend: async ({ viewer, id: requestId }, { statusCode: status }) =>
             auditRequest({ viewer, requestId }, { method, path, status }),
         }),
       handler: async (request, reply) => {

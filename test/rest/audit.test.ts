@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../entities/database.ts';
 import { RequestAudit } from '../../resolvers/audit.ts';
@@ -106,6 +107,42 @@ describe('The audit log', () => {
       ['POST', '/mcp#add_ssh_key', 200],
     ]);
     expect((await other.rest('GET', `${LOG}?action=api.request`)).body.data).toEqual([]);
+  });
+
+  it('has the mutations that came by GraphQL', async () => {
+    const account = await newAccount();
+    await account.graphql(
+      `mutation ($key: PublicKey!) {
+        secret_alias: addSshKey(input: { publicKey: $key }) { id }
+        deleteServer(orderNumber: "SRV-0000000000") { refundedUsd }
+      }`,
+      { key: KEY },
+    );
+    await account.graphql('query { balance { balanceUsd } }');
+    const entries = await requests(account, 2);
+    expect(entries.map(({ path, status }) => [path, status])).toEqual([
+      ['/graphql#deleteServer', 404],
+      ['/graphql#addSshKey', 200],
+    ]);
+  });
+
+  it('has a request whose caller hung up before the answer', async () => {
+    const account = await newAccount();
+    const body = JSON.stringify({ amount_usd: 30, crypto: 'BTC' });
+    const socket = connect(Number(new URL(publicUrl).port), '127.0.0.1');
+    await db.transaction(async (tx) => {
+      await tx.query('select from balance where account_id = $1 for update', [account.id]);
+      socket.write(
+        `POST /v1/billing/topups HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${account.accessToken}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      await eventually(async () => (await db.query(waiting)).length);
+      socket.destroy();
+    });
+    await eventually(async () => (await account.rest('GET', '/v1/billing/topups')).body.data.length);
+    const [request] = await requests(account, 1);
+    expect(request).toMatchObject({ path: '/v1/billing/topups', status: 200 });
   });
 
   it('has no body, credential, query or address', async () => {
