@@ -16,6 +16,7 @@ import { Provisioning } from './provisioning/index.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
+import { RequestAudit } from './resolvers/audit.ts';
 import type { Context } from './resolvers/context.ts';
 import { IdempotencyKeys } from './resolvers/idempotency.ts';
 
@@ -78,11 +79,15 @@ async function compose(
   });
   await provisioning.prepare();
   if (config.roles.has('worker')) {
+    await provisioning.schedule();
     const worker = provisioning.newWorker({ leaseSeconds: config.leaseSeconds });
     worker.start();
     onStop(() => worker.stop());
   }
 
+  const audit = new RequestAudit(db);
+  onStop(() => audit.flush());
+  const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
   const authenticator = new Authenticator(db, operatorToken);
   const { limits } = config;
   const contextOf = (request: Pick<Context, 'viewer' | 'userAgent' | 'signal'> & { requestId?: string }): Context => ({
@@ -98,6 +103,7 @@ async function compose(
   const internal = internalServer({
     authenticate,
     contextOf,
+    auditRequest,
     watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
     ready: () =>
       db.query('select 1').then(
@@ -133,6 +139,7 @@ async function compose(
       trustedProxies: config.trustedProxies,
       publicUrl,
       newRequestId: () => newId('req'),
+      auditRequest,
       onError: report,
     });
     await app.listen({ port: config.port, host: config.host });

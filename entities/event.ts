@@ -17,6 +17,7 @@ export const EVENT_TYPES = [
   'topup.confirmed',
   'topup.expired',
   'topup.cancelled',
+  'balance.low',
   'api_key.created',
   'api_key.revoked',
   'ssh_key.created',

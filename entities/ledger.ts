@@ -90,20 +90,30 @@ export const openBalance = (tx: Queryable, accountId: string): Promise<unknown> 
  * @throws ApiError insufficient_balance if one of the customer's accounts would become negative
  * @throws Error if the customer has no balance, or a posting names an account of another one
  */
-export async function post(tx: Transaction, accountId: string, postings: Posting[]): Promise<number> {
+export const post = (tx: Transaction, accountId: string, postings: Posting[]): Promise<number> =>
+  postAll(
+    tx,
+    postings.map((posting) => ({ accountId, ...posting })),
+  );
+
+/** As `post`, for transfers of many customers in one statement. */
+export async function postAll(tx: Transaction, postings: (Posting & { accountId: string })[]): Promise<number> {
   const transfers = postings
     .filter(({ amountMicros }) => amountMicros > 0n)
     .map((posting) => ({ id: newId('xfr'), ...posting }));
   if (!transfers.length) return 0;
-  const foreign = transfers.flatMap(({ debit, credit }) => [debit, credit]).find((name) => isForeign(name, accountId));
-  if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
+  for (const { accountId, debit, credit } of transfers) {
+    const foreign = [debit, credit].find((name) => isForeign(name, accountId));
+    if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
+  }
   try {
-    const posted = await tx.query<{ kept: boolean }>(POST, [
-      accountId,
+    const posted = await tx.query<{ accountId: string; kept: boolean }>(POST, [
       JSON.stringify(transfers, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
     ]);
-    if (posted.some(({ kept }) => !kept)) throw new Error(`${accountId} has no balance.`);
-    if (posted.length) tx.changed({ kind: 'balance', accountId, id: accountId });
+    const unkept = posted.find(({ kept }) => !kept);
+    if (unkept) throw new Error(`${unkept.accountId} has no balance.`);
+    for (const accountId of new Set(posted.map((row) => row.accountId)))
+      tx.changed({ kind: 'balance', accountId, id: accountId });
     return posted.length;
   } catch (error) {
     const { constraint = '' } = error as { constraint?: string };
@@ -119,19 +129,21 @@ const POST = `
   with posted as (
       insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key,
         order_number, service_code, description, period_from, period_to)
-      select id, $1, kind, debit, credit, "amountMicros", "externalKey", "orderNumber", "serviceCode", description, "periodFrom", "periodTo"
-      from jsonb_to_recordset($2) as given(id text, kind text, debit text, credit text, "amountMicros" bigint, "externalKey" text,
-        "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz)
+      select id, "accountId", kind, debit, credit, "amountMicros", "externalKey", "orderNumber", "serviceCode", description, "periodFrom", "periodTo"
+      from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
+        "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz)
       on conflict (external_key) do nothing
-      returning id, debit, credit, amount_micros),
+      returning account_id, debit, credit, amount_micros),
     legs as (
-      select debit as name, -amount_micros as micros from posted union all select credit, amount_micros from posted),
-    summed as (
-      update balance set updated_at = now(),
-        available_micros = available_micros + coalesce((select sum(micros) from legs where name = 'available:' || $1), 0)::bigint,
-        held_micros = held_micros + coalesce((select sum(micros) from legs where name = 'held:' || $1), 0)::bigint
-      where account_id = $1 and exists (select from posted) returning account_id)
-  select exists (select from summed) as kept from posted`;
+      select account_id, debit as name, -amount_micros as micros from posted union all select account_id, credit, amount_micros from posted),
+    sums as (
+      select account_id, coalesce(sum(micros) filter (where name = 'available:' || account_id), 0)::bigint as available,
+        coalesce(sum(micros) filter (where name = 'held:' || account_id), 0)::bigint as held
+      from legs group by account_id),
+    kept as (
+      update balance set updated_at = now(), available_micros = available_micros + available, held_micros = held_micros + held
+      from sums where balance.account_id = sums.account_id returning balance.account_id)
+  select account_id as "accountId", account_id in (select account_id from kept) as kept from posted`;
 
 /**
  * The CTEs of a hold, as the head of a longer statement: `paid` has one row (account_id) if the balance sufficed,

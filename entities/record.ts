@@ -50,6 +50,27 @@ export const recordParameters = ({ type, resource, actor, data }: Happening): un
   actor.requestId,
 ];
 
+/** Records changes of many things, which were made by another statement of the same transaction. */
+export async function recordAll(
+  tx: Queryable,
+  happenings: (Happening & { accountId: string; subject: string })[],
+): Promise<void> {
+  if (!happenings.length) return;
+  const rows = happenings.map(({ type, resource, actor, data = {}, accountId, subject }) => ({
+    ...{ eventId: newId('evt'), auditId: newId('aud'), accountId, subject, type, resource, data },
+    ...{ actorType: actor.type, actorId: actor.id, actorName: actor.name, requestId: actor.requestId },
+  }));
+  await tx.query(RECORD_ALL, [JSON.stringify(rows)]);
+}
+const RECORD_ALL = `
+  with given as (
+    select * from jsonb_to_recordset($1) as given("eventId" text, "auditId" text, "accountId" text, subject text, type text,
+      resource text, data jsonb, "actorType" text, "actorId" text, "actorName" text, "requestId" text)),
+  event_written as (
+    insert into event (id, account_id, type, subject, data) select "eventId", "accountId", type, subject, data from given)
+  insert into audit_entry (id, account_id, action, actor_type, actor_id, actor_name, resource_type, resource_id, request_id)
+  select "auditId", "accountId", type, "actorType", "actorId", "actorName", resource, subject, "requestId" from given`;
+
 /** Records a change that was made by another statement of the same transaction. */
 export async function record(tx: Queryable, accountId: string, subject: string, happening: Happening): Promise<void> {
   await tx.query(

@@ -98,6 +98,9 @@ export const Server = entity(
     priceMonthMicros: bigint(),
     setupFeeMicros: bigint(),
     paidUntil: nullable(timestamp()),
+    /** While SUSPENDED: since when, and the state to which it resumes. */
+    suspendedAt: nullable(timestamp()),
+    suspendedFrom: nullable(oneOf('RUNNING', 'STOPPED')),
     failureCode: nullable(text()),
     failureMessage: nullable(text()),
     /** Kept while it is carried out, and until a machine that is deleted meanwhile is gone. */
@@ -109,6 +112,8 @@ export const Server = entity(
     { name: 'server_order_number', columns: ['orderNumber'], unique: true },
     { name: 'server_account', columns: ['accountId', 'id'] },
     { name: 'server_live', columns: ['accountId', 'id'], where: `status <> 'DELETED'` },
+    { name: 'server_due', columns: ['paidUntil'], where: `status in ('RUNNING', 'STOPPED')` },
+    { name: 'server_suspended', columns: ['accountId', 'paidUntil'], where: `status = 'SUSPENDED'` },
   ],
 );
 export type Server = RowOf<typeof Server>;

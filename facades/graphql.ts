@@ -4,13 +4,15 @@
  */
 import { createServer, type Server } from 'node:http';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
-import { execute, GraphQLError, parse, specifiedRules, subscribe, validate } from 'graphql';
+import { GraphQLError, parse, specifiedRules, subscribe, validate } from 'graphql';
 import type { ServerOptions as WsOptions } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { WebSocketServer } from 'ws';
 import { ApiError, apiErrorOf, type Context, schema, type Viewer } from '../schema/index.ts';
+import type { AuditRequest } from './audit.ts';
 import { type Log, scrubbed } from './errors.ts';
+import { auditedExecute } from './graphql-audit.ts';
 import { limitsRule, TOKENS_MAX } from './graphql-limits.ts';
 
 const PATH = '/graphql';
@@ -24,16 +26,19 @@ export interface InternalOptions {
   watchCredential(viewer: Viewer, ended: () => void): () => void;
   /** Whether requests can be served. */
   ready(): Promise<boolean>;
+  /** Told of mutations. */
+  auditRequest: AuditRequest;
   /** Told of what broke, without any value of an input. */
   onError: Log;
 }
 
 export function internalServer(options: InternalOptions): Server {
-  const { authenticate, contextOf, ready, onError } = options;
+  const { authenticate, auditRequest, contextOf, ready, onError } = options;
   const mask = (error: unknown) => masked(error, onError);
   const limits: Plugin = {
     onParse: ({ setParseFn }) => setParseFn((source, given) => parse(source, { ...given, maxTokens: TOKENS_MAX })),
     onValidate: ({ addValidationRule }) => addValidationRule(limitsRule),
+    onExecute: ({ setExecuteFn }) => setExecuteFn(auditedExecute(auditRequest)),
   };
   const yoga = createYoga<object, Context>({
     schema,
@@ -79,12 +84,12 @@ interface Connection extends Extra {
 
 /** One credential for the life of a socket; the socket closes when the credential ends. */
 function webSocketOptions(
-  { authenticate, contextOf, watchCredential }: InternalOptions,
+  { authenticate, auditRequest, contextOf, watchCredential }: InternalOptions,
   mask: (error: unknown) => GraphQLError,
 ): WsOptions<Record<string, unknown>, Partial<Connection>> {
   return {
     schema,
-    execute,
+    execute: auditedExecute(auditRequest),
     subscribe,
     validate: (ofSchema, document) => validate(ofSchema, document, [...specifiedRules, limitsRule]),
     connectionInitWaitTimeout: 5_000,

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { ApiError, type ErrorCode, schema } from '../schema/index.ts';
+import type { AuditRequest } from './audit.ts';
 import { docs } from './docs.ts';
 import { type AnswerError, errorAnswers, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, preflightHeaders, PROBLEM_TYPE } from './headers.ts';
@@ -27,6 +28,8 @@ export interface PublicOptions {
   onError: Log;
   /** Told of every answer: method, template of the route, status, time, request id. By default nobody is. */
   onAnswer?: Log;
+  /** Told of requests that could change something. By default nobody is. */
+  auditRequest?: AuditRequest;
   /** By default the documents of the service. */
   operations?: readonly Operation[];
   /** The proxies (addresses or CIDR) whose X-Forwarded-For is believed; by default none. */

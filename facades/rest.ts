@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Context, type FieldError, type Viewer } from '../schema/index.ts';
+import type { AuditRequest } from './audit.ts';
 import { checker, refusal } from './details.ts';
 import type { Operation } from './operations.ts';
 import type { Parameter } from './parameters.ts';
@@ -21,6 +22,8 @@ export interface RestOptions {
   contextOf: ContextOf;
   /** Absent: idempotency keys are not honoured. */
   once?: Once | undefined;
+  /** By default nobody is told. */
+  auditRequest?: AuditRequest;
 }
 
 declare module 'fastify' {
@@ -30,7 +33,7 @@ declare module 'fastify' {
 }
 
 /** Expects an instance on which `request.viewer` is decorated. */
-export function rest(app: FastifyInstance, { operations, admit, contextOf, once }: RestOptions): void {
+export function rest(app: FastifyInstance, { operations, admit, contextOf, once, auditRequest }: RestOptions): void {
   for (const operation of operations) {
     if (!operation.http) continue;
     const { method, path, maxAgeSeconds } = operation.http;
@@ -43,6 +46,12 @@ export function rest(app: FastifyInstance, { operations, admit, contextOf, once 
       method,
       url: path.replace(/\{(\w+)\}/g, ':$1'),
       onRequest: guard(operation, admit),
+      ...(auditRequest &&
+        operation.kind === 'mutation' && {
+          // Not onResponse: that does not come for a caller who has hung up.
+          onSend: async ({ viewer, id: requestId }, { statusCode: status }) =>
+            auditRequest({ viewer, requestId }, { method, path, status }),
+        }),
       handler: async (request, reply) => {
         const values = valuesOf(request);
         const key = keyed ? keyOf(request.headers['idempotency-key']) : undefined;

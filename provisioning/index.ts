@@ -9,6 +9,11 @@ import { releaseHold } from './servers/create.ts';
 import { beginResize, type Resize, releaseResize } from './servers/resize.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
 import { passwordContext, SERVER_LANE, SERVER_PROCESS, serverProcess } from './servers/process.ts';
+import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
+import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
+import { PERIODIC_LANE, schedule } from './schedule.ts';
+import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts';
+import { retrySuspended } from './servers/suspend.ts';
 import { type NewTask, startTask } from './tasks.ts';
 import { Worker } from './worker.ts';
 
@@ -41,6 +46,9 @@ export const serverTask = ({
   step: 'claim',
   deadlineSeconds: DEADLINE_SECONDS[kind],
 });
+
+/** The step that removes the machine of a server that is DELETING. */
+const DESTROY_TASK = { lane: SERVER_LANE, process: SERVER_PROCESS, step: 'destroy' } as const;
 
 export class Provisioning {
   readonly #options: ProvisioningOptions;
@@ -82,18 +90,25 @@ export class Provisioning {
 
   /** Has the machine of a server destroyed, also if it is still being made. */
   deleteServer(tx: Transaction, { orderNumber, accountId }: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
-    return startTask(tx, {
-      lane: SERVER_LANE,
-      process: SERVER_PROCESS,
-      subject: orderNumber,
-      accountId,
-      step: 'destroy',
-    });
+    return startTask(tx, { ...DESTROY_TASK, subject: orderNumber, accountId });
+  }
+
+  /**
+   * Has the suspended servers of an account tried again. For whatever lets one be paid for: a balance that grew, or a
+   * server that is to renew itself again.
+   */
+  retrySuspended(tx: Transaction, accountId: string): Promise<void> {
+    return retrySuspended(tx, accountId, RESUME_TASK);
   }
 
   /** Whatever the drivers need in the database before the first order. */
   async prepare(): Promise<void> {
     if (this.simulated.machines) await seedDocumentationAddresses(this.#options.db);
+  }
+
+  /** Has periodic work done from now on: renewals, alerts of low balances, the end of old audit entries. */
+  schedule(): Promise<void> {
+    return schedule(this.#options.db, [RENEWAL_PROCESS, LOW_BALANCE_PROCESS, AUDIT_RETENTION_PROCESS]);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
@@ -102,7 +117,13 @@ export class Provisioning {
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
+      [RENEWAL_PROCESS]: renewalProcess(db, DESTROY_TASK),
+      [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
+      [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
     };
-    return new Worker(db, processes, { lanes: { [SERVER_LANE]: 16, [TOP_UP_LANE]: 8 }, ...options });
+    return new Worker(db, processes, {
+      lanes: { [SERVER_LANE]: 16, [TOP_UP_LANE]: 8, [PERIODIC_LANE]: 4 },
+      ...options,
+    });
   }
 }

@@ -2,6 +2,7 @@
 import type { TopUp } from '../entities/top-up.ts';
 import {
   BONUS_TIERS,
+  cancelTopUp,
   type Coin,
   createTopUp,
   findTopUp,
@@ -140,6 +141,13 @@ builder.mutationFields((t) => ({
     description: 'Opens a top-up. Pay what it says to where it says; the balance grows when the payment is confirmed.',
     args: { input: t.arg({ type: CreateTopUpInput, required: true }) },
     resolve: (_, { input }, context) => createTopUp(context, input),
+  }),
+  cancelTopup: t.field({
+    type: TopUpType,
+    scope: 'billing',
+    description: 'Cancels a top-up that nothing was received for. Money that comes later is credited all the same.',
+    args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the top-up.' }) },
+    resolve: (_, { orderNumber }, context) => cancelTopUp(context, orderNumber),
   }),
 }));
 

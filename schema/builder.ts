@@ -15,6 +15,9 @@ export const builder = new SchemaBuilder<{
   Scalars: {
     ID: Same<string>;
     DateTime: Same<Date>;
+    /** Its first millisecond in UTC. */
+    Date: Same<Date>;
+    AuditAction: Same<string>;
     /** Micro-USD inside, US dollars outside. */
     Usd: Same<bigint>;
     TopUpAmount: Same<bigint>;

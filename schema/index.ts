@@ -2,6 +2,7 @@
 import './scalars.ts';
 import './account.ts';
 import './agents.ts';
+import './audit.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
@@ -11,6 +12,7 @@ import './servers.ts';
 import './server-changes.ts';
 import './ssh-keys.ts';
 import './transparency.ts';
+import './usage.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();

@@ -6,6 +6,7 @@ import { Limits0000000000008 } from './0008-limits.ts';
 import { Transparency0000000000009 } from './0009-transparency.ts';
 import { Agents0000000000010 } from './0010-agents.ts';
 import { Servers0000000000005 } from './0005-servers.ts';
+import { Renewals0000000000006 } from './0006-renewals.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -14,4 +15,5 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Transparency0000000000009,
   Agents0000000000010,
   Servers0000000000005,
+  Renewals0000000000006,
 ];

@@ -1,6 +1,7 @@
 /** The tools: one for each operation with `@tool`, with the same rules and the same errors as REST. */
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
 import type { Viewer } from '../../schema/index.ts';
+import type { AuditRequest } from '../audit.ts';
 import { checker, refusal } from '../details.ts';
 import type { AnswerError } from '../errors.ts';
 import { KEY_SCHEMA, type Once, runnerOnce } from '../idempotency.ts';
@@ -17,6 +18,7 @@ export interface ToolOptions {
   answerError: AnswerError;
   /** Absent: idempotency keys are not honoured. */
   once?: Once | undefined;
+  auditRequest?: AuditRequest;
 }
 
 /** Who calls a tool, and what counts the call. */
@@ -43,26 +45,36 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>) 
   const runOnce = runnerOnce(operation, run, once);
   const withoutKey = keyTaker(operation);
   const split = splitter(operation, checker(args));
+  const audit = (caller: Caller, status: number) => {
+    if (operation.kind === 'mutation')
+      options.auditRequest?.(caller, { method: 'POST', path: `/mcp#${operation.tool!.name}`, status });
+  };
   return {
     definition: definitionOf(operation, args),
     async call(
       { access_token: token = null, ...given }: Values,
       { count, ...caller }: ToolCaller,
     ): Promise<CallToolResult> {
+      let viewer: Caller['viewer'] = null;
       try {
         // In the documented flow the new account's token is an argument, while the header may be of another account.
-        const viewer = token === null ? caller.viewer : await authenticated(options, String(token), count);
+        viewer = token === null ? caller.viewer : await authenticated(options, String(token), count);
         await count(viewer);
         requireScopes(operation.scopes, viewer);
         checkJson(given);
         const { key, input } = withoutKey(given);
         const { values, body } = split(input);
         const context = contextOf({ ...caller, viewer });
-        if (key === undefined) return result((await run(values, body, context)) as Values);
-        const { answer } = await runOnce(key, values, body, context);
-        return result(JSON.parse(answer), answer);
+        const answer =
+          key === undefined
+            ? result((await run(values, body, context)) as Values)
+            : await runOnce(key, values, body, context).then(({ answer: text }) => result(JSON.parse(text), text));
+        audit({ ...caller, viewer }, 200);
+        return answer;
       } catch (error) {
-        return { ...result(answerError(error, caller.requestId).body), isError: true };
+        const { status, body } = answerError(error, caller.requestId);
+        audit({ ...caller, viewer }, status);
+        return { ...result(body), isError: true };
       }
     },
   };
