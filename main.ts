@@ -74,12 +74,13 @@ async function compose(config: Config, onStop: (stop: () => Promise<unknown>) =>
   }
 
   const authenticator = new Authenticator(db, operatorToken);
-  const { limits } = config;
+  const { limits, publicUrl } = config;
   const contextOf = (request: Pick<Context, 'viewer' | 'userAgent' | 'signal'> & { requestId?: string }): Context => ({
     db,
     provisioning,
     vault,
     limits,
+    publicUrl,
     requestId: newId('req'),
     ...request,
   });
@@ -106,7 +107,6 @@ async function compose(config: Config, onStop: (stop: () => Promise<unknown>) =>
       }),
   );
 
-  const { publicUrl } = config;
   if (config.roles.has('api')) {
     await prepareDummy();
     const app = await publicServer({

@@ -23,6 +23,7 @@ export const EVENT_TYPES = [
   'ssh_key.deleted',
   'session.created',
   'session.revoked',
+  'oauth_client.created',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

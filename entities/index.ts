@@ -6,6 +6,7 @@ import { CatalogItem, Stock } from './catalog.ts';
 import { ApiKey, Session } from './credential.ts';
 import { Event } from './event.ts';
 import { Balance, Transfer } from './ledger.ts';
+import { OauthClient } from './oauth-client.ts';
 import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
@@ -19,6 +20,7 @@ export const ENTITIES = [
   Balance,
   CatalogItem,
   Event,
+  OauthClient,
   Server,
   Session,
   SshKey,

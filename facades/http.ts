@@ -8,6 +8,7 @@ import { API_HEADERS, JSON_TYPE, methodsOf, preflightHeaders, PROBLEM_TYPE } fro
 import { readJson } from './json.ts';
 import { mcp } from './mcp/http.ts';
 import { openapi } from './openapi.ts';
+import { oauth, oauthError } from './oauth.ts';
 import { type Operation, readOperations } from './operations.ts';
 import { type Authenticate, type ContextOf, cached, rest } from './rest.ts';
 
@@ -74,6 +75,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   });
   docs(app);
   rest(app, { ...options, operations });
+  oauth(app, publicUrl);
   const document = JSON.stringify(openapi(operations, publicUrl));
   app.get('/v1/openapi.json', async (request, reply) => cached(request, reply, document, 'public, max-age=60'));
   await app.register(mcp, { ...options, operations, answerError });
@@ -107,7 +109,9 @@ const CUT_OFF = ['malformed_json', 'The body did not arrive as a whole.'] as con
 function errorSender(answerError: AnswerError) {
   return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const known = error === request.raw.errored ? CUT_OFF : FRAMEWORK_ERRORS[(error as FastifyError).code];
-    const { status, headers, body } = answerError(known ? new ApiError(...known) : error, request.id);
+    const answer = answerError(known ? new ApiError(...known) : error, request.id);
+    const { status, headers } = answer;
+    const body = request.url.startsWith('/v1/oauth/') ? oauthError(answer) : answer.body;
     const problem = request.headers.accept?.includes(PROBLEM_TYPE);
     reply
       .code(status)

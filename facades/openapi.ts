@@ -4,6 +4,7 @@ import { isNonNullType } from 'graphql';
 import { ERRORS, type ErrorCode } from '../schema/index.ts';
 import type { Operation } from './operations.ts';
 import type { Parameter } from './parameters.ts';
+import { FORM_TYPE, STYLES } from './styles.ts';
 import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -33,6 +34,7 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
       responses: Object.fromEntries(STATUSES.map((status) => [responseName(status), errorResponse(status)])),
       headers: { RequestId: { description: 'Names the request in our logs.', schema: { type: 'string' } } },
       securitySchemes: {
+        client: { type: 'http', scheme: 'basic', description: 'Id and secret of an OAuth client.' },
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
       },
     },
@@ -53,6 +55,10 @@ function definer(schemas: Map<string, JsonSchema>): Define {
 
 function describe(operation: Operation, define: Define): Json {
   const { name, noun, description, scopes, parameters, input, http } = operation;
+  const { success, forms, security } = STYLES[http!.style];
+  // OpenAPI has security schemes for this header, and ignores a parameter of its name.
+  const shown = parameters.filter(({ header }) => header?.toLowerCase() !== 'authorization');
+  const types = ['application/json', ...(forms ? [FORM_TYPE] : [])];
   const [summary = '', ...more] = description.split(/(?<=\.)\s+/);
   return {
     operationId: name,
@@ -61,17 +67,17 @@ function describe(operation: Operation, define: Define): Json {
     ...(more.length && { description }),
     'x-scope': scopes.join(' ') || 'public',
     'x-availability': http!.status,
-    security: scopes.length ? [{ bearer: scopes }] : [],
-    ...(parameters.length && { parameters: parameters.map(parameterObject) }),
+    security: security ?? (scopes.length ? [{ bearer: scopes }] : []),
+    ...(shown.length && { parameters: shown.map(parameterObject) }),
     ...(input && {
       requestBody: {
         required: input.required && Object.values(input.type.getFields()).some(({ type }) => isNonNullType(type)),
-        content: { 'application/json': { schema: inputSchema(input.type, define) } },
+        content: Object.fromEntries(types.map((type) => [type, { schema: inputSchema(input.type, define) }])),
       },
     }),
     responses: {
-      200: {
-        description: STATUS_CODES[200],
+      [success]: {
+        description: STATUS_CODES[success],
         headers: { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } },
         content: { 'application/json': { schema: answerSchema(operation, define) } },
       },
@@ -164,6 +170,8 @@ const ERROR: JsonSchema = {
     available_regions: { type: 'array', items: { type: 'string' }, description: 'Where there is stock.' },
     required_usd: { type: 'number', description: 'What it costs.' },
     balance_usd: { type: 'number', description: 'What there is.' },
+    error: text('On /v1/oauth: the error as OAuth names it.'),
+    error_description: text('On /v1/oauth: the detail, for OAuth clients.'),
     availability: text('PLANNED, if the endpoint is announced and not available yet.'),
   },
   required: ['type', 'title', 'status', 'code', 'detail', 'request_id', 'retryable'],

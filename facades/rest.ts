@@ -8,6 +8,7 @@ import type { Parameter } from './parameters.ts';
 import { bodyReader, parameterReader } from './requests.ts';
 import { type Caller, type Refuse, requireScopes, runner, type Values } from './run.ts';
 import { inputSchema, parameterSchema } from './schemas.ts';
+import { FORM_TYPE, readForm, STYLES, withoutNull } from './styles.ts';
 
 /** The viewer behind an Authorization header. @throws ApiError if it is no valid Bearer credential */
 export type Authenticate = (authorization: string | undefined) => Promise<Viewer | null>;
@@ -26,10 +27,26 @@ declare module 'fastify' {
 }
 
 /** Expects an instance on which `request.viewer` is decorated. */
-export function rest(app: FastifyInstance, { operations, authenticate, contextOf }: RestOptions): void {
-  for (const operation of operations) {
+export function rest(app: FastifyInstance, options: RestOptions): void {
+  const takesForms = ({ http }: Operation) => http !== undefined && STYLES[http.style].forms;
+  serve(app, options, (operation) => !takesForms(operation));
+  app.register(async (inner) => {
+    inner.addContentTypeParser(FORM_TYPE, { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
+      readForm(body),
+    );
+    serve(inner, options, takesForms);
+  });
+}
+
+function serve(
+  app: FastifyInstance,
+  { operations, authenticate, contextOf }: RestOptions,
+  chosen: (operation: Operation) => boolean,
+): void {
+  for (const operation of operations.filter(chosen)) {
     if (!operation.http) continue;
-    const { method, path, maxAgeSeconds } = operation.http;
+    const { method, path, maxAgeSeconds, style } = operation.http;
+    const { success, lenient } = STYLES[style];
     const run = runner(operation, refuser(operation));
     const valuesOf = parameterReader(operation);
     const bodyOf = bodyReader(operation);
@@ -41,7 +58,8 @@ export function rest(app: FastifyInstance, { operations, authenticate, contextOf
       handler: async (request, reply) => {
         const values = valuesOf(request);
         const answer = await run(values, bodyOf(request), contextOf(callerOf(request, reply)));
-        const text = JSON.stringify(answer);
+        const text = JSON.stringify(answer, lenient ? withoutNull : undefined);
+        reply.code(success);
         return cacheControl ? cached(request, reply, text, cacheControl) : text;
       },
     });
@@ -49,10 +67,11 @@ export function rest(app: FastifyInstance, { operations, authenticate, contextOf
 }
 
 /** Who asks, and whether they may: before anything that they sent is looked at. */
-function guard({ scopes, http }: Operation, authenticate: Authenticate) {
+function guard({ scopes, http, parameters }: Operation, authenticate: Authenticate) {
+  const checksItself = parameters.some(({ header }) => header?.toLowerCase() === 'authorization');
   return async (request: FastifyRequest) => {
     const { authorization } = request.headers;
-    if (authorization !== undefined) request.viewer = await authenticate(authorization);
+    if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization);
     if (scopes.length) requireScopes(scopes, request.viewer);
     if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
   };
@@ -77,7 +96,8 @@ export function cached(request: FastifyRequest, reply: FastifyReply, text: strin
 }
 
 /** What is wrong: with the path it is 404, with the query or a header 400, with the body 422. */
-function refuser({ parameters, input }: Operation): Refuse {
+function refuser({ parameters, input, http }: Operation): Refuse {
+  const { refusal: code } = STYLES[http!.style];
   const checks = parameters.map((parameter) => ({ parameter, check: parameterChecker(parameter) }));
   const checkBody = input && checker(inputSchema(input.type));
   const among = (place: Parameter['in'], values: Values) =>
@@ -92,6 +112,7 @@ function refuser({ parameters, input }: Operation): Refuse {
     };
     if (!Object.values(found).some(({ length }) => length))
       for (const error of fallback()) found[placeOf(error)].push(error);
+    if (code) return refusal(Object.values(found).flat(), code);
     if (found.path.length) return new ApiError('not_found');
     if (found.query.length) return refusal(found.query, 'invalid_query');
     return found.header.length ? refusal(found.header, 'invalid_header') : refusal(found.body);

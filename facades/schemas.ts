@@ -124,11 +124,17 @@ function variant(from: Fragments, type: GraphQLObjectType, sets: SelectionSetNod
 
 function object(from: Fragments, type: GraphQLObjectType, sets: SelectionSetNode[], define: Define): JsonSchema {
   const members = membersOf(from, type, sets);
+  const omitted = (type: GraphQLOutputType) => from.omitsNull && !isNonNullType(type);
   const schemaOf = ({ field, sets: inner }: { field: GraphQLField<unknown, unknown>; sets: SelectionSetNode[] }) =>
-    described(field.description, output(from, field.type, inner, define));
+    described(
+      field.description,
+      omitted(field.type) ? bare(from, field.type, inner, define) : output(from, field.type, inner, define),
+    );
   return {
     type: 'object',
     properties: Object.fromEntries(members.map(({ name, selected }) => [name, schemaOf(selected)])),
-    required: members.filter(({ optional }) => !optional).map(({ name }) => name),
+    required: members
+      .filter(({ optional, selected }) => !optional && !omitted(selected.field.type))
+      .map(({ name }) => name),
   };
 }

@@ -20,6 +20,8 @@ import {
 export interface Fragments {
   schema: GraphQLSchema;
   fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  /** Members that are null are left out of the answer. */
+  omitsNull: boolean;
 }
 
 export interface SelectedField {

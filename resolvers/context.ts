@@ -25,6 +25,8 @@ export interface Context {
   provisioning: Provisioning;
   vault: Vault;
   limits: AccountLimits;
+  /** Where the service is reached from outside, without a slash at its end: the issuer of its tokens. */
+  publicUrl: string;
   viewer: Viewer | null;
   requestId: string;
   userAgent: string | null;

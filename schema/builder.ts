@@ -19,12 +19,17 @@ export const builder = new SchemaBuilder<{
     TopUpAmount: Same<bigint>;
     JSON: Same<unknown>;
     Labels: Same<Record<string, string>>;
+    ClientText: Same<string>;
+    ClientUri: Same<string>;
     Code: Same<string>;
     CoinCode: Same<string>;
     Cursor: Same<string>;
     Email: Same<string>;
+    Empty: Same<Record<string, never>>;
+    EpochSeconds: Same<Date>;
     Hostname: Same<string>;
     KeyName: Same<string>;
+    OauthParameter: Same<string>;
     PageLimit: Same<number>;
     Password: Same<string>;
     PublicKey: Same<string>;

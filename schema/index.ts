@@ -4,6 +4,7 @@ import './account.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
+import './oauth.ts';
 import './operator.ts';
 import './servers.ts';
 import './ssh-keys.ts';

@@ -88,12 +88,24 @@ scalar('Labels', 'Up to 20 labels: lower-case keys of up to 63 characters, and v
   propertyNames: { pattern: '^[a-z0-9]([a-z0-9_./-]{0,61}[a-z0-9])?$' },
   additionalProperties: { type: 'string', maxLength: 63 },
 });
+scalar('ClientText', 'Text of up to 254 characters.', text(1, 254));
+scalar('ClientUri', 'An absolute URI of up to 2048 characters.', text(1, 2048, { format: 'uri' }));
 scalar('Code', 'A code of the catalog.', text(1, 32));
 scalar('CoinCode', 'A code of a coin, in any case.', text(1, 32), { parse: (value: string) => value.toUpperCase() });
 scalar('Cursor', 'The next_cursor of the page before.', text(1, 200));
 scalar('Email', 'An email address.', text(3, 254, { format: 'email' }), {
   parse: (value: string) => value.toLowerCase(),
 });
+scalar('Empty', 'An object without members.', { type: 'object', maxProperties: 0 });
+scalar(
+  'EpochSeconds',
+  'A time, in whole seconds since 1970 (UTC).',
+  { type: 'integer' },
+  {
+    parse: (seconds: number) => new Date(seconds * 1000),
+    serialize: (value: Date) => Math.floor(value.getTime() / 1000),
+  },
+);
 scalar(
   'Hostname',
   'A name of a host (RFC 1123).',
@@ -101,6 +113,7 @@ scalar(
   { parse: (value: string) => value.toLowerCase() },
 );
 scalar('KeyName', 'A name for humans, of up to 120 characters.', text(1, 120));
+scalar('OauthParameter', 'A parameter of OAuth, of up to 4096 characters.', text(1, 4096));
 scalar('PageLimit', 'How many entries a page has.', { type: 'integer', minimum: 1, maximum: 200 });
 scalar('Password', 'A password of 8 to 128 characters.', text(8, 128, { 'x-error': { minLength: 'weak_password' } }), {
   parse: (value: string) => value.normalize('NFKC'),

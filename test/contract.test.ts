@@ -37,6 +37,12 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['GET', '/v1/ssh-keys', 'read'],
   ['GET', '/v1/ssh-keys/{id}', 'read'],
   ['DELETE', '/v1/ssh-keys/{id}', 'servers'],
+  ['POST', '/v1/oauth/register', 'public'],
+  ['POST', '/v1/oauth/token', 'public'],
+  ['POST', '/v1/oauth/revoke', 'public'],
+  ['GET', '/v1/oauth/introspect', 'public'],
+  // Beside the specification: libraries of RFC 7662 only POST.
+  ['POST', '/v1/oauth/introspect', 'public'],
 ];
 const sorted = (rows: string[][]) => rows.map((row) => row.join(' ')).sort();
 

@@ -2,8 +2,10 @@
 import type { MigrationInterface } from 'typeorm';
 import { Initial0000000000001 } from './0001-initial.ts';
 import { Catalog0000000000002 } from './0002-catalog.ts';
+import { Oauth0000000000004 } from './0004-oauth.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
   Catalog0000000000002,
+  Oauth0000000000004,
 ];

@@ -99,6 +99,7 @@ async function openShop(onEnd: OnEnd, refuse: boolean): Promise<Shop> {
     vault,
     provisioning,
     limits,
+    publicUrl: 'http://localhost:3000',
     viewer,
     requestId: newId('req'),
     userAgent: null,

@@ -1,0 +1,56 @@
+/** Ends tokens (RFC 7009): a client its own, and whoever holds a token that token. */
+import { ApiError } from '../../entities/errors.ts';
+import { record } from '../../entities/record.ts';
+import { credentialKind, digest } from '../../entities/secrets.ts';
+import type { Context } from '../context.ts';
+import { authenticateClient, bearerOf, type ClientCredentials } from './client.ts';
+import { sourceOf } from './token.ts';
+
+export interface RevocationRequest extends ClientCredentials {
+  token?: string | null | undefined;
+}
+
+/**
+ * Ends the grant of a token: the token, its pair, and what rotation made of them. A token that is unknown, over, or of
+ * another client is left as it is, and the answer is the same.
+ * @throws ApiError invalid_client or invalid_request
+ */
+export async function revokeOauthToken(context: Context, request: RevocationRequest): Promise<Record<string, never>> {
+  const { token, source } = await revocable(context, request);
+  const kind = credentialKind(token);
+  if (kind === 'live')
+    throw new ApiError('invalid_request', 'API keys are revoked at DELETE /v1/auth/api-keys/{key_id}.');
+  if (kind !== 'at' && kind !== 'rt') return {};
+  const { db, requestId } = context;
+  await db.transaction(async (tx) => {
+    const ended = await tx.query<{ id: string; accountId: string; source: string }>(
+      `update session set revoked_at = now() where revoked_at is null and family_id in (
+        select family_id from session where ${kind === 'at' ? 'access_digest' : 'refresh_digest'} = $1 and ($2::text is null or source = $2))
+      returning id, account_id as "accountId", source`,
+      [digest(token), source],
+    );
+    for (const session of ended) {
+      const { id, accountId } = session;
+      const actor = { type: 'access_token', id, name: session.source, requestId } as const;
+      await record(tx, accountId, id, { type: 'session.revoked', resource: 'session', actor });
+      tx.changed({ kind: 'credential', accountId, id });
+    }
+  });
+  return {};
+}
+
+/** The token, and the source that its session must have (null: any, for the token proves itself). */
+async function revocable(
+  context: Context,
+  request: RevocationRequest,
+): Promise<{ token: string; source: string | null }> {
+  const bearer = bearerOf(request.authorization);
+  if (bearer && !request.clientId && !request.clientSecret) {
+    if (request.token && request.token !== bearer)
+      throw new ApiError('invalid_client', 'A token that is sent as Bearer can end itself only.');
+    return { token: bearer, source: null };
+  }
+  const client = await authenticateClient(context, request);
+  if (!request.token) throw new ApiError('invalid_request', 'token is required.');
+  return { token: request.token, source: sourceOf(client) };
+}
