@@ -50,12 +50,11 @@ function authorizationServer(publicUrl: string) {
   };
 }
 
-/** RFC 9728. */
+/** RFC 9728. It names no scopes, because MCP clients ask for all that are named there. */
 function protectedResource(publicUrl: string, path: string) {
   return {
     resource: publicUrl + path,
     authorization_servers: [publicUrl],
-    scopes_supported: SCOPES,
     bearer_methods_supported: ['header'],
   };
 }
