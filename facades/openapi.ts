@@ -109,12 +109,14 @@ type Status = (typeof STATUSES)[number];
 /** The errors that an operation can have, as far as its document tells. */
 function statusesOf({ scopes, parameters, input, http, kind, answer }: Operation): Status[] {
   const spends = kind === 'mutation' && scopes.some((scope) => scope === 'servers' || scope === 'billing');
+  const { security } = STYLES[http!.style];
+  const scoped = scopes.length > 0 || security?.some((one) => Object.values(one).some(({ length }) => length > 0));
   const names = parameters.some((parameter) => parameter.in === 'path') || !isNonNullType(answer.type);
   const applies: Record<Status, boolean> = {
     400: true,
     401: true,
     402: spends,
-    403: scopes.length > 0,
+    403: scoped === true,
     404: names || http!.status === 'PLANNED',
     422: input !== undefined || kind === 'mutation',
     429: true,
