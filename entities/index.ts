@@ -10,6 +10,7 @@ import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
 import { TopUp } from './top-up.ts';
+import { PendingLogin, RecoveryCode, Totp } from './totp.ts';
 
 export const ENTITIES = [
   Account,
@@ -19,11 +20,14 @@ export const ENTITIES = [
   Balance,
   CatalogItem,
   Event,
+  PendingLogin,
+  RecoveryCode,
   Server,
   Session,
   SshKey,
   Stock,
   Task,
   TopUp,
+  Totp,
   Transfer,
 ];

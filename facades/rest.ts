@@ -9,8 +9,8 @@ import { bodyReader, parameterReader } from './requests.ts';
 import { type Caller, type Refuse, requireScopes, runner, type Values } from './run.ts';
 import { inputSchema, parameterSchema } from './schemas.ts';
 
-/** The viewer behind an Authorization header. @throws ApiError if it is no valid Bearer credential */
-export type Authenticate = (authorization: string | undefined) => Promise<Viewer | null>;
+/** The viewer behind an Authorization header. @throws ApiError if it is no Bearer credential that is valid, there */
+export type Authenticate = (authorization: string | undefined, address: string | null) => Promise<Viewer | null>;
 export type ContextOf = (caller: Caller) => Context;
 
 export interface RestOptions {
@@ -52,7 +52,7 @@ export function rest(app: FastifyInstance, { operations, authenticate, contextOf
 function guard({ scopes, http }: Operation, authenticate: Authenticate) {
   return async (request: FastifyRequest) => {
     const { authorization } = request.headers;
-    if (authorization !== undefined) request.viewer = await authenticate(authorization);
+    if (authorization !== undefined) request.viewer = await authenticate(authorization, request.ip);
     if (scopes.length) requireScopes(scopes, request.viewer);
     if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
   };
@@ -64,7 +64,7 @@ function callerOf(request: FastifyRequest, { raw }: FastifyReply): Caller {
     if (!raw.writableFinished) gone.abort();
   });
   const userAgent = request.headers['user-agent'] ?? null;
-  return { viewer: request.viewer, requestId: request.id, userAgent, signal: gone.signal };
+  return { viewer: request.viewer, requestId: request.id, userAgent, address: request.ip, signal: gone.signal };
 }
 
 /** An answer that everybody may keep: with an ETag, and 304 for who has it already (RFC 9110, section 13). */

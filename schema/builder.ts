@@ -24,13 +24,18 @@ export const builder = new SchemaBuilder<{
     Cursor: Same<string>;
     Email: Same<string>;
     Hostname: Same<string>;
+    IpAllowlist: Same<string[]>;
     KeyName: Same<string>;
     PageLimit: Same<number>;
     Password: Same<string>;
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;
+    /** Micro-USD inside, US dollars outside. */
+    SpendLimit: Same<bigint>;
     SshKeyIds: Same<string[]>;
+    Token: Same<string>;
+    TotpCode: Same<string>;
     UserData: Same<string>;
     WaitSeconds: Same<number>;
   };
