@@ -37,6 +37,8 @@ export interface Config {
   /** How long a worker may be silent before another takes its work over. */
   leaseSeconds: number;
   databasePoolSize: number;
+  /** Failed logins within 15 minutes, for an account and for a network, before others have to wait. */
+  loginFailuresMax: number;
   limits: typeof DEFAULT_LIMITS;
 }
 
@@ -86,6 +88,7 @@ export function readConfig(environment: Environment = process.env): Config {
     pollSeconds: number('POLL_SECONDS', 0.5, 0.01, 60, false),
     leaseSeconds: number('LEASE_SECONDS', 30, 1, 3600),
     databasePoolSize: number('DATABASE_POOL_SIZE', 10, 2, 1000),
+    loginFailuresMax: number('LOGIN_FAILURES_MAX', 10, 1, 1_000_000),
     limits: Object.fromEntries(
       Object.entries(DEFAULT_LIMITS).map(([name, fallback]) => [
         name,

@@ -13,6 +13,7 @@ import { Provisioning } from './provisioning/index.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
+import { LoginThrottle } from './resolvers/auth/throttle.ts';
 import type { Context } from './resolvers/context.ts';
 
 export interface Service {
@@ -75,16 +76,21 @@ async function compose(config: Config, onStop: (stop: () => Promise<unknown>) =>
 
   const authenticator = new Authenticator(db, operatorToken);
   const { limits, publicUrl } = config;
-  const contextOf = (request: Pick<Context, 'viewer' | 'userAgent' | 'signal'> & { requestId?: string }): Context => ({
+  const logins = new LoginThrottle(config.loginFailuresMax);
+  const contextOf = (
+    request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'> & { requestId?: string },
+  ): Context => ({
     db,
     provisioning,
     vault,
     limits,
     publicUrl,
+    logins,
     requestId: newId('req'),
     ...request,
   });
-  const authenticate = (authorization: string | undefined) => authenticator.fromHeader(authorization);
+  const authenticate = (authorization: string | undefined, address: string | null) =>
+    authenticator.fromHeader(authorization, address);
   const internal = internalServer({
     authenticate,
     contextOf,

@@ -19,11 +19,16 @@ export const EVENT_TYPES = [
   'topup.cancelled',
   'api_key.created',
   'api_key.revoked',
+  'api_key.expired',
   'ssh_key.created',
   'ssh_key.deleted',
   'session.created',
   'session.revoked',
   'oauth_client.created',
+  'session.reuse_detected',
+  'account.password_changed',
+  'account.totp_enabled',
+  'account.totp_disabled',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -15,7 +15,8 @@ export type IdPrefix =
   | 'evt'
   | 'aud'
   | 'task'
-  | 'req';
+  | 'req'
+  | 'login';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

@@ -11,6 +11,7 @@ import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
 import { TopUp } from './top-up.ts';
+import { PendingLogin, RecoveryCode, Totp } from './totp.ts';
 
 export const ENTITIES = [
   Account,
@@ -21,11 +22,14 @@ export const ENTITIES = [
   CatalogItem,
   Event,
   OauthClient,
+  PendingLogin,
+  RecoveryCode,
   Server,
   Session,
   SshKey,
   Stock,
   Task,
   TopUp,
+  Totp,
   Transfer,
 ];

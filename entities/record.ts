@@ -40,6 +40,9 @@ export const recordParameters = ({ type, resource, actor, data }: Happening): un
   actor.requestId,
 ];
 
+/** The expression for the API key that acts, or null if another credential does; `first` as in `recordSql`. */
+export const actingKeySql = (first: number): string => `case when $${first + 4} = 'api_key' then $${first + 5} end`;
+
 /** Records a change that was made by another statement of the same transaction. */
 export async function record(tx: Queryable, accountId: string, subject: string, happening: Happening): Promise<void> {
   await tx.query(

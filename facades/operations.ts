@@ -29,7 +29,7 @@ import { snake } from './names.ts';
 import { type Input, type Parameter, parametersOf } from './parameters.ts';
 import { clashes, problemsOf } from './rules.ts';
 import type { Fragments } from './selection.ts';
-import { STYLES, type StyleName } from './styles.ts';
+import type { StyleName } from './styles.ts';
 
 export interface Http {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -122,7 +122,7 @@ function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: Docu
   const directive = <T>(name: string) =>
     getDirectiveValues(annotated.getDirective(name)!, definition) as unknown as T | undefined;
   const http = directive<Http>('http');
-  const from = { schema, fragments, omitsNull: http !== undefined && STYLES[http.style].lenient };
+  const from = { schema, fragments };
   return {
     ...from,
     name: definition.name!.value,

@@ -8,10 +8,10 @@ import type { Parameter } from './parameters.ts';
 import { bodyReader, parameterReader } from './requests.ts';
 import { type Caller, type Refuse, requireScopes, runner, type Values } from './run.ts';
 import { inputSchema, parameterSchema } from './schemas.ts';
-import { FORM_TYPE, readForm, STYLES, withoutNull } from './styles.ts';
+import { FORM_TYPE, readForm, STYLES } from './styles.ts';
 
-/** The viewer behind an Authorization header. @throws ApiError if it is no valid Bearer credential */
-export type Authenticate = (authorization: string | undefined) => Promise<Viewer | null>;
+/** The viewer behind an Authorization header. @throws ApiError if it is no Bearer credential that is valid, there */
+export type Authenticate = (authorization: string | undefined, address: string | null) => Promise<Viewer | null>;
 export type ContextOf = (caller: Caller) => Context;
 
 export interface RestOptions {
@@ -46,7 +46,7 @@ function serve(
   for (const operation of operations.filter(chosen)) {
     if (!operation.http) continue;
     const { method, path, maxAgeSeconds, style } = operation.http;
-    const { success, lenient } = STYLES[style];
+    const { success } = STYLES[style];
     const run = runner(operation, refuser(operation));
     const valuesOf = parameterReader(operation);
     const bodyOf = bodyReader(operation);
@@ -58,7 +58,7 @@ function serve(
       handler: async (request, reply) => {
         const values = valuesOf(request);
         const answer = await run(values, bodyOf(request), contextOf(callerOf(request, reply)));
-        const text = JSON.stringify(answer, lenient ? withoutNull : undefined);
+        const text = JSON.stringify(answer);
         reply.code(success);
         return cacheControl ? cached(request, reply, text, cacheControl) : text;
       },
@@ -71,7 +71,7 @@ function guard({ scopes, http, parameters }: Operation, authenticate: Authentica
   const checksItself = parameters.some(({ header }) => header?.toLowerCase() === 'authorization');
   return async (request: FastifyRequest) => {
     const { authorization } = request.headers;
-    if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization);
+    if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization, request.ip);
     if (scopes.length) requireScopes(scopes, request.viewer);
     if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
   };
@@ -83,7 +83,7 @@ function callerOf(request: FastifyRequest, { raw }: FastifyReply): Caller {
     if (!raw.writableFinished) gone.abort();
   });
   const userAgent = request.headers['user-agent'] ?? null;
-  return { viewer: request.viewer, requestId: request.id, userAgent, signal: gone.signal };
+  return { viewer: request.viewer, requestId: request.id, userAgent, address: request.ip, signal: gone.signal };
 }
 
 /** An answer that everybody may keep: with an ETag, and 304 for who has it already (RFC 9110, section 13). */

@@ -6,7 +6,7 @@ export interface Style {
   success: 200 | 201;
   /** Bodies may be forms (application/x-www-form-urlencoded), too. */
   forms: boolean;
-  /** Unknown members are ignored, and an answer leaves out what it has not instead of saying null (RFC 6749). */
+  /** Unknown members are ignored (RFC 6749, section 3.2). */
   lenient: boolean;
   /** The code of whatever is wrong with an input; without one it depends on the place. */
   refusal: ErrorCode | undefined;
@@ -34,9 +34,6 @@ export const STYLES = {
   },
 } as const satisfies Record<string, Style>;
 export type StyleName = keyof typeof STYLES;
-
-/** For `JSON.stringify`: members that are null are left out. */
-export const withoutNull = (_: string, value: unknown): unknown => value ?? undefined;
 
 export const FORM_TYPE = 'application/x-www-form-urlencoded';
 

@@ -2,6 +2,7 @@
 import type { Database, Transaction } from '../entities/database.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Server } from '../entities/server.ts';
+import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
@@ -74,6 +75,11 @@ export class Provisioning {
     });
   }
 
+  /** Has the expiry of a key told when it comes. */
+  expireApiKey(tx: Transaction, key: ExpiringKey): Promise<void> {
+    return startTask(tx, expiryTask(key));
+  }
+
   /** Has the machine of a server destroyed, also if it is still being made. */
   deleteServer(tx: Transaction, { orderNumber, accountId }: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
     return startTask(tx, {
@@ -96,7 +102,8 @@ export class Provisioning {
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
+      [API_KEY_PROCESS]: apiKeyProcess,
     };
-    return new Worker(db, processes, { lanes: { [SERVER_LANE]: 16, [TOP_UP_LANE]: 8 }, ...options });
+    return new Worker(db, processes, { lanes: { [SERVER_LANE]: 16, [TOP_UP_LANE]: 8, [API_KEY_LANE]: 2 }, ...options });
   }
 }

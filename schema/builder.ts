@@ -28,6 +28,7 @@ export const builder = new SchemaBuilder<{
     Empty: Same<Record<string, never>>;
     EpochSeconds: Same<Date>;
     Hostname: Same<string>;
+    IpAllowlist: Same<string[]>;
     KeyName: Same<string>;
     OauthParameter: Same<string>;
     PageLimit: Same<number>;
@@ -35,7 +36,11 @@ export const builder = new SchemaBuilder<{
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;
+    /** Micro-USD inside, US dollars outside. */
+    SpendLimit: Same<bigint>;
     SshKeyIds: Same<string[]>;
+    Token: Same<string>;
+    TotpCode: Same<string>;
     UserData: Same<string>;
     WaitSeconds: Same<number>;
   };

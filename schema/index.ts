@@ -1,13 +1,16 @@
 /** The schema: the only door through which facades reach the domain. */
 import './scalars.ts';
 import './account.ts';
+import './api-keys.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
 import './oauth.ts';
 import './operator.ts';
 import './servers.ts';
+import './sessions.ts';
 import './ssh-keys.ts';
+import './totp.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();

@@ -93,11 +93,12 @@ const TokenInput = builder.inputType('IssueOauthTokenInput', {
     grantType: t.field({
       type: 'OauthParameter',
       required: true,
-      description: 'client_credentials.',
+      description: 'client_credentials or refresh_token.',
     }),
+    refreshToken: t.field({ type: 'OauthParameter', description: 'For the grant refresh_token. Good once.' }),
     scope: t.field({
       type: 'OauthParameter',
-      description: 'A part of the registered scope; all of it if absent.',
+      description: 'A part of the registered scope; all of it if absent. A refresh keeps the scope.',
     }),
     resource: t.field({
       type: ['OauthParameter'],

@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { GraphQLError } from 'graphql';
 import { microsFromUsd, usdFromMicros } from '../entities/money.ts';
+import { networkFrom } from '../resolvers/auth/networks.ts';
 import { builder } from './builder.ts';
 
 type Name = Exclude<
@@ -112,6 +113,26 @@ scalar(
   text(1, 253, { pattern: '^(?!.*-(\\.|$))[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(\\.[a-zA-Z0-9][a-zA-Z0-9-]{0,62})*$' }),
   { parse: (value: string) => value.toLowerCase() },
 );
+const NETWORKS_MAX = 20;
+scalar(
+  'IpAllowlist',
+  'Up to 20 networks in CIDR notation, IPv4 or IPv6, as a list or as text with commas.',
+  {
+    anyOf: [
+      { type: 'array', maxItems: NETWORKS_MAX, items: text(2, 49) },
+      { type: 'string', maxLength: 1100 },
+    ],
+  },
+  {
+    parse: (value: string[] | string) => {
+      const given = Array.isArray(value) ? value : value.split(',').filter((one) => one.trim());
+      const networks = given.map(networkFrom);
+      if (networks.length > NETWORKS_MAX || networks.includes(undefined))
+        throw new GraphQLError('ip_allowlist must be up to 20 networks such as 203.0.113.0/24 or 2001:db8::/32.');
+      return networks;
+    },
+  },
+);
 scalar('KeyName', 'A name for humans, of up to 120 characters.', text(1, 120));
 scalar('OauthParameter', 'A parameter of OAuth, of up to 4096 characters.', text(1, 4096));
 scalar('PageLimit', 'How many entries a page has.', { type: 'integer', minimum: 1, maximum: 200 });
@@ -125,11 +146,23 @@ scalar('ScopeList', 'One or more of read, servers, billing and full, separated b
   maxLength: 64,
   pattern: '^(read|servers|billing|full)( (read|servers|billing|full))*$',
 });
+scalar(
+  'SpendLimit',
+  'An amount in US dollars that can be spent.',
+  { type: 'number', minimum: 0, maximum: 1e9 },
+  { parse: microsFromUsd, serialize: usdFromMicros },
+);
 scalar('SshKeyIds', 'Ids of up to 20 SSH keys.', {
   type: 'array',
   maxItems: 20,
   uniqueItems: true,
   items: text(1, 64),
 });
+scalar('Token', 'A token as the service gave it.', text(1, 200));
+scalar(
+  'TotpCode',
+  'A code of the authenticator (six digits), or a recovery code (xxxx-xxxx).',
+  text(6, 9, { pattern: '^([0-9]{6}|[0-9a-zA-Z]{4}-[0-9a-zA-Z]{4})$' }),
+);
 scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
 scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', minimum: 0, maximum: 25 });

@@ -52,7 +52,7 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
       // The specification of the transport asks for this against DNS rebinding; without an Origin nobody is refused.
       if (!validateOriginHeader(request.headers.origin, origins).ok) throw new ForeignOrigin();
       const { authorization } = request.headers;
-      if (authorization !== undefined) request.viewer = await authenticate(authorization);
+      if (authorization !== undefined) request.viewer = await authenticate(authorization, request.ip);
     },
     handler: async (request, reply) => {
       for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
@@ -64,8 +64,8 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
 }
 
 /** The SDK hands this to the handlers untouched; the caller travels in it. The signal is the SDK's own. */
-function authOf({ viewer, id, headers }: FastifyRequest): AuthInfo {
-  const caller = { viewer, requestId: id, userAgent: headers['user-agent'] ?? null };
+function authOf({ viewer, id, headers, ip }: FastifyRequest): AuthInfo {
+  const caller = { viewer, requestId: id, userAgent: headers['user-agent'] ?? null, address: ip };
   return { token: '', clientId: '', scopes: [], extra: { caller } };
 }
 

@@ -34,7 +34,7 @@ function toolOf(operation: Operation, { authenticate, contextOf, answerError }: 
     async call({ access_token: token = null, ...given }: Values, caller: Caller): Promise<CallToolResult> {
       try {
         // In the documented flow the new account's token is an argument, while the header may be of another account.
-        const viewer = token === null ? caller.viewer : await authenticate(`Bearer ${String(token)}`);
+        const viewer = token === null ? caller.viewer : await authenticate(`Bearer ${String(token)}`, caller.address);
         requireScopes(operation.scopes, viewer);
         checkJson(given);
         const { values, body } = split(given);

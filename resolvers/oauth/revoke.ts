@@ -1,8 +1,10 @@
 /** Ends tokens (RFC 7009): a client its own, and whoever holds a token that token. */
+import { Session } from '../../entities/credential.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/record.ts';
 import { credentialKind, digest } from '../../entities/secrets.ts';
 import type { Context } from '../context.ts';
+import { lockAccount } from '../limits.ts';
 import { authenticateClient, bearerOf, type ClientCredentials } from './client.ts';
 import { sourceOf } from './token.ts';
 
@@ -22,17 +24,21 @@ export async function revokeOauthToken(context: Context, request: RevocationRequ
     throw new ApiError('invalid_request', 'API keys are revoked at DELETE /v1/auth/api-keys/{key_id}.');
   if (kind !== 'at' && kind !== 'rt') return {};
   const { db, requestId } = context;
+  const column = kind === 'at' ? 'accessDigest' : 'refreshDigest';
+  const found = await db.source.manager.findOneBy(Session, { [column]: digest(token) });
+  if (!found || (source && found.source !== source)) return {};
+  const { accountId, familyId } = found;
+  const actor = { type: 'access_token', id: found.id, name: found.source, requestId } as const;
   await db.transaction(async (tx) => {
-    const ended = await tx.query<{ id: string; accountId: string; source: string }>(
-      `update session set revoked_at = now() where revoked_at is null and family_id in (
-        select family_id from session where ${kind === 'at' ? 'access_digest' : 'refresh_digest'} = $1 and ($2::text is null or source = $2))
-      returning id, account_id as "accountId", source`,
-      [digest(token), source],
+    // No rotation can slip by while the family ends.
+    await lockAccount(tx, accountId);
+    const ended = await tx.query<{ id: string }>(
+      'update session set revoked_at = now() where family_id = $1 and account_id = $2 and revoked_at is null returning id',
+      [familyId, accountId],
     );
-    for (const session of ended) {
-      const { id, accountId } = session;
-      const actor = { type: 'access_token', id, name: session.source, requestId } as const;
-      await record(tx, accountId, id, { type: 'session.revoked', resource: 'session', actor });
+    for (const { id } of ended) {
+      const data = { reason: 'revoked' };
+      await record(tx, accountId, id, { type: 'session.revoked', resource: 'session', actor, data });
       tx.changed({ kind: 'credential', accountId, id });
     }
   });

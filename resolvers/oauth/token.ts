@@ -1,43 +1,36 @@
-/** The token endpoint (RFC 6749, section 3.2): clients exchange their secret for access tokens. */
-import {
-  ACCESS_TOKEN_SECONDS,
-  REFRESH_FAMILY_SECONDS,
-  REFRESH_TOKEN_SECONDS,
-  Session,
-} from '../../entities/credential.ts';
-import { ApiError } from '../../entities/errors.ts';
-import { newId } from '../../entities/ids.ts';
+/** The token endpoint (RFC 6749, section 3.2): clients exchange their secret for access tokens, and renew them. */
+import { Session } from '../../entities/credential.ts';
+import { ApiError, apiErrorOf } from '../../entities/errors.ts';
 import { GRANT_TYPES, type OauthClient } from '../../entities/oauth-client.ts';
-import { record } from '../../entities/record.ts';
-import { digest, mintCredential } from '../../entities/secrets.ts';
+import { digest } from '../../entities/secrets.ts';
+import { refresh } from '../auth/refresh.ts';
+import { openSession, type SessionSource, type TokenPair } from '../auth/session.ts';
 import type { Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { authenticateClient, type ClientCredentials } from './client.ts';
-import { narrowedScope } from './scope.ts';
+import { narrowedScope, readScope } from './scope.ts';
 
 export interface TokenRequest extends ClientCredentials {
   grantType: string;
+  refreshToken?: string | null | undefined;
   scope?: string | null | undefined;
   /** RFC 8707. */
   resource?: string[] | null | undefined;
 }
 
-export interface IssuedToken {
-  accessToken: string;
-  expiresIn: number;
+export type IssuedToken = Pick<TokenPair, 'accessToken' | 'expiresIn' | 'scope'> & {
   /** Only for clients that registered the grant. */
   refreshToken: string | null;
-  scope: string;
-}
+};
 
 /** How a session names the client that it belongs to. */
-export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): `oauth:${string}` => `oauth:${id}`;
+export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): SessionSource => `oauth:${id}`;
 
 /** What the tokens of this service are good for: the API and the MCP endpoint, as they are reached from outside. */
 export const resourcesOf = ({ publicUrl }: Context): string[] => [publicUrl, `${publicUrl}/mcp`];
 
 /**
- * @throws ApiError invalid_client, unsupported_grant_type, invalid_scope, invalid_target or session_limit_reached
+ * @throws ApiError invalid_client, invalid_request, unsupported_grant_type, invalid_scope, invalid_target, invalid_grant
+ * or session_limit_reached
  */
 export async function issueOauthToken(context: Context, request: TokenRequest): Promise<IssuedToken> {
   const client = await authenticateClient(context, request);
@@ -48,41 +41,46 @@ export async function issueOauthToken(context: Context, request: TokenRequest): 
   const known = resourcesOf(context);
   if (resource?.some((one) => !known.includes(one.replace(/\/$/, ''))))
     throw new ApiError('invalid_target', `The resource is ${known.join(' or ')}.`);
-  return openClientSession(context, client, narrowedScope(client.scope, request.scope));
+  return grantType === 'refresh_token' ? renewed(context, client, request) : granted(context, client, request);
 }
 
-async function openClientSession(context: Context, client: OauthClient, scope: string): Promise<IssuedToken> {
-  const { db, limits, requestId, userAgent } = context;
-  const { id: clientId, accountId } = client;
-  const [id, source] = [newId('tok'), sourceOf(client)];
-  const accessToken = mintCredential('at');
-  const refreshToken = client.grantTypes.includes('refresh_token') ? mintCredential('rt') : null;
-  const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
-  await db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
-    const [open] = await tx.query<{ sessions: number }>(COUNT_SESSIONS, [accountId]);
-    if (open!.sessions >= limits.sessions) throw new ApiError('session_limit_reached');
-    await tx.manager.insert(Session, {
-      id,
-      accountId,
-      familyId: id,
-      source,
-      userAgent: userAgent?.slice(0, 200) ?? null,
-      scope,
-      accessDigest: digest(accessToken),
-      refreshDigest: refreshToken === null ? null : digest(refreshToken),
-      expiresAt: inSeconds(ACCESS_TOKEN_SECONDS),
-      refreshExpiresAt: inSeconds(refreshToken ? REFRESH_TOKEN_SECONDS : ACCESS_TOKEN_SECONDS),
-      familyExpiresAt: inSeconds(refreshToken ? REFRESH_FAMILY_SECONDS : ACCESS_TOKEN_SECONDS),
-    });
-    await tx.query(`update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1`, [clientId]);
-    const actor = { type: 'access_token', id, name: source, requestId } as const;
-    await record(tx, accountId, id, { type: 'session.created', resource: 'session', actor });
+async function granted(context: Context, client: OauthClient, { scope }: TokenRequest): Promise<IssuedToken> {
+  const { id, accountId, grantTypes } = client;
+  const renewable = grantTypes.includes('refresh_token');
+  const narrowed = narrowedScope(client.scope, scope);
+  const tokens = await context.db.transaction(async (tx) => {
+    const opened = await openSession(context, tx, accountId, sourceOf(client), narrowed);
+    // A refresh token that nobody gets must not keep the session open.
+    if (!renewable) await tx.query(WITHOUT_REFRESH, [opened.tokenId]);
+    await tx.query(`update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1`, [id]);
+    return opened;
   });
-  return { accessToken, expiresIn: ACCESS_TOKEN_SECONDS, refreshToken, scope };
+  return { ...tokens, refreshToken: renewable ? tokens.refreshToken : null };
 }
 
-/** Sessions that still open a door, or can be renewed. */
-const COUNT_SESSIONS = `
-  select count(*)::int as sessions from session
-  where account_id = $1 and revoked_at is null and greatest(expires_at, refresh_expires_at) > now()`;
+const WITHOUT_REFRESH = `
+  update session set refresh_digest = null, refresh_expires_at = expires_at, family_expires_at = expires_at where id = $1`;
+
+/** RFC 6749, section 6. What is wrong with the refresh token is told in the detail; the code is OAuth's one for all. */
+async function renewed(context: Context, client: OauthClient, request: TokenRequest): Promise<IssuedToken> {
+  const { refreshToken, scope } = request;
+  if (!refreshToken) throw new ApiError('invalid_request', 'refresh_token is required.');
+  const source = sourceOf(client);
+  if (scope) await requireSameScope(context, scope, refreshToken, source);
+  try {
+    return (await refresh(context, refreshToken, { source })).tokens;
+  } catch (error) {
+    const refused = apiErrorOf(error);
+    throw refused?.extensions.status === 401 ? new ApiError('invalid_grant', refused.message) : error;
+  }
+}
+
+/** A refresh cannot narrow the scope: the pair keeps it. @throws ApiError invalid_scope */
+async function requireSameScope(context: Context, scope: string, refreshToken: string, source: string): Promise<void> {
+  const sorted = (scopes: string) => scopes.split(' ').sort().join(' ');
+  const asked = sorted(readScope(scope, 'invalid_scope'));
+  const refreshDigest = digest(refreshToken);
+  const session = await context.db.source.manager.findOneBy(Session, { refreshDigest, source });
+  if (session && asked !== sorted(session.scope))
+    throw new ApiError('invalid_scope', 'A refresh keeps the scope. Leave it out, or ask for a token of another.');
+}

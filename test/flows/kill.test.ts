@@ -12,6 +12,7 @@ import { Provisioning } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { serverProcess } from '../../provisioning/servers/process.ts';
+import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
@@ -100,9 +101,11 @@ async function openShop(onEnd: OnEnd, refuse: boolean): Promise<Shop> {
     provisioning,
     limits,
     publicUrl: 'http://localhost:3000',
+    logins: new LoginThrottle(10),
     viewer,
     requestId: newId('req'),
     userAgent: null,
+    address: null,
     signal: new AbortController().signal,
   };
   return { db, context, provisioning, accountId, driver, folder, url: (db.source.options as { url: string }).url };

@@ -20,6 +20,7 @@ const { publicUrl, newAccount } = await startFreehold({ ROLES: 'api' });
 const issuer = new URL(publicUrl);
 const insecure = { [oauth.allowInsecureRequests]: true };
 const METADATA = { client_name: 'A client', grant_types: ['client_credentials'], scope: 'servers billing' };
+const RENEWABLE = { ...METADATA, grant_types: ['client_credentials', 'refresh_token'] };
 const kindOf = async (token: string) => (await restClient(publicUrl, token)('GET', '/v1/account')).body.kind;
 
 describe('oauth4webapi', () => {
@@ -53,6 +54,22 @@ describe('oauth4webapi', () => {
       await oauth.revocationRequest(as, client, proof, token.access_token, insecure),
     );
     expect(await introspect()).toEqual({ active: false });
+  });
+
+  it('renews its token', async () => {
+    const as = await discover();
+    const client = await register(as, RENEWABLE);
+    const proof = oauth.ClientSecretBasic(client.client_secret as string);
+    const response = await oauth.clientCredentialsGrantRequest(as, client, proof, {}, insecure);
+    const { refresh_token } = await oauth.processClientCredentialsResponse(as, client, response);
+    const renew = async () =>
+      oauth.processRefreshTokenResponse(
+        as,
+        client,
+        await oauth.refreshTokenGrantRequest(as, client, proof, refresh_token!, insecure),
+      );
+    expect(await kindOf((await renew()).access_token)).toBe('agent');
+    await expect(renew()).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
   it('registers with an initial access token', async () => {
@@ -102,6 +119,19 @@ describe('openid-client', () => {
     expect((await openid.tokenIntrospection(config, token.access_token)).active).toBe(true);
     await openid.tokenRevocation(config, token.access_token);
     expect((await openid.tokenIntrospection(config, token.access_token)).active).toBe(false);
+  });
+
+  it('renews its token', async () => {
+    const config = await openid.dynamicClientRegistration(issuer, RENEWABLE, undefined, {
+      algorithm: 'oauth2',
+      execute,
+    });
+    const first = await openid.clientCredentialsGrant(config);
+    const second = await openid.refreshTokenGrant(config, first.refresh_token!);
+    expect(await kindOf(second.access_token)).toBe('agent');
+    await expect(openid.refreshTokenGrant(config, first.refresh_token!)).rejects.toMatchObject({
+      error: 'invalid_grant',
+    });
   });
 
   it('discovers with an id and a secret that it has, and reads our errors', async () => {

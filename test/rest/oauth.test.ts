@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../freehold.ts';
 import { restClient } from '../spawn.ts';
-import { basic, bearer, FORM, oauthRequests } from './oauth-requests.ts';
+import { basic, bearer, FORM, oauthRequests, type TestClient } from './oauth-requests.ts';
 
 const { anonymous, newAccount, publicUrl, db } = await startFreehold({ LIMIT_OAUTH_CLIENTS: '3', LIMIT_SESSIONS: '5' });
-const { form, introspect, newClient, tokenOf } = oauthRequests(anonymous);
+const { form, introspect, newClient, requestToken, tokenOf } = oauthRequests(anonymous);
 
 describe('Registration (RFC 7591)', () => {
   it('gives a stranger a client, a secret, and an account of kind agent with an empty balance', async () => {
@@ -163,18 +163,84 @@ describe('The token endpoint (RFC 6749)', () => {
     expect((await ask(publicUrl, 'https://elsewhere.example')).body.error).toBe('invalid_target');
   });
 
-  it('stops at the sessions that the account may have, and ending one makes room', async () => {
+  it('ends the oldest token of the client when the account has as many sessions as it may have', async () => {
     const client = await newClient();
     const tokens = [];
-    for (let i = 0; i < 5; i++) tokens.push(await tokenOf(client));
-    const grant = { grant_type: 'client_credentials' };
-    const { client_id, client_secret } = client;
-    const answers = await Promise.all(
-      [1, 2, 3].map(() => form('/v1/oauth/token', grant, basic(client_id, client_secret))),
-    );
-    expect(answers.map(({ body }) => body.code)).toEqual(Array(3).fill('session_limit_reached'));
-    await form('/v1/oauth/revoke', { token: tokens[0]! }, basic(client_id, client_secret));
+    for (let i = 0; i < 6; i++) tokens.push(await tokenOf(client));
+    const active = await Promise.all(tokens.map(async (token) => (await introspect(token)).body.active));
+    expect(active).toEqual([false, true, true, true, true, true]);
+  });
+
+  it('leaves the sessions of others alone, and stops where only they are left', async () => {
+    const { rest, accessToken, email, password } = await newAccount();
+    const client = await newClient({}, rest);
+    for (let i = 0; i < 4; i++) await anonymous('POST', '/v1/auth/login', { email, password });
+    expect((await requestToken(client)).body).toMatchObject({
+      code: 'session_limit_reached',
+      error: 'invalid_request',
+    });
+    await anonymous('POST', '/v1/oauth/revoke', undefined, bearer(accessToken));
     await tokenOf(client);
+  });
+});
+
+describe('Refreshing (RFC 6749, section 6)', () => {
+  const renewable = { grant_types: ['client_credentials', 'refresh_token'], scope: 'servers billing' };
+  const refresh = (
+    { client_id, client_secret }: TestClient,
+    refresh_token: string,
+    more: Record<string, string> = {},
+  ) =>
+    form('/v1/oauth/token', { grant_type: 'refresh_token', refresh_token, ...more }, basic(client_id, client_secret));
+
+  it('replaces the pair and keeps the scope; the old token dies at once', async () => {
+    const client = await newClient(renewable);
+    const { body: first } = await requestToken(client, { scope: 'servers' });
+    const { status, body: second } = await refresh(client, first.refresh_token, {
+      scope: 'servers',
+      resource: publicUrl,
+    });
+    expect(status).toBe(200);
+    expect(second).toEqual({
+      access_token: expect.stringMatching(/^svc_at_/),
+      token_type: 'Bearer',
+      expires_in: 86_400,
+      scope: 'servers',
+      refresh_token: expect.stringMatching(/^svc_rt_/),
+    });
+    expect((await introspect(first.access_token)).body).toEqual({ active: false });
+    expect((await introspect(second.access_token)).body).toMatchObject({ active: true, client_id: client.client_id });
+  });
+
+  it('with a spent token ends all that came of it', async () => {
+    const client = await newClient(renewable);
+    const { body: first } = await requestToken(client);
+    const { body: second } = await refresh(client, first.refresh_token);
+    const reused = await refresh(client, first.refresh_token);
+    expect([reused.status, reused.body.error]).toEqual([400, 'invalid_grant']);
+    expect((await introspect(second.access_token)).body).toEqual({ active: false });
+    expect((await refresh(client, second.refresh_token)).body.error).toBe('invalid_grant');
+  });
+
+  it('by ten at once gives one pair at most', async () => {
+    const client = await newClient(renewable);
+    const { body } = await requestToken(client);
+    const answers = await Promise.all(Array.from({ length: 10 }, () => refresh(client, body.refresh_token)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+  });
+
+  it('refuses tokens of others, another scope, and none, and spends nothing by that', async () => {
+    const [mine, theirs] = [await newClient(renewable), await newClient(renewable)];
+    const { body } = await requestToken(mine);
+    const { body: login } = await anonymous('POST', '/v1/auth/register', {
+      email: 'refresh@example.org',
+      password: 'a heron on the roof',
+    });
+    for (const token of [body.refresh_token, login.tokens.refresh_token, 'nonsense', body.access_token])
+      expect((await refresh(theirs, token)).body).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect((await refresh(mine, body.refresh_token, { scope: 'read' })).body.error).toBe('invalid_scope');
+    expect((await refresh(mine, '')).body.error).toBe('invalid_request');
+    expect((await refresh(mine, body.refresh_token)).status).toBe(200);
   });
 });
 
