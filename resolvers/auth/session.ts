@@ -55,7 +55,7 @@ export async function openSession(
 
 async function makeRoom(context: Context, tx: Transaction, accountId: string, source: SessionSource): Promise<void> {
   const open = await tx.query<{ id: string; source: string }>(
-    `select id, source from session where account_id = $1 and ${OPEN_SESSION} order by coalesce(last_used_at, created_at), id`,
+    `select id, source from session where account_id = $1 and ${OPEN_SESSION} order by greatest(created_at, last_used_at), id`,
     [accountId],
   );
   const tooMany = open.length + 1 - context.limits.sessions;

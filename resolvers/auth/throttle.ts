@@ -54,7 +54,7 @@ export class LoginThrottle {
    */
   async attempt<T>(trier: Trier, work: () => Promise<T>): Promise<T> {
     const tallies = this.#talliesOf(trier);
-    for (let busy: Tally | undefined; (busy = this.#busy(tallies)); ) await busy.wait();
+    for (let busy = this.#busy(tallies); busy; busy = this.#busy(tallies)) await busy.wait();
     for (const tally of tallies) tally.underWay++;
     try {
       return await work();
