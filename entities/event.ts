@@ -25,6 +25,7 @@ export const EVENT_TYPES = [
   'session.created',
   'session.revoked',
   'oauth_client.created',
+  'oauth_client.removed',
   'session.reuse_detected',
   'account.password_changed',
   'account.totp_enabled',

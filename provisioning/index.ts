@@ -1,8 +1,10 @@
 /** The one door for resolvers: what they hand over is written in their own transaction, and carried out after it. */
 import type { Database, Transaction } from '../entities/database.ts';
+import type { OauthClient } from '../entities/oauth-client.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Server } from '../entities/server.ts';
 import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
+import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
@@ -12,8 +14,8 @@ import { passwordContext, SERVER_LANE, SERVER_PROCESS, serverProcess } from './s
 import { type NewTask, startTask } from './tasks.ts';
 import { Worker } from './worker.ts';
 
-export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export type { Coin } from './payments/drivers/driver.ts';
+export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { passwordContext, releaseHold };
 
 export interface ProvisioningOptions {
@@ -80,6 +82,11 @@ export class Provisioning {
     return startTask(tx, expiryTask(key));
   }
 
+  /** Has an OAuth client removed when nobody has used it for long. */
+  removeUnusedClient(tx: Transaction, client: Pick<OauthClient, 'id' | 'accountId'>): Promise<void> {
+    return startTask(tx, removalTask(client));
+  }
+
   /** Has the machine of a server destroyed, also if it is still being made. */
   deleteServer(tx: Transaction, { orderNumber, accountId }: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
     return startTask(tx, {
@@ -103,7 +110,11 @@ export class Provisioning {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
       [API_KEY_PROCESS]: apiKeyProcess,
+      [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
     };
-    return new Worker(db, processes, { lanes: { [SERVER_LANE]: 16, [TOP_UP_LANE]: 8, [API_KEY_LANE]: 2 }, ...options });
+    return new Worker(db, processes, {
+      lanes: { [SERVER_LANE]: 16, [TOP_UP_LANE]: 8, [API_KEY_LANE]: 2, [OAUTH_CLIENT_LANE]: 1 },
+      ...options,
+    });
   }
 }

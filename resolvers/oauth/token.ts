@@ -52,11 +52,14 @@ async function granted(context: Context, client: OauthClient, { scope }: TokenRe
     const opened = await openSession(context, tx, accountId, sourceOf(client), narrowed);
     // A refresh token that nobody gets must not keep the session open.
     if (!renewable) await tx.query(WITHOUT_REFRESH, [opened.tokenId]);
-    await tx.query(`update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1`, [id]);
+    await tx.query(NOTE_USE, [id]);
     return opened;
   });
   return { ...tokens, refreshToken: renewable ? tokens.refreshToken : null };
 }
+
+/** With the precision of a minute. */
+const NOTE_USE = `update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1`;
 
 const WITHOUT_REFRESH = `
   update session set refresh_digest = null, refresh_expires_at = expires_at, family_expires_at = expires_at where id = $1`;
@@ -68,7 +71,9 @@ async function renewed(context: Context, client: OauthClient, request: TokenRequ
   const source = sourceOf(client);
   if (scope) await requireSameScope(context, scope, refreshToken, source);
   try {
-    return (await refresh(context, refreshToken, { source })).tokens;
+    const { tokens } = await refresh(context, refreshToken, { source });
+    await context.db.query(NOTE_USE, [client.id]);
+    return tokens;
   } catch (error) {
     const refused = apiErrorOf(error);
     throw refused?.extensions.status === 401 ? new ApiError('invalid_grant', refused.message) : error;
