@@ -44,6 +44,8 @@ export interface Config {
   rateLimits: { keyPerMinute: number; keyPerHour: number; publicPerMinute: number };
   /** Addresses or CIDR blocks of proxies whose X-Forwarded-For is believed. */
   trustedProxies: string[];
+  /** Failed logins within 15 minutes, for an account and for a network, before others have to wait. */
+  loginFailuresMax: number;
   limits: typeof DEFAULT_LIMITS;
 }
 
@@ -109,6 +111,7 @@ export function readConfig(environment: Environment = process.env): Config {
       publicPerMinute: number('RATE_LIMIT_PUBLIC_PER_MINUTE', 30, 1, 1_000_000_000),
     },
     trustedProxies,
+    loginFailuresMax: number('LOGIN_FAILURES_MAX', 10, 1, 1_000_000),
     limits: Object.fromEntries(
       Object.entries(DEFAULT_LIMITS).map(([name, fallback]) => [
         name,

@@ -11,12 +11,13 @@ import { internalServer } from './facades/graphql.ts';
 import { publicServer } from './facades/http.ts';
 import { RateLimits } from './facades/rate-limit.ts';
 import { RedisRates } from './facades/rates/redis.ts';
-import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { Provisioning } from './provisioning/index.ts';
+import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
+import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
-import { RequestAudit } from './resolvers/audit.ts';
+import { LoginThrottle } from './resolvers/auth/throttle.ts';
 import type { Context } from './resolvers/context.ts';
 import { IdempotencyKeys } from './resolvers/idempotency.ts';
 
@@ -89,17 +90,23 @@ async function compose(
   onStop(() => audit.flush());
   const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
   const authenticator = new Authenticator(db, operatorToken);
-  const { limits } = config;
-  const contextOf = (request: Pick<Context, 'viewer' | 'userAgent' | 'signal'> & { requestId?: string }): Context => ({
+  const { limits, publicUrl } = config;
+  const logins = new LoginThrottle(config.loginFailuresMax);
+  const contextOf = (
+    request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'> & { requestId?: string },
+  ): Context => ({
     db,
     provisioning,
     vault,
     limits,
     stopping,
+    publicUrl,
+    logins,
     requestId: newId('req'),
     ...request,
   });
-  const authenticate = (authorization: string | undefined) => authenticator.fromHeader(authorization);
+  const authenticate = (authorization: string | undefined, address: string | null) =>
+    authenticator.fromHeader(authorization, address);
   const internal = internalServer({
     authenticate,
     contextOf,
@@ -123,7 +130,6 @@ async function compose(
       }),
   );
 
-  const { publicUrl } = config;
   if (config.roles.has('api')) {
     await prepareDummy();
     const keys = new IdempotencyKeys(db, vault);

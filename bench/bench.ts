@@ -12,7 +12,7 @@ import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
 import { verifyBooks } from '../entities/ledger.ts';
 import { freePort, newFolder, removeFolder, restClient, spawnService } from '../test/spawn.ts';
 import { load, prepare } from './load.ts';
-import { cpuSeconds, report, type Round, type Slice } from './report.ts';
+import { cpuSeconds, type Round, report, type Slice } from './report.ts';
 import { clear, type SeededAccount, seed } from './seed.ts';
 
 /** Many and short, so that what else the machine does falls on both servers alike. */

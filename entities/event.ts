@@ -20,6 +20,7 @@ export const EVENT_TYPES = [
   'balance.low',
   'api_key.created',
   'api_key.revoked',
+  'api_key.expired',
   'ssh_key.created',
   'ssh_key.deleted',
   'session.created',
@@ -27,6 +28,12 @@ export const EVENT_TYPES = [
   'status.changed',
   'canary.updated',
   'agent.updated',
+  'oauth_client.created',
+  'oauth_client.removed',
+  'session.reuse_detected',
+  'account.password_changed',
+  'account.totp_enabled',
+  'account.totp_disabled',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -7,6 +7,7 @@ export type IdPrefix =
   | 'acct'
   | 'tok'
   | 'key'
+  | 'cl'
   | 'sshkey'
   | 'srv'
   | 'top'
@@ -18,7 +19,8 @@ export type IdPrefix =
   | 'can'
   | 'inc'
   | 'agt'
-  | 'chg';
+  | 'chg'
+  | 'login';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

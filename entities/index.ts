@@ -8,11 +8,13 @@ import { ApiKey, Session } from './credential.ts';
 import { Event } from './event.ts';
 import { IdempotencyKey } from './idempotency.ts';
 import { Balance, Transfer } from './ledger.ts';
+import { OauthClient } from './oauth-client.ts';
 import { Rate } from './rate.ts';
 import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
 import { TopUp } from './top-up.ts';
+import { PendingLogin, RecoveryCode, Totp } from './totp.ts';
 import { Canary, Incident, Peering } from './transparency.ts';
 
 export const ENTITIES = [
@@ -29,11 +31,15 @@ export const ENTITIES = [
   Incident,
   Peering,
   Rate,
+  OauthClient,
+  PendingLogin,
+  RecoveryCode,
   Server,
   Session,
   SshKey,
   Stock,
   Task,
   TopUp,
+  Totp,
   Transfer,
 ];

@@ -6,9 +6,10 @@
  *
  * This file is the only writer of `transfer` and `balance`.
  */
-import { ApiError } from './errors.ts';
+
 import type { Queryable, Transaction } from './database.ts';
 import { bigint, defaulting, entity, key, now, nullable, oneOf, type RowOf, text, timestamp } from './entity.ts';
+import { ApiError } from './errors.ts';
 import { newId } from './ids.ts';
 
 /** `hold` and `capture` are an order, `release` gives a hold back, `refund` gives captured money back. */
@@ -41,11 +42,14 @@ export const Transfer = entity(
     description: text(),
     periodFrom: nullable(timestamp()),
     periodTo: nullable(timestamp()),
+    /** The API key that spent it, if one did. */
+    credentialId: nullable(text()),
     createdAt: now(),
   },
   [
     { name: 'transfer_external_key', columns: ['externalKey'], unique: true },
     { name: 'transfer_account', columns: ['accountId', 'id'] },
+    { name: 'transfer_credential', columns: ['credentialId', 'createdAt'], where: 'credential_id is not null' },
   ],
 );
 export type Transfer = RowOf<typeof Transfer>;
@@ -79,6 +83,8 @@ export interface Posting {
   description: string;
   periodFrom?: Date;
   periodTo?: Date;
+  /** The API key that spends it. */
+  credentialId?: string;
 }
 
 export const openBalance = (tx: Queryable, accountId: string): Promise<unknown> =>
@@ -128,10 +134,11 @@ const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_no
 const POST = `
   with posted as (
       insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key,
-        order_number, service_code, description, period_from, period_to)
-      select id, "accountId", kind, debit, credit, "amountMicros", "externalKey", "orderNumber", "serviceCode", description, "periodFrom", "periodTo"
+        order_number, service_code, description, period_from, period_to, credential_id)
+      select id, "accountId", kind, debit, credit, "amountMicros", "externalKey", "orderNumber", "serviceCode", description, "periodFrom", "periodTo", "credentialId"
       from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
-        "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz)
+        "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,
+        "credentialId" text)
       on conflict (external_key) do nothing
       returning account_id, debit, credit, amount_micros),
     legs as (
@@ -147,15 +154,32 @@ const POST = `
 
 /**
  * The CTEs of a hold, as the head of a longer statement: `paid` has one row (account_id) if the balance sufficed,
- * and none if not. Takes the parameters $1 account, $2 micro-USD, $3 transfer id, $4 order number, $5 service code.
+ * and none if not. Takes the parameters $1 account, $2 micro-USD, $3 transfer id, $4 order number, $5 service code;
+ * `credential` is an expression for the API key that spends it.
  */
-export const HOLD = `
+export const holdSql = (credential: string): string => `
   paid as (
     update balance set available_micros = available_micros - $2, held_micros = held_micros + $2, updated_at = now()
     where account_id = $1 and available_micros >= $2 returning account_id),
   hold as (
-    insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description)
-    select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5 from paid)`;
+    insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description, credential_id)
+    select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5, ${credential} from paid)`;
+
+/**
+ * What an API key has spent in the calendar month (UTC) that is now, in micro-USD: what it took from the balance,
+ * without what was given back because an order failed. Exact under the lock of the account.
+ */
+export async function spentThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
+  const [spent] = await tx.query<{ micros: bigint }>(
+    `select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as micros
+    from transfer spent left join transfer released
+      on spent.kind = 'hold' and released.external_key = 'release:' || spent.order_number
+    where spent.credential_id = $1 and spent.created_at >= date_trunc('month', now(), 'UTC')
+      and spent.debit = 'available:' || spent.account_id`,
+    [credentialId],
+  );
+  return spent!.micros;
+}
 
 /** One account whose kept balance is not the sum of its transfers. */
 export interface Mismatch {

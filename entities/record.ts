@@ -13,6 +13,7 @@ export type ResourceType =
   | 'api_key'
   | 'ssh_key'
   | 'session'
+  | 'oauth_client'
   | 'account'
   | 'canary'
   | 'peering'
@@ -70,6 +71,8 @@ const RECORD_ALL = `
     insert into event (id, account_id, type, subject, data) select "eventId", "accountId", type, subject, data from given)
   insert into audit_entry (id, account_id, action, actor_type, actor_id, actor_name, resource_type, resource_id, request_id)
   select "auditId", "accountId", type, "actorType", "actorId", "actorName", resource, subject, "requestId" from given`;
+/** The expression for the API key that acts, or null if another credential does; `first` as in `recordSql`. */
+export const actingKeySql = (first: number): string => `case when $${first + 4} = 'api_key' then $${first + 5} end`;
 
 /** Records a change that was made by another statement of the same transaction. */
 export async function record(tx: Queryable, accountId: string, subject: string, happening: Happening): Promise<void> {

@@ -5,7 +5,7 @@ import type { ChangeKind } from './bus.ts';
 import type { Transaction } from './database.ts';
 import { columnsOf } from './entity.ts';
 import type { EventType } from './event.ts';
-import { recordParameters, recordSql, type ResourceType } from './record.ts';
+import { type ResourceType, recordParameters, recordSql } from './record.ts';
 
 export interface Lifecycle<Row, Status extends string> {
   entity: EntitySchema<Row>;

@@ -5,10 +5,11 @@ import { ApiError, type ErrorCode, schema } from '../schema/index.ts';
 import type { AuditRequest } from './audit.ts';
 import { docs } from './docs.ts';
 import { type AnswerError, errorAnswers, type Log } from './errors.ts';
-import { API_HEADERS, JSON_TYPE, methodsOf, preflightHeaders, PROBLEM_TYPE } from './headers.ts';
+import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
+import type { Once } from './idempotency.ts';
 import { readJson } from './json.ts';
 import { mcp } from './mcp/http.ts';
-import type { Once } from './idempotency.ts';
+import { oauth, oauthError } from './oauth.ts';
 import { openapi } from './openapi.ts';
 import { type Operation, readOperations } from './operations.ts';
 import { admission, type RateLimits } from './rate-limit.ts';
@@ -92,8 +93,9 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   docs(app);
   const admit = admission(authenticate, rateLimits);
   rest(app, { ...options, operations, admit });
+  oauth(app, publicUrl);
   const document = JSON.stringify(openapi(operations, publicUrl));
-  app.get('/v1/openapi.json', { onRequest: admit }, async (request, reply) =>
+  app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>
     cached(request, reply, document, 'public, max-age=60'),
   );
   await app.register(mcp, { ...options, operations, answerError });
@@ -127,7 +129,9 @@ const CUT_OFF = ['malformed_json', 'The body did not arrive as a whole.'] as con
 function errorSender(answerError: AnswerError) {
   return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const known = error === request.raw.errored ? CUT_OFF : FRAMEWORK_ERRORS[(error as FastifyError).code];
-    const { status, headers, body } = answerError(known ? new ApiError(...known) : error, request.id);
+    const answer = answerError(known ? new ApiError(...known) : error, request.id);
+    const { status, headers } = answer;
+    const body = request.url.startsWith('/v1/oauth/') ? oauthError(answer) : answer.body;
     const problem = request.headers.accept?.includes(PROBLEM_TYPE);
     reply
       .code(status)

@@ -6,6 +6,7 @@ import { KEY_HEADER, KEY_SCHEMA, takesKey } from './idempotency.ts';
 import type { Operation } from './operations.ts';
 import type { Parameter } from './parameters.ts';
 import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from './schemas.ts';
+import { FORM_TYPE, STYLES } from './styles.ts';
 
 type Json = Record<string, unknown>;
 
@@ -35,6 +36,7 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
       headers: HEADERS,
       securitySchemes: {
+        client: { type: 'http', scheme: 'basic', description: 'Id and secret of an OAuth client.' },
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
       },
     },
@@ -55,6 +57,8 @@ function definer(schemas: Map<string, JsonSchema>): Define {
 
 function describe(operation: Operation, define: Define): Json {
   const { name, noun, description, scopes, input, http } = operation;
+  const { success, forms, security } = STYLES[http!.style];
+  const types = ['application/json', ...(forms ? [FORM_TYPE] : [])];
   const [summary = '', ...more] = description.split(/(?<=\.)\s+/);
   return {
     operationId: name,
@@ -63,17 +67,17 @@ function describe(operation: Operation, define: Define): Json {
     ...(more.length && { description }),
     'x-scope': scopes.join(' ') || 'public',
     'x-availability': http!.status,
-    security: scopes.length ? [{ bearer: scopes }] : [],
+    security: security ?? (scopes.length ? [{ bearer: scopes }] : []),
     ...parametersOf(operation),
     ...(input && {
       requestBody: {
         required: input.required && Object.values(input.type.getFields()).some(({ type }) => isNonNullType(type)),
-        content: { 'application/json': { schema: inputSchema(input.type, define) } },
+        content: Object.fromEntries(types.map((type) => [type, { schema: inputSchema(input.type, define) }])),
       },
     }),
     responses: {
-      200: {
-        description: STATUS_CODES[200],
+      [success]: {
+        description: STATUS_CODES[success],
         headers: {
           ...EVERY_HEADER,
           ...(takesKey(operation) && { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } }),
@@ -96,7 +100,8 @@ function parametersOf(operation: Operation): Json {
   const { parameters } = operation;
   const reads = parameters.some(({ header }) => header?.toLowerCase() === KEY_HEADER);
   const all = [
-    ...parameters.map(parameterObject),
+    // OpenAPI has security schemes for this header, and ignores a parameter of its name.
+    ...parameters.filter(({ header }) => header?.toLowerCase() !== 'authorization').map(parameterObject),
     ...(takesKey(operation) && !reads ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ];
   return all.length ? { parameters: all } : {};
@@ -150,12 +155,14 @@ type Status = (typeof STATUSES)[number];
 /** The errors that an operation can have, as far as its document tells. */
 function statusesOf({ scopes, parameters, input, http, kind, answer }: Operation): Status[] {
   const spends = kind === 'mutation' && scopes.some((scope) => scope === 'servers' || scope === 'billing');
+  const { security } = STYLES[http!.style];
+  const scoped = scopes.length > 0 || security?.some((one) => Object.values(one).some(({ length }) => length > 0));
   const names = parameters.some((parameter) => parameter.in === 'path') || !isNonNullType(answer.type);
   const applies: Record<Status, boolean> = {
     400: true,
     401: true,
     402: spends,
-    403: scopes.length > 0,
+    403: scoped === true,
     404: names || http!.status === 'PLANNED',
     422: input !== undefined || kind === 'mutation',
     429: true,
@@ -211,6 +218,8 @@ const ERROR: JsonSchema = {
     available_regions: { type: 'array', items: { type: 'string' }, description: 'Where there is stock.' },
     required_usd: { type: 'number', description: 'What it costs.' },
     balance_usd: { type: 'number', description: 'What there is.' },
+    error: text('On /v1/oauth: the error as OAuth names it.'),
+    error_description: text('On /v1/oauth: the detail, for OAuth clients.'),
     availability: text('PLANNED, if the endpoint is announced and not available yet.'),
   },
   required: ['type', 'title', 'status', 'code', 'detail', 'request_id', 'retryable'],

@@ -9,7 +9,7 @@ import { ApiError, type Viewer } from '../schema/index.ts';
 import { network } from './address.ts';
 import type { Log } from './errors.ts';
 import { MemoryRates } from './rates/memory.ts';
-import { load, type RateStore, type Taken, waitOf, WINDOW_SECONDS } from './rates/window.ts';
+import { load, type RateStore, type Taken, WINDOW_SECONDS, waitOf } from './rates/window.ts';
 
 export interface Quotas {
   keyPerMinute: number;
@@ -158,7 +158,12 @@ export function refuseDenied({ windows, deniedUntil }: Standing): void {
 }
 
 /** Lets a request in: checks its credential, counts it, and puts the viewer on it. */
-export type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+export type Admit = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  /** The operation reads the Authorization header itself, as OAuth's own endpoints do. */
+  checksItself?: boolean,
+) => Promise<void>;
 
 /**
  * A request whose credential is refused counts as one without, so that guessing is limited; the refusal of the limit
@@ -166,14 +171,14 @@ export type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<vo
  * @param counted all requests, or those alone whose credential is refused
  */
 export function admission(
-  authenticate: (authorization: string | undefined) => Promise<Viewer | null>,
+  authenticate: (authorization: string | undefined, address: string | null) => Promise<Viewer | null>,
   rateLimits: RateLimits | undefined,
   counted: 'all' | 'refused' = 'all',
 ): Admit {
-  return async (request, reply) => {
+  return async (request, reply, checksItself) => {
     const { authorization } = request.headers;
     try {
-      if (authorization !== undefined) request.viewer = await authenticate(authorization);
+      if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization, request.ip);
     } catch (error) {
       if (rateLimits) await count(rateLimits, request, reply);
       throw error;

@@ -1,25 +1,28 @@
 /** The one door for resolvers: what they hand over is written in their own transaction, and carried out after it. */
 import type { Database, Transaction } from '../entities/database.ts';
+import type { OauthClient } from '../entities/oauth-client.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Server } from '../entities/server.ts';
+import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
+import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
+import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
+import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
+import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
 import { releaseHold } from './servers/create.ts';
-import { beginResize, type Resize, releaseResize } from './servers/resize.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
 import { passwordContext, SERVER_LANE, SERVER_PROCESS, serverProcess } from './servers/process.ts';
-import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
-import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
-import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts';
+import { beginResize, type Resize, releaseResize } from './servers/resize.ts';
 import { retrySuspended } from './servers/suspend.ts';
 import { type NewTask, startTask } from './tasks.ts';
 import { Worker } from './worker.ts';
 
-export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export type { Coin } from './payments/drivers/driver.ts';
-export { beginResize, passwordContext, releaseHold, releaseResize, type Resize };
+export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
+export { beginResize, passwordContext, type Resize, releaseHold, releaseResize };
 
 export interface ProvisioningOptions {
   db: Database;
@@ -88,6 +91,16 @@ export class Provisioning {
     return startTask(tx, { ...serverTask(server), step: 'change' });
   }
 
+  /** Has the expiry of a key told when it comes. */
+  expireApiKey(tx: Transaction, key: ExpiringKey): Promise<void> {
+    return startTask(tx, expiryTask(key));
+  }
+
+  /** Has an OAuth client removed when nobody has used it for long. */
+  removeUnusedClient(tx: Transaction, client: Pick<OauthClient, 'id' | 'accountId'>): Promise<void> {
+    return startTask(tx, removalTask(client));
+  }
+
   /** Has the machine of a server destroyed, also if it is still being made. */
   deleteServer(tx: Transaction, { orderNumber, accountId }: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
     return startTask(tx, { ...DESTROY_TASK, subject: orderNumber, accountId });
@@ -120,9 +133,17 @@ export class Provisioning {
       [RENEWAL_PROCESS]: renewalProcess(db, DESTROY_TASK),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
+      [API_KEY_PROCESS]: apiKeyProcess,
+      [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
     };
     return new Worker(db, processes, {
-      lanes: { [SERVER_LANE]: 16, [TOP_UP_LANE]: 8, [PERIODIC_LANE]: 4 },
+      lanes: {
+        [SERVER_LANE]: 16,
+        [TOP_UP_LANE]: 8,
+        [PERIODIC_LANE]: 4,
+        [API_KEY_LANE]: 2,
+        [OAUTH_CLIENT_LANE]: 1,
+      },
       ...options,
     });
   }

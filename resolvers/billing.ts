@@ -9,8 +9,8 @@ import { accountOf, actorOf, type Context } from './context.ts';
 import { lockAccount } from './limits.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
-export type { Coin };
 export { BONUS_TIERS, TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../entities/top-up.ts';
+export type { Coin };
 
 export const listCoins = ({ provisioning }: Context): readonly Coin[] => provisioning.coins();
 

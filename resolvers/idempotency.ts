@@ -5,7 +5,7 @@
 import { type Database, isConnectionLost } from '../entities/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import { HeldDatabase } from '../entities/held-database.ts';
-import { type KeyedRequest, KeptRequest, KeyTaken } from '../entities/idempotency.ts';
+import { KeptRequest, type KeyedRequest, KeyTaken } from '../entities/idempotency.ts';
 import type { Vault } from '../entities/secrets.ts';
 
 /** How long a request waits for the first one with its key. */

@@ -1,9 +1,11 @@
 /** Coins, bonus tiers and top-ups. */
+
+import { microsFromUsd } from '../entities/money.ts';
 import type { TopUp } from '../entities/top-up.ts';
 import {
   BONUS_TIERS,
-  cancelTopUp,
   type Coin,
+  cancelTopUp,
   createTopUp,
   findTopUp,
   listCoins,
@@ -13,9 +15,8 @@ import {
   TOP_UP_STATUSES,
 } from '../resolvers/billing.ts';
 import { watchTopUps } from '../resolvers/watch.ts';
-import { microsFromUsd } from '../entities/money.ts';
 import { builder } from './builder.ts';
-import { pageArgs, pageOf, listOf } from './pages.ts';
+import { listOf, pageArgs, pageOf } from './pages.ts';
 
 const CoinType = builder.objectRef<Coin>('Coin').implement({
   description: 'A coin that is accepted.',

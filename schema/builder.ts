@@ -26,15 +26,21 @@ export const builder = new SchemaBuilder<{
     Labels: Same<Record<string, string>>;
     LabelSelector: Same<string>;
     ReverseDnsList: Same<{ ip: string; ptr: string }[]>;
+    ClientText: Same<string>;
+    ClientUri: Same<string>;
     Code: Same<string>;
     CoinCode: Same<string>;
     Cursor: Same<string>;
     Ed25519Key: Same<string>;
     Email: Same<string>;
+    Empty: Same<Record<string, never>>;
+    EpochSeconds: Same<Date>;
     Hostname: Same<string>;
     HttpsUrl: Same<string>;
+    IpAllowlist: Same<string[]>;
     KeyName: Same<string>;
     Line: Same<string>;
+    OauthParameter: Same<string>;
     PageLimit: Same<number>;
     Paragraph: Same<string>;
     Password: Same<string>;
@@ -46,7 +52,11 @@ export const builder = new SchemaBuilder<{
     Slug: Same<string>;
     Tags: Same<string[]>;
     Title: Same<string>;
+    /** Micro-USD inside, US dollars outside. */
+    SpendLimit: Same<bigint>;
     SshKeyIds: Same<string[]>;
+    Token: Same<string>;
+    TotpCode: Same<string>;
     UserData: Same<string>;
     WaitSeconds: Same<number>;
   };

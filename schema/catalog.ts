@@ -1,8 +1,9 @@
 /** The catalog: VPS tiers, dedicated tiers, bastions (data-centre locations) and OS images. */
-import type { BastionDetails, CatalogItem, DedicatedDetails, ImageDetails, VpsDetails } from '../entities/catalog.ts';
+
 import DataLoader from 'dataloader';
-import type { Context } from '../resolvers/context.ts';
+import type { BastionDetails, CatalogItem, DedicatedDetails, ImageDetails, VpsDetails } from '../entities/catalog.ts';
 import { catalogGroup, catalogItem, catalogItems, type Offer } from '../resolvers/catalog.ts';
+import type { Context } from '../resolvers/context.ts';
 import { builder } from './builder.ts';
 
 type Tier<Details> = Offer & { item: CatalogItem & { details: Details } };

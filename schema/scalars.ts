@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { GraphQLError } from 'graphql';
 import { microsFromUsd, usdFromMicros } from '../entities/money.ts';
+import { networkFrom } from '../resolvers/auth/networks.ts';
 import { builder } from './builder.ts';
 
 type Name = Exclude<
@@ -113,6 +114,8 @@ scalar(
   'Up to 20 terms key=value or key!=value with commas between them, all of which have to hold.',
   text(1, 2700, { pattern: `^${LABEL_KEY}!?=[^,]{0,63}(,${LABEL_KEY}!?=[^,]{0,63}){0,19}$` }),
 );
+scalar('ClientText', 'Text of up to 254 characters.', text(1, 254));
+scalar('ClientUri', 'An absolute URI of up to 2048 characters.', text(1, 2048, { format: 'uri' }));
 scalar('Code', 'A code of the catalog.', text(1, 32));
 scalar('CoinCode', 'A code of a coin, in any case.', text(1, 32), { parse: (value: string) => value.toUpperCase() });
 scalar('Cursor', 'The next_cursor of the page before.', text(1, 200));
@@ -141,7 +144,44 @@ scalar('ReverseDnsList', 'Names of up to 20 addresses, as {ip, ptr}.', {
     additionalProperties: false,
   },
 });
+scalar('Empty', 'An object without members.', { type: 'object', maxProperties: 0 });
+scalar(
+  'EpochSeconds',
+  'A time, in whole seconds since 1970 (UTC).',
+  { type: 'integer' },
+  {
+    parse: (seconds: number) => new Date(seconds * 1000),
+    serialize: (value: Date) => Math.floor(value.getTime() / 1000),
+  },
+);
+scalar(
+  'Hostname',
+  'A name of a host (RFC 1123).',
+  text(1, 253, { pattern: '^(?!.*-(\\.|$))[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(\\.[a-zA-Z0-9][a-zA-Z0-9-]{0,62})*$' }),
+  { parse: (value: string) => value.toLowerCase() },
+);
+const NETWORKS_MAX = 20;
+scalar(
+  'IpAllowlist',
+  'Up to 20 networks in CIDR notation, IPv4 or IPv6, as a list or as text with commas.',
+  {
+    anyOf: [
+      { type: 'array', maxItems: NETWORKS_MAX, items: text(2, 49) },
+      { type: 'string', maxLength: 1100 },
+    ],
+  },
+  {
+    parse: (value: string[] | string) => {
+      const given = Array.isArray(value) ? value : value.split(',').filter((one) => one.trim());
+      const networks = given.map(networkFrom);
+      if (networks.length > NETWORKS_MAX || networks.includes(undefined))
+        throw new GraphQLError('ip_allowlist must be up to 20 networks such as 203.0.113.0/24 or 2001:db8::/32.');
+      return networks;
+    },
+  },
+);
 scalar('KeyName', 'A name for humans, of up to 120 characters.', text(1, 120));
+scalar('OauthParameter', 'A parameter of OAuth, of up to 4096 characters.', text(1, 4096));
 scalar('PageLimit', 'How many entries a page has.', { type: 'integer', minimum: 1, maximum: 200 });
 scalar('Password', 'A password of 8 to 128 characters.', text(8, 128, { 'x-error': { minLength: 'weak_password' } }), {
   parse: (value: string) => value.normalize('NFKC'),
@@ -153,12 +193,24 @@ scalar('ScopeList', 'One or more of read, servers, billing and full, separated b
   maxLength: 64,
   pattern: '^(read|servers|billing|full)( (read|servers|billing|full))*$',
 });
+scalar(
+  'SpendLimit',
+  'An amount in US dollars that can be spent.',
+  { type: 'number', minimum: 0, maximum: 1e9 },
+  { parse: microsFromUsd, serialize: usdFromMicros },
+);
 scalar('SshKeyIds', 'Ids of up to 20 SSH keys.', {
   type: 'array',
   maxItems: 20,
   uniqueItems: true,
   items: text(1, 64),
 });
+scalar('Token', 'A token as the service gave it.', text(1, 200));
+scalar(
+  'TotpCode',
+  'A code of the authenticator (six digits), or a recovery code (xxxx-xxxx).',
+  text(6, 9, { pattern: '^([0-9]{6}|[0-9a-zA-Z]{4}-[0-9a-zA-Z]{4})$' }),
+);
 scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
 scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', minimum: 0, maximum: 25 });
 scalar('AlertDays', 'A number of days, 0 to 30.', { type: 'integer', minimum: 0, maximum: 30 });

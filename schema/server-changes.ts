@@ -1,6 +1,7 @@
 /** Servers: change, and quote before ordering. */
-import { type Quote, quoteServer } from '../resolvers/servers/quote.ts';
+
 import { type OrderedServer, orderServer } from '../resolvers/servers/order.ts';
+import { type Quote, quoteServer } from '../resolvers/servers/quote.ts';
 import { type UpdatedServer, updateServer } from '../resolvers/servers/update.ts';
 import { builder } from './builder.ts';
 import { StockLevel } from './catalog.ts';

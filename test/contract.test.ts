@@ -13,6 +13,14 @@ const { anonymous, publicUrl } = await startFreehold({ ROLES: 'api' });
 const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['POST', '/v1/auth/register', 'public'],
   ['POST', '/v1/auth/login', 'public'],
+  ['POST', '/v1/auth/login/totp', 'public'],
+  ['POST', '/v1/auth/token/refresh', 'public'],
+  ['GET', '/v1/auth/sessions', 'full'],
+  ['DELETE', '/v1/auth/sessions/{token_id}', 'full'],
+  ['POST', '/v1/auth/totp/setup', 'full'],
+  ['POST', '/v1/auth/totp/enable', 'full'],
+  ['POST', '/v1/auth/totp/disable', 'full'],
+  ['POST', '/v1/auth/password', 'full'],
   ['POST', '/v1/auth/api-keys', 'full'],
   ['GET', '/v1/auth/api-keys', 'read'],
   ['DELETE', '/v1/auth/api-keys/{key_id}', 'full'],
@@ -48,6 +56,12 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['GET', '/v1/transparency/canary', 'public'],
   ['GET', '/v1/transparency/peering', 'public'],
   ['GET', '/v1/transparency/status', 'public'],
+  ['POST', '/v1/oauth/register', 'public'],
+  ['POST', '/v1/oauth/token', 'public'],
+  ['POST', '/v1/oauth/revoke', 'public'],
+  ['GET', '/v1/oauth/introspect', 'public'],
+  // Beside the specification: libraries of RFC 7662 only POST.
+  ['POST', '/v1/oauth/introspect', 'public'],
 ];
 const sorted = (rows: string[][]) => rows.map((row) => row.join(' ')).sort();
 

@@ -1,6 +1,7 @@
 /** A TCP proxy before PostgreSQL that loses what we tell it to lose, and counts the queries that pass. */
-import { connect, createServer, type Socket } from 'node:net';
+
 import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
 
 /** What happens to a COMMIT: nothing, its answer is lost after it was done, or the connection is cut before it. */
 export type Fault = 'none' | 'lose answer' | 'cut before';

@@ -2,11 +2,13 @@
 import type { MigrationInterface } from 'typeorm';
 import { Initial0000000000001 } from './0001-initial.ts';
 import { Catalog0000000000002 } from './0002-catalog.ts';
+import { Auth0000000000003 } from './0003-auth.ts';
+import { Oauth0000000000004 } from './0004-oauth.ts';
+import { Servers0000000000005 } from './0005-servers.ts';
+import { Renewals0000000000006 } from './0006-renewals.ts';
 import { Limits0000000000008 } from './0008-limits.ts';
 import { Transparency0000000000009 } from './0009-transparency.ts';
 import { Agents0000000000010 } from './0010-agents.ts';
-import { Servers0000000000005 } from './0005-servers.ts';
-import { Renewals0000000000006 } from './0006-renewals.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -16,4 +18,6 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Agents0000000000010,
   Servers0000000000005,
   Renewals0000000000006,
+  Auth0000000000003,
+  Oauth0000000000004,
 ];

@@ -10,8 +10,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 import type { Log } from '../errors.ts';
 import { deeperThan, readUtf8 } from '../json.ts';
-import { mcpHandler } from './server.ts';
 import { admission, type RateLimits, rateHeaders, refuseDenied } from '../rate-limit.ts';
+import { mcpHandler } from './server.ts';
 import { type Count, type ToolOptions, toolsOf } from './tools.ts';
 
 export interface McpOptions extends ToolOptions {
@@ -72,8 +72,8 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
 }
 
 /** The SDK hands this to the handlers untouched; the caller travels in it. The signal is the SDK's own. */
-function authOf({ viewer, id, headers }: FastifyRequest, count: Count): AuthInfo {
-  const caller = { viewer, requestId: id, userAgent: headers['user-agent'] ?? null, count };
+function authOf({ viewer, id, headers, ip }: FastifyRequest, count: Count): AuthInfo {
+  const caller = { viewer, requestId: id, userAgent: headers['user-agent'] ?? null, address: ip, count };
   return { token: '', clientId: '', scopes: [], extra: { caller } };
 }
 

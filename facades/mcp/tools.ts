@@ -58,7 +58,7 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>) 
       let viewer: Caller['viewer'] = null;
       try {
         // In the documented flow the new account's token is an argument, while the header may be of another account.
-        viewer = token === null ? caller.viewer : await authenticated(options, String(token), count);
+        viewer = token === null ? caller.viewer : await authenticated(options, String(token), caller.address, count);
         await count(viewer);
         requireScopes(operation.scopes, viewer);
         checkJson(given);
@@ -86,9 +86,14 @@ const result = (content: Readonly<Values>, text = JSON.stringify(content)): Call
 });
 
 /** A credential that is refused counts as none, as in REST. */
-async function authenticated({ authenticate }: Pick<ToolOptions, 'authenticate'>, token: string, count: Count) {
+async function authenticated(
+  { authenticate }: Pick<ToolOptions, 'authenticate'>,
+  token: string,
+  address: Caller['address'],
+  count: Count,
+) {
   try {
-    return await authenticate(`Bearer ${token}`);
+    return await authenticate(`Bearer ${token}`, address);
   } catch (error) {
     await count(null);
     throw error;

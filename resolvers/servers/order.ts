@@ -4,19 +4,20 @@ import type { Queryable } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
-import { HOLD } from '../../entities/ledger.ts';
+import { holdSql } from '../../entities/ledger.ts';
 import { usdFromMicros } from '../../entities/money.ts';
-import { recordParameters, recordSql } from '../../entities/record.ts';
+import { actingKeySql, recordParameters, recordSql } from '../../entities/record.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
 import { Server } from '../../entities/server.ts';
 import {
   passwordContext,
-  serverTask,
   START_TASK_PARAMETERS,
+  serverTask,
   startTaskParameters,
   startTaskSql,
   taskChange,
 } from '../../provisioning/index.ts';
+import { requireSpendable } from '../auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { lockAccount } from '../limits.ts';
 
@@ -51,6 +52,7 @@ export async function orderServer(context: Context, order: ServerOrder): Promise
     const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
     const orderNumber = newOrderNumber('SRV');
     const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
+    await requireSpendable(tx, context, priceMicros);
     const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
     const [server] = await tx.query<Server>(ORDER, [
       accountId,
@@ -90,7 +92,7 @@ export async function orderServer(context: Context, order: ServerOrder): Promise
 }
 
 export const ORDER = `
-  with ${HOLD},
+  with ${holdSql(actingKeySql(19 + START_TASK_PARAMETERS))},
     ordered as (
       insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
         user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros)

@@ -12,7 +12,7 @@ import { orderServer } from '../../resolvers/servers/order.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
 import { eventually } from '../freehold.ts';
 import { newFolder, removeFolder, restClient, spawnService } from '../spawn.ts';
-import { finish, FUNDS_MICROS, type OnEnd, openShop, type Shop, traces } from './shop.ts';
+import { FUNDS_MICROS, finish, type OnEnd, openShop, type Shop, traces } from './shop.ts';
 
 const MOMENTS = ['before', 'called', 'committing', 'committed'] as const;
 type Step = keyof ReturnType<typeof serverProcess>['steps'];

@@ -1,4 +1,5 @@
 /** Provisioning and one funded account over a database of their own, without listeners. */
+
 import type { TestContext } from 'vitest';
 import { heldScopes } from '../../entities/credential.ts';
 import type { Database } from '../../entities/database.ts';
@@ -8,6 +9,7 @@ import { Vault } from '../../entities/secrets.ts';
 import { Provisioning } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { DriverErrorCode } from '../../provisioning/servers/drivers/driver.ts';
+import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
 import { eventually } from '../freehold.ts';
@@ -82,6 +84,9 @@ export async function openShop(onEnd: OnEnd, refused: readonly string[], code?: 
     userAgent: null,
     signal: new AbortController().signal,
     stopping: new AbortController().signal,
+    publicUrl: 'http://localhost:3000',
+    logins: new LoginThrottle(10),
+    address: null,
   };
   return { db, context, provisioning, accountId, driver, folder, url: (db.source.options as { url: string }).url };
 }

@@ -4,9 +4,9 @@ import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post, verifyBooks } from '../../entities/ledger.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { Server } from '../../entities/server.ts';
+import { Provisioning } from '../../provisioning/index.ts';
 import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import { Provisioning } from '../../provisioning/index.ts';
 import { cronSubject } from '../../provisioning/schedule.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 

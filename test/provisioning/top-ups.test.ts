@@ -1,4 +1,5 @@
 /** What becomes of money that comes for a top-up which was cancelled, and of what a confirmed one makes possible. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { heldScopes } from '../../entities/credential.ts';
 import { newId } from '../../entities/ids.ts';
@@ -6,6 +7,7 @@ import { Vault } from '../../entities/secrets.ts';
 import type { TopUp } from '../../entities/top-up.ts';
 import type { Payment } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
+import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/billing.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
@@ -53,6 +55,9 @@ const contextOf = (accountId: string): Context => ({
   userAgent: null,
   signal: new AbortController().signal,
   stopping: new AbortController().signal,
+  publicUrl: 'http://localhost:3000',
+  logins: new LoginThrottle(10),
+  address: null,
 });
 const open = async (): Promise<[Context, TopUp]> => {
   const context = contextOf(await shop.account(0n));

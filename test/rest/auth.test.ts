@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { restClient } from '../spawn.ts';
 import { startFreehold } from '../freehold.ts';
+import { restClient } from '../spawn.ts';
 
-const freehold = await startFreehold();
+const freehold = await startFreehold({ LOGIN_FAILURES_MAX: '1000' });
 const { anonymous, newAccount, publicUrl } = freehold;
 const CREDENTIAL = /^svc_(live|at|rt)_[0-9A-Za-z]{38}$/;
 

@@ -1,5 +1,5 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { parseList } from 'structured-headers';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../database.ts';
 import { startFaultProxy } from '../fault-proxy.ts';
 import { eventually, type Freehold, startFreehold } from '../freehold.ts';
