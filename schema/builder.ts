@@ -21,6 +21,7 @@ export const builder = new SchemaBuilder<{
     Labels: Same<Record<string, string>>;
     Code: Same<string>;
     CoinCode: Same<string>;
+    CurrentPassword: Same<string>;
     Cursor: Same<string>;
     Email: Same<string>;
     Hostname: Same<string>;
