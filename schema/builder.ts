@@ -1,5 +1,6 @@
 /** The builder of the schema, and the TypeScript types of its scalars. */
 import SchemaBuilder from '@pothos/core';
+import type { PeeringDocument } from '../entities/transparency.ts';
 import type { Context } from '../resolvers/context.ts';
 import './scope.ts';
 
@@ -18,22 +19,32 @@ export const builder = new SchemaBuilder<{
     Usd: Same<bigint>;
     TopUpAmount: Same<bigint>;
     JSON: Same<unknown>;
+    AlertDays: Same<number>;
     Labels: Same<Record<string, string>>;
     Code: Same<string>;
     CoinCode: Same<string>;
     CurrentPassword: Same<string>;
     Cursor: Same<string>;
+    Ed25519Key: Same<string>;
     Email: Same<string>;
     Hostname: Same<string>;
     IpAllowlist: Same<string[]>;
+    HttpsUrl: Same<string>;
     KeyName: Same<string>;
+    Line: Same<string>;
     PageLimit: Same<number>;
+    Paragraph: Same<string>;
     Password: Same<string>;
+    PeeringDocument: Same<PeeringDocument>;
+    Prose: Same<string>;
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;
     /** Micro-USD inside, US dollars outside. */
     SpendLimit: Same<bigint>;
+    Slug: Same<string>;
+    Tags: Same<string[]>;
+    Title: Same<string>;
     SshKeyIds: Same<string[]>;
     Token: Same<string>;
     TotpCode: Same<string>;
