@@ -16,11 +16,11 @@ export type IdPrefix =
   | 'aud'
   | 'task'
   | 'req'
+  | 'login'
   | 'can'
   | 'inc'
   | 'agt'
-  | 'chg'
-  | 'login';
+  | 'chg';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

@@ -66,7 +66,7 @@ const RegisterInput = builder.inputType('RegisterInput', {
 const LoginInput = builder.inputType('LoginInput', {
   fields: (t) => ({
     email: t.field({ type: 'Email', required: true }),
-    password: t.field({ type: 'Password', required: true }),
+    password: t.field({ type: 'CurrentPassword', required: true }),
     totpCode: t.field({
       type: 'TotpCode',
       description: 'The second factor, if the account has one and it is at hand; otherwise it is asked for.',
@@ -81,7 +81,7 @@ const LoginTotpInput = builder.inputType('LoginTotpInput', {
 });
 const ChangePasswordInput = builder.inputType('ChangePasswordInput', {
   fields: (t) => ({
-    currentPassword: t.field({ type: 'Password', required: true }),
+    currentPassword: t.field({ type: 'CurrentPassword', required: true }),
     newPassword: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
     totpCode: t.field({ type: 'TotpCode', description: 'Needed if the account has a second factor.' }),
   }),

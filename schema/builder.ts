@@ -30,6 +30,7 @@ export const builder = new SchemaBuilder<{
     ClientUri: Same<string>;
     Code: Same<string>;
     CoinCode: Same<string>;
+    CurrentPassword: Same<string>;
     Cursor: Same<string>;
     Ed25519Key: Same<string>;
     Email: Same<string>;

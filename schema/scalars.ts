@@ -118,6 +118,9 @@ scalar('ClientText', 'Text of up to 254 characters.', text(1, 254));
 scalar('ClientUri', 'An absolute URI of up to 2048 characters.', text(1, 2048, { format: 'uri' }));
 scalar('Code', 'A code of the catalog.', text(1, 32));
 scalar('CoinCode', 'A code of a coin, in any case.', text(1, 32), { parse: (value: string) => value.toUpperCase() });
+scalar('CurrentPassword', 'The password that the account has.', text(1, 128), {
+  parse: (value: string) => value.normalize('NFKC'),
+});
 scalar('Cursor', 'The next_cursor of the page before.', text(1, 200));
 scalar('Email', 'An email address.', text(3, 254, { format: 'email' }), {
   parse: (value: string) => value.toLowerCase(),

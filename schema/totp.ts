@@ -32,7 +32,7 @@ const TotpDisabled = builder.objectRef<object>('TotpDisabled').implement({
 
 const SetupTotpInput = builder.inputType('SetupTotpInput', {
   fields: (t) => ({
-    password: t.field({ type: 'Password', required: true, description: 'The password of the account.' }),
+    password: t.field({ type: 'CurrentPassword', required: true }),
   }),
 });
 const EnableTotpInput = builder.inputType('EnableTotpInput', {

@@ -73,6 +73,14 @@ describe('Login', () => {
     expect(unknown.body).toMatchObject(said);
   });
 
+  it('answers a password that could not be one alike, too', async () => {
+    const { email } = await newAccount();
+    for (const password of ['x', ' ', 'x'.repeat(128)]) {
+      const { status, body } = await anonymous('POST', '/v1/auth/login', { email, password });
+      expect([status, body.code]).toEqual([401, 'invalid_login']);
+    }
+  });
+
   it('takes as long for an unknown email as for a wrong password', async () => {
     const { email } = await newAccount();
     const timed = async (body: object) => {
