@@ -1,4 +1,5 @@
 /** Configuration: the only reader of process.env. Everything is optional; set but empty means unset. */
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 
 /** How many of each thing an account may have. LIMIT_API_KEYS and so on change them. */
@@ -37,6 +38,8 @@ export interface Config {
   /** How long a worker may be silent before another takes its work over. */
   leaseSeconds: number;
   databasePoolSize: number;
+  /** Addresses that webhooks may call although they are not public, also without TLS. */
+  webhookAllowCidrs: string[];
   limits: typeof DEFAULT_LIMITS;
 }
 
@@ -69,6 +72,8 @@ export function readConfig(environment: Environment = process.env): Config {
   if (operatorToken && !/^svc_op_[0-9A-Za-z]{38}$/.test(operatorToken)) {
     throw wrong('OPERATOR_TOKEN', 'a token as the service makes it (svc_op_…)');
   }
+  const webhookAllowCidrs = (given('WEBHOOK_ALLOW_CIDRS') ?? '').split(',').flatMap((cidr) => cidr.trim() || []);
+  if (!webhookAllowCidrs.every(isCidr)) throw wrong('WEBHOOK_ALLOW_CIDRS', 'networks such as 10.0.0.0/8, with commas');
   const port = number('PORT', 3000, 1, 65_535);
   return {
     host: given('HOST') ?? '127.0.0.1',
@@ -86,6 +91,7 @@ export function readConfig(environment: Environment = process.env): Config {
     pollSeconds: number('POLL_SECONDS', 0.5, 0.01, 60, false),
     leaseSeconds: number('LEASE_SECONDS', 30, 1, 3600),
     databasePoolSize: number('DATABASE_POOL_SIZE', 10, 2, 1000),
+    webhookAllowCidrs,
     limits: Object.fromEntries(
       Object.entries(DEFAULT_LIMITS).map(([name, fallback]) => [
         name,
@@ -93,6 +99,12 @@ export function readConfig(environment: Environment = process.env): Config {
       ]),
     ) as typeof DEFAULT_LIMITS,
   };
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  const family = isIP(address);
+  return family > 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128) && !rest.length;
 }
 
 /** `apiKeys` is LIMIT_API_KEYS. */

@@ -8,6 +8,7 @@ import { newId } from './entities/ids.ts';
 import { mintCredential, Vault } from './entities/secrets.ts';
 import { internalServer } from './facades/graphql.ts';
 import { publicServer } from './facades/http.ts';
+import { resourceRenderer } from './facades/resources.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { Provisioning } from './provisioning/index.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
@@ -65,8 +66,11 @@ async function compose(config: Config, onStop: (stop: () => Promise<unknown>) =>
     drivers: { VPS: machines, DEDICATED: machines },
     payments,
     pollSeconds: config.pollSeconds,
+    webhooks: { allowCidrs: config.webhookAllowCidrs, render: resourceRenderer() },
   });
   await provisioning.prepare();
+  if (config.webhookAllowCidrs.length)
+    console.log(`Webhooks may call what is not public: ${config.webhookAllowCidrs.join(', ')}`);
   if (config.roles.has('worker')) {
     const worker = provisioning.newWorker({ leaseSeconds: config.leaseSeconds });
     worker.start();

@@ -21,6 +21,10 @@ export const EVENT_TYPES = [
   'api_key.revoked',
   'ssh_key.created',
   'ssh_key.deleted',
+  'webhook.created',
+  'webhook.deleted',
+  'webhook.disabled',
+  'webhook.test',
   'session.created',
   'session.revoked',
 ] as const;

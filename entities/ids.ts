@@ -3,7 +3,20 @@ import { randomBytes, randomFillSync } from 'node:crypto';
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 
-export type IdPrefix = 'acct' | 'tok' | 'key' | 'sshkey' | 'srv' | 'top' | 'xfr' | 'evt' | 'aud' | 'task' | 'req';
+export type IdPrefix =
+  | 'acct'
+  | 'tok'
+  | 'key'
+  | 'sshkey'
+  | 'srv'
+  | 'top'
+  | 'xfr'
+  | 'evt'
+  | 'whk'
+  | 'dlv'
+  | 'aud'
+  | 'task'
+  | 'req';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

@@ -10,6 +10,7 @@ import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
 import { TopUp } from './top-up.ts';
+import { Webhook, WebhookDelivery } from './webhook.ts';
 
 export const ENTITIES = [
   Account,
@@ -26,4 +27,6 @@ export const ENTITIES = [
   Task,
   TopUp,
   Transfer,
+  Webhook,
+  WebhookDelivery,
 ];

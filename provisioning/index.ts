@@ -2,6 +2,7 @@
 import type { Database, Transaction } from '../entities/database.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Server } from '../entities/server.ts';
+import { WEBHOOK_LANE, WEBHOOK_PROCESS } from '../entities/webhook.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
@@ -9,10 +10,12 @@ import { releaseHold } from './servers/create.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
 import { passwordContext, SERVER_LANE, SERVER_PROCESS, serverProcess } from './servers/process.ts';
 import { type NewTask, startTask } from './tasks.ts';
+import { type WebhookOptions, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export type { Coin } from './payments/drivers/driver.ts';
+export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 export { passwordContext, releaseHold };
 
 export interface ProvisioningOptions {
@@ -22,6 +25,8 @@ export interface ProvisioningOptions {
   payments: PaymentDriver;
   /** How long a worker waits before it looks at a machine or an invoice again. */
   pollSeconds: number;
+  /** Default: webhooks reach public addresses only, and name what an event is about without showing it. */
+  webhooks?: WebhookOptions;
 }
 
 /** How long an order may take before it is given up, by the kind of machine. */
@@ -43,9 +48,12 @@ export const serverTask = ({
 
 export class Provisioning {
   readonly #options: ProvisioningOptions;
+  readonly webhooks: Webhooks;
 
   constructor(options: ProvisioningOptions) {
     this.#options = options;
+    const { db, vault, webhooks = { allowCidrs: [], render: async () => undefined } } = options;
+    this.webhooks = new Webhooks(db, vault, webhooks);
   }
 
   /** Whether machines or payments are simulated. */
@@ -96,7 +104,11 @@ export class Provisioning {
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
+      [WEBHOOK_PROCESS]: this.webhooks.process,
     };
-    return new Worker(db, processes, { lanes: { [SERVER_LANE]: 16, [TOP_UP_LANE]: 8 }, ...options });
+    return new Worker(db, processes, {
+      lanes: { [SERVER_LANE]: 16, [TOP_UP_LANE]: 8, [WEBHOOK_LANE]: 16 },
+      ...options,
+    });
   }
 }

@@ -23,6 +23,7 @@ export const builder = new SchemaBuilder<{
     CoinCode: Same<string>;
     Cursor: Same<string>;
     Email: Same<string>;
+    EventFilter: Same<string[]>;
     Hostname: Same<string>;
     KeyName: Same<string>;
     PageLimit: Same<number>;
@@ -33,6 +34,8 @@ export const builder = new SchemaBuilder<{
     SshKeyIds: Same<string[]>;
     UserData: Same<string>;
     WaitSeconds: Same<number>;
+    WebhookDescription: Same<string>;
+    WebhookUrl: Same<string>;
   };
 }>({
   plugins: ['scope'],

@@ -7,6 +7,7 @@ import './catalog.ts';
 import './operator.ts';
 import './servers.ts';
 import './ssh-keys.ts';
+import './webhooks.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();

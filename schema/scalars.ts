@@ -95,6 +95,15 @@ scalar('Email', 'An email address.', text(3, 254, { format: 'email' }), {
   parse: (value: string) => value.toLowerCase(),
 });
 scalar(
+  'EventFilter',
+  'Names of events: a list, or a string with commas.',
+  { anyOf: [text(1, 2048), { type: 'array', minItems: 1, maxItems: 50, items: text(1, 64) }] },
+  {
+    parse: (value: string | string[]) =>
+      typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value,
+  },
+);
+scalar(
   'Hostname',
   'A name of a host (RFC 1123).',
   text(1, 253, { pattern: '^(?!.*-(\\.|$))[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(\\.[a-zA-Z0-9][a-zA-Z0-9-]{0,62})*$' }),
@@ -120,3 +129,9 @@ scalar('SshKeyIds', 'Ids of up to 20 SSH keys.', {
 });
 scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
 scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', minimum: 0, maximum: 25 });
+scalar('WebhookDescription', 'A description for humans, of up to 255 characters.', text(1, 255));
+scalar(
+  'WebhookUrl',
+  'An https URL of up to 2048 characters.',
+  text(1, 2048, { 'x-error': { minLength: 'invalid_url', maxLength: 'invalid_url' } }),
+);

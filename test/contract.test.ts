@@ -37,6 +37,10 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['GET', '/v1/ssh-keys', 'read'],
   ['GET', '/v1/ssh-keys/{id}', 'read'],
   ['DELETE', '/v1/ssh-keys/{id}', 'servers'],
+  ['POST', '/v1/webhooks', 'full'],
+  ['GET', '/v1/webhooks', 'read'],
+  ['DELETE', '/v1/webhooks/{id}', 'full'],
+  ['POST', '/v1/webhooks/{id}/test', 'full'],
 ];
 const sorted = (rows: string[][]) => rows.map((row) => row.join(' ')).sort();
 
