@@ -101,6 +101,7 @@ scalar(
   {
     parse: (value: string | string[]) =>
       typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value,
+    serialize: (value: string[]) => value.join(','),
   },
 );
 scalar(

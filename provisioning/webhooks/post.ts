@@ -26,7 +26,7 @@ export type Resolve = (name: string) => Promise<string[]>;
 
 /** Much more than a receiver has to say; the rest is not read. */
 const ANSWER_BYTES_MAX = 4096;
-const RESOLVE_MS = 3000;
+const RESOLVE_MS = 2000;
 
 /** Asks the nameservers itself: getaddrinfo would hold the threads that check passwords. */
 export const resolveName: Resolve = async (name) => {
