@@ -149,6 +149,19 @@ describe('A test call', () => {
     expect(elsewhere.connections()).toBe(0);
   });
 
+  it('checks the address again, whatever was registered', async () => {
+    const account = await newAccount();
+    const { id } = await register(account, (await receiver()).url, { event_filter: 'ssh_key.*' });
+    await db.query(`update webhook set url = 'https://10.0.0.1/' where id = $1`, [id]);
+    const { body } = await account.rest('POST', `/v1/webhooks/${id}/test`);
+    expect(body).toMatchObject({ delivered: false, response_status: null, error: 'refused_address' });
+    await account.rest('POST', '/v1/ssh-keys', { public_key: KEY });
+    await eventually(async () => {
+      const [{ last_delivery }] = await list(account);
+      return last_delivery.event_type === 'ssh_key.created' && last_delivery.error === 'refused_address';
+    });
+  });
+
   it('tells that nobody listens, and cuts an answer without end', async () => {
     const account = await newAccount();
     const to = await receiver();
