@@ -3,6 +3,7 @@
  * event, and the task of that webhook is woken by it too. So a delivery exists if and only if the change does, and the
  * order in which transactions commit does not matter: there is no cursor that could pass one by.
  */
+import type { Change } from './bus.ts';
 import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS } from './webhook.ts';
 
 /** What is told to the webhooks of all accounts; it belongs to none. */
@@ -46,4 +47,9 @@ export const outboxSql = (from: string, id: string, type: string): string => `
     insert into task (id, lane, process, subject, account_id, step)
     select 'task_' || ${SUFFIX}, '${WEBHOOK_LANE}', '${WEBHOOK_PROCESS}', webhook_id, account_id, '${DELIVER_STEP}' from wanted
     on conflict (subject) do update set signals = task.signals + 1, attempts = 0, state = 'READY',
-      run_at = case when task.leased_by is null then least(task.run_at, excluded.run_at) else task.run_at end)`;
+      run_at = case when task.leased_by is null then least(task.run_at, excluded.run_at) else task.run_at end
+    returning id)`;
+
+/** A column that says whether `outboxSql` woke anybody: then `WEBHOOKS_WOKEN` saves them the wait for the poll. */
+export const WOKEN_SQL = 'exists (select from webhooks_woken) as "webhooksWoken"';
+export const WEBHOOKS_WOKEN: Change = { kind: 'task', accountId: '', id: WEBHOOK_LANE };

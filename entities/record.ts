@@ -5,11 +5,11 @@
 import type { EntitySchema } from 'typeorm';
 import type { Actor } from './audit.ts';
 import { ApiKey } from './credential.ts';
-import type { Queryable } from './database.ts';
+import type { Transaction } from './database.ts';
 import { columnsOf } from './entity.ts';
 import type { EventType } from './event.ts';
 import { newId } from './ids.ts';
-import { outboxSql } from './outbox.ts';
+import { outboxSql, WEBHOOKS_WOKEN, WOKEN_SQL } from './outbox.ts';
 import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { TopUp } from './top-up.ts';
@@ -59,17 +59,23 @@ export const recordParameters = ({ type, resource, actor, data }: Happening): un
 ];
 
 /** Records a change that was made by another statement of the same transaction. @returns the id of the event */
-export async function record(tx: Queryable, accountId: string, subject: string, happening: Happening): Promise<string> {
+export async function record(
+  tx: Transaction,
+  accountId: string,
+  subject: string,
+  happening: Happening,
+): Promise<string> {
   const parameters = recordParameters(happening);
   const row = RESOURCE_ROWS[happening.resource];
   const rowSql = row
     ? `left join (select ${columnsOf(row.entity)} from ${row.entity.options.tableName} where ${row.key} = $2) as row on true`
     : '';
-  await tx.query(
+  const [{ webhooksWoken } = { webhooksWoken: false }] = await tx.query<{ webhooksWoken: boolean }>(
     `with changed as (select given.account_id, given.subject${row ? ', row.*' : ''}
         from (select $1::text as account_id, $2::text as subject) as given ${rowSql}),
-      ${recordSql('changed', 3)} select 1`,
+      ${recordSql('changed', 3)} select ${WOKEN_SQL}`,
     [accountId, subject, ...parameters],
   );
+  if (webhooksWoken) tx.changed(WEBHOOKS_WOKEN);
   return parameters[0] as string;
 }

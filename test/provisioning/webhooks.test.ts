@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/audit.ts';
 import { record } from '../../entities/record.ts';
 import { pauseSeconds, RETRY_SECONDS } from '../../provisioning/webhooks/result.ts';
+import { signalTask } from '../../provisioning/tasks.ts';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
 
@@ -44,13 +45,14 @@ const attempted = (id: string, attempts: number) =>
     return delivery!.attempts === attempts && delivery!.status !== 'DELIVERING' && delivery;
   });
 /** The pause before the next attempt is over. */
-const later = async (id: string) => {
-  await db.query(
-    'update webhook_delivery set next_attempt_at = now() where webhook_id = $1 and next_attempt_at is not null',
-    [id],
-  );
-  await db.query('update task set run_at = now() where subject = $1 and leased_by is null', [id]);
-};
+const later = (id: string) =>
+  db.transaction(async (tx) => {
+    await tx.query(
+      'update webhook_delivery set next_attempt_at = now() where webhook_id = $1 and next_attempt_at is not null',
+      [id],
+    );
+    await signalTask(tx, id);
+  });
 const shown = async ({ account, id }: Setup) =>
   (await account.rest('GET', '/v1/webhooks')).body.data.find((webhook: { id: string }) => webhook.id === id);
 
@@ -198,7 +200,7 @@ describe('A webhook', () => {
     });
     const eventId = await happen(hook);
     await eventually(async () => to.received.at(-1)!.body.id === eventId);
-  });
+  }, 60_000);
 
   it('stays enabled if something succeeded since the first attempt of what is given up', async () => {
     const hook = await setup();
@@ -217,7 +219,7 @@ describe('A webhook', () => {
 
   it('is disabled at once by 410, and the rest is not sent', async () => {
     const hook = await setup();
-    hook.to.answer = (response) => void response.writeHead(500).end();
+    hook.to.answer = (response) => void response.writeHead(500, { 'retry-after': '3600' }).end();
     await happen(hook);
     await attempted(hook.id, 1);
     hook.to.answer = (response) => void response.writeHead(410).end();
