@@ -46,6 +46,8 @@ export interface Config {
   trustedProxies: string[];
   /** Failed logins within 15 minutes, for an account and for a network, before others have to wait. */
   loginFailuresMax: number;
+  /** Addresses that webhooks may call although they are not public, also without TLS. */
+  webhookAllowCidrs: string[];
   limits: typeof DEFAULT_LIMITS;
 }
 
@@ -86,6 +88,9 @@ export function readConfig(environment: Environment = process.env): Config {
   if (rateLimitStore === 'redis' && !redisUrl) throw wrong('RATE_LIMIT_STORE', 'REDIS_URL with redis');
   const trustedProxies = (given('TRUSTED_PROXY_CIDRS') ?? '').split(',').flatMap((one) => one.trim() || []);
   if (!trustedProxies.every(isNetwork)) throw wrong('TRUSTED_PROXY_CIDRS', 'addresses or CIDR blocks with commas');
+  const webhookAllowCidrs = (given('WEBHOOK_ALLOW_CIDRS') ?? '').split(',').flatMap((cidr) => cidr.trim() || []);
+  if (!webhookAllowCidrs.every((cidr) => cidr.includes('/') && isNetwork(cidr)))
+    throw wrong('WEBHOOK_ALLOW_CIDRS', 'networks such as 10.0.0.0/8, with commas');
   const port = number('PORT', 3000, 1, 65_535);
   return {
     host: given('HOST') ?? '127.0.0.1',
@@ -112,6 +117,7 @@ export function readConfig(environment: Environment = process.env): Config {
     },
     trustedProxies,
     loginFailuresMax: number('LOGIN_FAILURES_MAX', 10, 1, 1_000_000),
+    webhookAllowCidrs,
     limits: Object.fromEntries(
       Object.entries(DEFAULT_LIMITS).map(([name, fallback]) => [
         name,
@@ -123,9 +129,10 @@ export function readConfig(environment: Environment = process.env): Config {
 
 /** An address, or a block such as 10.0.0.0/8. */
 function isNetwork(text: string): boolean {
-  const [address = '', bits] = text.split('/');
+  const [address = '', bits, ...rest] = text.split('/');
   const version = isIP(address);
-  return version > 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)));
+  if (!version || rest.length) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
 /** `apiKeys` is LIMIT_API_KEYS. */

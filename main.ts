@@ -11,6 +11,7 @@ import { internalServer } from './facades/graphql.ts';
 import { publicServer } from './facades/http.ts';
 import { RateLimits } from './facades/rate-limit.ts';
 import { RedisRates } from './facades/rates/redis.ts';
+import { resourceRenderer } from './facades/resources.ts';
 import { Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
@@ -77,8 +78,11 @@ async function compose(
     drivers: { VPS: machines, DEDICATED: machines },
     payments,
     pollSeconds: config.pollSeconds,
+    webhooks: { allowCidrs: config.webhookAllowCidrs, render: resourceRenderer() },
   });
   await provisioning.prepare();
+  if (config.webhookAllowCidrs.length)
+    console.log(`Webhooks may call what is not public: ${config.webhookAllowCidrs.join(', ')}`);
   if (config.roles.has('worker')) {
     await provisioning.schedule();
     const worker = provisioning.newWorker({ leaseSeconds: config.leaseSeconds });

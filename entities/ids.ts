@@ -20,7 +20,9 @@ export type IdPrefix =
   | 'can'
   | 'inc'
   | 'agt'
-  | 'chg';
+  | 'chg'
+  | 'whk'
+  | 'dlv';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

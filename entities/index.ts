@@ -16,6 +16,7 @@ import { Task } from './task.ts';
 import { TopUp } from './top-up.ts';
 import { PendingLogin, RecoveryCode, Totp } from './totp.ts';
 import { Canary, Incident, Peering } from './transparency.ts';
+import { Webhook, WebhookDelivery } from './webhook.ts';
 
 export const ENTITIES = [
   Account,
@@ -42,4 +43,6 @@ export const ENTITIES = [
   TopUp,
   Totp,
   Transfer,
+  Webhook,
+  WebhookDelivery,
 ];

@@ -5,6 +5,7 @@ import type { ChangeKind } from './bus.ts';
 import type { Transaction } from './database.ts';
 import { columnsOf } from './entity.ts';
 import type { EventType } from './event.ts';
+import { WEBHOOKS_WOKEN, WOKEN_SQL } from './outbox.ts';
 import { type ResourceType, recordParameters, recordSql } from './record.ts';
 
 export interface Lifecycle<Row, Status extends string> {
@@ -49,14 +50,14 @@ export async function transition<
   const updatedAt = columns.updatedAt ? ', updated_at = now()' : '';
   const table = entity.options.name;
   const first = 4 + assigned.length;
-  const [row] = await tx.query<Row & { previousStatus: Status }>(
+  const [found] = await tx.query<Row & { previousStatus: Status; webhooksWoken: boolean }>(
     `with before as (select id, status from ${table} where order_number = $1 for update),
       moved as (
         update ${table} set status = $2${updatedAt}${assigned.map(({ name }, i) => `, ${name} = $${4 + i}`).join('')}
         from before where ${table}.id = before.id and before.status = any($3)
         returning ${columnsOf(entity as EntitySchema<unknown>)}, before.status as "previousStatus", ${table}.account_id, ${table}.order_number as subject),
       ${recordSql('moved', first)}
-    select * from moved`,
+    select *, ${WOKEN_SQL} from moved`,
     [
       orderNumber,
       to,
@@ -65,6 +66,9 @@ export async function transition<
       ...recordParameters({ type: event, resource, actor, data: { status: to, ...data } }),
     ],
   );
-  if (row) tx.changed({ kind: change, accountId: row.accountId, id: row.orderNumber });
-  return row;
+  if (!found) return undefined;
+  const { webhooksWoken, ...row } = found;
+  tx.changed({ kind: change, accountId: row.accountId, id: row.orderNumber });
+  if (webhooksWoken) tx.changed(WEBHOOKS_WOKEN);
+  return row as unknown as Row & { previousStatus: Status };
 }

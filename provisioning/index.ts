@@ -3,6 +3,7 @@ import type { Database, Transaction } from '../entities/database.ts';
 import type { OauthClient } from '../entities/oauth-client.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Server } from '../entities/server.ts';
+import { WEBHOOK_LANE, WEBHOOK_PROCESS } from '../entities/webhook.ts';
 import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
@@ -18,10 +19,12 @@ import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts
 import { beginResize, type Resize, releaseResize } from './servers/resize.ts';
 import { retrySuspended } from './servers/suspend.ts';
 import { type NewTask, startTask } from './tasks.ts';
+import { type WebhookOptions, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
 export type { Coin } from './payments/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
+export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 export { beginResize, passwordContext, type Resize, releaseHold, releaseResize };
 
 export interface ProvisioningOptions {
@@ -31,6 +34,8 @@ export interface ProvisioningOptions {
   payments: PaymentDriver;
   /** How long a worker waits before it looks at a machine or an invoice again. */
   pollSeconds: number;
+  /** Default: webhooks reach public addresses only, and name what an event is about without showing it. */
+  webhooks?: WebhookOptions;
 }
 
 /** How long an order or a change may take before it is given up, by the kind of machine. */
@@ -55,9 +60,12 @@ const DESTROY_TASK = { lane: SERVER_LANE, process: SERVER_PROCESS, step: 'destro
 
 export class Provisioning {
   readonly #options: ProvisioningOptions;
+  readonly webhooks: Webhooks;
 
   constructor(options: ProvisioningOptions) {
     this.#options = options;
+    const { db, vault, webhooks = { allowCidrs: [], render: async () => undefined } } = options;
+    this.webhooks = new Webhooks(db, vault, webhooks);
   }
 
   /** Whether machines or payments are simulated. */
@@ -135,6 +143,7 @@ export class Provisioning {
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
+      [WEBHOOK_PROCESS]: this.webhooks.process,
     };
     return new Worker(db, processes, {
       lanes: {
@@ -143,6 +152,7 @@ export class Provisioning {
         [PERIODIC_LANE]: 4,
         [API_KEY_LANE]: 2,
         [OAUTH_CLIENT_LANE]: 1,
+        [WEBHOOK_LANE]: 16,
       },
       ...options,
     });

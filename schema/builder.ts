@@ -36,6 +36,7 @@ export const builder = new SchemaBuilder<{
     Email: Same<string>;
     Empty: Same<Record<string, never>>;
     EpochSeconds: Same<Date>;
+    EventFilter: Same<string[]>;
     Hostname: Same<string>;
     HttpsUrl: Same<string>;
     IpAllowlist: Same<string[]>;
@@ -60,6 +61,8 @@ export const builder = new SchemaBuilder<{
     TotpCode: Same<string>;
     UserData: Same<string>;
     WaitSeconds: Same<number>;
+    WebhookDescription: Same<string>;
+    WebhookUrl: Same<string>;
   };
 }>({
   plugins: ['scope'],

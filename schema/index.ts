@@ -18,6 +18,7 @@ import './usage.ts';
 import './sessions.ts';
 import './ssh-keys.ts';
 import './totp.ts';
+import './webhooks.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();

@@ -158,10 +158,14 @@ scalar(
   },
 );
 scalar(
-  'Hostname',
-  'A name of a host (RFC 1123).',
-  text(1, 253, { pattern: '^(?!.*-(\\.|$))[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(\\.[a-zA-Z0-9][a-zA-Z0-9-]{0,62})*$' }),
-  { parse: (value: string) => value.toLowerCase() },
+  'EventFilter',
+  'Names of events: a list, or a string with commas.',
+  { anyOf: [text(1, 2048), { type: 'array', minItems: 1, maxItems: 50, items: text(1, 64) }] },
+  {
+    parse: (value: string | string[]) =>
+      typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value,
+    serialize: (value: string[]) => value.join(','),
+  },
 );
 const NETWORKS_MAX = 20;
 scalar(
@@ -266,4 +270,10 @@ scalar(
     },
     facilities: { type: 'array', maxItems: 500, items: closed({ name: text(1, 255), city: text(1, 255), country }) },
   }),
+);
+scalar('WebhookDescription', 'A description for humans, of up to 255 characters.', text(1, 255));
+scalar(
+  'WebhookUrl',
+  'An https URL of up to 2048 characters.',
+  text(1, 2048, { 'x-error': { minLength: 'invalid_url', maxLength: 'invalid_url' } }),
 );

@@ -62,6 +62,9 @@ describe('The configuration', () => {
     ['SECRET_KEY', 'short'],
     ['OPERATOR_TOKEN', 'password'],
     ['LIMIT_SERVERS', '-1'],
+    ['WEBHOOK_ALLOW_CIDRS', '127.0.0.1'],
+    ['WEBHOOK_ALLOW_CIDRS', '127.0.0.0/33'],
+    ['WEBHOOK_ALLOW_CIDRS', '127.0.0.0/8/8'],
     ['SIMULATED_PROVISION_SECONDS', 'NaN'],
   ])('stops at a wrong %s and says what was expected', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name} is wrong: expected .+\\.$`));

@@ -62,6 +62,10 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['GET', '/v1/oauth/introspect', 'public'],
   // Beside the specification: libraries of RFC 7662 only POST.
   ['POST', '/v1/oauth/introspect', 'public'],
+  ['POST', '/v1/webhooks', 'full'],
+  ['GET', '/v1/webhooks', 'read'],
+  ['DELETE', '/v1/webhooks/{id}', 'full'],
+  ['POST', '/v1/webhooks/{id}/test', 'full'],
 ];
 const sorted = (rows: string[][]) => rows.map((row) => row.join(' ')).sort();
 

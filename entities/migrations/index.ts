@@ -6,6 +6,7 @@ import { Auth0000000000003 } from './0003-auth.ts';
 import { Oauth0000000000004 } from './0004-oauth.ts';
 import { Servers0000000000005 } from './0005-servers.ts';
 import { Renewals0000000000006 } from './0006-renewals.ts';
+import { Webhooks0000000000007 } from './0007-webhooks.ts';
 import { Limits0000000000008 } from './0008-limits.ts';
 import { Transparency0000000000009 } from './0009-transparency.ts';
 import { Agents0000000000010 } from './0010-agents.ts';
@@ -20,4 +21,5 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Renewals0000000000006,
   Auth0000000000003,
   Oauth0000000000004,
+  Webhooks0000000000007,
 ];
