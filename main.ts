@@ -31,18 +31,24 @@ export interface Service {
 /** Starts the service. Whatever fails on the way, what was started before is stopped. */
 export async function startService(config: Config): Promise<Service> {
   const stops: (() => Promise<unknown>)[] = [];
+  const stopping = new AbortController();
   const stop = async () => {
+    stopping.abort();
     for (const one of stops.splice(0).reverse()) await one();
   };
   try {
-    return { ...(await compose(config, (one) => stops.push(one))), stop };
+    return { ...(await compose(config, stopping.signal, (one) => stops.push(one))), stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function compose(config: Config, onStop: (stop: () => Promise<unknown>) => void): Promise<Omit<Service, 'stop'>> {
+async function compose(
+  config: Config,
+  stopping: AbortSignal,
+  onStop: (stop: () => Promise<unknown>) => void,
+): Promise<Omit<Service, 'stop'>> {
   mkdirSync(config.dataDir, { recursive: true });
   const operatorToken = config.operatorToken ?? kept(config, 'operator-token', () => mintCredential('op'));
   const secretKey =
@@ -86,6 +92,7 @@ async function compose(config: Config, onStop: (stop: () => Promise<unknown>) =>
     limits,
     publicUrl,
     logins,
+    stopping,
     requestId: newId('req'),
     ...request,
   });
@@ -153,6 +160,7 @@ function announce(
   const lines = [
     ['REST', `${publicUrl}/v1`],
     ['OpenAPI', `${publicUrl}/v1/openapi.json`],
+    ['Reference', `${publicUrl}/docs`],
     ['MCP', `${publicUrl}/mcp`],
     ['GraphiQL', `${internalUrl}/graphql`],
     ['Operator token', operatorTokenFile ?? 'OPERATOR_TOKEN'],

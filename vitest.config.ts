@@ -10,7 +10,7 @@ export default defineConfig({
     pool: 'forks',
     // Tests wait more than they compute.
     maxWorkers: 4,
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
   },
 });

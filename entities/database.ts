@@ -108,6 +108,7 @@ export const constraintOf = (error: unknown): string | undefined =>
 /** Any number of processes may start at once: one migrates, the others wait and find it done. */
 async function migrate(url: string, source: DataSource) {
   const lock = new pg.Client({ connectionString: url });
+  lock.on('error', () => {}); // the query that waits for it fails
   await lock.connect();
   try {
     await lock.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);

@@ -30,6 +30,9 @@ export const EVENT_TYPES = [
   'account.password_changed',
   'account.totp_enabled',
   'account.totp_disabled',
+  'status.changed',
+  'canary.updated',
+  'agent.updated',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

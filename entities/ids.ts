@@ -16,7 +16,10 @@ export type IdPrefix =
   | 'aud'
   | 'task'
   | 'req'
-  | 'login';
+  | 'login'
+  | 'can'
+  | 'inc'
+  | 'agt';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

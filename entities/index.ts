@@ -1,6 +1,7 @@
 /** Every table. */
 import { Account } from './account.ts';
 import { Address } from './address.ts';
+import { Agent } from './agent.ts';
 import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
 import { ApiKey, Session } from './credential.ts';
@@ -12,18 +13,23 @@ import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
 import { TopUp } from './top-up.ts';
 import { PendingLogin, RecoveryCode, Totp } from './totp.ts';
+import { Canary, Incident, Peering } from './transparency.ts';
 
 export const ENTITIES = [
   Account,
   Address,
+  Agent,
   ApiKey,
   AuditEntry,
   Balance,
+  Canary,
   CatalogItem,
   Event,
   OauthClient,
   PendingLogin,
   RecoveryCode,
+  Incident,
+  Peering,
   Server,
   Session,
   SshKey,

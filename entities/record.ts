@@ -7,7 +7,18 @@ import type { Queryable } from './database.ts';
 import type { EventType } from './event.ts';
 import { newId } from './ids.ts';
 
-export type ResourceType = 'server' | 'topup' | 'api_key' | 'ssh_key' | 'session' | 'oauth_client' | 'account';
+export type ResourceType =
+  | 'server'
+  | 'topup'
+  | 'api_key'
+  | 'ssh_key'
+  | 'session'
+  | 'oauth_client'
+  | 'account'
+  | 'canary'
+  | 'peering'
+  | 'incident'
+  | 'agent';
 
 export interface Happening {
   type: EventType;

@@ -83,7 +83,7 @@ function challenge({ code, extras, extensions }: ApiError): Record<string, strin
 }
 
 /** What may be logged of an error: its text without quoted values, and where it was thrown. */
-function scrubbed(thrown: unknown): Record<string, unknown> {
+export function scrubbed(thrown: unknown): Record<string, unknown> {
   const error = rootCause(thrown);
   if (!(error instanceof Error)) return { message: typeof error };
   const { code, constraint, table } = error as unknown as Record<string, unknown>;

@@ -4,12 +4,13 @@
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
-import { execute, type GraphQLError, parse, specifiedRules, subscribe, validate } from 'graphql';
+import { execute, GraphQLError, parse, specifiedRules, subscribe, validate } from 'graphql';
 import type { ServerOptions as WsOptions } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { WebSocketServer } from 'ws';
 import { ApiError, apiErrorOf, type Context, schema, type Viewer } from '../schema/index.ts';
+import { type Log, scrubbed } from './errors.ts';
 import { limitsRule, TOKENS_MAX } from './graphql-limits.ts';
 
 const PATH = '/graphql';
@@ -23,8 +24,8 @@ export interface InternalOptions {
   watchCredential(viewer: Viewer, ended: () => void): () => void;
   /** Whether requests can be served. */
   ready(): Promise<boolean>;
-  /** What nobody may see, for the log. */
-  onError(error: unknown): void;
+  /** Told of what broke, without any value of an input. */
+  onError: Log;
 }
 
 export function internalServer(options: InternalOptions): Server {
@@ -118,13 +119,16 @@ function webSocketOptions(
   } as WsOptions<Record<string, unknown>, Partial<Connection>>;
 }
 
-/** What the caller may see of an error: ours, and GraphQL's own about the document. */
-function masked(error: unknown, onError: (error: unknown) => void): GraphQLError {
+/** What the caller may see of an error: ours, and GraphQL's own about the document and its variables. */
+function masked(error: unknown, onError: Log): GraphQLError {
   const known = apiErrorOf(error);
   if (known) return known;
-  const ofDocument = error as GraphQLError;
-  if (ofDocument?.name === 'GraphQLError' && !ofDocument.originalError) return ofDocument;
-  onError(error);
+  let cause = error;
+  while (cause instanceof GraphQLError && (cause.originalError ?? cause.cause))
+    cause = cause.originalError ?? cause.cause;
+  if ((cause as Error | undefined)?.name === 'GraphQLError')
+    return new GraphQLError((error as Error).message, { nodes: (error as GraphQLError).nodes ?? null });
+  onError(scrubbed(error));
   return new ApiError('internal_error');
 }
 

@@ -8,6 +8,7 @@ import {
   isListType,
 } from 'graphql';
 import { snake, wireOfEnum } from './names.ts';
+import { defaultOf } from './parameters.ts';
 
 /** Maps a value that is not null. */
 export type Mapper = (value: unknown) => unknown;
@@ -36,13 +37,16 @@ export function inputMapper(type: GraphQLInputType, known = new Map<unknown, Map
   return isInputObjectType(bare) ? objectMapper(bare, known) : undefined;
 }
 
+/** Defaults are put in here, because a compiled document knows only those of its variables. */
 function objectMapper(type: GraphQLInputObjectType, known: Map<unknown, Mapper>): Mapper {
   const done = known.get(type);
   if (done) return done;
   const fields = new Map<string, [name: string, map: Mapper | undefined]>();
+  const defaults: [name: string, value: unknown][] = [];
   const map: Mapper = (value) => {
     if (!isRecord(value)) return value;
     const mapped: Members = {};
+    for (const [name, fallback] of defaults) mapped[name] = fallback;
     for (const key in value) {
       const field = fields.get(key);
       const inner = value[key];
@@ -53,8 +57,12 @@ function objectMapper(type: GraphQLInputObjectType, known: Map<unknown, Mapper>)
     return mapped;
   };
   known.set(type, map);
-  for (const { name, type: inner } of Object.values(type.getFields()))
-    fields.set(snake(name), [name, inputMapper(inner, known)]);
+  for (const field of Object.values(type.getFields())) {
+    const mapInner = inputMapper(field.type, known);
+    fields.set(snake(field.name), [field.name, mapInner]);
+    const fallback = defaultOf(field);
+    if (fallback !== undefined) defaults.push([field.name, mapInner ? mapInner(fallback) : fallback]);
+  }
   return map;
 }
 

@@ -247,10 +247,9 @@ export class Worker {
     for (const [name, bell] of this.#bells) if (lane === null || lane === name) bell.ring();
   }
 
-  /** Rests that are shorter than the poll end in time. */
+  /** Rests that are shorter than the poll end in time. What goes on at once is seen to when its run ends. */
   #ringAfter(lane: string, seconds: number): void {
-    if (seconds <= 0) this.#ring(lane);
-    else if (seconds < this.#pollSeconds) setTimeout(() => this.#ring(lane), seconds * 1000 + 1).unref();
+    if (seconds > 0 && seconds < this.#pollSeconds) setTimeout(() => this.#ring(lane), seconds * 1000 + 1).unref();
   }
 }
 

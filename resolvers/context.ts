@@ -38,6 +38,8 @@ export interface Context {
   address: string | null;
   /** Aborted when the caller is gone. */
   signal: AbortSignal;
+  /** Aborted when the service stops: whoever waits answers with what is. */
+  stopping: AbortSignal;
 }
 
 /** The account of the caller. @throws ApiError not_found for the operator, who has none */

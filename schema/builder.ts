@@ -1,5 +1,6 @@
 /** The builder of the schema, and the TypeScript types of its scalars. */
 import SchemaBuilder from '@pothos/core';
+import type { PeeringDocument } from '../entities/transparency.ts';
 import type { Context } from '../resolvers/context.ts';
 import './scope.ts';
 
@@ -18,12 +19,14 @@ export const builder = new SchemaBuilder<{
     Usd: Same<bigint>;
     TopUpAmount: Same<bigint>;
     JSON: Same<unknown>;
+    AlertDays: Same<number>;
     Labels: Same<Record<string, string>>;
     ClientText: Same<string>;
     ClientUri: Same<string>;
     Code: Same<string>;
     CoinCode: Same<string>;
     Cursor: Same<string>;
+    Ed25519Key: Same<string>;
     Email: Same<string>;
     Empty: Same<Record<string, never>>;
     EpochSeconds: Same<Date>;
@@ -31,13 +34,21 @@ export const builder = new SchemaBuilder<{
     IpAllowlist: Same<string[]>;
     KeyName: Same<string>;
     OauthParameter: Same<string>;
+    HttpsUrl: Same<string>;
+    Line: Same<string>;
     PageLimit: Same<number>;
+    Paragraph: Same<string>;
     Password: Same<string>;
+    PeeringDocument: Same<PeeringDocument>;
+    Prose: Same<string>;
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;
     /** Micro-USD inside, US dollars outside. */
     SpendLimit: Same<bigint>;
+    Slug: Same<string>;
+    Tags: Same<string[]>;
+    Title: Same<string>;
     SshKeyIds: Same<string[]>;
     Token: Same<string>;
     TotpCode: Same<string>;

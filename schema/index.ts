@@ -2,15 +2,18 @@
 import './scalars.ts';
 import './account.ts';
 import './api-keys.ts';
+import './agents.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
 import './oauth.ts';
 import './operator.ts';
+import './planned.ts';
 import './servers.ts';
 import './sessions.ts';
 import './ssh-keys.ts';
 import './totp.ts';
+import './transparency.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();

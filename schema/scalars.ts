@@ -166,3 +166,54 @@ scalar(
 );
 scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
 scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', minimum: 0, maximum: 25 });
+scalar('AlertDays', 'A number of days, 0 to 30.', { type: 'integer', minimum: 0, maximum: 30 });
+scalar('Ed25519Key', 'An Ed25519 key, as JWK or base64.', text(43, 512));
+scalar(
+  'HttpsUrl',
+  'An https URL without credentials.',
+  text(9, 2048, { format: 'uri', pattern: '^https://[^/@]+(/|$)' }),
+);
+scalar('Paragraph', 'A text of up to 1,000 characters.', text(1, 1000));
+scalar('Slug', 'A short name for addresses: 3 to 40 of a-z, 0-9 and -.', text(3, 40, { pattern: '^[a-z0-9-]{3,40}$' }));
+scalar('Tags', 'Up to 20 tags.', { type: 'array', maxItems: 20, items: text(1, 40) });
+scalar('Title', 'A name of up to 80 characters.', text(1, 80));
+scalar('Line', 'A line of text.', text(1, 255));
+scalar('Prose', 'A text of up to 16 KiB.', text(1, 16_384));
+const country = { type: 'string', pattern: '^[A-Z]{2}$' };
+const optional = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
+const closed = (properties: object) => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+});
+scalar(
+  'PeeringDocument',
+  'What is published of the network, in the words of PeeringDB.',
+  closed({
+    asn: optional({ type: 'integer', minimum: 1, maximum: 2_147_483_647 }),
+    name: text(1, 255),
+    irrAsSet: optional(text(1, 255)),
+    policy: text(1, 255),
+    policyUrl: optional(text(1, 2048, { format: 'uri' })),
+    nocEmail: optional(text(3, 254, { format: 'email' })),
+    peeringdbUrl: optional(text(1, 2048, { format: 'uri' })),
+    infoPrefixes4: optional({ type: 'integer', minimum: 0, maximum: 10_000_000 }),
+    infoPrefixes6: optional({ type: 'integer', minimum: 0, maximum: 10_000_000 }),
+    exchanges: {
+      type: 'array',
+      maxItems: 500,
+      items: closed({
+        name: text(1, 255),
+        city: text(1, 255),
+        country,
+        speedMbps: { type: 'integer', minimum: 0, maximum: 100_000_000 },
+        ipv4: optional(text(7, 15, { format: 'ipv4' })),
+        ipv6: optional(text(2, 45, { format: 'ipv6' })),
+        isRsPeer: { type: 'boolean' },
+        operational: { type: 'boolean' },
+      }),
+    },
+    facilities: { type: 'array', maxItems: 500, items: closed({ name: text(1, 255), city: text(1, 255), country }) },
+  }),
+);

@@ -20,14 +20,14 @@ export interface DeletedServer {
  * @throws ApiError not_found or delete_protected
  */
 export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
-  const { deleteProtection } = await findServer(context, orderNumber);
-  if (deleteProtection) throw new ApiError('delete_protected');
+  const found = await findServer(context, orderNumber);
+  if (found.deleteProtection) throw new ApiError('delete_protected');
   return context.db.transaction(async (tx) => {
+    // The task first and then the server, as workers do: the other way round the two could wait for one another.
+    await context.provisioning.deleteServer(tx, found);
     const server = await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) });
     if (!server) return { server: await findServer(context, orderNumber), refundedMicros: 0n };
-    const refundedMicros = await refund(tx, server);
-    await context.provisioning.deleteServer(tx, server);
-    return { server, refundedMicros };
+    return { server, refundedMicros: await refund(tx, server) };
   });
 }
 

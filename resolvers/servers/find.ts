@@ -35,7 +35,7 @@ export async function waitForServer(
 ): Promise<Server> {
   const present = (server: Server) => server.status === waitFor || SETTLED.has(server.status);
   if (!waitFor) return findServer(context, orderNumber);
-  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(timeoutSeconds * 1000)]);
+  const signal = AbortSignal.any([context.signal, context.stopping, AbortSignal.timeout(timeoutSeconds * 1000)]);
   // The subscription comes before the first look, so that no change is missed between the two.
   const changes = context.db.bus.changes('server', context.viewer!.accountId ?? undefined, signal);
   let server = await findServer(context, orderNumber);

@@ -107,6 +107,7 @@ async function openShop(onEnd: OnEnd, refuse: boolean): Promise<Shop> {
     userAgent: null,
     address: null,
     signal: new AbortController().signal,
+    stopping: new AbortController().signal,
   };
   return { db, context, provisioning, accountId, driver, folder, url: (db.source.options as { url: string }).url };
 }

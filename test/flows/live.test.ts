@@ -188,6 +188,17 @@ describe('GraphQL on the internal listener', () => {
     expect((await mine.graphql('{ books { balanced } }')).errors[0].extensions.code).toBe('insufficient_scope');
   });
 
+  it('tells what is wrong with variables, as a mistake of the caller', async () => {
+    const { errors } = await freehold.operator(
+      'mutation ($input: LoginInput!) { login(input: $input) { totpRequired } }',
+      {
+        input: { email: 'a@example.org', password: 'short' },
+      },
+    );
+    expect(errors[0].message).toContain('$input');
+    expect(errors[0].extensions?.code).not.toBe('internal_error');
+  });
+
   it.each([
     [
       'too deep',

@@ -220,6 +220,18 @@ describe('A lease', () => {
     expect(await read()).toBeUndefined();
   });
 
+  it('that was lost and taken again by the same worker commits only the second time', async () => {
+    engine.steps = { start: async ({ fence }) => done({ commit: effect(`by ${fence}`) }) };
+    await start();
+    const lost = await leaseOne();
+    await later();
+    const held = await leaseOne();
+    await engine.worker.run(lost);
+    expect(await effects()).toEqual([]);
+    await engine.worker.run(held);
+    expect(await effects()).toEqual(['by 2']);
+  });
+
   it('that was lost cannot fail the task either', async () => {
     const other = newWorker();
     engine.steps = {
@@ -260,5 +272,11 @@ describe('What this version does not know', () => {
       expect((await read())!.restSeconds).toBeGreaterThan(10);
       await later();
     }
+  });
+
+  it('a process whose deadline has passed: it rests all the same', async () => {
+    await start({ process: 'future', deadlineSeconds: -1 });
+    expect(await engine.worker.drain()).toBe(1);
+    expect((await read())!.restSeconds).toBeGreaterThan(10);
   });
 });

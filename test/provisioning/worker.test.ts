@@ -83,6 +83,22 @@ describe('A running worker', () => {
     expect(fences).toEqual([1n]);
   });
 
+  it('does not run a task twice at once, though its lease has ended', async () => {
+    let runs = 0;
+    engine.steps = {
+      start: async () => {
+        runs++;
+        await engine.db.query(`update task set run_at = now() - interval '1 second'`);
+        await new Promise((resume) => setTimeout(resume, 200));
+        return done();
+      },
+    };
+    await start();
+    running({ pollSeconds: 0.02 });
+    await finished();
+    expect(runs).toBe(1);
+  });
+
   it.each([
     ['its lease was lost', 'update task set fence = fence + 1', 'The lease was lost.'],
     ['the deadline has passed', `update task set error = 'unchanged'`, 'The deadline has passed.'],

@@ -1,0 +1,48 @@
+/** What is announced and not available yet. The facades refuse it after credential and scope; so does the schema. */
+import { planned } from '../resolvers/planned.ts';
+import { AccountType } from './account.ts';
+import { builder } from './builder.ts';
+
+const RecoverInput = builder.inputType('RecoverInput', {
+  fields: (t) => ({
+    email: t.field({ type: 'Email', description: 'First step: whose account.' }),
+    challengeId: t.field({ type: 'Line', description: 'Second step: the challenge that is answered.' }),
+    challengeResponse: t.field({ type: 'Line', description: 'Second step: what the challenge decrypts to.' }),
+    newPassword: t.field({ type: 'Password', description: 'Second step: the password from now on.' }),
+  }),
+});
+const Recovery = builder
+  .objectRef<{ challengeId: string; encryptedChallenge: string; expiresIn: number }>('Recovery')
+  .implement({
+    description: 'A challenge that only the PGP key of the account can read.',
+    fields: (t) => ({
+      challengeId: t.exposeID('challengeId'),
+      encryptedChallenge: t.exposeString('encryptedChallenge'),
+      expiresIn: t.exposeInt('expiresIn', { description: 'Seconds.' }),
+    }),
+  });
+const UpdateAccountInput = builder.inputType('UpdateAccountInput', {
+  fields: (t) => ({
+    email: t.field({ type: 'Email' }),
+    pgpPublicKey: t.field({ type: 'Prose', description: 'Armored; must be able to encrypt.' }),
+    lowBalanceAlertDays: t.field({ type: 'AlertDays', description: 'How many days ahead renewals must be covered.' }),
+    currentPassword: t.field({ type: 'Password', description: 'Needed for the email and the key.' }),
+  }),
+});
+
+builder.mutationFields((t) => ({
+  recover: t.field({
+    type: Recovery,
+    scope: 'public',
+    description: 'Planned: recovers an account with its PGP key.',
+    args: { input: t.arg({ type: RecoverInput, required: true }) },
+    resolve: planned,
+  }),
+  updateAccount: t.field({
+    type: AccountType,
+    scope: 'full',
+    description: 'Planned: changes the account.',
+    args: { input: t.arg({ type: UpdateAccountInput, required: true }) },
+    resolve: planned,
+  }),
+}));

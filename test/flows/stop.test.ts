@@ -1,0 +1,57 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { newDatabaseUrl } from '../database.ts';
+import { eventually } from '../freehold.ts';
+import { newFolder, removeFolder, restClient, spawnService } from '../spawn.ts';
+
+const environment = async (more: Record<string, string> = {}) => {
+  const folder = newFolder();
+  onTestFinished(() => removeFolder(folder));
+  return { DATA_DIR: folder, DATABASE_URL: await newDatabaseUrl(), ...more };
+};
+
+describe('The service as a process', () => {
+  it('when it is told to stop lets those who wait go with what is, and ends with 0', async () => {
+    const service = await spawnService(
+      await environment({ SIMULATED_PROVISION_SECONDS: '600', SIMULATED_PAYMENT_SECONDS: '0' }),
+    );
+    const { body } = await restClient(service.url)('POST', '/v1/auth/register', {
+      email: 's@example.org',
+      password: 'a heron on the roof',
+    });
+    const rest = restClient(service.url, body.tokens.access_token);
+    await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+    await eventually(async () => (await rest('GET', '/v1/account/balance')).body.balance_usd === 30);
+    const { order_number } = (await rest('POST', '/v1/servers', { service_code: 'vps-1' })).body;
+    await eventually(async () => (await rest('GET', `/v1/servers/${order_number}`)).body.status === 'provisioning');
+    const began = Date.now();
+    const waiting = rest('GET', `/v1/servers/${order_number}?wait_for=running`);
+    await new Promise((resume) => setTimeout(resume, 300));
+    const code = await service.stop();
+    expect(await waiting).toMatchObject({ status: 200, body: { status: 'provisioning' } });
+    expect(code).toBe(0);
+    expect(Date.now() - began).toBeLessThan(20_000);
+  });
+
+  it('prints where everything is, and that machines and payments are simulated', async () => {
+    const service = await spawnService(await environment());
+    for (const text of [
+      '/v1',
+      '/mcp',
+      '/graphql',
+      'operator-token',
+      'Machines are SIMULATED',
+      'Payments are SIMULATED',
+    ]) {
+      expect(service.output()).toContain(text);
+    }
+    await service.stop();
+  });
+
+  it.each([
+    [{ PORT: 'eighty' }, 'PORT is wrong: expected a whole number from 1 to 65535.'],
+    [{ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }, 'ECONNREFUSED'],
+  ])('that cannot start says why: %j', async (wrong, sentence) => {
+    const given = { ...(await environment()), INTERNAL_PORT: '39999', ...wrong };
+    await expect(spawnService(given)).rejects.toThrow(sentence);
+  });
+});
