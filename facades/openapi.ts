@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { isNonNullType } from 'graphql';
 import { ERRORS, type ErrorCode } from '../schema/index.ts';
 import type { Operation } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import { type Parameter, readsCredential } from './parameters.ts';
 import { FORM_TYPE, STYLES } from './styles.ts';
 import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from './schemas.ts';
 
@@ -57,7 +57,7 @@ function describe(operation: Operation, define: Define): Json {
   const { name, noun, description, scopes, parameters, input, http } = operation;
   const { success, forms, security } = STYLES[http!.style];
   // OpenAPI has security schemes for this header, and ignores a parameter of its name.
-  const shown = parameters.filter(({ header }) => header?.toLowerCase() !== 'authorization');
+  const shown = parameters.filter((parameter) => !readsCredential(parameter));
   const types = ['application/json', ...(forms ? [FORM_TYPE] : [])];
   const [summary = '', ...more] = description.split(/(?<=\.)\s+/);
   return {

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Context, type FieldError, type Viewer } from '../schema/index.ts';
 import { checker, refusal } from './details.ts';
 import type { Operation } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import { type Parameter, readsCredential } from './parameters.ts';
 import { bodyReader, parameterReader } from './requests.ts';
 import { type Caller, type Refuse, requireScopes, runner, type Values } from './run.ts';
 import { inputSchema, parameterSchema } from './schemas.ts';
@@ -68,7 +68,7 @@ function serve(
 
 /** Who asks, and whether they may: before anything that they sent is looked at. */
 function guard({ scopes, http, parameters }: Operation, authenticate: Authenticate) {
-  const checksItself = parameters.some(({ header }) => header?.toLowerCase() === 'authorization');
+  const checksItself = parameters.some(readsCredential);
   return async (request: FastifyRequest) => {
     const { authorization } = request.headers;
     if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization, request.ip);
