@@ -29,15 +29,15 @@ export const EVENT_TYPES = [
   'webhook.test',
   'session.created',
   'session.revoked',
-  'status.changed',
-  'canary.updated',
-  'agent.updated',
   'oauth_client.created',
   'oauth_client.removed',
   'session.reuse_detected',
   'account.password_changed',
   'account.totp_enabled',
   'account.totp_disabled',
+  'status.changed',
+  'canary.updated',
+  'agent.updated',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -35,6 +35,8 @@ export const ENTITIES = [
   OauthClient,
   PendingLogin,
   RecoveryCode,
+  Incident,
+  Peering,
   Server,
   Session,
   SshKey,

@@ -1,6 +1,7 @@
 /** Idempotency-Key: on every POST, PATCH and DELETE, and an argument of the tools that name it. */
 import { ApiError, type Context } from '../schema/index.ts';
 import type { Operation } from './operations.ts';
+import { readsCredential } from './parameters.ts';
 import type { Run, Values } from './run.ts';
 
 /** Does the work once for a key, over a database whose changes are committed together with the answer. */
@@ -40,8 +41,9 @@ export function keyOf(header: string | string[] | undefined): string | undefined
   });
 }
 
-/** Whether the endpoint honours keys. */
-export const takesKey = ({ http }: Operation): boolean => http !== undefined && http.method !== 'GET';
+/** Whether the endpoint honours keys. One that reads the credential itself does not: its answer is one client's alone. */
+export const takesKey = ({ http, parameters }: Operation): boolean =>
+  http !== undefined && http.method !== 'GET' && !parameters.some(readsCredential);
 
 export function runnerOnce(operation: Operation, run: Run, once: Once | undefined): RunOnce {
   const { http, tool, parameters } = operation;

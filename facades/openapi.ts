@@ -4,7 +4,7 @@ import { isNonNullType } from 'graphql';
 import { ERRORS, type ErrorCode } from '../schema/index.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from './idempotency.ts';
 import type { Operation } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import { type Parameter, readsCredential } from './parameters.ts';
 import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from './schemas.ts';
 import { FORM_TYPE, STYLES } from './styles.ts';
 
@@ -101,7 +101,7 @@ function parametersOf(operation: Operation): Json {
   const reads = parameters.some(({ header }) => header?.toLowerCase() === KEY_HEADER);
   const all = [
     // OpenAPI has security schemes for this header, and ignores a parameter of its name.
-    ...parameters.filter(({ header }) => header?.toLowerCase() !== 'authorization').map(parameterObject),
+    ...parameters.filter((parameter) => !readsCredential(parameter)).map(parameterObject),
     ...(takesKey(operation) && !reads ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ];
   return all.length ? { parameters: all } : {};

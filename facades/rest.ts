@@ -6,7 +6,7 @@ import type { AuditRequest } from './audit.ts';
 import { checker, refusal } from './details.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import type { Operation } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import { type Parameter, readsCredential } from './parameters.ts';
 import type { Admit } from './rate-limit.ts';
 import { bodyReader, parameterReader } from './requests.ts';
 import { type Caller, type Refuse, requireScopes, runner, type Values } from './run.ts';
@@ -83,7 +83,7 @@ function serve(
 
 /** Who asks, and whether they may: before anything that they sent is looked at. */
 function guard({ scopes, http, parameters }: Operation, admit: Admit) {
-  const checksItself = parameters.some(({ header }) => header?.toLowerCase() === 'authorization');
+  const checksItself = parameters.some(readsCredential);
   return async (request: FastifyRequest, reply: FastifyReply) => {
     await admit(request, reply, checksItself);
     if (scopes.length) requireScopes(scopes, request.viewer);

@@ -12,7 +12,7 @@ import {
 } from 'graphql';
 import { pathNames, snake } from './names.ts';
 import type { Operation } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import { type Parameter, readsCredential } from './parameters.ts';
 import { hasDirective } from './selection.ts';
 
 const PATH = /^(\/[a-z0-9._-]+|\/\{[a-z][a-z0-9_]*\})+$/;
@@ -66,7 +66,7 @@ function checkHttp({ name, kind, http, scopes, parameters, input }: Operation, s
   if (method === 'GET' && kind === 'mutation') say(`${name} is a GET, and cannot be a mutation.`);
   const headers = parameters.flatMap(({ header }) => (header ? [header.toLowerCase()] : []));
   if (new Set(headers).size < headers.length) say(`${name} reads a header twice.`);
-  if (headers.includes('authorization') && scopes.length)
+  if (parameters.some(readsCredential) && scopes.length)
     say(`${name} reads the credential itself, and so must be public.`);
 }
 

@@ -43,6 +43,8 @@ export const builder = new SchemaBuilder<{
     KeyName: Same<string>;
     Line: Same<string>;
     OauthParameter: Same<string>;
+    HttpsUrl: Same<string>;
+    Line: Same<string>;
     PageLimit: Same<number>;
     Paragraph: Same<string>;
     Password: Same<string>;
@@ -51,11 +53,11 @@ export const builder = new SchemaBuilder<{
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;
+    /** Micro-USD inside, US dollars outside. */
+    SpendLimit: Same<bigint>;
     Slug: Same<string>;
     Tags: Same<string[]>;
     Title: Same<string>;
-    /** Micro-USD inside, US dollars outside. */
-    SpendLimit: Same<bigint>;
     SshKeyIds: Same<string[]>;
     Token: Same<string>;
     TotpCode: Same<string>;

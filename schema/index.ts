@@ -4,6 +4,7 @@ import './account.ts';
 import './agents.ts';
 import './audit.ts';
 import './api-keys.ts';
+import './agents.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
@@ -19,6 +20,8 @@ import './sessions.ts';
 import './ssh-keys.ts';
 import './totp.ts';
 import './webhooks.ts';
+import './totp.ts';
+import './transparency.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();

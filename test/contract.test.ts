@@ -51,11 +51,6 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['GET', '/v1/ssh-keys', 'read'],
   ['GET', '/v1/ssh-keys/{id}', 'read'],
   ['DELETE', '/v1/ssh-keys/{id}', 'servers'],
-  ['GET', '/v1/agents/directory', 'public'],
-  ['POST', '/v1/agents/directory', 'full'],
-  ['GET', '/v1/transparency/canary', 'public'],
-  ['GET', '/v1/transparency/peering', 'public'],
-  ['GET', '/v1/transparency/status', 'public'],
   ['POST', '/v1/oauth/register', 'public'],
   ['POST', '/v1/oauth/token', 'public'],
   ['POST', '/v1/oauth/revoke', 'public'],
@@ -66,6 +61,11 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['GET', '/v1/webhooks', 'read'],
   ['DELETE', '/v1/webhooks/{id}', 'full'],
   ['POST', '/v1/webhooks/{id}/test', 'full'],
+  ['GET', '/v1/agents/directory', 'public'],
+  ['POST', '/v1/agents/directory', 'full'],
+  ['GET', '/v1/transparency/canary', 'public'],
+  ['GET', '/v1/transparency/peering', 'public'],
+  ['GET', '/v1/transparency/status', 'public'],
 ];
 const sorted = (rows: string[][]) => rows.map((row) => row.join(' ')).sort();
 

@@ -22,4 +22,8 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Auth0000000000003,
   Oauth0000000000004,
   Webhooks0000000000007,
+  Auth0000000000003,
+  Oauth0000000000004,
+  Transparency0000000000009,
+  Agents0000000000010,
 ];

@@ -175,6 +175,11 @@ describe('Revocation and introspection refuse', () => {
     await refused('GET', '/v1/oauth/introspect?token=a&token=b', row);
   });
 
+  it('forms, where only JSON is taken', async () => {
+    const { body } = await anonymous('POST', '/v1/auth/login', 'email=a%40example.org&password=b', FORM);
+    expect([body.code, body.error]).toEqual(['unsupported_media_type', undefined]);
+  });
+
   it('methods that there are not, and paths', async () => {
     const row: Case = ['', undefined, 404, 'not_found', 'invalid_request'];
     const { headers } = await refused('PUT', '/v1/oauth/token', row);
