@@ -178,6 +178,7 @@ function announce(
   const lines = [
     ['REST', `${publicUrl}/v1`],
     ['OpenAPI', `${publicUrl}/v1/openapi.json`],
+    ['Reference', `${publicUrl}/docs`],
     ['MCP', `${publicUrl}/mcp`],
     ['GraphiQL', `${internalUrl}/graphql`],
     ['Operator token', operatorTokenFile ?? 'OPERATOR_TOKEN'],

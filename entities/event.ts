@@ -25,6 +25,7 @@ export const EVENT_TYPES = [
   'session.revoked',
   'status.changed',
   'canary.updated',
+  'agent.updated',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

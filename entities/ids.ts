@@ -16,7 +16,8 @@ export type IdPrefix =
   | 'task'
   | 'req'
   | 'can'
-  | 'inc';
+  | 'inc'
+  | 'agt';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

@@ -1,6 +1,7 @@
 /** Every table. */
 import { Account } from './account.ts';
 import { Address } from './address.ts';
+import { Agent } from './agent.ts';
 import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
 import { ApiKey, Session } from './credential.ts';
@@ -17,6 +18,7 @@ import { Canary, Incident, Peering } from './transparency.ts';
 export const ENTITIES = [
   Account,
   Address,
+  Agent,
   ApiKey,
   AuditEntry,
   Balance,

@@ -16,7 +16,8 @@ export type ResourceType =
   | 'account'
   | 'canary'
   | 'peering'
-  | 'incident';
+  | 'incident'
+  | 'agent';
 
 export interface Happening {
   type: EventType;

@@ -1,4 +1,10 @@
-/** What the outside reads about errors: the catalogue at /docs/errors, to which the `type` of every error leads. */
+/**
+ * What the outside reads: the OpenAPI document as a page at /docs, and the catalogue of errors at /docs/errors, to which
+ * the `type` of every error leads. Everything is served from here; no other host learns who reads.
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ERRORS } from '../schema/index.ts';
 
@@ -34,8 +40,27 @@ ${rows.map(({ code, status, retryable, detail }) => `<tr id="${code}"><td><code>
 </table></html>
 `;
 
+const REFERENCE = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Freehold API</title><link rel="stylesheet" href="/docs/swagger-ui.css"><div id="reference"></div>
+<script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></html>
+`;
+const START = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', deepLinking: true, validatorUrl: null });
+`;
+/** Only our own scripts; the renderer puts styles and small images inline. */
+const REFERENCE_CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'";
+
 export function docs(app: FastifyInstance): void {
-  app.get('/docs/errors', (_request, reply) =>
-    reply.type('text/html; charset=utf-8').header('cache-control', 'public, max-age=60').send(PAGE),
-  );
+  const page = (path: string, type: string, content: string | Buffer, csp?: string) =>
+    app.get(path, (_request, reply) => {
+      if (csp) reply.header('content-security-policy', csp);
+      return reply.type(`${type}; charset=utf-8`).header('cache-control', 'public, max-age=3600').send(content);
+    });
+  const renderer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const file = (name: string) => readFileSync(join(renderer, name));
+  page('/docs', 'text/html', REFERENCE, REFERENCE_CSP);
+  page('/docs/start.js', 'text/javascript', START);
+  page('/docs/swagger-ui.css', 'text/css', file('swagger-ui.css'));
+  page('/docs/swagger-ui-bundle.js', 'text/javascript', file('swagger-ui-bundle.js'));
+  page('/docs/errors', 'text/html', PAGE);
 }

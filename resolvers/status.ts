@@ -1,5 +1,5 @@
 /** Health, looked at when it is asked for: the database, the workers, machines by bastion, payments, and open incidents. */
-import { Incident } from '../entities/transparency.ts';
+import type { Incident } from '../entities/transparency.ts';
 import type { Context } from './context.ts';
 
 /** Work that is due and waits longer than this makes the workers late; ten times longer, and they are out. */

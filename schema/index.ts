@@ -1,6 +1,7 @@
 /** The schema: the only door through which facades reach the domain. */
 import './scalars.ts';
 import './account.ts';
+import './agents.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';

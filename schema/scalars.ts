@@ -121,6 +121,16 @@ scalar('SshKeyIds', 'Ids of up to 20 SSH keys.', {
 scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
 scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', minimum: 0, maximum: 25 });
 scalar('AlertDays', 'A number of days, 0 to 30.', { type: 'integer', minimum: 0, maximum: 30 });
+scalar('Ed25519Key', 'An Ed25519 key, as JWK or base64.', text(43, 512));
+scalar(
+  'HttpsUrl',
+  'An https URL without credentials.',
+  text(9, 2048, { format: 'uri', pattern: '^https://[^/@]+(/|$)' }),
+);
+scalar('Paragraph', 'A text of up to 1,000 characters.', text(1, 1000));
+scalar('Slug', 'A short name for addresses: 3 to 40 of a-z, 0-9 and -.', text(3, 40, { pattern: '^[a-z0-9-]{3,40}$' }));
+scalar('Tags', 'Up to 20 tags.', { type: 'array', maxItems: 20, items: text(1, 40) });
+scalar('Title', 'A name of up to 80 characters.', text(1, 80));
 scalar('Line', 'A line of text.', text(1, 255));
 scalar('Prose', 'A text of up to 16 KiB.', text(1, 16_384));
 const country = { type: 'string', pattern: '^[A-Z]{2}$' };

@@ -39,6 +39,8 @@ const ENDPOINTS: [method: string, path: string, scope: string][] = [
   ['GET', '/v1/ssh-keys', 'read'],
   ['GET', '/v1/ssh-keys/{id}', 'read'],
   ['DELETE', '/v1/ssh-keys/{id}', 'servers'],
+  ['GET', '/v1/agents/directory', 'public'],
+  ['POST', '/v1/agents/directory', 'full'],
   ['GET', '/v1/transparency/canary', 'public'],
   ['GET', '/v1/transparency/peering', 'public'],
   ['GET', '/v1/transparency/status', 'public'],
@@ -77,6 +79,15 @@ describe('The contract', () => {
   it('is the OpenAPI document that is committed', async () => {
     const document = JSON.stringify(openapi(readOperations(schema), 'http://localhost:3000'), null, 2);
     await expect(`${document}\n`).toMatchFileSnapshot('../docs/openapi.json');
+  });
+
+  it('is readable at /docs, with a renderer that is served from here alone', async () => {
+    const page = await fetch(`${publicUrl}/docs`);
+    const html = await page.text();
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'");
+    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset]) => asset!);
+    expect(assets.every((asset) => asset.startsWith('/docs/'))).toBe(true);
+    for (const asset of assets) expect((await fetch(publicUrl + asset)).status).toBe(200);
   });
 
   it('publishes the catalogue of errors, in docs/errors.md and at the address that errors name', async () => {
