@@ -20,6 +20,8 @@ export interface Shop {
   fund(accountId: string, micros: bigint): Promise<void>;
   /** Orders were paid before time began here: each server starts where its first month is over. */
   server(accountId: string, set?: Partial<Server>): Promise<string>;
+  /** So many more of each server that there is, each due a second later than the one before; their order numbers. */
+  copies(count: number): Promise<string[]>;
   read(orderNumber: string): Promise<Server>;
   balance(accountId: string): Promise<bigint>;
   events(subject: string): Promise<string[]>;
@@ -66,6 +68,21 @@ export function openShop(db: Database, folder: string, payments: PaymentDriver =
         ...{ paidUntil: new Date(Date.now() - 1000), ...set },
       });
       return orderNumber;
+    },
+    copies: async (count) => {
+      const columns = Object.values(Server.options.columns).map(({ name }) => name!);
+      const given: Record<string, string> = {
+        id: `'srv_copy' || n || substr(id, 5)`,
+        order_number: `'SRV-' || lpad(n::text, 3, '0') || substr(order_number, 8)`,
+        paid_until: `paid_until + n * interval '1 second'`,
+      };
+      const rows = await db.query<{ orderNumber: string }>(
+        `insert into server (${columns.join(', ')})
+          select ${columns.map((column) => given[column] ?? column).join(', ')} from server, generate_series(1, $1::int) n
+          returning order_number as "orderNumber"`,
+        [count],
+      );
+      return rows.map(({ orderNumber }) => orderNumber);
     },
     read: (orderNumber) => db.source.manager.findOneByOrFail(Server, { orderNumber }),
     balance: async (accountId) =>
