@@ -43,8 +43,6 @@ export const builder = new SchemaBuilder<{
     KeyName: Same<string>;
     Line: Same<string>;
     OauthParameter: Same<string>;
-    HttpsUrl: Same<string>;
-    Line: Same<string>;
     PageLimit: Same<number>;
     Paragraph: Same<string>;
     Password: Same<string>;
