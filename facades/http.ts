@@ -79,6 +79,14 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     done(request.is404 ? new ApiError('not_found') : undefined);
   });
   if (onAnswer) app.addHook('onResponse', accessLogger(onAnswer));
+  // Who was being answered when the service stops must not keep the connection, or the stop would wait for it.
+  let closing = false;
+  app.addHook('preClose', async () => {
+    closing = true;
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    if (closing) reply.header('connection', 'close');
+  });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
     try {

@@ -190,7 +190,7 @@ describe('GraphQL on the internal listener', () => {
 
   it('tells what is wrong with variables, as a mistake of the caller', async () => {
     const { errors } = await freehold.operator(
-      'mutation ($input: LoginInput!) { login(input: $input) { totpRequired } }',
+      'mutation ($input: RegisterInput!) { register(input: $input) { account { id } } }',
       {
         input: { email: 'a@example.org', password: 'short' },
       },

@@ -166,9 +166,15 @@ describe('A test call', () => {
     const account = await newAccount();
     const to = await receiver();
     const { id } = await register(account, to.url);
-    let open = true;
+    let closed = 0;
     to.answer = (response) => {
-      response.on('close', () => (open = false)).writeHead(200);
+      let open = true;
+      response
+        .on('close', () => {
+          open = false;
+          closed++;
+        })
+        .writeHead(200);
       const pour = () => {
         while (open && response.write('x'.repeat(1024)));
         response.once('drain', pour);
@@ -179,7 +185,7 @@ describe('A test call', () => {
       delivered: true,
       response_status: 200,
     });
-    await eventually(async () => !open);
+    await eventually(async () => closed > 0);
     await to.close().catch(() => {});
     expect((await account.rest('POST', `/v1/webhooks/${id}/test`)).body).toMatchObject({
       delivered: false,
