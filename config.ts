@@ -1,4 +1,5 @@
 /** Configuration: the only reader of process.env. Everything is optional; set but empty means unset. */
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 
 /** How many of each thing an account may have. LIMIT_API_KEYS and so on change them. */
@@ -37,6 +38,16 @@ export interface Config {
   /** How long a worker may be silent before another takes its work over. */
   leaseSeconds: number;
   databasePoolSize: number;
+  /** Where calls are counted: `memory` of this process, or together with other processes. */
+  rateLimitStore: 'memory' | 'postgres' | 'redis';
+  redisUrl: string | undefined;
+  rateLimits: { keyPerMinute: number; keyPerHour: number; publicPerMinute: number };
+  /** Addresses or CIDR blocks of proxies whose X-Forwarded-For is believed. */
+  trustedProxies: string[];
+  /** Failed logins within 15 minutes, for an account and for a network, before others have to wait. */
+  loginFailuresMax: number;
+  /** Addresses that webhooks may call although they are not public, also without TLS. */
+  webhookAllowCidrs: string[];
   limits: typeof DEFAULT_LIMITS;
 }
 
@@ -69,6 +80,17 @@ export function readConfig(environment: Environment = process.env): Config {
   if (operatorToken && !/^svc_op_[0-9A-Za-z]{38}$/.test(operatorToken)) {
     throw wrong('OPERATOR_TOKEN', 'a token as the service makes it (svc_op_…)');
   }
+  const redisUrl = url('REDIS_URL', undefined, ['redis:', 'rediss:']);
+  const databaseUrl = url('DATABASE_URL', undefined, ['postgres:', 'postgresql:']);
+  const rateLimitStore = given('RATE_LIMIT_STORE') ?? (redisUrl ? 'redis' : databaseUrl ? 'postgres' : 'memory');
+  if (!['memory', 'postgres', 'redis'].includes(rateLimitStore))
+    throw wrong('RATE_LIMIT_STORE', 'memory, postgres or redis');
+  if (rateLimitStore === 'redis' && !redisUrl) throw wrong('RATE_LIMIT_STORE', 'REDIS_URL with redis');
+  const trustedProxies = (given('TRUSTED_PROXY_CIDRS') ?? '').split(',').flatMap((one) => one.trim() || []);
+  if (!trustedProxies.every(isNetwork)) throw wrong('TRUSTED_PROXY_CIDRS', 'addresses or CIDR blocks with commas');
+  const webhookAllowCidrs = (given('WEBHOOK_ALLOW_CIDRS') ?? '').split(',').flatMap((cidr) => cidr.trim() || []);
+  if (!webhookAllowCidrs.every((cidr) => cidr.includes('/') && isNetwork(cidr)))
+    throw wrong('WEBHOOK_ALLOW_CIDRS', 'networks such as 10.0.0.0/8, with commas');
   const port = number('PORT', 3000, 1, 65_535);
   return {
     host: given('HOST') ?? '127.0.0.1',
@@ -77,7 +99,7 @@ export function readConfig(environment: Environment = process.env): Config {
     internalPort: number('INTERNAL_PORT', 3001, 1, 65_535),
     publicUrl: url('PUBLIC_URL', `http://localhost:${port}`, ['http:', 'https:'])!,
     dataDir: resolve(given('DATA_DIR') ?? 'data'),
-    databaseUrl: url('DATABASE_URL', undefined, ['postgres:', 'postgresql:']),
+    databaseUrl,
     roles: new Set(roles as Role[]),
     operatorToken,
     secretKey,
@@ -86,6 +108,16 @@ export function readConfig(environment: Environment = process.env): Config {
     pollSeconds: number('POLL_SECONDS', 0.5, 0.01, 60, false),
     leaseSeconds: number('LEASE_SECONDS', 30, 1, 3600),
     databasePoolSize: number('DATABASE_POOL_SIZE', 10, 2, 1000),
+    rateLimitStore: rateLimitStore as Config['rateLimitStore'],
+    redisUrl,
+    rateLimits: {
+      keyPerMinute: number('RATE_LIMIT_KEY_PER_MINUTE', 120, 1, 1_000_000_000),
+      keyPerHour: number('RATE_LIMIT_KEY_PER_HOUR', 3_000, 1, 1_000_000_000),
+      publicPerMinute: number('RATE_LIMIT_PUBLIC_PER_MINUTE', 30, 1, 1_000_000_000),
+    },
+    trustedProxies,
+    loginFailuresMax: number('LOGIN_FAILURES_MAX', 10, 1, 1_000_000),
+    webhookAllowCidrs,
     limits: Object.fromEntries(
       Object.entries(DEFAULT_LIMITS).map(([name, fallback]) => [
         name,
@@ -93,6 +125,14 @@ export function readConfig(environment: Environment = process.env): Config {
       ]),
     ) as typeof DEFAULT_LIMITS,
   };
+}
+
+/** An address, or a block such as 10.0.0.0/8. */
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (!version || rest.length) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
 /** `apiKeys` is LIMIT_API_KEYS. */

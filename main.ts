@@ -5,15 +5,22 @@ import { type Config, readConfig } from './config.ts';
 import { Database } from './entities/database.ts';
 import { startEmbeddedPostgres } from './entities/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
+import { sweepRates, takeRate } from './entities/rate.ts';
 import { mintCredential, Vault } from './entities/secrets.ts';
 import { internalServer } from './facades/graphql.ts';
 import { publicServer } from './facades/http.ts';
-import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
+import { RateLimits } from './facades/rate-limit.ts';
+import { RedisRates } from './facades/rates/redis.ts';
+import { resourceRenderer } from './facades/resources.ts';
 import { Provisioning } from './provisioning/index.ts';
+import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
+import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
+import { LoginThrottle } from './resolvers/auth/throttle.ts';
 import type { Context } from './resolvers/context.ts';
+import { IdempotencyKeys } from './resolvers/idempotency.ts';
 
 export interface Service {
   publicUrl: string;
@@ -71,29 +78,43 @@ async function compose(
     drivers: { VPS: machines, DEDICATED: machines },
     payments,
     pollSeconds: config.pollSeconds,
+    webhooks: { allowCidrs: config.webhookAllowCidrs, render: resourceRenderer() },
   });
   await provisioning.prepare();
+  if (config.webhookAllowCidrs.length)
+    console.log(`Webhooks may call what is not public: ${config.webhookAllowCidrs.join(', ')}`);
   if (config.roles.has('worker')) {
+    await provisioning.schedule();
     const worker = provisioning.newWorker({ leaseSeconds: config.leaseSeconds });
     worker.start();
     onStop(() => worker.stop());
   }
 
+  const audit = new RequestAudit(db);
+  onStop(() => audit.flush());
+  const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
   const authenticator = new Authenticator(db, operatorToken);
-  const { limits } = config;
-  const contextOf = (request: Pick<Context, 'viewer' | 'userAgent' | 'signal'> & { requestId?: string }): Context => ({
+  const { limits, publicUrl } = config;
+  const logins = new LoginThrottle(config.loginFailuresMax);
+  const contextOf = (
+    request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'> & { requestId?: string },
+  ): Context => ({
     db,
     provisioning,
     vault,
     limits,
     stopping,
+    publicUrl,
+    logins,
     requestId: newId('req'),
     ...request,
   });
-  const authenticate = (authorization: string | undefined) => authenticator.fromHeader(authorization);
+  const authenticate = (authorization: string | undefined, address: string | null) =>
+    authenticator.fromHeader(authorization, address);
   const internal = internalServer({
     authenticate,
     contextOf,
+    auditRequest,
     watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
     ready: () =>
       db.query('select 1').then(
@@ -113,14 +134,22 @@ async function compose(
       }),
   );
 
-  const { publicUrl } = config;
   if (config.roles.has('api')) {
     await prepareDummy();
+    const keys = new IdempotencyKeys(db, vault);
+    const sweeper = setInterval(() => {
+      void Promise.all([keys.sweep(), sweepRates(db)]).catch(report);
+    }, SWEEP_MS).unref();
+    onStop(async () => clearInterval(sweeper));
     const app = await publicServer({
       authenticate,
       contextOf,
+      once: (request, work) => keys.once(request, work),
+      rateLimits: rateLimitsOf(config, db, vault, onStop),
+      trustedProxies: config.trustedProxies,
       publicUrl,
       newRequestId: () => newId('req'),
+      auditRequest,
       onError: report,
     });
     await app.listen({ port: config.port, host: config.host });
@@ -135,6 +164,18 @@ async function compose(
     simulated: provisioning.simulated,
     db,
   };
+}
+
+/** How often what has expired is deleted. */
+const SWEEP_MS = 60_000;
+
+function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop: () => Promise<unknown>) => void) {
+  const { rateLimitStore, redisUrl, rateLimits: quotas } = config;
+  const redis = rateLimitStore === 'redis' ? new RedisRates(redisUrl!) : undefined;
+  if (redis) onStop(async () => redis.close());
+  const take = (name: string, perMinute: number, perHour: number) => takeRate(db, name, perMinute, perHour);
+  const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
+  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
 }
 
 /** Where faults of ours go. */

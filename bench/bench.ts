@@ -13,7 +13,7 @@ import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
 import { verifyBooks } from '../entities/ledger.ts';
 import { freePort, newFolder, removeFolder, restClient, spawnService } from '../test/spawn.ts';
 import { load, prepare } from './load.ts';
-import { cpuSeconds, report, type Round, type Slice } from './report.ts';
+import { cpuSeconds, type Round, report, type Slice } from './report.ts';
 import { clear, type SeededAccount, seed } from './seed.ts';
 
 /** Many and short, so that what else the machine does falls on both servers alike. */
@@ -78,7 +78,13 @@ async function bench() {
 }
 
 async function startService(databaseUrl: string, folder: string): Promise<Peer> {
-  const environment = { DATA_DIR: folder, DATABASE_URL: databaseUrl, ROLES: 'api', LIMIT_SERVERS: '1000000' };
+  const environment = {
+    DATA_DIR: folder,
+    DATABASE_URL: databaseUrl,
+    ROLES: 'api',
+    LIMIT_SERVERS: '1000000',
+    RATE_LIMIT_STORE: 'memory',
+  };
   const { url, process, stop } = await spawnService(environment);
   stops.push(stop);
   return { name: 'service', port: Number(new URL(url).port), pid: process.pid! };

@@ -1,5 +1,5 @@
 /** Accounts: a person registers with an email and a password, an agent by an OAuth client of its own. */
-import { boolean, defaulting, entity, int, key, now, nullable, oneOf, type RowOf, text } from './entity.ts';
+import { boolean, defaulting, entity, int, key, now, nullable, oneOf, type RowOf, text, timestamp } from './entity.ts';
 
 export const Account = entity(
   'account',
@@ -12,6 +12,8 @@ export const Account = entity(
     totpEnabled: defaulting(boolean(), 'false'),
     pgpFingerprint: nullable(text()),
     lowBalanceAlertDays: defaulting(int(), 7),
+    /** When balance.low was last sent. */
+    lowBalanceAlertedAt: nullable(timestamp()),
     createdAt: now(),
   },
   [{ name: 'account_email', columns: ['email'], unique: true }],

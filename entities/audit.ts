@@ -1,5 +1,5 @@
 /** The audit log: who did what, and never from where. It has no column for an address, a body or a credential. */
-import { entity, key, now, nullable, type RowOf, text } from './entity.ts';
+import { entity, int, key, now, nullable, type RowOf, text } from './entity.ts';
 
 /** Who acts: a credential of a customer, the operator, or the system itself. */
 export interface Actor {
@@ -20,11 +20,21 @@ export const AuditEntry = entity(
     actorType: text(),
     actorId: nullable(text()),
     actorName: nullable(text()),
-    resourceType: text(),
-    resourceId: text(),
+    /** What changed; null for `api.request`. */
+    resourceType: nullable(text()),
+    resourceId: nullable(text()),
     requestId: nullable(text()),
+    /** Of `api.request` only: the method, the template of the path, and the status of the answer. */
+    method: nullable(text()),
+    path: nullable(text()),
+    status: nullable(int()),
     createdAt: now(),
   },
   [{ name: 'audit_entry_account', columns: ['accountId', 'id'] }],
 );
 export type AuditEntry = RowOf<typeof AuditEntry>;
+
+/** The action under which requests are recorded; all others are types of events. */
+export const API_REQUEST = 'api.request';
+/** How long entries are kept. */
+export const AUDIT_DAYS = 90;

@@ -28,7 +28,7 @@ export const Session = entity(
   {
     id: key(),
     accountId: text(),
-    /** Shared by all sessions that rotation made of one login. */
+    /** Shared by all sessions that rotation made of one login: the id of the first. */
     familyId: text(),
     /** `register`, `login` or `oauth:<client id>`. */
     source: text(),
@@ -42,11 +42,14 @@ export const Session = entity(
     createdAt: now(),
     lastUsedAt: nullable(timestamp()),
     revokedAt: nullable(timestamp()),
+    /** When its refresh token was spent; it is revoked at that moment, too. */
+    rotatedAt: nullable(timestamp()),
   },
   [
     { name: 'session_access', columns: ['accessDigest'], unique: true },
     { name: 'session_refresh', columns: ['refreshDigest'], unique: true },
     { name: 'session_account', columns: ['accountId', 'id'] },
+    { name: 'session_family', columns: ['familyId'] },
   ],
 );
 export type Session = RowOf<typeof Session>;

@@ -38,15 +38,19 @@ export class Transaction implements Queryable {
 }
 
 export class Database implements Queryable {
-  readonly source: DataSource;
+  readonly #source: DataSource;
   readonly bus: Bus;
   /** TypeORM's own pool. A query runner around each statement would cost a request more time than its checks do. */
   readonly #pool: pg.Pool;
 
-  private constructor(source: DataSource, bus: Bus) {
-    this.source = source;
+  protected constructor(source: DataSource, bus: Bus) {
+    this.#source = source;
     this.bus = bus;
     this.#pool = (source.driver as unknown as { master: pg.Pool }).master;
+  }
+
+  get source(): DataSource {
+    return this.#source;
   }
 
   /** Connects, brings the schema up to date, and starts the bus. @throws if the schema is newer than this program */
@@ -76,16 +80,17 @@ export class Database implements Queryable {
   async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const { result, changes } = await this.source.transaction(async (manager) => {
-          const tx = new Transaction(manager, await manager.queryRunner!.connect());
-          return { result: await work(tx), changes: tx.changes };
-        });
-        this.bus.publish(changes);
-        return result;
+        return await this.once(work);
       } catch (error) {
         if (attempt === ATTEMPTS_MAX || !RETRYABLE.has(sqlStateOf(error) ?? '')) throw error;
       }
     }
+  }
+
+  protected async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    const { result, changes } = await within(this.source.manager, work);
+    this.bus.publish(changes);
+    return result;
   }
 
   async close(): Promise<void> {
@@ -94,12 +99,30 @@ export class Database implements Queryable {
   }
 }
 
+/** A transaction of that manager; if it is in one, a savepoint of it. */
+export const within = <T>(outer: EntityManager, work: (tx: Transaction) => Promise<T>) =>
+  outer.transaction(async (manager) => {
+    const tx = new Transaction(manager, await manager.queryRunner!.connect());
+    return { result: await work(tx), changes: tx.changes };
+  });
+
 async function rows<T>(connection: pg.Pool | pg.ClientBase, sql: string, parameters: unknown[]): Promise<T[]> {
   return (await connection.query(sql, parameters)).rows as T[];
 }
 
 /** PostgreSQL's code of an error, such as 23505 for a broken unique constraint. */
 const sqlStateOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code;
+
+/** Whether the connection was lost on the way, so that nobody knows whether a COMMIT has happened. */
+export function isConnectionLost(error: unknown): boolean {
+  for (let e = error; e instanceof Error; e = (e as { originalError?: unknown }).originalError ?? e.cause) {
+    const code = sqlStateOf(e) ?? '';
+    if (/^(08...|57P0[1-3]|25P0[34]|ECONN(RESET|REFUSED)|EPIPE)$/.test(code)) return true;
+    if (/^Connection terminated|^Client has encountered a connection error/.test(e.message)) return true;
+    if (e.name === 'QueryRunnerAlreadyReleasedError') return true;
+  }
+  return false;
+}
 
 /** The constraint that an error names. */
 export const constraintOf = (error: unknown): string | undefined =>

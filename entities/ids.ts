@@ -7,6 +7,7 @@ export type IdPrefix =
   | 'acct'
   | 'tok'
   | 'key'
+  | 'cl'
   | 'sshkey'
   | 'srv'
   | 'top'
@@ -15,9 +16,13 @@ export type IdPrefix =
   | 'aud'
   | 'task'
   | 'req'
+  | 'login'
   | 'can'
   | 'inc'
-  | 'agt';
+  | 'agt'
+  | 'chg'
+  | 'whk'
+  | 'dlv';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);
@@ -28,9 +33,19 @@ export function newId(prefix: IdPrefix): string {
   if (ms === lastMs) increment();
   else entropy = randomFillSync(new Uint8Array(10));
   lastMs = ms;
+  return `${prefix}_${timeOf(ms)}${base32(entropy)}`;
+}
+
+/** Ids made at that time or later (milliseconds since the epoch) are not less than this; earlier ones are. */
+export const idFloor = (prefix: IdPrefix, ms: number): string =>
+  `${prefix}_${timeOf(Math.min(Math.max(0, ms), MS_MAX))}`;
+/** The last millisecond that ten characters hold. */
+const MS_MAX = 32 ** 10 - 1;
+
+function timeOf(ms: number): string {
   let time = '';
   for (let rest = ms, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) time = CROCKFORD[rest % 32] + time;
-  return `${prefix}_${time}${base32(entropy)}`;
+  return time;
 }
 
 /** The entropy grows by one within a millisecond, as ULID does. */

@@ -6,12 +6,17 @@ import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
 import { ApiKey, Session } from './credential.ts';
 import { Event } from './event.ts';
+import { IdempotencyKey } from './idempotency.ts';
 import { Balance, Transfer } from './ledger.ts';
+import { OauthClient } from './oauth-client.ts';
+import { Rate } from './rate.ts';
 import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
 import { TopUp } from './top-up.ts';
+import { PendingLogin, RecoveryCode, Totp } from './totp.ts';
 import { Canary, Incident, Peering } from './transparency.ts';
+import { Webhook, WebhookDelivery } from './webhook.ts';
 
 export const ENTITIES = [
   Account,
@@ -23,13 +28,21 @@ export const ENTITIES = [
   Canary,
   CatalogItem,
   Event,
+  IdempotencyKey,
   Incident,
+  OauthClient,
   Peering,
+  PendingLogin,
+  Rate,
+  RecoveryCode,
   Server,
   Session,
   SshKey,
   Stock,
   Task,
   TopUp,
+  Totp,
   Transfer,
+  Webhook,
+  WebhookDelivery,
 ];

@@ -6,9 +6,10 @@
  *
  * This file is the only writer of `transfer` and `balance`.
  */
-import { ApiError } from './errors.ts';
+
 import type { Queryable, Transaction } from './database.ts';
 import { bigint, defaulting, entity, key, now, nullable, oneOf, type RowOf, text, timestamp } from './entity.ts';
+import { ApiError } from './errors.ts';
 import { newId } from './ids.ts';
 
 /** `hold` and `capture` are an order, `release` gives a hold back, `refund` gives captured money back. */
@@ -41,11 +42,14 @@ export const Transfer = entity(
     description: text(),
     periodFrom: nullable(timestamp()),
     periodTo: nullable(timestamp()),
+    /** The API key that spent it, if one did. */
+    credentialId: nullable(text()),
     createdAt: now(),
   },
   [
     { name: 'transfer_external_key', columns: ['externalKey'], unique: true },
     { name: 'transfer_account', columns: ['accountId', 'id'] },
+    { name: 'transfer_credential', columns: ['credentialId', 'createdAt'], where: 'credential_id is not null' },
   ],
 );
 export type Transfer = RowOf<typeof Transfer>;
@@ -79,6 +83,8 @@ export interface Posting {
   description: string;
   periodFrom?: Date;
   periodTo?: Date;
+  /** The API key that spends it. */
+  credentialId?: string;
 }
 
 export const openBalance = (tx: Queryable, accountId: string): Promise<unknown> =>
@@ -90,20 +96,30 @@ export const openBalance = (tx: Queryable, accountId: string): Promise<unknown> 
  * @throws ApiError insufficient_balance if one of the customer's accounts would become negative
  * @throws Error if the customer has no balance, or a posting names an account of another one
  */
-export async function post(tx: Transaction, accountId: string, postings: Posting[]): Promise<number> {
+export const post = (tx: Transaction, accountId: string, postings: Posting[]): Promise<number> =>
+  postAll(
+    tx,
+    postings.map((posting) => ({ accountId, ...posting })),
+  );
+
+/** As `post`, for transfers of many customers in one statement. */
+export async function postAll(tx: Transaction, postings: (Posting & { accountId: string })[]): Promise<number> {
   const transfers = postings
     .filter(({ amountMicros }) => amountMicros > 0n)
     .map((posting) => ({ id: newId('xfr'), ...posting }));
   if (!transfers.length) return 0;
-  const foreign = transfers.flatMap(({ debit, credit }) => [debit, credit]).find((name) => isForeign(name, accountId));
-  if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
+  for (const { accountId, debit, credit } of transfers) {
+    const foreign = [debit, credit].find((name) => isForeign(name, accountId));
+    if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
+  }
   try {
-    const posted = await tx.query<{ kept: boolean }>(POST, [
-      accountId,
+    const posted = await tx.query<{ accountId: string; kept: boolean }>(POST, [
       JSON.stringify(transfers, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
     ]);
-    if (posted.some(({ kept }) => !kept)) throw new Error(`${accountId} has no balance.`);
-    if (posted.length) tx.changed({ kind: 'balance', accountId, id: accountId });
+    const unkept = posted.find(({ kept }) => !kept);
+    if (unkept) throw new Error(`${unkept.accountId} has no balance.`);
+    for (const accountId of new Set(posted.map((row) => row.accountId)))
+      tx.changed({ kind: 'balance', accountId, id: accountId });
     return posted.length;
   } catch (error) {
     const { constraint = '' } = error as { constraint?: string };
@@ -118,32 +134,52 @@ const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_no
 const POST = `
   with posted as (
       insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key,
-        order_number, service_code, description, period_from, period_to)
-      select id, $1, kind, debit, credit, "amountMicros", "externalKey", "orderNumber", "serviceCode", description, "periodFrom", "periodTo"
-      from jsonb_to_recordset($2) as given(id text, kind text, debit text, credit text, "amountMicros" bigint, "externalKey" text,
-        "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz)
+        order_number, service_code, description, period_from, period_to, credential_id)
+      select id, "accountId", kind, debit, credit, "amountMicros", "externalKey", "orderNumber", "serviceCode", description, "periodFrom", "periodTo", "credentialId"
+      from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
+        "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,
+        "credentialId" text)
       on conflict (external_key) do nothing
-      returning id, debit, credit, amount_micros),
+      returning account_id, debit, credit, amount_micros),
     legs as (
-      select debit as name, -amount_micros as micros from posted union all select credit, amount_micros from posted),
-    summed as (
-      update balance set updated_at = now(),
-        available_micros = available_micros + coalesce((select sum(micros) from legs where name = 'available:' || $1), 0)::bigint,
-        held_micros = held_micros + coalesce((select sum(micros) from legs where name = 'held:' || $1), 0)::bigint
-      where account_id = $1 and exists (select from posted) returning account_id)
-  select exists (select from summed) as kept from posted`;
+      select account_id, debit as name, -amount_micros as micros from posted union all select account_id, credit, amount_micros from posted),
+    sums as (
+      select account_id, coalesce(sum(micros) filter (where name = 'available:' || account_id), 0)::bigint as available,
+        coalesce(sum(micros) filter (where name = 'held:' || account_id), 0)::bigint as held
+      from legs group by account_id),
+    kept as (
+      update balance set updated_at = now(), available_micros = available_micros + available, held_micros = held_micros + held
+      from sums where balance.account_id = sums.account_id returning balance.account_id)
+  select account_id as "accountId", account_id in (select account_id from kept) as kept from posted`;
 
 /**
  * The CTEs of a hold, as the head of a longer statement: `paid` has one row (account_id) if the balance sufficed,
- * and none if not. Takes the parameters $1 account, $2 micro-USD, $3 transfer id, $4 order number, $5 service code.
+ * and none if not. Takes the parameters $1 account, $2 micro-USD, $3 transfer id, $4 order number, $5 service code;
+ * `credential` is an expression for the API key that spends it.
  */
-export const HOLD = `
+export const holdSql = (credential: string): string => `
   paid as (
     update balance set available_micros = available_micros - $2, held_micros = held_micros + $2, updated_at = now()
     where account_id = $1 and available_micros >= $2 returning account_id),
   hold as (
-    insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description)
-    select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5 from paid)`;
+    insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description, credential_id)
+    select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5, ${credential} from paid)`;
+
+/**
+ * What an API key has spent in the calendar month (UTC) that is now, in micro-USD: what it took from the balance,
+ * without what was given back because an order failed. Exact under the lock of the account.
+ */
+export async function spentThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
+  const [spent] = await tx.query<{ micros: bigint }>(
+    `select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as micros
+    from transfer spent left join transfer released
+      on spent.kind = 'hold' and released.external_key = 'release:' || spent.order_number
+    where spent.credential_id = $1 and spent.created_at >= date_trunc('month', now(), 'UTC')
+      and spent.debit = 'available:' || spent.account_id`,
+    [credentialId],
+  );
+  return spent!.micros;
+}
 
 /** One account whose kept balance is not the sum of its transfers. */
 export interface Mismatch {

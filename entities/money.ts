@@ -21,6 +21,16 @@ export function refundMicros(monthMicros: bigint, paidUntil: Date, now: Date): b
   return refund < monthMicros ? refund : monthMicros;
 }
 
+/**
+ * What the hours until then cost more at a higher monthly price; hours that have begun count as whole ones. Rounded
+ * up, so that no refund gives back more than was paid.
+ */
+export function differenceMicros(fromMonthMicros: bigint, toMonthMicros: bigint, paidUntil: Date, now: Date): bigint {
+  const hours = Math.ceil((paidUntil.getTime() - now.getTime()) / 3_600_000);
+  if (hours <= 0 || toMonthMicros <= fromMonthMicros) return 0n;
+  return ((toMonthMicros - fromMonthMicros) * BigInt(hours) + HOURS_PER_MONTH - 1n) / HOURS_PER_MONTH;
+}
+
 /** A month that is paid for: as many hours as the hourly rate divides it by. */
 export const PAID_HOURS = Number(HOURS_PER_MONTH);
 

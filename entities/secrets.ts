@@ -1,5 +1,5 @@
 /** Secrets: credentials with a prefix and a checksum, stored as SHA-256 only, and sealing at rest (AES-256-GCM). */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -48,15 +48,25 @@ export const newMachinePassword = (): string => random62(24);
  */
 export class Vault {
   readonly #key: Buffer;
+  readonly #macKey: Buffer;
   /** @param key 32 bytes */
   constructor(key: Buffer) {
     if (key.length !== 32) throw new Error('The sealing key must have 32 bytes.');
     this.#key = key;
+    this.#macKey = Buffer.from(hkdfSync('sha256', key, '', 'freehold digest', 32));
+  }
+  /** Another secret of 32 bytes, for that purpose only (HKDF, RFC 5869). */
+  derive(purpose: string): Buffer {
+    return Buffer.from(hkdfSync('sha256', this.#key, '', purpose, 32));
   }
   seal(plaintext: string, context: string): Buffer {
     const iv = randomBytes(12);
     const cipher = createCipheriv('aes-256-gcm', this.#key, iv).setAAD(Buffer.from(context));
     return Buffer.concat([iv, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  }
+  /** What is stored of a secret that is too short for a plain digest: without the key nobody can try them all. */
+  keyedDigest(secret: string, context: string): Buffer {
+    return createHmac('sha256', this.#macKey).update(`${context}\0${secret}`).digest();
   }
   /** @throws if the value was changed, moved, or sealed with another key */
   open(sealed: Buffer, context: string): string {

@@ -39,6 +39,35 @@ export type ServerStatus = (typeof SERVER_STATUSES)[number];
 /** States in which nothing is under way. */
 export const SETTLED: ReadonlySet<ServerStatus> = new Set(['RUNNING', 'STOPPED', 'SUSPENDED', 'FAILED', 'DELETED']);
 
+/** States in which a change of a running or stopped server is carried out. */
+export const CHANGING: ReadonlySet<ServerStatus> = new Set([
+  'STARTING',
+  'STOPPING',
+  'REBOOTING',
+  'REBUILDING',
+  'RESIZING',
+]);
+
+/** What is under way with a machine that exists. It is applied to the row only when it has come to a good end. */
+export type ServerChange = {
+  /** Machines and transfers know the change by it: the same one twice is one. */
+  id: string;
+  /** The state that it falls back to. */
+  from: 'RUNNING' | 'STOPPED';
+} & (
+  | { operation: 'start' | 'stop' | 'reboot' | 'reset' }
+  | { operation: 'rebuild'; os: string; sshKeyIds: string[]; sshPublicKeys: string[]; userData: string | null }
+  | {
+      operation: 'resize';
+      /** The new tier, of which a place is claimed while the one of the old is still held. */
+      serviceCode: string;
+      /** Micro-USD, as text because JSON has no such integers. */
+      priceMonthMicros: string;
+      /** Micro-USD that are held for it. */
+      heldMicros: string;
+    }
+);
+
 export const Server = entity(
   'server',
   {
@@ -69,8 +98,13 @@ export const Server = entity(
     priceMonthMicros: bigint(),
     setupFeeMicros: bigint(),
     paidUntil: nullable(timestamp()),
+    /** While SUSPENDED: since when, and the state to which it resumes. */
+    suspendedAt: nullable(timestamp()),
+    suspendedFrom: nullable(oneOf('RUNNING', 'STOPPED')),
     failureCode: nullable(text()),
     failureMessage: nullable(text()),
+    /** Kept while it is carried out, and until a machine that is deleted meanwhile is gone. */
+    change: nullable(json<ServerChange>()),
     createdAt: now(),
     updatedAt: now(),
   },
@@ -78,6 +112,8 @@ export const Server = entity(
     { name: 'server_order_number', columns: ['orderNumber'], unique: true },
     { name: 'server_account', columns: ['accountId', 'id'] },
     { name: 'server_live', columns: ['accountId', 'id'], where: `status <> 'DELETED'` },
+    { name: 'server_due', columns: ['paidUntil'], where: `status in ('RUNNING', 'STOPPED')` },
+    { name: 'server_suspended', columns: ['accountId', 'paidUntil'], where: `status = 'SUSPENDED'` },
   ],
 );
 export type Server = RowOf<typeof Server>;

@@ -1,6 +1,6 @@
 /**
  * Answers from GraphQL to the wire. The engine has put the names there as aliases, so that only enum values and
- * `@spread` are left to a mapper, which is compiled once; where there are none, nothing runs.
+ * `@spread` and `@optional` are left to a mapper, which is compiled once; where there are none, nothing runs.
  */
 import {
   type FieldNode,
@@ -67,7 +67,7 @@ function leadsToAnswer(node: SelectionNode): boolean {
 type Shape =
   | { kind: 'leaf'; enum: GraphQLEnumType | undefined }
   | { kind: 'list'; of: Shape }
-  | { kind: 'object'; members: Map<string, { shape: Shape; spread: boolean }> };
+  | { kind: 'object'; members: Map<string, { shape: Shape; spread: boolean; optional: boolean }> };
 type Members = Record<string, unknown>;
 
 /** @throws GraphQLError if a type of the answer lacks fields, or fields of one name differ in kind */
@@ -79,12 +79,13 @@ function shapeOf(from: Fragments, type: GraphQLOutputType, sets: readonly Select
   for (const possible of possibleTypes(from.schema, getNamedType(type))) {
     if (!membersOf(from, possible, sets).length)
       throw new GraphQLError(`The answer may be a ${possible.name}, and asks nothing of it.`, { nodes: sets });
-    for (const { key, field, sets: inner, spread, node } of fieldsOf(from, possible, sets).values()) {
+    for (const { key, field, sets: inner, spread, optional, node } of fieldsOf(from, possible, sets).values()) {
       const shape = shapeOf(from, field.type, inner);
       const other = members.get(key);
-      const merged = other ? other.spread === spread && merge(other.shape, shape) : shape;
+      const alike = other?.spread === spread && other.optional === optional;
+      const merged = other ? alike && merge(other.shape, shape) : shape;
       if (!merged) throw new GraphQLError(`${key} is of another kind in another type of the answer.`, { nodes: node });
-      members.set(key, { shape: merged, spread });
+      members.set(key, { shape: merged, spread, optional });
     }
   }
   return { kind: 'object', members };
@@ -119,8 +120,9 @@ function mapperOf(shape: Shape): Mapper | undefined {
     return map ? [[key, map] as const] : [];
   });
   const spread = [...shape.members].filter(([, member]) => member.spread).map(([key]) => key);
-  if (spread.length) return spreading(new Set(spread), mapped);
-  return mapped.length ? inPlace(mapped) : undefined;
+  const optional = [...shape.members].filter(([, member]) => member.optional).map(([key]) => key);
+  const map = mapped.length || optional.length ? inPlace(mapped, optional) : undefined;
+  return spread.length ? spreading(new Set(spread), map) : map;
 }
 
 function enumMapper(type: GraphQLEnumType): Mapper {
@@ -137,19 +139,19 @@ function eachInPlace(map: Mapper): Mapper {
   };
 }
 
-function inPlace(mapped: readonly (readonly [key: string, map: Mapper])[]): Mapper {
+function inPlace(mapped: readonly (readonly [key: string, map: Mapper])[], optional: readonly string[]): Mapper {
   return (value) => {
     const members = value as Members;
     for (const [key, map] of mapped) {
       const inner = members[key];
       if (inner !== null && inner !== undefined) members[key] = map(inner);
     }
+    for (const key of optional) if (members[key] === null) delete members[key];
     return members;
   };
 }
 
-function spreading(spread: ReadonlySet<string>, mapped: readonly (readonly [key: string, map: Mapper])[]): Mapper {
-  const map = inPlace(mapped);
+function spreading(spread: ReadonlySet<string>, map: Mapper = (value) => value): Mapper {
   return (value) => {
     const flat: Members = {};
     for (const [key, inner] of Object.entries(map(value) as Members)) {

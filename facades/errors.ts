@@ -77,6 +77,8 @@ function challenge({ code, extras, extensions }: ApiError): Record<string, strin
   if (code === 'insufficient_scope')
     return { 'www-authenticate': `${REALM}, error="insufficient_scope", scope="${extras.requiredScope ?? ''}"` };
   if (extensions.status !== 401) return undefined;
+  // RFC 6749, section 5.2: the scheme by which a client can prove itself.
+  if (code === 'invalid_client') return { 'www-authenticate': 'Basic realm="svc"' };
   return { 'www-authenticate': INVALID_TOKEN.has(code) ? `${REALM}, error="invalid_token"` : REALM };
 }
 

@@ -2,15 +2,17 @@
  * The internal listener: GraphQL over HTTP, SSE and WebSocket, GraphiQL, and the probes. It is for the operator's own
  * tools, and needs a credential all the same: the operator's token sees every account, a customer's its own.
  */
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
-import { execute, GraphQLError, parse, specifiedRules, subscribe, validate } from 'graphql';
+import { GraphQLError, parse, specifiedRules, subscribe, validate } from 'graphql';
 import type { ServerOptions as WsOptions } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { WebSocketServer } from 'ws';
 import { ApiError, apiErrorOf, type Context, schema, type Viewer } from '../schema/index.ts';
+import type { AuditRequest } from './audit.ts';
 import { type Log, scrubbed } from './errors.ts';
+import { auditedExecute } from './graphql-audit.ts';
 import { limitsRule, TOKENS_MAX } from './graphql-limits.ts';
 
 const PATH = '/graphql';
@@ -18,24 +20,27 @@ const PATH = '/graphql';
 const FORBIDDEN = 4403;
 
 export interface InternalOptions {
-  authenticate(authorization: string | undefined): Promise<Viewer | null>;
-  contextOf(request: { viewer: Viewer | null; userAgent: string | null; signal: AbortSignal }): Context;
+  authenticate(authorization: string | undefined, address: string | null): Promise<Viewer | null>;
+  contextOf(request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'>): Context;
   /** Calls back when a credential ends; returns what stops the watch. */
   watchCredential(viewer: Viewer, ended: () => void): () => void;
   /** Whether requests can be served. */
   ready(): Promise<boolean>;
+  /** Told of mutations. */
+  auditRequest: AuditRequest;
   /** Told of what broke, without any value of an input. */
   onError: Log;
 }
 
 export function internalServer(options: InternalOptions): Server {
-  const { authenticate, contextOf, ready, onError } = options;
+  const { authenticate, auditRequest, contextOf, ready, onError } = options;
   const mask = (error: unknown) => masked(error, onError);
   const limits: Plugin = {
     onParse: ({ setParseFn }) => setParseFn((source, given) => parse(source, { ...given, maxTokens: TOKENS_MAX })),
     onValidate: ({ addValidationRule }) => addValidationRule(limitsRule),
+    onExecute: ({ setExecuteFn }) => setExecuteFn(auditedExecute(auditRequest)),
   };
-  const yoga = createYoga<object, Context>({
+  const yoga = createYoga<{ req: IncomingMessage }, Context>({
     schema,
     graphqlEndpoint: PATH,
     landingPage: false,
@@ -46,10 +51,11 @@ export function internalServer(options: InternalOptions): Server {
     parserAndValidationCache: true,
     plugins: [limits],
     maskedErrors: { maskError: mask },
-    context: async ({ request }) => {
-      const viewer = await authenticate(request.headers.get('authorization') ?? undefined);
+    context: async ({ request, req }) => {
+      const address = addressOf(req);
+      const viewer = await authenticate(request.headers.get('authorization') ?? undefined, address);
       if (!viewer) throw new ApiError('missing_credential');
-      return contextOf({ viewer, userAgent: request.headers.get('user-agent'), signal: request.signal });
+      return contextOf({ viewer, userAgent: request.headers.get('user-agent'), address, signal: request.signal });
     },
   });
 
@@ -72,6 +78,8 @@ export function internalServer(options: InternalOptions): Server {
   return server;
 }
 
+const addressOf = ({ socket }: IncomingMessage): string | null => socket.remoteAddress ?? null;
+
 interface Connection extends Extra {
   viewer: Viewer;
   gone: AbortController;
@@ -79,12 +87,12 @@ interface Connection extends Extra {
 
 /** One credential for the life of a socket; the socket closes when the credential ends. */
 function webSocketOptions(
-  { authenticate, contextOf, watchCredential }: InternalOptions,
+  { authenticate, auditRequest, contextOf, watchCredential }: InternalOptions,
   mask: (error: unknown) => GraphQLError,
 ): WsOptions<Record<string, unknown>, Partial<Connection>> {
   return {
     schema,
-    execute,
+    execute: auditedExecute(auditRequest),
     subscribe,
     validate: (ofSchema, document) => validate(ofSchema, document, [...specifiedRules, limitsRule]),
     connectionInitWaitTimeout: 5_000,
@@ -92,9 +100,10 @@ function webSocketOptions(
       const { request, socket } = extra as Extra;
       const authorization =
         connectionParams?.authorization ?? connectionParams?.Authorization ?? request.headers.authorization;
-      const viewer = await authenticate(typeof authorization === 'string' ? authorization : undefined).catch(
-        () => null,
-      );
+      const viewer = await authenticate(
+        typeof authorization === 'string' ? authorization : undefined,
+        addressOf(request),
+      ).catch(() => null);
       if (!viewer) return false;
       const gone = new AbortController();
       const forget = watchCredential(viewer, () => socket.close(FORBIDDEN, 'The credential has ended'));
@@ -107,7 +116,8 @@ function webSocketOptions(
     },
     context: ({ extra }) => {
       const { viewer, gone, request } = extra as Connection;
-      return contextOf({ viewer, userAgent: request.headers['user-agent'] ?? null, signal: gone.signal }) as never;
+      const userAgent = request.headers['user-agent'] ?? null;
+      return contextOf({ viewer, userAgent, address: addressOf(request), signal: gone.signal }) as never;
     },
     onError: (_, __, ___, errors) => errors.map(mask),
     onNext: (_, __, ___, ____, result) => (result.errors ? { ...result, errors: result.errors.map(mask) } : undefined),

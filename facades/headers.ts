@@ -1,5 +1,6 @@
 /** Headers that every answer has, and those of a preflight (CORS without cookies: credentials are never ambient). */
 import type { HTTPMethods } from 'fastify';
+import { OAUTH_PATHS } from './oauth.ts';
 import type { Operation } from './operations.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -31,6 +32,7 @@ export function methodsOf(operations: readonly Operation[]) {
   const paths = new Map<string, { url: string; has: Set<string> }>([
     ['/v1/openapi.json', { url: '/v1/openapi.json', has: new Set(['GET']) }],
     ['/mcp', { url: '/mcp', has: new Set(['GET', 'POST', 'DELETE']) }],
+    ...OAUTH_PATHS.map(([url, has]) => [url, { url, has: new Set(has) }] as const),
   ]);
   for (const { http } of operations) {
     if (!http) continue;

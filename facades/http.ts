@@ -2,18 +2,26 @@
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { ApiError, type ErrorCode, schema } from '../schema/index.ts';
+import type { AuditRequest } from './audit.ts';
 import { docs } from './docs.ts';
 import { type AnswerError, errorAnswers, type Log } from './errors.ts';
-import { API_HEADERS, JSON_TYPE, methodsOf, preflightHeaders, PROBLEM_TYPE } from './headers.ts';
+import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
+import type { Once } from './idempotency.ts';
 import { readJson } from './json.ts';
 import { mcp } from './mcp/http.ts';
+import { oauth, oauthError } from './oauth.ts';
 import { openapi } from './openapi.ts';
 import { type Operation, readOperations } from './operations.ts';
+import { admission, type RateLimits } from './rate-limit.ts';
 import { type Authenticate, type ContextOf, cached, rest } from './rest.ts';
 
 export interface PublicOptions {
   authenticate: Authenticate;
   contextOf: ContextOf;
+  /** Absent: idempotency keys are not honoured. */
+  once?: Once;
+  /** Absent: nobody is limited. */
+  rateLimits?: RateLimits;
   /** Without a slash at its end. */
   publicUrl: string;
   newRequestId: () => string;
@@ -21,6 +29,8 @@ export interface PublicOptions {
   onError: Log;
   /** Told of every answer: method, template of the route, status, time, request id. By default nobody is. */
   onAnswer?: Log;
+  /** Told of requests that could change something. By default nobody is. */
+  auditRequest?: AuditRequest;
   /** By default the documents of the service. */
   operations?: readonly Operation[];
   /** The proxies (addresses or CIDR) whose X-Forwarded-For is believed; by default none. */
@@ -37,7 +47,15 @@ const REQUEST_TIMEOUT_MS = 15_000;
 
 /** The instance that answers REST and MCP, not listening yet. More routes may be put on it before it listens. */
 export async function publicServer(options: PublicOptions): Promise<FastifyInstance> {
-  const { publicUrl, newRequestId, onError, onAnswer, operations = readOperations(schema) } = options;
+  const {
+    publicUrl,
+    newRequestId,
+    onError,
+    onAnswer,
+    authenticate,
+    rateLimits,
+    operations = readOperations(schema),
+  } = options;
   const answerError = errorAnswers(publicUrl, onError);
   const send = errorSender(answerError);
   const app = Fastify({
@@ -61,6 +79,14 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     done(request.is404 ? new ApiError('not_found') : undefined);
   });
   if (onAnswer) app.addHook('onResponse', accessLogger(onAnswer));
+  // Who was being answered when the service stops must not keep the connection, or the stop would wait for it.
+  let closing = false;
+  app.addHook('preClose', async () => {
+    closing = true;
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    if (closing) reply.header('connection', 'close');
+  });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
     try {
@@ -73,9 +99,13 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     throw new ApiError('not_found');
   });
   docs(app);
-  rest(app, { ...options, operations });
+  const admit = admission(authenticate, rateLimits);
+  rest(app, { ...options, operations, admit });
+  oauth(app, publicUrl);
   const document = JSON.stringify(openapi(operations, publicUrl));
-  app.get('/v1/openapi.json', async (request, reply) => cached(request, reply, document, 'public, max-age=60'));
+  app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>
+    cached(request, reply, document, 'public, max-age=60'),
+  );
   await app.register(mcp, { ...options, operations, answerError });
   otherMethods(app, operations);
   return app;
@@ -107,7 +137,9 @@ const CUT_OFF = ['malformed_json', 'The body did not arrive as a whole.'] as con
 function errorSender(answerError: AnswerError) {
   return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const known = error === request.raw.errored ? CUT_OFF : FRAMEWORK_ERRORS[(error as FastifyError).code];
-    const { status, headers, body } = answerError(known ? new ApiError(...known) : error, request.id);
+    const answer = answerError(known ? new ApiError(...known) : error, request.id);
+    const { status, headers } = answer;
+    const body = request.url.startsWith('/v1/oauth/') ? oauthError(answer) : answer.body;
     const problem = request.headers.accept?.includes(PROBLEM_TYPE);
     reply
       .code(status)

@@ -2,9 +2,11 @@
 import { STATUS_CODES } from 'node:http';
 import { isNonNullType } from 'graphql';
 import { ERRORS, type ErrorCode } from '../schema/index.ts';
+import { KEY_HEADER, KEY_SCHEMA, takesKey } from './idempotency.ts';
 import type { Operation } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import { type Parameter, readsCredential } from './parameters.ts';
 import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from './schemas.ts';
+import { FORM_TYPE, STYLES } from './styles.ts';
 
 type Json = Record<string, unknown>;
 
@@ -31,8 +33,10 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
       responses: Object.fromEntries(STATUSES.map((status) => [responseName(status), errorResponse(status)])),
-      headers: { RequestId: { description: 'Names the request in our logs.', schema: { type: 'string' } } },
+      parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
+      headers: HEADERS,
       securitySchemes: {
+        client: { type: 'http', scheme: 'basic', description: 'Id and secret of an OAuth client.' },
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
       },
     },
@@ -52,7 +56,9 @@ function definer(schemas: Map<string, JsonSchema>): Define {
 }
 
 function describe(operation: Operation, define: Define): Json {
-  const { name, noun, description, scopes, parameters, input, http } = operation;
+  const { name, noun, description, scopes, input, http } = operation;
+  const { success, forms, security } = STYLES[http!.style];
+  const types = ['application/json', ...(forms ? [FORM_TYPE] : [])];
   const [summary = '', ...more] = description.split(/(?<=\.)\s+/);
   return {
     operationId: name,
@@ -61,18 +67,21 @@ function describe(operation: Operation, define: Define): Json {
     ...(more.length && { description }),
     'x-scope': scopes.join(' ') || 'public',
     'x-availability': http!.status,
-    security: scopes.length ? [{ bearer: scopes }] : [],
-    ...(parameters.length && { parameters: parameters.map(parameterObject) }),
+    security: security ?? (scopes.length ? [{ bearer: scopes }] : []),
+    ...parametersOf(operation),
     ...(input && {
       requestBody: {
         required: input.required && Object.values(input.type.getFields()).some(({ type }) => isNonNullType(type)),
-        content: { 'application/json': { schema: inputSchema(input.type, define) } },
+        content: Object.fromEntries(types.map((type) => [type, { schema: inputSchema(input.type, define) }])),
       },
     }),
     responses: {
-      200: {
-        description: STATUS_CODES[200],
-        headers: { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } },
+      [success]: {
+        description: STATUS_CODES[success],
+        headers: {
+          ...EVERY_HEADER,
+          ...(takesKey(operation) && { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } }),
+        },
         content: { 'application/json': { schema: answerSchema(operation, define) } },
       },
       ...(http!.maxAgeSeconds && { 304: { description: 'What If-None-Match names is still right.' } }),
@@ -86,6 +95,18 @@ function describe(operation: Operation, define: Define): Json {
   };
 }
 
+/** Its own, and the idempotency key, unless it reads that itself. */
+function parametersOf(operation: Operation): Json {
+  const { parameters } = operation;
+  const reads = parameters.some(({ header }) => header?.toLowerCase() === KEY_HEADER);
+  const all = [
+    // OpenAPI has security schemes for this header, and ignores a parameter of its name.
+    ...parameters.filter((parameter) => !readsCredential(parameter)).map(parameterObject),
+    ...(takesKey(operation) && !reads ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+  ];
+  return all.length ? { parameters: all } : {};
+}
+
 function parameterObject(parameter: Parameter): Json {
   const { description, ...schema } = parameterSchema(parameter);
   return {
@@ -97,18 +118,51 @@ function parameterObject(parameter: Parameter): Json {
   };
 }
 
+const { description: KEY_DESCRIPTION, ...KEY } = KEY_SCHEMA;
+const IDEMPOTENCY_KEY: Json = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: KEY_DESCRIPTION,
+  schema: KEY,
+};
+
+const header = (description: string, type: 'string' | 'integer' = 'string'): Json => ({
+  description,
+  schema: { type },
+});
+const HEADERS: Json = {
+  RequestId: header('Names the request in our logs.'),
+  IdempotencyReplayed: header('"true" if this is the answer to an earlier request with the same Idempotency-Key.'),
+  RateLimit: header('What is left of each limit (r), and the seconds until it is renewed (t).'),
+  RateLimitPolicy: header('The limits: requests (q) in a window of seconds (w).'),
+  RateLimitLimit: header('The requests of the limit with the least left.', 'integer'),
+  RateLimitRemaining: header('What is left of it.', 'integer'),
+  RateLimitReset: header('When it is renewed, in seconds since the epoch.', 'integer'),
+};
+const EVERY_HEADER: Json = {
+  'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+  RateLimit: { $ref: '#/components/headers/RateLimit' },
+  'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' },
+  'X-RateLimit-Limit': { $ref: '#/components/headers/RateLimitLimit' },
+  'X-RateLimit-Remaining': { $ref: '#/components/headers/RateLimitRemaining' },
+  'X-RateLimit-Reset': { $ref: '#/components/headers/RateLimitReset' },
+};
+
 const STATUSES = [400, 401, 402, 403, 404, 422, 429, 500] as const;
 type Status = (typeof STATUSES)[number];
 
 /** The errors that an operation can have, as far as its document tells. */
 function statusesOf({ scopes, parameters, input, http, kind, answer }: Operation): Status[] {
   const spends = kind === 'mutation' && scopes.some((scope) => scope === 'servers' || scope === 'billing');
+  const { security } = STYLES[http!.style];
+  const scoped = scopes.length > 0 || security?.some((one) => Object.values(one).some(({ length }) => length > 0));
   const names = parameters.some((parameter) => parameter.in === 'path') || !isNonNullType(answer.type);
   const applies: Record<Status, boolean> = {
     400: true,
     401: true,
     402: spends,
-    403: scopes.length > 0,
+    403: scoped === true,
     404: names || http!.status === 'PLANNED',
     422: input !== undefined || kind === 'mutation',
     429: true,
@@ -126,7 +180,7 @@ function errorResponse(status: Status): Json {
   return {
     description: `${STATUS_CODES[status]}. Codes: ${codes.join(', ')}.`,
     headers: {
-      'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+      ...EVERY_HEADER,
       ...(status === 429 && { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 1 } } }),
       ...(status === 401 && { 'WWW-Authenticate': { schema: { type: 'string' } } }),
     },
@@ -164,6 +218,8 @@ const ERROR: JsonSchema = {
     available_regions: { type: 'array', items: { type: 'string' }, description: 'Where there is stock.' },
     required_usd: { type: 'number', description: 'What it costs.' },
     balance_usd: { type: 'number', description: 'What there is.' },
+    error: text('On /v1/oauth: the error as OAuth names it.'),
+    error_description: text('On /v1/oauth: the detail, for OAuth clients.'),
     availability: text('PLANNED, if the endpoint is announced and not available yet.'),
   },
   required: ['type', 'title', 'status', 'code', 'detail', 'request_id', 'retryable'],

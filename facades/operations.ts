@@ -29,12 +29,14 @@ import { snake } from './names.ts';
 import { type Input, type Parameter, parametersOf } from './parameters.ts';
 import { clashes, problemsOf } from './rules.ts';
 import type { Fragments } from './selection.ts';
+import type { StyleName } from './styles.ts';
 
 export interface Http {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
   status: 'LIVE' | 'PLANNED';
   maxAgeSeconds?: number;
+  style: StyleName;
 }
 
 export interface Tool {
@@ -42,6 +44,8 @@ export interface Tool {
   title?: string;
   idempotent?: boolean;
   destructive?: boolean;
+  /** It takes an idempotency key. */
+  keyed?: boolean;
 }
 
 export interface Operation extends Fragments {
@@ -119,8 +123,8 @@ function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: Docu
   ) as Map<string, FragmentDefinitionNode>;
   const directive = <T>(name: string) =>
     getDirectiveValues(annotated.getDirective(name)!, definition) as unknown as T | undefined;
-  const from = { schema, fragments };
   const http = directive<Http>('http');
+  const from = { schema, fragments };
   return {
     ...from,
     name: definition.name!.value,

@@ -44,6 +44,10 @@ export interface Parameter {
   node: VariableDefinitionNode;
 }
 
+/** Reads the credential as it was sent, and checks it itself: for clients of OAuth, and tokens that may be over. */
+export const readsCredential = ({ header }: Pick<Parameter, 'header'>): boolean =>
+  header?.toLowerCase() === 'authorization';
+
 export interface Input {
   variable: string;
   type: GraphQLInputObjectType;

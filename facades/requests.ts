@@ -3,18 +3,20 @@ import type { FastifyRequest } from 'fastify';
 import { type GraphQLInputType, getNullableType, isListType } from 'graphql';
 import { ApiError, type FieldError } from '../schema/index.ts';
 import { refusal } from './details.ts';
-import { suggestion } from './names.ts';
+import { snake, suggestion } from './names.ts';
 import type { Operation } from './operations.ts';
 import type { Parameter } from './parameters.ts';
 import type { Values } from './run.ts';
 import { inputSchema } from './schemas.ts';
+import { STYLES } from './styles.ts';
 import { isRecord } from './wire.ts';
 
 /** Reads the parameters, by the names of their variables. @throws ApiError not_found or invalid_query */
-export function parameterReader({ parameters }: Operation): (request: FastifyRequest) => Values {
+export function parameterReader({ parameters, http }: Operation): (request: FastifyRequest) => Values {
   const entries = (place: Parameter['in']) =>
     parameters.filter((one) => one.in === place).map((one) => ({ ...one, decode: decoder(one) }));
   const [paths, headers] = [entries('path'), entries('header')];
+  const { lenient } = STYLES[http!.style];
   const queries = new Map(entries('query').map((one) => [one.name, one]));
   return (request) => {
     const values: Values = {};
@@ -26,8 +28,8 @@ export function parameterReader({ parameters }: Operation): (request: FastifyReq
     const query = request.query as Record<string, string | string[]>;
     for (const name in query) {
       const known = queries.get(name);
-      if (!known) throw unknownParameters(query, queries);
-      values[known.variable] = known.decode(query[name]!);
+      if (known) values[known.variable] = known.decode(query[name]!);
+      else if (!lenient) throw unknownParameters(query, queries);
     }
     for (const { header, variable, decode } of headers) {
       const text = request.headers[header!.toLowerCase()];
@@ -48,10 +50,13 @@ function unknownParameters(query: object, known: ReadonlyMap<string, unknown>): 
 }
 
 /** The body, if it is an object or absent. @throws ApiError validation_failed or unknown_field */
-export function bodyReader({ input }: Operation): (request: FastifyRequest) => unknown {
+export function bodyReader({ input, http }: Operation): (request: FastifyRequest) => unknown {
+  const { lenient, refusal: code } = STYLES[http!.style];
+  const known = new Set(Object.keys(input?.type.getFields() ?? {}).map(snake));
   return ({ body }) => {
     if (body === undefined) return undefined;
-    if (!isRecord(body)) throw new ApiError('validation_failed', 'The body must be an object.');
+    if (!isRecord(body)) throw new ApiError(code ?? 'validation_failed', 'The body must be an object.');
+    if (lenient) return Object.fromEntries(Object.entries(body).filter(([name]) => known.has(name)));
     if (input) return body;
     const unknown = Object.keys(body).map((field) => ({ field, code: 'unknown_field', message: 'There is no body.' }));
     if (unknown.length) throw new ApiError('unknown_field', 'The operation takes no body.', { errors: unknown });

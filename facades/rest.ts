@@ -2,21 +2,29 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Context, type FieldError, type Viewer } from '../schema/index.ts';
+import type { AuditRequest } from './audit.ts';
 import { checker, refusal } from './details.ts';
+import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import type { Operation } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import { type Parameter, readsCredential } from './parameters.ts';
+import type { Admit } from './rate-limit.ts';
 import { bodyReader, parameterReader } from './requests.ts';
 import { type Caller, type Refuse, requireScopes, runner, type Values } from './run.ts';
 import { inputSchema, parameterSchema } from './schemas.ts';
+import { FORM_TYPE, readForm, STYLES } from './styles.ts';
 
-/** The viewer behind an Authorization header. @throws ApiError if it is no valid Bearer credential */
-export type Authenticate = (authorization: string | undefined) => Promise<Viewer | null>;
+/** The viewer behind an Authorization header. @throws ApiError if it is no Bearer credential that is valid, there */
+export type Authenticate = (authorization: string | undefined, address: string | null) => Promise<Viewer | null>;
 export type ContextOf = (caller: Caller) => Context;
 
 export interface RestOptions {
   operations: readonly Operation[];
-  authenticate: Authenticate;
+  admit: Admit;
   contextOf: ContextOf;
+  /** Absent: idempotency keys are not honoured. */
+  once?: Once | undefined;
+  /** By default nobody is told. */
+  auditRequest?: AuditRequest;
 }
 
 declare module 'fastify' {
@@ -26,22 +34,47 @@ declare module 'fastify' {
 }
 
 /** Expects an instance on which `request.viewer` is decorated. */
-export function rest(app: FastifyInstance, { operations, authenticate, contextOf }: RestOptions): void {
-  for (const operation of operations) {
+export function rest(app: FastifyInstance, options: RestOptions): void {
+  const takesForms = ({ http }: Operation) => http !== undefined && STYLES[http.style].forms;
+  serve(app, options, (operation) => !takesForms(operation));
+  app.register(async (inner) => {
+    inner.addContentTypeParser(FORM_TYPE, { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
+      readForm(body),
+    );
+    serve(inner, options, takesForms);
+  });
+}
+
+function serve(
+  app: FastifyInstance,
+  { operations, admit, contextOf, once, auditRequest }: RestOptions,
+  chosen: (operation: Operation) => boolean,
+): void {
+  for (const operation of operations.filter(chosen)) {
     if (!operation.http) continue;
-    const { method, path, maxAgeSeconds } = operation.http;
-    const run = runner(operation, refuser(operation));
+    const { method, path, maxAgeSeconds, style } = operation.http;
+    const { success } = STYLES[style];
+    const run = runnerOnce(operation, runner(operation, refuser(operation)), once);
+    const keyed = takesKey(operation);
     const valuesOf = parameterReader(operation);
     const bodyOf = bodyReader(operation);
     const cacheControl = maxAgeSeconds && `public, max-age=${maxAgeSeconds}`;
     app.route({
       method,
       url: path.replace(/\{(\w+)\}/g, ':$1'),
-      onRequest: guard(operation, authenticate),
+      onRequest: guard(operation, admit),
+      ...(auditRequest &&
+        operation.kind === 'mutation' && {
+          // Not onResponse: that does not come for a caller who has hung up.
+          onSend: async ({ viewer, id: requestId }, { statusCode: status }) =>
+            auditRequest({ viewer, requestId }, { method, path, status }),
+        }),
       handler: async (request, reply) => {
         const values = valuesOf(request);
-        const answer = await run(values, bodyOf(request), contextOf(callerOf(request, reply)));
-        const text = JSON.stringify(answer);
+        const key = keyed ? keyOf(request.headers['idempotency-key']) : undefined;
+        const { answer: text, replayed } = await run(key, values, bodyOf(request), contextOf(callerOf(request, reply)));
+        if (replayed) reply.header(REPLAYED_HEADER, 'true');
+        reply.code(success);
         return cacheControl ? cached(request, reply, text, cacheControl) : text;
       },
     });
@@ -49,10 +82,10 @@ export function rest(app: FastifyInstance, { operations, authenticate, contextOf
 }
 
 /** Who asks, and whether they may: before anything that they sent is looked at. */
-function guard({ scopes, http }: Operation, authenticate: Authenticate) {
-  return async (request: FastifyRequest) => {
-    const { authorization } = request.headers;
-    if (authorization !== undefined) request.viewer = await authenticate(authorization);
+function guard({ scopes, http, parameters }: Operation, admit: Admit) {
+  const checksItself = parameters.some(readsCredential);
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    await admit(request, reply, checksItself);
     if (scopes.length) requireScopes(scopes, request.viewer);
     if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
   };
@@ -64,7 +97,7 @@ function callerOf(request: FastifyRequest, { raw }: FastifyReply): Caller {
     if (!raw.writableFinished) gone.abort();
   });
   const userAgent = request.headers['user-agent'] ?? null;
-  return { viewer: request.viewer, requestId: request.id, userAgent, signal: gone.signal };
+  return { viewer: request.viewer, requestId: request.id, userAgent, address: request.ip, signal: gone.signal };
 }
 
 /** An answer that everybody may keep: with an ETag, and 304 for who has it already (RFC 9110, section 13). */
@@ -77,7 +110,8 @@ export function cached(request: FastifyRequest, reply: FastifyReply, text: strin
 }
 
 /** What is wrong: with the path it is 404, with the query or a header 400, with the body 422. */
-function refuser({ parameters, input }: Operation): Refuse {
+function refuser({ parameters, input, http }: Operation): Refuse {
+  const { refusal: code } = STYLES[http!.style];
   const checks = parameters.map((parameter) => ({ parameter, check: parameterChecker(parameter) }));
   const checkBody = input && checker(inputSchema(input.type));
   const among = (place: Parameter['in'], values: Values) =>
@@ -92,6 +126,7 @@ function refuser({ parameters, input }: Operation): Refuse {
     };
     if (!Object.values(found).some(({ length }) => length))
       for (const error of fallback()) found[placeOf(error)].push(error);
+    if (code) return refusal(Object.values(found).flat(), code);
     if (found.path.length) return new ApiError('not_found');
     if (found.query.length) return refusal(found.query, 'invalid_query');
     return found.header.length ? refusal(found.header, 'invalid_header') : refusal(found.body);

@@ -12,7 +12,7 @@ import {
 } from 'graphql';
 import { pathNames, snake } from './names.ts';
 import type { Operation } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import { type Parameter, readsCredential } from './parameters.ts';
 import { hasDirective } from './selection.ts';
 
 const PATH = /^(\/[a-z0-9._-]+|\/\{[a-z][a-z0-9_]*\})+$/;
@@ -56,7 +56,7 @@ function checkParameter({ name, type, in: place, header, required, description, 
 
 const isList = (type: GraphQLInputType): boolean => isListType(isNonNullType(type) ? type.ofType : type);
 
-function checkHttp({ name, kind, http, parameters, input }: Operation, say: Say): void {
+function checkHttp({ name, kind, http, scopes, parameters, input }: Operation, say: Say): void {
   const { method, path } = http!;
   if (!PATH.test(path)) say(`The path ${path} of ${name} is not made of lower-case segments and {parameters}.`);
   for (const inPath of pathNames(path)) {
@@ -66,10 +66,13 @@ function checkHttp({ name, kind, http, parameters, input }: Operation, say: Say)
   if (method === 'GET' && kind === 'mutation') say(`${name} is a GET, and cannot be a mutation.`);
   const headers = parameters.flatMap(({ header }) => (header ? [header.toLowerCase()] : []));
   if (new Set(headers).size < headers.length) say(`${name} reads a header twice.`);
+  if (parameters.some(readsCredential) && scopes.length)
+    say(`${name} reads the credential itself, and so must be public.`);
 }
 
 function checkTool({ name, http, answer, parameters, input }: Operation, say: Say): void {
   if (http?.status === 'PLANNED') say(`${name} is planned, and so can be no tool yet.`);
+  if (http && http.style !== 'PLAIN') say(`${name} speaks as OAuth does, and so can be no tool.`);
   if (!answer.page && !isCompositeType(getNamedType(answer.type)))
     say(`${name} is a tool, and so must answer an object or a list.`);
   const fields = Object.keys(input?.type.getFields() ?? {}).map(snake);

@@ -27,6 +27,8 @@ export interface Caller {
   viewer: Viewer | null;
   requestId: string;
   userAgent: string | null;
+  /** Where the caller calls from; it is never written down. */
+  address: string | null;
   /** Aborted when the caller is gone. */
   signal: AbortSignal;
 }

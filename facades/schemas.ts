@@ -3,7 +3,6 @@
  * details of a refusal all read these.
  */
 import {
-  type GraphQLField,
   type GraphQLInputType,
   type GraphQLLeafType,
   type GraphQLObjectType,
@@ -21,7 +20,7 @@ import {
 import { snake, wireOfEnum } from './names.ts';
 import type { Operation } from './operations.ts';
 import { defaultOf, type Parameter } from './parameters.ts';
-import { type Fragments, membersOf, possibleTypes, selectionsFor } from './selection.ts';
+import { type Fragments, membersOf, possibleTypes, type SelectedField, selectionsFor } from './selection.ts';
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
@@ -124,8 +123,11 @@ function variant(from: Fragments, type: GraphQLObjectType, sets: SelectionSetNod
 
 function object(from: Fragments, type: GraphQLObjectType, sets: SelectionSetNode[], define: Define): JsonSchema {
   const members = membersOf(from, type, sets);
-  const schemaOf = ({ field, sets: inner }: { field: GraphQLField<unknown, unknown>; sets: SelectionSetNode[] }) =>
-    described(field.description, output(from, field.type, inner, define));
+  const schemaOf = ({ field, sets: inner, optional }: SelectedField) =>
+    described(
+      field.description,
+      optional ? bare(from, getNullableType(field.type), inner, define) : output(from, field.type, inner, define),
+    );
   return {
     type: 'object',
     properties: Object.fromEntries(members.map(({ name, selected }) => [name, schemaOf(selected)])),

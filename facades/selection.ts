@@ -31,6 +31,8 @@ export interface SelectedField {
   sets: SelectionSetNode[];
   /** Its members stand in the object around it. */
   spread: boolean;
+  /** It is missing where it is null. */
+  optional: boolean;
 }
 
 /** The object types that a value of a composite type can have. */
@@ -74,13 +76,19 @@ function add({ schema }: Fragments, type: GraphQLObjectType, node: FieldNode, fi
   const field = schema.getField(type, node.name.value)!;
   const sets = node.selectionSet ? [node.selectionSet] : [];
   const spread = hasDirective(node, 'spread');
+  const optional = hasDirective(node, 'optional');
   for (const { name } of node.directives ?? []) {
     if (name.value === 'skip' || name.value === 'include')
       throw new GraphQLError(`@${name.value} would make ${key} optional; write another document.`, { nodes: node });
   }
   const same = fields.get(key);
-  if (!same) fields.set(key, { key, field, node, sets, spread });
-  else if (same.field === field && argumentsOf(same.node) === argumentsOf(node) && same.spread === spread)
+  if (!same) fields.set(key, { key, field, node, sets, spread, optional });
+  else if (
+    same.field === field &&
+    argumentsOf(same.node) === argumentsOf(node) &&
+    same.spread === spread &&
+    same.optional === optional
+  )
     same.sets.push(...sets);
   else throw new GraphQLError(`Two fields of ${type.name} are called ${key}.`, { nodes: [same.node, node] });
 }
@@ -94,7 +102,7 @@ const argumentsOf = (node: FieldNode): string => (node.arguments ?? []).map(prin
 export interface Member {
   name: string;
   selected: SelectedField;
-  /** It is missing when the object that it comes from is null. */
+  /** It is missing when it, or the object that it comes from, is null. */
   optional: boolean;
 }
 
@@ -104,7 +112,7 @@ export function membersOf(from: Fragments, type: GraphQLObjectType, sets: readon
   for (const selected of fieldsOf(from, type, sets).values()) {
     for (const member of selected.spread
       ? spreadMembers(from, selected)
-      : [{ name: selected.key, selected, optional: false }]) {
+      : [{ name: selected.key, selected, optional: selected.optional }]) {
       const nodes = selected.node;
       if (members.has(member.name))
         throw new GraphQLError(`Two members of the answer are called ${member.name}.`, { nodes });

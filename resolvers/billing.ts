@@ -2,14 +2,15 @@
 import { ApiError } from '../entities/errors.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../entities/ids.ts';
 import { record } from '../entities/record.ts';
-import { bonusMicros, QUOTE_SECONDS, TopUp, type TopUpStatus } from '../entities/top-up.ts';
+import { bonusMicros, QUOTE_SECONDS, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../entities/top-up.ts';
+import { transition } from '../entities/transition.ts';
 import type { Coin } from '../provisioning/index.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { lockAccount } from './limits.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
-export type { Coin };
 export { BONUS_TIERS, TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../entities/top-up.ts';
+export type { Coin };
 
 export const listCoins = ({ provisioning }: Context): readonly Coin[] => provisioning.coins();
 
@@ -78,6 +79,25 @@ export async function findTopUp({ db, viewer }: Context, orderNumber: string): P
   });
   if (!topUp) throw new ApiError('not_found');
   return topUp;
+}
+
+/**
+ * Cancels a top-up that nothing was received for. It is watched on: money that comes later is credited, as late.
+ * @throws ApiError not_found or topup_not_cancellable
+ */
+export async function cancelTopUp(context: Context, orderNumber: string): Promise<TopUp> {
+  const { accountId } = await findTopUp(context, orderNumber);
+  return context.db.transaction(async (tx) => {
+    const [topUp] = await tx.query<{ unpaid: boolean }>(
+      `select status = 'PENDING' and received_crypto = '0' as unpaid from top_up
+        where order_number = $1 and account_id = $2 for update`,
+      [orderNumber, accountId],
+    );
+    const cancelled =
+      topUp?.unpaid && (await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CANCELLED', { actor: actorOf(context) }));
+    if (!cancelled) throw new ApiError('topup_not_cancellable');
+    return cancelled;
+  });
 }
 
 export function listTopUps(

@@ -1,10 +1,12 @@
 /** Who asks, and what a resolver has to answer with. */
-import { ApiError } from '../entities/errors.ts';
+
 import type { Actor } from '../entities/audit.ts';
 import type { RequiredScope } from '../entities/credential.ts';
 import type { Database } from '../entities/database.ts';
+import { ApiError } from '../entities/errors.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
+import type { LoginThrottle } from './auth/throttle.ts';
 import type { AccountLimits } from './limits.ts';
 
 /** A credential that has been checked. */
@@ -17,6 +19,8 @@ export interface Viewer {
   name: string | null;
   scopes: ReadonlySet<RequiredScope>;
   expiresAt: Date | null;
+  /** What an API key may spend in a calendar month (UTC), in micro-USD; null: no limit. */
+  spendLimitMicros?: bigint | null;
 }
 
 /** What every resolver gets; one for a request, or for the life of a subscription. */
@@ -25,9 +29,14 @@ export interface Context {
   provisioning: Provisioning;
   vault: Vault;
   limits: AccountLimits;
+  /** Where the service is reached from outside, without a slash at its end: the issuer of its tokens. */
+  publicUrl: string;
+  logins: LoginThrottle;
   viewer: Viewer | null;
   requestId: string;
   userAgent: string | null;
+  /** The caller's; for throttling only. It is never written down, also not in a log. */
+  address: string | null;
   /** Aborted when the caller is gone. */
   signal: AbortSignal;
   /** Aborted when the service stops: whoever waits answers with what is. */

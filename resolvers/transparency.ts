@@ -4,18 +4,19 @@ import { ApiError } from '../entities/errors.ts';
 import { isId, newId } from '../entities/ids.ts';
 import { record } from '../entities/record.ts';
 import {
-  Canary,
   CANARY_CODES,
   CANARY_DAYS,
+  Canary,
+  type Impact,
   Incident,
   type IncidentStatus,
-  type Impact,
   Peering,
   type PeeringDocument,
 } from '../entities/transparency.ts';
 import { actorOf, type Context } from './context.ts';
 
 export { CANARY_CODES, IMPACTS, INCIDENT_STATUSES } from '../entities/transparency.ts';
+
 /** Whose audit log the operator's own acts are in. */
 const OPERATOR_ACCOUNT = 'operator';
 

@@ -1,8 +1,8 @@
 /** The account and its balance. */
 import type { Account } from '../entities/account.ts';
 import { type BalanceView, findAccount, findBalance, fundedUntil } from '../resolvers/account.ts';
-import { watchBalance } from '../resolvers/watch.ts';
 import type { AccountLimits } from '../resolvers/limits.ts';
+import { watchBalance } from '../resolvers/watch.ts';
 import { builder } from './builder.ts';
 
 const AccountKind = builder.enumType('AccountKind', {

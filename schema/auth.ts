@@ -1,74 +1,57 @@
-/** Registration, login and API keys. */
-import type { ApiKey } from '../entities/credential.ts';
-import { type CreatedApiKey, createApiKey, listApiKeys, revokeApiKey } from '../resolvers/auth/api-keys.ts';
-import { login } from '../resolvers/auth/login.ts';
+/** Registration, login, and the password. */
+import { changePassword } from '../resolvers/auth/change-password.ts';
+import { type LoginResult, login, loginTotp } from '../resolvers/auth/login.ts';
 import { register } from '../resolvers/auth/register.ts';
-import type { LoggedIn, TokenPair } from '../resolvers/auth/session.ts';
+import type { LoggedIn } from '../resolvers/auth/session.ts';
 import { AccountType } from './account.ts';
 import { builder } from './builder.ts';
-import { pageArgs, pageOf } from './pages.ts';
+import { TokenPairType } from './sessions.ts';
 
-const TokenPairType = builder.objectRef<TokenPair>('TokenPair').implement({
-  description: 'An access token and the refresh token that renews it. Shown once.',
+const Registration = builder.objectRef<LoggedIn>('Registration').implement({
+  description: 'A new account, logged in.',
   fields: (t) => ({
-    tokenId: t.exposeID('tokenId', { description: 'Identifies the session.' }),
-    accessToken: t.exposeString('accessToken', { description: 'Send it as "Authorization: Bearer …".' }),
-    tokenType: t.string({ description: 'Always Bearer.', resolve: () => 'Bearer' }),
-    expiresIn: t.exposeInt('expiresIn', { description: 'Seconds until the access token expires.' }),
-    refreshToken: t.exposeString('refreshToken', { description: 'Good for one refresh.' }),
-    refreshExpiresIn: t.exposeInt('refreshExpiresIn', { description: 'Seconds until the refresh token expires.' }),
-    scope: t.exposeString('scope', { description: 'What the tokens may do.' }),
-  }),
-});
-
-const AuthResult = builder.objectRef<LoggedIn>('AuthResult').implement({
-  description: 'What a login leads to.',
-  fields: (t) => ({
-    totpRequired: t.boolean({ description: 'Whether a second factor must follow.', resolve: () => false }),
     account: t.expose('account', { type: AccountType }),
     tokens: t.expose('tokens', { type: TokenPairType }),
   }),
 });
 
-const ApiKeyStatus = builder.enumType('ApiKeyStatus', {
-  description: 'Only active keys open doors.',
-  values: ['ACTIVE', 'EXPIRED', 'REVOKED'] as const,
-});
-
-const ApiKeyType = builder.objectRef<ApiKey>('ApiKey').implement({
-  description: 'A long-lived credential, without the credential itself.',
+const AuthResult = builder.objectRef<LoginResult>('AuthResult').implement({
+  description: 'What a login leads to: tokens, or the question for a second factor.',
   fields: (t) => ({
-    keyId: t.exposeID('id', { description: 'Identifies the key.' }),
-    name: t.exposeString('name', { description: 'What its maker called it.' }),
-    scope: t.exposeString('scope', { description: 'One or more of read, servers, billing, full.' }),
-    prefix: t.exposeString('prefix', { description: 'The first 13 characters of the key.' }),
-    status: t.expose('status', { type: ApiKeyStatus }),
-    ipAllowlist: t.exposeStringList('ipAllowlist', { description: 'Networks (CIDR) that may use it; none: all.' }),
-    spendLimitUsd: t.expose('spendLimitMicros', {
-      type: 'Usd',
-      nullable: true,
-      description: 'What it may spend in a calendar month (UTC).',
+    totpRequired: t.boolean({
+      description: 'Whether a second factor must follow.',
+      resolve: (result) => 'loginToken' in result,
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    lastUsedAt: t.expose('lastUsedAt', {
-      type: 'DateTime',
+    loginToken: t.string({
       nullable: true,
-      description: 'With the precision of a minute.',
+      description: 'Names the pending login; five wrong codes end it.',
+      resolve: (result) => ('loginToken' in result ? result.loginToken : null),
     }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true }),
-    revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true }),
+    expiresIn: t.int({
+      nullable: true,
+      description: 'Seconds until the pending login is over.',
+      resolve: (result) => ('expiresIn' in result ? result.expiresIn : null),
+    }),
+    account: t.field({
+      type: AccountType,
+      nullable: true,
+      resolve: (result) => ('account' in result ? result.account : null),
+    }),
+    tokens: t.field({
+      type: TokenPairType,
+      nullable: true,
+      resolve: (result) => ('tokens' in result ? result.tokens : null),
+    }),
   }),
 });
 
-const CreatedApiKeyType = builder.objectRef<CreatedApiKey>('CreatedApiKey').implement({
-  description: 'A new key.',
+const PasswordChanged = builder.objectRef<number>('PasswordChanged').implement({
+  description: 'The password was changed.',
   fields: (t) => ({
-    apiKey: t.expose('apiKey', { type: ApiKeyType }),
-    plaintext: t.exposeString('plaintext', { description: 'The key itself. It is shown here and never again.' }),
+    changed: t.boolean({ description: 'Always true.', resolve: () => true }),
+    sessionsRevoked: t.int({ description: 'How many other sessions ended.', resolve: (ended) => ended }),
   }),
 });
-
-const ApiKeyPage = pageOf('ApiKey', ApiKeyType);
 
 const RegisterInput = builder.inputType('RegisterInput', {
   fields: (t) => ({
@@ -83,33 +66,30 @@ const RegisterInput = builder.inputType('RegisterInput', {
 const LoginInput = builder.inputType('LoginInput', {
   fields: (t) => ({
     email: t.field({ type: 'Email', required: true }),
-    password: t.field({ type: 'Password', required: true }),
-  }),
-});
-const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
-  fields: (t) => ({
-    name: t.field({ type: 'KeyName', required: true, description: 'A name to recognise the key by.' }),
-    scope: t.field({
-      type: 'ScopeList',
-      required: true,
-      description: 'One or more of read, servers, billing and full, separated by spaces.',
+    password: t.field({ type: 'CurrentPassword', required: true }),
+    totpCode: t.field({
+      type: 'TotpCode',
+      description: 'The second factor, if the account has one and it is at hand; otherwise it is asked for.',
     }),
   }),
 });
-
-builder.queryFields((t) => ({
-  apiKeys: t.field({
-    type: ApiKeyPage,
-    scope: 'read',
-    description: 'The API keys of the account, newest first.',
-    args: pageArgs(),
-    resolve: (_, page, context) => listApiKeys(context, page),
+const LoginTotpInput = builder.inputType('LoginTotpInput', {
+  fields: (t) => ({
+    loginToken: t.field({ type: 'Token', required: true, description: 'The login_token of the pending login.' }),
+    totpCode: t.field({ type: 'TotpCode', required: true }),
   }),
-}));
+});
+const ChangePasswordInput = builder.inputType('ChangePasswordInput', {
+  fields: (t) => ({
+    currentPassword: t.field({ type: 'CurrentPassword', required: true }),
+    newPassword: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
+    totpCode: t.field({ type: 'TotpCode', description: 'Needed if the account has a second factor.' }),
+  }),
+});
 
 builder.mutationFields((t) => ({
   register: t.field({
-    type: AuthResult,
+    type: Registration,
     scope: 'public',
     description: 'Makes an account and logs it in.',
     args: { input: t.arg({ type: RegisterInput, required: true }) },
@@ -118,22 +98,22 @@ builder.mutationFields((t) => ({
   login: t.field({
     type: AuthResult,
     scope: 'public',
-    description: 'Exchanges an email and a password for tokens.',
+    description: 'Exchanges an email and a password for tokens, or for a login that waits for the second factor.',
     args: { input: t.arg({ type: LoginInput, required: true }) },
     resolve: (_, { input }, context) => login(context, input),
   }),
-  createApiKey: t.field({
-    type: CreatedApiKeyType,
-    scope: 'full',
-    description: 'Makes a long-lived API key. An account can have ten active ones.',
-    args: { input: t.arg({ type: CreateApiKeyInput, required: true }) },
-    resolve: (_, { input }, context) => createApiKey(context, input),
+  loginTotp: t.field({
+    type: AuthResult,
+    scope: 'public',
+    description: 'Completes a pending login with its second factor.',
+    args: { input: t.arg({ type: LoginTotpInput, required: true }) },
+    resolve: (_, { input }, context) => loginTotp(context, input),
   }),
-  revokeApiKey: t.field({
-    type: ApiKeyType,
+  changePassword: t.field({
+    type: PasswordChanged,
     scope: 'full',
-    description: 'Revokes an API key at once.',
-    args: { keyId: t.arg({ type: 'ID', required: true, description: 'The key to revoke.' }) },
-    resolve: (_, { keyId }, context) => revokeApiKey(context, keyId),
+    description: 'Changes the password. All other sessions end; API keys stay.',
+    args: { input: t.arg({ type: ChangePasswordInput, required: true }) },
+    resolve: (_, { input }, context) => changePassword(context, input),
   }),
 }));

@@ -1,8 +1,11 @@
 /** Coins, bonus tiers and top-ups. */
+
+import { microsFromUsd } from '../entities/money.ts';
 import type { TopUp } from '../entities/top-up.ts';
 import {
   BONUS_TIERS,
   type Coin,
+  cancelTopUp,
   createTopUp,
   findTopUp,
   listCoins,
@@ -12,9 +15,8 @@ import {
   TOP_UP_STATUSES,
 } from '../resolvers/billing.ts';
 import { watchTopUps } from '../resolvers/watch.ts';
-import { microsFromUsd } from '../entities/money.ts';
 import { builder } from './builder.ts';
-import { pageArgs, pageOf, listOf } from './pages.ts';
+import { listOf, pageArgs, pageOf } from './pages.ts';
 
 const CoinType = builder.objectRef<Coin>('Coin').implement({
   description: 'A coin that is accepted.',
@@ -140,6 +142,13 @@ builder.mutationFields((t) => ({
     description: 'Opens a top-up. Pay what it says to where it says; the balance grows when the payment is confirmed.',
     args: { input: t.arg({ type: CreateTopUpInput, required: true }) },
     resolve: (_, { input }, context) => createTopUp(context, input),
+  }),
+  cancelTopup: t.field({
+    type: TopUpType,
+    scope: 'billing',
+    description: 'Cancels a top-up that nothing was received for. Money that comes later is credited all the same.',
+    args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the top-up.' }) },
+    resolve: (_, { orderNumber }, context) => cancelTopUp(context, orderNumber),
   }),
 }));
 

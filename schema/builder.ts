@@ -15,21 +15,34 @@ export const builder = new SchemaBuilder<{
   Scalars: {
     ID: Same<string>;
     DateTime: Same<Date>;
+    /** Its first millisecond in UTC. */
+    Date: Same<Date>;
+    AuditAction: Same<string>;
     /** Micro-USD inside, US dollars outside. */
     Usd: Same<bigint>;
     TopUpAmount: Same<bigint>;
     JSON: Same<unknown>;
     AlertDays: Same<number>;
     Labels: Same<Record<string, string>>;
+    LabelSelector: Same<string>;
+    ReverseDnsList: Same<{ ip: string; ptr: string }[]>;
+    ClientText: Same<string>;
+    ClientUri: Same<string>;
     Code: Same<string>;
     CoinCode: Same<string>;
+    CurrentPassword: Same<string>;
     Cursor: Same<string>;
     Ed25519Key: Same<string>;
     Email: Same<string>;
+    Empty: Same<Record<string, never>>;
+    EpochSeconds: Same<Date>;
+    EventFilter: Same<string[]>;
     Hostname: Same<string>;
     HttpsUrl: Same<string>;
+    IpAllowlist: Same<string[]>;
     KeyName: Same<string>;
     Line: Same<string>;
+    OauthParameter: Same<string>;
     PageLimit: Same<number>;
     Paragraph: Same<string>;
     Password: Same<string>;
@@ -38,12 +51,18 @@ export const builder = new SchemaBuilder<{
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;
+    /** Micro-USD inside, US dollars outside. */
+    SpendLimit: Same<bigint>;
     Slug: Same<string>;
     Tags: Same<string[]>;
     Title: Same<string>;
     SshKeyIds: Same<string[]>;
+    Token: Same<string>;
+    TotpCode: Same<string>;
     UserData: Same<string>;
     WaitSeconds: Same<number>;
+    WebhookDescription: Same<string>;
+    WebhookUrl: Same<string>;
   };
 }>({
   plugins: ['scope'],

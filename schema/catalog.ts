@@ -1,13 +1,14 @@
 /** The catalog: VPS tiers, dedicated tiers, bastions (data-centre locations) and OS images. */
-import type { BastionDetails, CatalogItem, DedicatedDetails, ImageDetails, VpsDetails } from '../entities/catalog.ts';
+
 import DataLoader from 'dataloader';
-import type { Context } from '../resolvers/context.ts';
+import type { BastionDetails, CatalogItem, DedicatedDetails, ImageDetails, VpsDetails } from '../entities/catalog.ts';
 import { catalogGroup, catalogItem, catalogItems, type Offer } from '../resolvers/catalog.ts';
+import type { Context } from '../resolvers/context.ts';
 import { builder } from './builder.ts';
 
 type Tier<Details> = Offer & { item: CatalogItem & { details: Details } };
 
-const StockLevel = builder.enumType('StockLevel', {
+export const StockLevel = builder.enumType('StockLevel', {
   description: 'How much there is of a tier.',
   values: ['AVAILABLE', 'LOW', 'NONE'] as const,
 });

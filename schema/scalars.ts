@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { GraphQLError } from 'graphql';
 import { microsFromUsd, usdFromMicros } from '../entities/money.ts';
+import { networkFrom } from '../resolvers/auth/networks.ts';
 import { builder } from './builder.ts';
 
 type Name = Exclude<
@@ -53,10 +54,29 @@ scalar(
   'A time, RFC 3339 in UTC with milliseconds.',
   { type: 'string', format: 'date-time', maxLength: 35 },
   {
-    parse: (value: string) => new Date(value),
+    parse: (value: string) => {
+      const time = new Date(value);
+      // RFC 3339 has leap seconds, which no clock of ours can tell.
+      if (Number.isNaN(time.getTime())) throw new GraphQLError('A time with a leap second cannot be told.');
+      return time;
+    },
     serialize: (value: Date) => value.toISOString(),
   },
 );
+scalar(
+  'Date',
+  'A day, RFC 3339 full-date, such as 2026-11-21.',
+  { type: 'string', format: 'date', pattern: '^2[0-9]{3}-', maxLength: 10 },
+  {
+    parse: (value: string) => new Date(`${value}T00:00:00Z`),
+    serialize: (value: Date) => value.toISOString().slice(0, 10),
+  },
+);
+scalar('AuditAction', 'An action of the audit log: the type of an event, or api.request.', {
+  type: 'string',
+  maxLength: 64,
+  pattern: '^[a-z][a-z0-9_]*\\.[a-z][a-z0-9_]*$',
+});
 scalar(
   'Usd',
   'An amount in US dollars.',
@@ -82,25 +102,93 @@ scalar(
   },
 );
 scalar('JSON', 'Any JSON value.', {});
+const LABEL_KEY = '[a-z0-9]([a-z0-9_./-]{0,61}[a-z0-9])?';
 scalar('Labels', 'Up to 20 labels: lower-case keys of up to 63 characters, and values of up to 63.', {
   type: 'object',
   maxProperties: 20,
-  propertyNames: { pattern: '^[a-z0-9]([a-z0-9_./-]{0,61}[a-z0-9])?$' },
+  propertyNames: { pattern: `^${LABEL_KEY}$` },
   additionalProperties: { type: 'string', maxLength: 63 },
 });
+scalar(
+  'LabelSelector',
+  'Up to 20 terms key=value or key!=value with commas between them, all of which have to hold.',
+  text(1, 2700, { pattern: `^${LABEL_KEY}!?=[^,]{0,63}(,${LABEL_KEY}!?=[^,]{0,63}){0,19}$` }),
+);
+scalar('ClientText', 'Text of up to 254 characters.', text(1, 254));
+scalar('ClientUri', 'An absolute URI of up to 2048 characters.', text(1, 2048, { format: 'uri' }));
 scalar('Code', 'A code of the catalog.', text(1, 32));
 scalar('CoinCode', 'A code of a coin, in any case.', text(1, 32), { parse: (value: string) => value.toUpperCase() });
+scalar('CurrentPassword', 'The password that the account has.', text(1, 128), {
+  parse: (value: string) => value.normalize('NFKC'),
+});
 scalar('Cursor', 'The next_cursor of the page before.', text(1, 200));
 scalar('Email', 'An email address.', text(3, 254, { format: 'email' }), {
   parse: (value: string) => value.toLowerCase(),
 });
+const HOSTNAME = text(1, 253, {
+  pattern: '^(?!.*-(\\.|$))[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(\\.[a-zA-Z0-9][a-zA-Z0-9-]{0,62})*$',
+});
+scalar('Hostname', 'A name of a host (RFC 1123).', HOSTNAME, {
+  parse: (value: string) => value.toLowerCase(),
+});
+scalar('ReverseDnsList', 'Names of up to 20 addresses, as {ip, ptr}.', {
+  type: 'array',
+  maxItems: 20,
+  items: {
+    type: 'object',
+    properties: {
+      ip: {
+        ...text(2, 45, { pattern: '^[0-9a-fA-F:.]+$', anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] }),
+        description: 'An address of the server.',
+      },
+      ptr: { ...HOSTNAME, description: 'The name that it is to have.' },
+    },
+    required: ['ip', 'ptr'],
+    additionalProperties: false,
+  },
+});
+scalar('Empty', 'An object without members.', { type: 'object', maxProperties: 0 });
 scalar(
-  'Hostname',
-  'A name of a host (RFC 1123).',
-  text(1, 253, { pattern: '^(?!.*-(\\.|$))[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(\\.[a-zA-Z0-9][a-zA-Z0-9-]{0,62})*$' }),
-  { parse: (value: string) => value.toLowerCase() },
+  'EpochSeconds',
+  'A time, in whole seconds since 1970 (UTC).',
+  { type: 'integer' },
+  {
+    parse: (seconds: number) => new Date(seconds * 1000),
+    serialize: (value: Date) => Math.floor(value.getTime() / 1000),
+  },
+);
+scalar(
+  'EventFilter',
+  'Names of events: a list, or a string with commas.',
+  { anyOf: [text(1, 2048), { type: 'array', minItems: 1, maxItems: 50, items: text(1, 64) }] },
+  {
+    parse: (value: string | string[]) =>
+      typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value,
+    serialize: (value: string[]) => value.join(','),
+  },
+);
+const NETWORKS_MAX = 20;
+scalar(
+  'IpAllowlist',
+  'Up to 20 networks in CIDR notation, IPv4 or IPv6, as a list or as text with commas.',
+  {
+    anyOf: [
+      { type: 'array', maxItems: NETWORKS_MAX, items: text(2, 49) },
+      { type: 'string', maxLength: 1100 },
+    ],
+  },
+  {
+    parse: (value: string[] | string) => {
+      const given = Array.isArray(value) ? value : value.split(',').filter((one) => one.trim());
+      const networks = given.map(networkFrom);
+      if (networks.length > NETWORKS_MAX || networks.includes(undefined))
+        throw new GraphQLError('ip_allowlist must be up to 20 networks such as 203.0.113.0/24 or 2001:db8::/32.');
+      return networks;
+    },
+  },
 );
 scalar('KeyName', 'A name for humans, of up to 120 characters.', text(1, 120));
+scalar('OauthParameter', 'A parameter of OAuth, of up to 4096 characters.', text(1, 4096));
 scalar('PageLimit', 'How many entries a page has.', { type: 'integer', minimum: 1, maximum: 200 });
 scalar('Password', 'A password of 8 to 128 characters.', text(8, 128, { 'x-error': { minLength: 'weak_password' } }), {
   parse: (value: string) => value.normalize('NFKC'),
@@ -112,12 +200,24 @@ scalar('ScopeList', 'One or more of read, servers, billing and full, separated b
   maxLength: 64,
   pattern: '^(read|servers|billing|full)( (read|servers|billing|full))*$',
 });
+scalar(
+  'SpendLimit',
+  'An amount in US dollars that can be spent.',
+  { type: 'number', minimum: 0, maximum: 1e9 },
+  { parse: microsFromUsd, serialize: usdFromMicros },
+);
 scalar('SshKeyIds', 'Ids of up to 20 SSH keys.', {
   type: 'array',
   maxItems: 20,
   uniqueItems: true,
   items: text(1, 64),
 });
+scalar('Token', 'A token as the service gave it.', text(1, 200));
+scalar(
+  'TotpCode',
+  'A code of the authenticator (six digits), or a recovery code (xxxx-xxxx).',
+  text(6, 9, { pattern: '^([0-9]{6}|[0-9a-zA-Z]{4}-[0-9a-zA-Z]{4})$' }),
+);
 scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
 scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', minimum: 0, maximum: 25 });
 scalar('AlertDays', 'A number of days, 0 to 30.', { type: 'integer', minimum: 0, maximum: 30 });
@@ -170,4 +270,10 @@ scalar(
     },
     facilities: { type: 'array', maxItems: 500, items: closed({ name: text(1, 255), city: text(1, 255), country }) },
   }),
+);
+scalar('WebhookDescription', 'A description for humans, of up to 255 characters.', text(1, 255));
+scalar(
+  'WebhookUrl',
+  'An https URL of up to 2048 characters.',
+  text(1, 2048, { 'x-error': { minLength: 'invalid_url', maxLength: 'invalid_url' } }),
 );

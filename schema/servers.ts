@@ -39,7 +39,7 @@ const IN_PROGRESS: ReadonlySet<string> = new Set([
   'DELETING',
 ]);
 
-const ServerType = builder.objectRef<Server>('Server').implement({
+export const ServerType = builder.objectRef<Server>('Server').implement({
   description: 'A virtual or dedicated server.',
   fields: (t) => ({
     orderNumber: t.exposeID('orderNumber', { description: 'Identifies the server.' }),
@@ -53,7 +53,7 @@ const ServerType = builder.objectRef<Server>('Server').implement({
     ipv6: t.exposeString('ipv6', { nullable: true }),
     ipv6Prefix: t.exposeString('ipv6Prefix', { nullable: true, description: 'The prefix that is routed to it.' }),
     reverseDns: t.expose('reverseDns', { type: [ReverseDns] }),
-    sshKeyIds: t.exposeIDList('sshKeyIds', { description: 'The keys it was ordered with.' }),
+    sshKeyIds: t.exposeIDList('sshKeyIds', { description: 'The keys it was made with.' }),
     labels: t.expose('labels', { type: 'Labels' }),
     autoRenew: t.exposeBoolean('autoRenew', { description: 'Whether the next month is paid from the balance.' }),
     deleteProtection: t.exposeBoolean('deleteProtection'),
@@ -82,7 +82,7 @@ const ServerType = builder.objectRef<Server>('Server').implement({
   }),
 });
 
-const OrderedServerType = builder.objectRef<OrderedServer>('OrderedServer').implement({
+export const OrderedServerType = builder.objectRef<OrderedServer>('OrderedServer').implement({
   description: 'A server that has been ordered and paid for.',
   fields: (t) => ({
     server: t.expose('server', { type: ServerType }),
@@ -111,24 +111,25 @@ const ServerEventType = builder.objectRef<ServerEvent>('ServerEvent').implement(
   }),
 });
 
-const OrderServerInput = builder.inputType('OrderServerInput', {
-  fields: (t) => ({
-    serviceCode: t.field({ type: 'Code', required: true, description: 'The code of a VPS or dedicated tier.' }),
-    region: t.field({ type: 'Code', description: 'The code of a bastion; by default the first with stock.' }),
-    os: t.field({ type: 'Code', required: true, defaultValue: 'debian-13', description: 'The code of an image.' }),
-    hostname: t.field({ type: 'Hostname', description: 'Made up if absent.' }),
-    sshKeyIds: t.field({ type: 'SshKeyIds', description: 'Keys of the account; by default all of them.' }),
-    rootPassword: t.field({ type: 'RootPassword', description: 'Made up if absent and there is no SSH key.' }),
-    userData: t.field({ type: 'UserData', description: 'cloud-init user data.' }),
-    labels: t.field({ type: 'Labels', description: 'Your own labels.' }),
-    autoRenew: t.boolean({
-      required: true,
-      defaultValue: true,
-      description: 'Whether the next month is paid from the balance.',
-    }),
-    maxPriceUsd: t.field({ type: 'Usd', description: 'Refuse the order if it costs more.' }),
+type InputFields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
+/** What every way of ordering asks for. */
+export const orderFields = (t: InputFields) => ({
+  serviceCode: t.field({ type: 'Code', required: true, description: 'The code of a VPS or dedicated tier.' }),
+  region: t.field({ type: 'Code', description: 'The code of a bastion; by default the first with stock.' }),
+  os: t.field({ type: 'Code', required: true, defaultValue: 'debian-13', description: 'The code of an image.' }),
+  hostname: t.field({ type: 'Hostname', description: 'Made up if absent.' }),
+  sshKeyIds: t.field({ type: 'SshKeyIds', description: 'Keys of the account; by default all of them.' }),
+  rootPassword: t.field({ type: 'RootPassword', description: 'Made up if absent and there is no SSH key.' }),
+  userData: t.field({ type: 'UserData', description: 'cloud-init user data.' }),
+  labels: t.field({ type: 'Labels', description: 'Your own labels.' }),
+  autoRenew: t.boolean({
+    required: true,
+    defaultValue: true,
+    description: 'Whether the next month is paid from the balance.',
   }),
+  maxPriceUsd: t.field({ type: 'Usd', description: 'Refuse the order if it costs more.' }),
 });
+const OrderServerInput = builder.inputType('OrderServerInput', { fields: orderFields });
 
 builder.queryFields((t) => ({
   server: t.field({
@@ -160,6 +161,7 @@ builder.queryFields((t) => ({
       status: t.arg({ type: [ServerStatus], description: 'Only those in one of these states.' }),
       region: t.arg({ type: 'Code', description: 'Only those at this bastion.' }),
       hostname: t.arg({ type: 'Hostname', description: 'Only those of this name.' }),
+      labelSelector: t.arg({ type: 'LabelSelector', description: 'Only those with these labels: k=v,k2!=v.' }),
     },
     resolve: (_, { limit, cursor, ...filter }, context) => listServers(context, { limit, cursor }, filter),
   }),

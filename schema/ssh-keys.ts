@@ -16,7 +16,8 @@ const SshKeyType = builder.objectRef<SshKey>('SshKey').implement({
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
   }),
 });
-const Deleted = builder.objectRef<{ id: string; deleted: boolean }>('Deleted').implement({
+/** What the deletion of anything answers. */
+export const Deleted = builder.objectRef<{ id: string; deleted: boolean }>('Deleted').implement({
   description: 'Something that is gone.',
   fields: (t) => ({ id: t.exposeID('id'), deleted: t.exposeBoolean('deleted') }),
 });

@@ -32,7 +32,27 @@ describe('The configuration', () => {
     expect([...config.roles]).toEqual(['worker']);
   });
 
+  it('counts calls where other processes can see it, if there may be others', () => {
+    const store = (environment: Record<string, string>) => readConfig(environment).rateLimitStore;
+    expect(store({})).toBe('memory');
+    expect(store({ DATABASE_URL: 'postgres://x' })).toBe('postgres');
+    expect(store({ DATABASE_URL: 'postgres://x', REDIS_URL: 'redis://x' })).toBe('redis');
+    expect(store({ DATABASE_URL: 'postgres://x', REDIS_URL: 'redis://x', RATE_LIMIT_STORE: 'memory' })).toBe('memory');
+    const { rateLimits, trustedProxies } = readConfig({
+      RATE_LIMIT_KEY_PER_MINUTE: '7',
+      TRUSTED_PROXY_CIDRS: '10.0.0.0/8, ::1',
+    });
+    expect(rateLimits).toEqual({ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30 });
+    expect(trustedProxies).toEqual(['10.0.0.0/8', '::1']);
+  });
+
   it.each([
+    ['RATE_LIMIT_STORE', 'paper'],
+    ['RATE_LIMIT_STORE', 'redis'],
+    ['RATE_LIMIT_PUBLIC_PER_MINUTE', '0'],
+    ['REDIS_URL', 'http://x'],
+    ['TRUSTED_PROXY_CIDRS', '10.0.0.0/33'],
+    ['TRUSTED_PROXY_CIDRS', 'everybody'],
     ['PORT', 'eighty'],
     ['PORT', '70000'],
     ['PORT', '80.5'],
@@ -42,6 +62,9 @@ describe('The configuration', () => {
     ['SECRET_KEY', 'short'],
     ['OPERATOR_TOKEN', 'password'],
     ['LIMIT_SERVERS', '-1'],
+    ['WEBHOOK_ALLOW_CIDRS', '127.0.0.1'],
+    ['WEBHOOK_ALLOW_CIDRS', '127.0.0.0/33'],
+    ['WEBHOOK_ALLOW_CIDRS', '127.0.0.0/8/8'],
     ['SIMULATED_PROVISION_SECONDS', 'NaN'],
   ])('stops at a wrong %s and says what was expected', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name} is wrong: expected .+\\.$`));

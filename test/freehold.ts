@@ -3,7 +3,7 @@ import { afterAll } from 'vitest';
 import { readConfig } from '../config.ts';
 import { type Service, startService } from '../main.ts';
 import { newDatabaseUrl } from './database.ts';
-import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient } from './spawn.ts';
+import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient, UNLIMITED } from './spawn.ts';
 
 export interface Freehold extends Service {
   graphqlUrl: string;
@@ -40,6 +40,7 @@ export async function startFreehold(environment: Record<string, string> = {}): P
     SIMULATED_PAYMENT_SECONDS: '0.05',
     SIMULATED_PROVISION_SECONDS: '0.05',
     POLL_SECONDS: '0.02',
+    ...UNLIMITED,
     ...environment,
   });
   const service = await startService({ ...config, publicUrl: `http://127.0.0.1:${config.port}` });

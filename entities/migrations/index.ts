@@ -2,12 +2,24 @@
 import type { MigrationInterface } from 'typeorm';
 import { Initial0000000000001 } from './0001-initial.ts';
 import { Catalog0000000000002 } from './0002-catalog.ts';
+import { Auth0000000000003 } from './0003-auth.ts';
+import { Oauth0000000000004 } from './0004-oauth.ts';
+import { Servers0000000000005 } from './0005-servers.ts';
+import { Renewals0000000000006 } from './0006-renewals.ts';
+import { Webhooks0000000000007 } from './0007-webhooks.ts';
+import { Limits0000000000008 } from './0008-limits.ts';
 import { Transparency0000000000009 } from './0009-transparency.ts';
 import { Agents0000000000010 } from './0010-agents.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
   Catalog0000000000002,
+  Auth0000000000003,
+  Oauth0000000000004,
+  Servers0000000000005,
+  Renewals0000000000006,
+  Webhooks0000000000007,
+  Limits0000000000008,
   Transparency0000000000009,
   Agents0000000000010,
 ];

@@ -10,14 +10,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 import type { Log } from '../errors.ts';
 import { deeperThan, readUtf8 } from '../json.ts';
+import { admission, type RateLimits, rateHeaders, refuseDenied } from '../rate-limit.ts';
 import { mcpHandler } from './server.ts';
-import { type ToolOptions, toolsOf } from './tools.ts';
+import { type Count, type ToolOptions, toolsOf } from './tools.ts';
 
 export interface McpOptions extends ToolOptions {
   publicUrl: string;
   /** Host names of origins, beside our own and localhost, from which browsers may call. */
   mcpOrigins?: string[];
   onError: Log;
+  /** Absent: nobody is limited. */
+  rateLimits?: RateLimits;
 }
 
 const BODY_MAX = 256 * 1024;
@@ -27,10 +30,12 @@ const SERVER_ERROR = -32_000;
 
 /** A Fastify plugin: it has a content-type parser and an error handler of its own, because it speaks JSON-RPC. */
 export async function mcp(app: FastifyInstance, options: McpOptions): Promise<void> {
-  const { authenticate, onError, publicUrl, mcpOrigins = [] } = options;
+  const { authenticate, onError, publicUrl, rateLimits, mcpOrigins = [] } = options;
   const handler = mcpHandler(toolsOf(options), onError);
   const serve = toNodeHandler(handler, { onerror: ({ name, stack }) => onError({ name, stack }) });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
+  // Only calls of tools are counted, where they are known, and credentials that are refused.
+  const admit = admission(authenticate, rateLimits, 'refused');
   app.addHook('onClose', () => handler.close());
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_MAX }, (_request, body: Buffer, done) => {
@@ -48,25 +53,38 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
     url: '/mcp',
     bodyLimit: BODY_MAX,
     exposeHeadRoute: false,
-    onRequest: async (request) => {
+    onRequest: async (request, reply) => {
       // The specification of the transport asks for this against DNS rebinding; without an Origin nobody is refused.
       if (!validateOriginHeader(request.headers.origin, origins).ok) throw new ForeignOrigin();
-      const { authorization } = request.headers;
-      if (authorization !== undefined) request.viewer = await authenticate(authorization);
+      await admit(request, reply);
     },
     handler: async (request, reply) => {
       for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
       reply.raw.removeHeader('content-type');
       reply.hijack();
-      await serve(Object.assign(request.raw, { auth: authOf(request) }), reply.raw, request.body);
+      await serve(
+        Object.assign(request.raw, { auth: authOf(request, counter(rateLimits, request, reply)) }),
+        reply.raw,
+        request.body,
+      );
     },
   });
 }
 
 /** The SDK hands this to the handlers untouched; the caller travels in it. The signal is the SDK's own. */
-function authOf({ viewer, id, headers }: FastifyRequest): AuthInfo {
-  const caller = { viewer, requestId: id, userAgent: headers['user-agent'] ?? null };
+function authOf({ viewer, id, headers, ip }: FastifyRequest, count: Count): AuthInfo {
+  const caller = { viewer, requestId: id, userAgent: headers['user-agent'] ?? null, address: ip, count };
   return { token: '', clientId: '', scopes: [], extra: { caller } };
+}
+
+/** The headers tell of the last call, if they have not been sent by then. */
+function counter(rateLimits: RateLimits | undefined, { ip }: FastifyRequest, { raw }: FastifyReply): Count {
+  return async (viewer) => {
+    if (!rateLimits) return;
+    const standing = await rateLimits.take(viewer, ip);
+    if (!raw.headersSent) for (const [name, value] of Object.entries(rateHeaders(standing))) raw.setHeader(name, value);
+    refuseDenied(standing);
+  };
 }
 
 class ForeignOrigin extends Error {}

@@ -12,8 +12,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { Log } from '../errors.ts';
-import type { Caller } from '../run.ts';
-import type { McpTool } from './tools.ts';
+import type { McpTool, ToolCaller } from './tools.ts';
 
 const SERVER_INFO = { name: 'freehold', title: 'Freehold', version: '1.1.0' };
 const OPTIONS = {
@@ -37,7 +36,7 @@ export function mcpHandler(tools: readonly McpTool[], onError: Log): McpHttpHand
   ): Promise<CallToolResult> => {
     const tool = byName.get(params.name);
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. See tools/list.');
-    const caller = http!.authInfo!.extra!.caller as Omit<Caller, 'signal'>;
+    const caller = http!.authInfo!.extra!.caller as Omit<ToolCaller, 'signal'>;
     return tool.call(params.arguments ?? {}, { ...caller, signal: mcpReq.signal });
   };
   return createMcpHandler(

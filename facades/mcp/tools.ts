@@ -1,7 +1,10 @@
 /** The tools: one for each operation with `@tool`, with the same rules and the same errors as REST. */
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
+import type { Viewer } from '../../schema/index.ts';
+import type { AuditRequest } from '../audit.ts';
 import { checker, refusal } from '../details.ts';
 import type { AnswerError } from '../errors.ts';
+import { KEY_SCHEMA, type Once, runnerOnce } from '../idempotency.ts';
 import { checkJson } from '../json.ts';
 import type { Operation } from '../operations.ts';
 import type { Authenticate, ContextOf } from '../rest.ts';
@@ -13,44 +16,100 @@ export interface ToolOptions {
   authenticate: Authenticate;
   contextOf: ContextOf;
   answerError: AnswerError;
+  /** Absent: idempotency keys are not honoured. */
+  once?: Once | undefined;
+  auditRequest?: AuditRequest;
 }
+
+/** Who calls a tool, and what counts the call. */
+export interface ToolCaller extends Caller {
+  count: Count;
+}
+/** Counts a call of that viewer. @throws ApiError rate_limited */
+export type Count = (viewer: Viewer | null) => Promise<void>;
 
 /** A tool: what tools/list says of it, and what tools/call does. A refusal is a result, never an exception. */
 export interface McpTool {
   definition: Tool;
-  call(args: Values, caller: Caller): Promise<CallToolResult>;
+  call(args: Values, caller: ToolCaller): Promise<CallToolResult>;
 }
 
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
   return operations.filter(({ tool }) => tool).map((operation) => toolOf(operation, options));
 }
 
-function toolOf(operation: Operation, { authenticate, contextOf, answerError }: Omit<ToolOptions, 'operations'>) {
+function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>) {
+  const { contextOf, answerError, once } = options;
   const args = argumentsSchema(operation);
   const run = runner(operation, refuser(operation, args));
+  const runOnce = runnerOnce(operation, run, once);
+  const withoutKey = keyTaker(operation);
   const split = splitter(operation, checker(args));
+  const audit = (caller: Caller, status: number) => {
+    if (operation.kind === 'mutation')
+      options.auditRequest?.(caller, { method: 'POST', path: `/mcp#${operation.tool!.name}`, status });
+  };
   return {
     definition: definitionOf(operation, args),
-    async call({ access_token: token = null, ...given }: Values, caller: Caller): Promise<CallToolResult> {
+    async call(
+      { access_token: token = null, ...given }: Values,
+      { count, ...caller }: ToolCaller,
+    ): Promise<CallToolResult> {
+      let viewer: Caller['viewer'] = null;
       try {
         // In the documented flow the new account's token is an argument, while the header may be of another account.
-        const viewer = token === null ? caller.viewer : await authenticate(`Bearer ${String(token)}`);
+        viewer = token === null ? caller.viewer : await authenticated(options, String(token), caller.address, count);
+        await count(viewer);
         requireScopes(operation.scopes, viewer);
         checkJson(given);
-        const { values, body } = split(given);
-        const answer = await run(values, body, contextOf({ ...caller, viewer }));
-        return result(answer as Values);
+        const { key, input } = withoutKey(given);
+        const { values, body } = split(input);
+        const context = contextOf({ ...caller, viewer });
+        const answer =
+          key === undefined
+            ? result((await run(values, body, context)) as Values)
+            : await runOnce(key, values, body, context).then(({ answer: text }) => result(JSON.parse(text), text));
+        audit({ ...caller, viewer }, 200);
+        return answer;
       } catch (error) {
-        return { ...result(answerError(error, caller.requestId).body), isError: true };
+        const { status, body } = answerError(error, caller.requestId);
+        audit({ ...caller, viewer }, status);
+        return { ...result(body), isError: true };
       }
     },
   };
 }
 
-const result = (content: Readonly<Values>): CallToolResult => ({
-  content: [{ type: 'text', text: JSON.stringify(content) }],
+const result = (content: Readonly<Values>, text = JSON.stringify(content)): CallToolResult => ({
+  content: [{ type: 'text', text }],
   structuredContent: content,
 });
+
+/** A credential that is refused counts as none, as in REST. */
+async function authenticated(
+  { authenticate }: Pick<ToolOptions, 'authenticate'>,
+  token: string,
+  address: Caller['address'],
+  count: Count,
+) {
+  try {
+    return await authenticate(`Bearer ${token}`, address);
+  } catch (error) {
+    await count(null);
+    throw error;
+  }
+}
+
+/** Takes the idempotency key out of the arguments of a tool that has one. @throws ApiError validation_failed */
+function keyTaker({ tool }: Operation): (given: Values) => { key: string | undefined; input: Values } {
+  if (!tool!.keyed) return (input) => ({ key: undefined, input });
+  const check = checker(KEY_SCHEMA, 'idempotency_key');
+  return ({ idempotency_key: key = null, ...input }) => {
+    const wrong = key === null ? [] : check(key);
+    if (wrong.length) throw refusal(wrong);
+    return { key: (key as string | null) ?? undefined, input };
+  };
+}
 
 /** Parameters and the fields of the input object stand beside one another. */
 function argumentsSchema({ parameters, input }: Operation): JsonSchema {
@@ -104,7 +163,11 @@ function definitionOf(operation: Operation, args: JsonSchema): Tool {
   const readOnly = operation.kind === 'query';
   const deletes = operation.http?.method === 'DELETE';
   const answer = answerSchema(operation);
-  const properties = { ...(args.properties as Values), access_token: ACCESS_TOKEN };
+  const properties = {
+    ...(args.properties as Values),
+    ...(operation.tool!.keyed && { idempotency_key: KEY_SCHEMA }),
+    access_token: ACCESS_TOKEN,
+  };
   return {
     name,
     title,

@@ -13,30 +13,40 @@ export async function occupy(
   tx: Transaction,
   { orderNumber, region, serviceCode }: Place,
 ): Promise<Claimed | undefined> {
-  const [place] = await tx.query(
-    'update stock set claimed = claimed + 1 where region_code = $1 and service_code = $2 and claimed < total returning claimed',
-    [region, serviceCode],
-  );
-  if (!place) return undefined;
+  if (!(await claimPlace(tx, { region, serviceCode }))) return undefined;
   const claimed = await claimAddresses(tx, region, orderNumber);
   if (!claimed) await freePlace(tx, { region, serviceCode });
   return claimed;
 }
 
-const freePlace = (tx: Transaction, { region, serviceCode }: Omit<Place, 'orderNumber'>) =>
+/** @returns whether there was one */
+export async function claimPlace(
+  tx: Transaction,
+  { region, serviceCode }: Omit<Place, 'orderNumber'>,
+): Promise<boolean> {
+  const [place] = await tx.query(
+    'update stock set claimed = claimed + 1 where region_code = $1 and service_code = $2 and claimed < total returning claimed',
+    [region, serviceCode],
+  );
+  return place !== undefined;
+}
+
+export const freePlace = (tx: Transaction, { region, serviceCode }: Omit<Place, 'orderNumber'>) =>
   tx.query('update stock set claimed = claimed - 1 where region_code = $1 and service_code = $2', [
     region,
     serviceCode,
   ]);
 
-/** Gives back what the server holds; nothing if it holds nothing. */
+/** Gives back what the server holds, the place that a resize claimed among it; nothing if it holds nothing. */
 export async function vacate(tx: Transaction, orderNumber: string): Promise<void> {
-  const [left] = await tx.query<Place>(
-    `update server set ipv4 = null, ipv6 = null, ipv6_prefix = null where order_number = $1 and ipv4 is not null
-    returning region, service_code as "serviceCode"`,
+  const [left] = await tx.query<Place & Pick<Server, 'change'>>(
+    `with held as (select id, change from server where order_number = $1 and ipv4 is not null for update)
+    update server set ipv4 = null, ipv6 = null, ipv6_prefix = null, reverse_dns = '[]', change = null
+    from held where server.id = held.id returning region, service_code as "serviceCode", held.change`,
     [orderNumber],
   );
   if (!left) return;
   await freeAddresses(tx, orderNumber);
   await freePlace(tx, left);
+  if (left.change?.operation === 'resize') await freePlace(tx, { ...left, serviceCode: left.change.serviceCode });
 }

@@ -7,7 +7,7 @@ import type { Transaction } from '../../entities/database.ts';
 import { available, held, post, REVENUE } from '../../entities/ledger.ts';
 import { hoursFromNow, PAID_HOURS } from '../../entities/money.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
-import { transition } from '../../entities/transition.ts';
+import { type Move, transition } from '../../entities/transition.ts';
 import { done, hop, nap, Stale } from '../tasks.ts';
 import { occupy, vacate } from './capacity.ts';
 import { DriverError, type DriverErrorCode, type MachineSpec } from './drivers/driver.ts';
@@ -28,16 +28,17 @@ export const create: ServerStep = async (task, { server, driver, openSecret }) =
   try {
     await driver.create(specOf(server, openSecret), task.aborted);
   } catch (error) {
-    if (!(error instanceof DriverError) || !FINAL.has(error.code)) throw error;
+    if (!isFinal(error)) throw error;
     return hop('clean', { commit: (tx) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE) });
   }
   return hop('prove');
 };
-/** Trying again would change nothing. */
+/** Whether trying again would change nothing. */
+export const isFinal = (error: unknown): boolean => error instanceof DriverError && FINAL.has(error.code);
 const FINAL: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
 export const UNDELIVERABLE = 'The machine could not be delivered. The order was paid back in full.';
 
-const specOf = (server: Server, openSecret: (server: Server) => string): MachineSpec => ({
+export const specOf = (server: Server, openSecret: (server: Server) => string): MachineSpec => ({
   order: server.orderNumber,
   generation: server.generation,
   kind: server.kind,
@@ -114,7 +115,13 @@ export async function releaseHold(tx: Transaction, server: Server): Promise<bigi
 }
 
 /** @throws Stale if the server went another way meanwhile, such as being deleted */
-async function move(tx: Transaction, server: Server, to: Server['status'], set: Partial<Server>) {
-  const moved = await transition(tx, SERVER_LIFECYCLE, server.orderNumber, to, { actor: SYSTEM, set });
+export async function move(
+  tx: Transaction,
+  server: Server,
+  to: Server['status'],
+  set: Partial<Server>,
+  more: Pick<Move<Server>, 'event' | 'data'> = {},
+): Promise<void> {
+  const moved = await transition(tx, SERVER_LIFECYCLE, server.orderNumber, to, { actor: SYSTEM, set, ...more });
   if (!moved) throw new Stale(`${server.orderNumber} could not become ${to}.`);
 }

@@ -2,8 +2,9 @@
 import type { Database, Queryable, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import type { Vault } from '../../entities/secrets.ts';
-import { Server } from '../../entities/server.ts';
+import { CHANGING, Server, type ServerStatus } from '../../entities/server.ts';
 import { done, hop, type LeasedTask, type Outcome, type Process } from '../tasks.ts';
+import { change, confirm, fallBack, restore } from './change.ts';
 import { claim, clean, create, fail, prove, UNDELIVERABLE } from './create.ts';
 import { destroy } from './delete.ts';
 import type { HardwareDriver } from './drivers/driver.ts';
@@ -36,13 +37,15 @@ export const passwordContext = (orderNumber: string): string => `server.root_pas
 export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Process {
   const openSecret = ({ orderNumber, rootPassword }: Server) => vault.open(rootPassword!, passwordContext(orderNumber));
   const step =
-    (run: ServerStep, status: Server['status'] | undefined) =>
+    (run: ServerStep, ...statuses: ServerStatus[]) =>
     async (task: LeasedTask): Promise<Outcome> => {
       const server = await findServer(db, task.subject);
       if (!server || server.status === 'DELETED') return done();
       // Deletion is always taken, so every step looks for it first.
       if (server.status === 'DELETING' && run !== destroy) return hop('destroy');
-      if (status && server.status !== status) return done();
+      // A change that was asked for while the task was at something else is carried out from its beginning.
+      if (CHANGING.has(server.status) && !statuses.includes(server.status)) return hop('change');
+      if (!statuses.includes(server.status)) return done();
       return run(task, { server, driver: drivers[server.kind], pollSeconds, openSecret });
     };
   return {
@@ -54,17 +57,25 @@ export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Pro
       create: step(create, 'PROVISIONING'),
       prove: step(prove, 'PROVISIONING'),
       clean: step(clean, 'FAILED'),
+      change: step(change, ...CHANGING),
+      confirm: step(confirm, ...CHANGING),
+      restore: step(restore, ...CHANGING),
       destroy: step(destroy, 'DELETING'),
     },
     onDead: giveUp,
   };
 }
 
-/** An order that cannot be fulfilled fails; cleaning up and deleting are never given up. */
+/** An order that cannot be fulfilled fails, and a change falls back; cleaning up and deleting are never given up. */
 async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
   const server = await findServer(tx, subject);
   if (step === 'destroy' || step === 'clean' || !server) return step;
   if (server.status === 'DELETING') return 'destroy';
+  if (CHANGING.has(server.status)) {
+    if (step === 'restore') await fallBack(tx, server);
+    return 'restore'; // which ends the task, if nothing is left to be done
+  }
+  if (server.status !== 'PENDING' && server.status !== 'PROVISIONING') return step;
   await fail(tx, server, 'provisioning_failed', UNDELIVERABLE);
   return 'clean';
 }

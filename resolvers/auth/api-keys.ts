@@ -1,12 +1,14 @@
 /** API keys: long-lived, scoped, shown once, and ten of them at most. */
 import { ApiKey } from '../../entities/credential.ts';
+import type { Transaction } from '../../entities/database.ts';
+import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import { record } from '../../entities/record.ts';
 import { digest, mintCredential } from '../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { lockAccount } from '../limits.ts';
-import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
+import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
 
 export interface CreatedApiKey {
   apiKey: ApiKey;
@@ -14,22 +16,35 @@ export interface CreatedApiKey {
   plaintext: string;
 }
 
+export interface NewApiKey {
+  name: string;
+  scope: string;
+  /** In the form `address/bits`; none: from everywhere. */
+  ipAllowlist?: string[] | null | undefined;
+  expiresAt?: Date | null | undefined;
+  /** Micro-USD in a calendar month (UTC). */
+  spendLimitUsd?: bigint | null | undefined;
+}
+
 /**
  * Makes a key. A credential can make only keys that may do no more than itself; `full`, which the field asks for, may
- * make any.
- * @throws ApiError api_key_limit_reached
+ * make any, unless it is itself limited by network, time or spending.
+ * @throws ApiError api_key_limit_reached, insufficient_scope or validation_failed
  */
-export async function createApiKey(
-  context: Context,
-  { name, scope }: { name: string; scope: string },
-): Promise<CreatedApiKey> {
+export async function createApiKey(context: Context, given: NewApiKey): Promise<CreatedApiKey> {
   const accountId = accountOf(context);
+  const { name, scope, ipAllowlist, expiresAt = null, spendLimitUsd = null } = given;
+  if (expiresAt && !(expiresAt.getTime() > Date.now())) throw inThePast();
   const plaintext = mintCredential('live');
   const id = newId('key');
   const apiKey = await context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    const active = await tx.manager.countBy(ApiKey, { accountId, status: 'ACTIVE' });
-    if (active >= context.limits.apiKeys) throw new ApiError('api_key_limit_reached');
+    await refuseLimitedMaker(tx, context);
+    const [active] = await tx.query<{ keys: number }>(
+      `select count(*)::int as keys from api_key where account_id = $1 and ${STATUS_NOW} = 'ACTIVE'`,
+      [accountId],
+    );
+    if (active!.keys >= context.limits.apiKeys) throw new ApiError('api_key_limit_reached');
     await tx.manager.insert(ApiKey, {
       id,
       accountId,
@@ -38,7 +53,11 @@ export async function createApiKey(
       prefix: plaintext.slice(0, 13),
       digest: digest(plaintext),
       status: 'ACTIVE',
+      ipAllowlist: [...new Set(ipAllowlist)],
+      expiresAt,
+      spendLimitMicros: spendLimitUsd,
     });
+    if (expiresAt) await context.provisioning.expireApiKey(tx, { id, accountId, expiresAt });
     await record(tx, accountId, id, { type: 'api_key.created', resource: 'api_key', actor: actorOf(context) });
     return tx.manager.findOneByOrFail(ApiKey, { id });
   });
@@ -48,8 +67,34 @@ export async function createApiKey(
 /** A scope string without repetitions. */
 const normalised = (scope: string) => [...new Set(scope.split(' '))].join(' ');
 
-export function listApiKeys(context: Context, request: PageRequest): Promise<Page<ApiKey>> {
-  return pageOfAccount(context, ApiKey, request);
+function inThePast(): ApiError {
+  const message = 'expires_at must be in the future.';
+  return new ApiError('validation_failed', message, { errors: [{ field: 'expires_at', code: 'too_low', message }] });
+}
+
+/** A key that is limited could make itself one that is not. */
+async function refuseLimitedMaker(tx: Transaction, { viewer }: Context): Promise<void> {
+  if (viewer?.kind !== 'api_key') return;
+  const maker = await tx.manager.findOneByOrFail(ApiKey, { id: viewer.credentialId });
+  if (!maker.ipAllowlist.length && !maker.expiresAt && maker.spendLimitMicros === null) return;
+  const detail = 'An API key that is limited by network, time or spending cannot make others. Use an access token.';
+  throw new ApiError('insufficient_scope', detail, { requiredScope: 'full' });
+}
+
+/** The status by the clock: the worker tells of an expiry a moment later. */
+const STATUS_NOW = `case when status = 'ACTIVE' and expires_at <= now() then 'EXPIRED' else status end`;
+
+export type ApiKeyFilter = PageRequest & { status?: ApiKey['status'] | null | undefined };
+
+export async function listApiKeys(context: Context, { status = null, ...page }: ApiKeyFilter): Promise<Page<ApiKey>> {
+  const filters = { status };
+  const rows = await context.db.query<ApiKey>(
+    `select ${columnsOf(ApiKey)}, ${STATUS_NOW} as status from api_key
+    where ($1::text is null or account_id = $1) and ($2::text is null or id < $2) and ($3::text is null or ${STATUS_NOW} = $3)
+    order by id desc limit $4`,
+    [context.viewer?.accountId ?? null, afterCursor(page, filters), status, page.limit + 1],
+  );
+  return pageFrom(rows, page, filters);
 }
 
 /** Revokes a key, which works at once, also for the key that asks. @throws ApiError not_found */
@@ -60,6 +105,7 @@ export async function revokeApiKey(context: Context, id: string): Promise<ApiKey
     const apiKey = await tx.manager.findOne(ApiKey, { where: { id, accountId }, lock: { mode: 'pessimistic_write' } });
     if (!apiKey) throw new ApiError('not_found');
     if (apiKey.status !== 'ACTIVE') return apiKey;
+    if (apiKey.expiresAt && apiKey.expiresAt.getTime() <= Date.now()) return { ...apiKey, status: 'EXPIRED' };
     const revoked = { status: 'REVOKED', revokedAt: new Date() } as const;
     await tx.manager.update(ApiKey, { id }, revoked);
     await record(tx, accountId, id, { type: 'api_key.revoked', resource: 'api_key', actor: actorOf(context) });

@@ -8,6 +8,7 @@ import type { Database } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { credentialKind, digest } from '../../entities/secrets.ts';
 import type { Viewer } from '../context.ts';
+import { networkCheck } from './networks.ts';
 
 /** How long a cached credential is believed without a look at the database. */
 const CACHE_SECONDS = 30;
@@ -15,6 +16,8 @@ const CACHE_MAX = 10_000;
 
 interface Cached {
   viewer: Viewer;
+  /** Whether it may be used from an address. */
+  allows: (address: string | null) => boolean;
   /** Milliseconds since the epoch. */
   believedUntil: number;
 }
@@ -26,6 +29,9 @@ interface Found {
   scope: string;
   expiresAt: Date | null;
   revokedAt: Date | null;
+  /** Of API keys only, as the limit is. */
+  ipAllowlist?: string[];
+  spendLimitMicros?: bigint | null;
 }
 
 export class Authenticator {
@@ -44,49 +50,46 @@ export class Authenticator {
   }
 
   /**
-   * The viewer of an Authorization header (RFC 6750), or null without one.
-   * @throws ApiError invalid_, expired_ or revoked_credential
+   * The viewer of an Authorization header (RFC 6750), or null without one. The address is looked at, and never kept.
+   * @throws ApiError invalid_, expired_ or revoked_credential, or ip_not_allowed
    */
-  async fromHeader(authorization: string | undefined): Promise<Viewer | null> {
+  async fromHeader(authorization: string | undefined, address: string | null): Promise<Viewer | null> {
     if (authorization === undefined) return null;
     const credential = /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
     if (!credential)
       throw new ApiError('invalid_credential', 'Send the credential as "Authorization: Bearer <credential>".');
-    return this.fromCredential(credential);
+    const { viewer, allows } = await this.#find(credential);
+    if (!allows(address)) throw new ApiError('ip_not_allowed');
+    return viewer;
   }
 
-  /** The viewer of a credential. @throws ApiError invalid_, expired_ or revoked_credential */
-  async fromCredential(credential: string): Promise<Viewer> {
+  /** @throws ApiError invalid_, expired_ or revoked_credential */
+  async #find(credential: string): Promise<Omit<Cached, 'believedUntil'>> {
     const cacheKey = hash('sha256', credential, 'base64');
     const cached = this.#cache.get(cacheKey);
-    if (cached && cached.believedUntil > Date.now() && this.#db.bus.connected) return cached.viewer;
+    if (cached && cached.believedUntil > Date.now() && this.#db.bus.connected) return cached;
     this.#cache.delete(cacheKey);
     const kind = credentialKind(credential);
-    if (kind === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest)) return OPERATOR;
+    if (kind === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest))
+      return { viewer: OPERATOR, allows: () => true };
     if (kind !== 'live' && kind !== 'at') throw new ApiError('invalid_credential');
     const revocations = this.#revocations;
     const [found] = await this.#db.query<Found>(kind === 'live' ? FIND_API_KEY : FIND_SESSION, [digest(credential)]);
     if (!found) throw new ApiError('invalid_credential');
     if (found.revokedAt) throw new ApiError('revoked_credential');
     if (found.expiresAt && found.expiresAt.getTime() <= Date.now()) throw new ApiError('expired_credential');
-    const viewer: Viewer = {
-      accountId: found.accountId,
-      kind: kind === 'live' ? 'api_key' : 'access_token',
-      credentialId: found.credentialId,
-      name: found.name,
-      scopes: heldScopes(found.scope),
-      expiresAt: found.expiresAt,
-    };
+    const known = { viewer: viewerOf(kind, found), allows: networkCheck(found.ipAllowlist ?? []) };
     // What was read before a revocation came may be out of date.
-    if (revocations === this.#revocations) this.#remember(cacheKey, viewer, found.expiresAt);
-    return viewer;
+    if (revocations === this.#revocations) this.#remember(cacheKey, known);
+    return known;
   }
 
-  #remember(cacheKey: string, viewer: Viewer, expiresAt: Date | null) {
+  #remember(cacheKey: string, known: Omit<Cached, 'believedUntil'>) {
     if (this.#cache.size >= CACHE_MAX) this.#cache.delete(this.#cache.keys().next().value!);
     const believedUntil = Date.now() + CACHE_SECONDS * 1000;
+    const { expiresAt } = known.viewer;
     this.#cache.set(cacheKey, {
-      viewer,
+      ...known,
       believedUntil: Math.min(believedUntil, expiresAt?.getTime() ?? believedUntil),
     });
   }
@@ -98,6 +101,16 @@ export class Authenticator {
   }
 }
 
+const viewerOf = (kind: 'live' | 'at', found: Found): Viewer => ({
+  accountId: found.accountId,
+  kind: kind === 'live' ? 'api_key' : 'access_token',
+  credentialId: found.credentialId,
+  name: found.name,
+  scopes: heldScopes(found.scope),
+  expiresAt: found.expiresAt,
+  spendLimitMicros: found.spendLimitMicros ?? null,
+});
+
 const OPERATOR: Viewer = {
   accountId: null,
   kind: 'operator',
@@ -105,6 +118,7 @@ const OPERATOR: Viewer = {
   name: 'operator',
   scopes: heldScopes('operator'),
   expiresAt: null,
+  spendLimitMicros: null,
 };
 
 /**
@@ -134,6 +148,7 @@ const used = (table: string, column: string) => `
       where ${table}.id = found.id and found.revoked_at is null
         and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
 export const FIND_API_KEY = `${used('api_key', 'digest')}
-  select account_id as "accountId", id as "credentialId", name, scope, expires_at as "expiresAt", revoked_at as "revokedAt" from found`;
+  select account_id as "accountId", id as "credentialId", name, scope, expires_at as "expiresAt", revoked_at as "revokedAt",
+    ip_allowlist as "ipAllowlist", spend_limit_micros as "spendLimitMicros" from found`;
 const FIND_SESSION = `${used('session', 'access_digest')}
   select account_id as "accountId", id as "credentialId", source as name, scope, expires_at as "expiresAt", revoked_at as "revokedAt" from found`;

@@ -56,13 +56,13 @@ export async function verifyPassword(stored: string | null | undefined, password
 }
 
 /** @throws ApiError weak_password for what everybody tries first */
-export function refuseWeakPassword(password: string, email: string): void {
+export function refuseWeakPassword(password: string, email: string, field = 'password'): void {
   const lower = password.toLowerCase();
   if (lower === email || lower === email.split('@')[0] || COMMON.has(lower)) {
     throw new ApiError('weak_password', undefined, {
       errors: [
         {
-          field: 'password',
+          field,
           code: 'weak_password',
           message: 'Choose a password that is not among those everybody tries first.',
         },

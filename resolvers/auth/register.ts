@@ -17,12 +17,14 @@ export async function register(
   const passwordHash = await hashPassword(password);
   const id = newId('acct');
   try {
-    return await context.db.transaction(async (tx) => {
+    const registered = await context.db.transaction(async (tx) => {
       await tx.manager.insert(Account, { id, kind: 'PERSON', email, passwordHash });
       await openBalance(tx, id);
       const tokens = await openSession(context, tx, id, 'register');
       return { account: await tx.manager.findOneByOrFail(Account, { id }), tokens };
     });
+    context.logins.welcome({ name: email, address: context.address });
+    return registered;
   } catch (error) {
     if (constraintOf(error) === 'account_email') throw new ApiError('email_taken');
     throw error;

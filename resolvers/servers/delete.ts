@@ -5,9 +5,9 @@ import { available, post, REVENUE } from '../../entities/ledger.ts';
 import { refundMicros } from '../../entities/money.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
 import { transition } from '../../entities/transition.ts';
-import { releaseHold } from '../../provisioning/index.ts';
+import { releaseHold, releaseResize } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
-import { findServer } from './find.ts';
+import { findServer, lockServer } from './find.ts';
 
 export interface DeletedServer {
   server: Server;
@@ -21,12 +21,14 @@ export interface DeletedServer {
  */
 export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
   const found = await findServer(context, orderNumber);
-  if (found.deleteProtection) throw new ApiError('delete_protected');
   return context.db.transaction(async (tx) => {
     // The task first and then the server, as workers do: the other way round the two could wait for one another.
     await context.provisioning.deleteServer(tx, found);
+    const present = await lockServer(tx, context, orderNumber);
+    if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
+    if (present.deleteProtection) throw new ApiError('delete_protected');
     const server = await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) });
-    if (!server) return { server: await findServer(context, orderNumber), refundedMicros: 0n };
+    if (!server) throw new ApiError('not_found');
     return { server, refundedMicros: await refund(tx, server) };
   });
 }
@@ -49,5 +51,5 @@ async function refund(tx: Transaction, server: Server & { previousStatus: Server
       periodTo: server.paidUntil,
     },
   ]);
-  return amountMicros;
+  return amountMicros + (await releaseResize(tx, server));
 }

@@ -1,4 +1,5 @@
 /** Reads servers: one, one that is waited for, or a page of them. */
+import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
@@ -15,6 +16,15 @@ export const FIND_SERVER = `select ${COLUMNS} from server where order_number = $
 export async function findServer({ db, viewer }: Context, orderNumber: string): Promise<Server> {
   const server =
     isOrderNumber('SRV', orderNumber) && (await db.query<Server>(FIND_SERVER, [orderNumber, viewer!.accountId]))[0];
+  if (!server) throw new ApiError('not_found');
+  return server;
+}
+
+/** The same, locked: of several requests at once each sees what the one before it has done. */
+export async function lockServer(tx: Transaction, { viewer }: Context, orderNumber: string): Promise<Server> {
+  const [server] = isOrderNumber('SRV', orderNumber)
+    ? await tx.query<Server>(`${FIND_SERVER} for update`, [orderNumber, viewer!.accountId])
+    : [];
   if (!server) throw new ApiError('not_found');
   return server;
 }
@@ -52,6 +62,8 @@ export interface ServerFilter {
   status?: ServerStatus[] | null | undefined;
   region?: string | null | undefined;
   hostname?: string | null | undefined;
+  /** `k=v,k2!=v`: all of them hold; a label that is missing is not equal to anything. */
+  labelSelector?: string | null | undefined;
 }
 
 /** A page of the caller's servers, newest first, without deleted ones; for the operator, of everybody's. */
@@ -60,8 +72,8 @@ export async function listServers(
   request: PageRequest,
   filter: ServerFilter,
 ): Promise<Page<Server>> {
-  const { status = null, region = null, hostname = null } = filter;
-  const filters = { status, region, hostname };
+  const { status = null, region = null, hostname = null, labelSelector = null } = filter;
+  const filters = { status, region, hostname, ...(labelSelector && { labelSelector }) };
   const after = afterCursor(request, filters);
   const wanted: string[] = [`status <> 'DELETED'`];
   const parameters: unknown[] = [request.limit + 1];
@@ -73,6 +85,10 @@ export async function listServers(
   where('status = any(?)', status);
   where('region = ?', region);
   where('hostname = ?', hostname);
+  for (const term of labelSelector?.split(',') ?? []) {
+    const [, key, operator, value] = /^(.*?)(!?=)(.*)$/s.exec(term)!;
+    where(`${operator === '=' ? '' : 'not '}labels @> ?::jsonb`, JSON.stringify({ [key!]: value }));
+  }
   const rows = await db.query<Server>(
     `select ${COLUMNS} from server where ${wanted.join(' and ')} order by id desc limit $1`,
     parameters,

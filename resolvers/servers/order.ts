@@ -1,22 +1,23 @@
 /** Orders a server: one transaction checks, one statement of it holds the money and writes order, task and records. */
 import { type Stock, stockLevel } from '../../entities/catalog.ts';
-import type { Transaction } from '../../entities/database.ts';
+import type { Queryable } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
-import { HOLD } from '../../entities/ledger.ts';
+import { holdSql } from '../../entities/ledger.ts';
 import { usdFromMicros } from '../../entities/money.ts';
-import { recordParameters, recordSql } from '../../entities/record.ts';
+import { actingKeySql, recordParameters, recordSql } from '../../entities/record.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
 import { Server } from '../../entities/server.ts';
 import {
   passwordContext,
-  serverTask,
   START_TASK_PARAMETERS,
+  serverTask,
   startTaskParameters,
   startTaskSql,
   taskChange,
 } from '../../provisioning/index.ts';
+import { requireSpendable } from '../auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { lockAccount } from '../limits.ts';
 
@@ -51,6 +52,7 @@ export async function orderServer(context: Context, order: ServerOrder): Promise
     const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
     const orderNumber = newOrderNumber('SRV');
     const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
+    await requireSpendable(tx, context, priceMicros);
     const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
     const [server] = await tx.query<Server>(ORDER, [
       accountId,
@@ -90,7 +92,7 @@ export async function orderServer(context: Context, order: ServerOrder): Promise
 }
 
 export const ORDER = `
-  with ${HOLD},
+  with ${holdSql(actingKeySql(19 + START_TASK_PARAMETERS))},
     ordered as (
       insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
         user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros)
@@ -111,8 +113,8 @@ export interface Facts {
 }
 
 /** Everything an order depends on, in one query. */
-async function readFacts(
-  tx: Transaction,
+export async function readFacts(
+  tx: Queryable,
   accountId: string,
   { serviceCode, os, sshKeyIds }: ServerOrder,
 ): Promise<Facts> {
@@ -132,13 +134,13 @@ export const FACTS = `
       from ssh_key where account_id = $1 and ($4::text[] is null or id = any($4))) as keys`;
 
 /** What the order comes to, or why it cannot be taken. */
-function check(order: ServerOrder, facts: Facts, serversMax: number) {
+export function check(order: ServerOrder, facts: Facts, serversMax: number, evenSo?: 'also without stock') {
   const { tier, keys } = facts;
   if (!tier) throw new ApiError('unknown_service_code');
   if (!facts.imageOffered) throw new ApiError('unknown_os');
   const known = new Set(keys.map(({ id }) => id));
   if (order.sshKeyIds?.some((id) => !known.has(id))) throw new ApiError('unknown_ssh_key');
-  const region = chooseRegion(order, facts);
+  const region = chooseRegion(order, facts, evenSo);
   const price = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
   if (order.maxPriceUsd != null && price > order.maxPriceUsd) {
     throw new ApiError('price_exceeds_max', `The price is ${usdFromMicros(price)} USD.`, { requiredMicros: price });
@@ -149,20 +151,26 @@ function check(order: ServerOrder, facts: Facts, serversMax: number) {
 }
 
 /** The region asked for, or the first with stock. */
-function chooseRegion({ region }: ServerOrder, { regions, bastions }: Facts): string {
+function chooseRegion({ region }: ServerOrder, { regions, bastions }: Facts, evenSo?: 'also without stock'): string {
   if (region && !bastions.includes(region)) throw new ApiError('unknown_region');
   const availableRegions = regions.filter((stock) => stockLevel(stock) !== 'NONE').map(({ code }) => code);
   const chosen = availableRegions.find((code) => !region || code === region);
+  if (!chosen && evenSo && (region || regions[0])) return region ?? regions[0]!.code;
   if (!chosen) throw new ApiError('out_of_stock', undefined, { availableRegions });
   return chosen;
 }
 
-async function insufficientBalance(tx: Transaction, accountId: string, requiredMicros: bigint): Promise<ApiError> {
-  const [balance] = await tx.query<{ micros: bigint }>(
+export async function insufficientBalance(tx: Queryable, accountId: string, requiredMicros: bigint): Promise<ApiError> {
+  const balanceMicros = await balanceMicrosOf(tx, accountId);
+  const sentence = `The price is ${usdFromMicros(requiredMicros)} USD, and the balance ${usdFromMicros(balanceMicros)} USD.`;
+  return new ApiError('insufficient_balance', sentence, { requiredMicros, balanceMicros });
+}
+
+/** What the account can spend now. */
+export async function balanceMicrosOf(db: Queryable, accountId: string): Promise<bigint> {
+  const [balance] = await db.query<{ micros: bigint }>(
     'select available_micros as micros from balance where account_id = $1',
     [accountId],
   );
-  const balanceMicros = balance?.micros ?? 0n;
-  const sentence = `The price is ${usdFromMicros(requiredMicros)} USD, and the balance ${usdFromMicros(balanceMicros)} USD.`;
-  return new ApiError('insufficient_balance', sentence, { requiredMicros, balanceMicros });
+  return balance?.micros ?? 0n;
 }

@@ -1,10 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { Database } from '../../entities/database.ts';
 import { ENTITIES } from '../../entities/index.ts';
 import { MIGRATIONS } from '../../entities/migrations/index.ts';
-import { administer, withDatabase } from '../postgres.ts';
 import { newDatabase, newDatabaseUrl } from '../database.ts';
-import { inject } from 'vitest';
+import { administer, withDatabase } from '../postgres.ts';
 
 describe('The schema of the database', () => {
   it('is what the entities say: TypeORM finds nothing to change but the CHECKs, which only migrations have', async () => {

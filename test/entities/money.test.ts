@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  differenceMicros,
   hourlyMicros,
   hoursFromNow,
   MICROS_PER_USD,
@@ -81,6 +82,26 @@ describe('A refund', () => {
     const left = refundMicros(month, atHour(PAID_HOURS), atHour(0));
     expect(month - left).toBeLessThan(730n);
     expect(refundMicros(month, atHour(744), atHour(0))).toBe(month);
+  });
+});
+
+describe('The difference of two months', () => {
+  it('is for the hours that are left, begun ones as whole, and nothing for less or when the time is over', () => {
+    const [month, next] = [6_000_000n, 24_000_000n];
+    expect(differenceMicros(month, next, atHour(PAID_HOURS), atHour(0.01))).toBe(18_000_000n);
+    expect(differenceMicros(month, next, atHour(365), atHour(0))).toBe(9_000_000n);
+    expect(differenceMicros(next, month, atHour(365), atHour(0))).toBe(0n);
+    expect(differenceMicros(month, next, atHour(0), atHour(1))).toBe(0n);
+  });
+
+  it('and the month before are never less than what a deletion gives back', () => {
+    for (let i = 0; i < 20_000; i++) {
+      const month = BigInt(random(10 ** (1 + random(9))));
+      const next = month + BigInt(random(10 ** (1 + random(9))));
+      const [paidUntil, now] = [atHour(PAID_HOURS), atHour(Math.random() * PAID_HOURS)];
+      const paid = month + differenceMicros(month, next, paidUntil, now);
+      if (refundMicros(next, paidUntil, now) > paid) throw new Error(`${month} to ${next} at ${now.toISOString()}`);
+    }
   });
 });
 

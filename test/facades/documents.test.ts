@@ -96,6 +96,17 @@ describe('A wrong document stops the start', () => {
       /can be no tool yet/,
     ],
     [
+      'a tool that speaks as OAuth does',
+      `"X." query X @http(method: GET, path: "/v1/x", style: OAUTH) @tool(name: "x") { parts { name } }`,
+      /X speaks as OAuth does, and so can be no tool/,
+    ],
+    [
+      'a scope where the credential is read as a header',
+      `"X." mutation X($input: OrderThingInput!, $key: KeyName @header(name: "Authorization"))
+      @http(method: POST, path: "/v1/x") { orderThing(input: $input) { plaintext } echo(key: $key) { args } }`,
+      /X reads the credential itself, and so must be public/,
+    ],
+    [
       'two arguments of one name',
       `"X." mutation X($color: Color @header(name: "X-Color"), $input: OrderThingInput!) @tool(name: "x") {
         orderThing(input: $input) { plaintext } echo(mode: $color) { args }

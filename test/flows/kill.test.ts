@@ -1,112 +1,103 @@
-/** kill -9 at every step of every way that an order can go, and what is true after a restart. Generated, not chosen. */
+/** kill -9 at every step of every way that a server can go, and what is true after a restart. Generated, not chosen. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
-import { available, gateway, openBalance, post, verifyBooks } from '../../entities/ledger.ts';
-import { Vault } from '../../entities/secrets.ts';
-import { newId } from '../../entities/ids.ts';
-import { heldScopes } from '../../entities/credential.ts';
-import type { Database } from '../../entities/database.ts';
-import { Provisioning } from '../../provisioning/index.ts';
-import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { verifyBooks } from '../../entities/ledger.ts';
+import type { ServerStatus } from '../../entities/server.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { serverProcess } from '../../provisioning/servers/process.ts';
-import type { Context } from '../../resolvers/context.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
-import { newDatabase } from '../database.ts';
-import { RefusingDriver } from './refusing-driver.ts';
+import { updateServer } from '../../resolvers/servers/update.ts';
 import { eventually } from '../freehold.ts';
 import { newFolder, removeFolder, restClient, spawnService } from '../spawn.ts';
+import { FUNDS_MICROS, finish, type OnEnd, openShop, type Shop, traces } from './shop.ts';
 
 const MOMENTS = ['before', 'called', 'committing', 'committed'] as const;
 type Step = keyof ReturnType<typeof serverProcess>['steps'];
 
-/** Which steps each way has; together they are all steps of the process. */
-const WAYS = {
-  'an order': { steps: ['claim', 'create', 'prove'], refuse: false, remove: false, ends: 'RUNNING' },
+interface Way {
+  /** Which steps it has; together the ways have all steps of the process. */
+  steps: Step[];
+  refuse?: string;
+  /** What is asked for, after the server has come to each of these states in turn. */
+  asks?: [from: ServerStatus, ask: (shop: Shop, orderNumber: string) => Promise<unknown>][];
+  ends: ServerStatus;
+  transfers: string[];
+  events: string[];
+  /** What was really done to machines. */
+  journal: string[];
+  /** What is left of the funds, at least. */
+  leavesUsd: number;
+}
+const ORDERED = ['created', 'provisioning', 'running'];
+const stop: NonNullable<Way['asks']>[number] = [
+  'RUNNING',
+  ({ context }, orderNumber) => updateServer(context, orderNumber, { powerState: 'OFF' }),
+];
+const resize: NonNullable<Way['asks']>[number] = [
+  'STOPPED',
+  ({ context }, orderNumber) => updateServer(context, orderNumber, { serviceCode: 'vps-2' }),
+];
+
+const WAYS: Record<string, Way> = {
+  'an order': {
+    steps: ['claim', 'create', 'prove'],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture'],
+    events: ORDERED,
+    journal: ['create'],
+    leavesUsd: 14,
+  },
   'an order that the driver refuses': {
     steps: ['claim', 'create', 'clean'],
-    refuse: true,
-    remove: false,
+    refuse: 'create',
     ends: 'FAILED',
+    transfers: ['hold', 'release'],
+    events: ['created', 'provisioning', 'failed'],
+    journal: [],
+    leavesUsd: 20,
   },
-  'a deletion': { steps: ['destroy'], refuse: false, remove: true, ends: 'DELETED' },
-} as const satisfies Record<string, { steps: Step[]; refuse: boolean; remove: boolean; ends: string }>;
-
-interface Shop {
-  db: Database;
-  context: Context;
-  provisioning: Provisioning;
-  accountId: string;
-  driver: SimulatedDriver;
-  folder: string;
-  url: string;
-}
-
-/** `onEnd` is the test's own hook: these tests run side by side. */
-type OnEnd = TestContext['onTestFinished'];
-
-async function openShop(onEnd: OnEnd, refuse: boolean): Promise<Shop> {
-  const db = await newDatabase(onEnd);
-  const folder = newFolder();
-  onEnd(() => removeFolder(folder));
-  const driver = refuse ? new RefusingDriver(folder) : new SimulatedDriver({ folder, bootSeconds: 0.05 });
-  const vault = new Vault(Buffer.alloc(32));
-  const payments = new SimulatedPayments({ confirmSeconds: 0 });
-  const provisioning = new Provisioning({
-    db,
-    vault,
-    drivers: { VPS: driver, DEDICATED: driver },
-    payments,
-    pollSeconds: 0.02,
-  });
-  await provisioning.prepare();
-  const accountId = newId('acct');
-  await db.transaction(async (tx) => {
-    await openBalance(tx, accountId);
-    const funds = {
-      kind: 'topup',
-      debit: gateway('test'),
-      credit: available(accountId),
-      amountMicros: 10_000_000n,
-      externalKey: 'funds',
-      description: 'funds',
-    } as const;
-    await post(tx, accountId, [funds]);
-  });
-  const limits = {
-    apiKeys: 10,
-    servers: 25,
-    sshKeys: 50,
-    webhooks: 10,
-    agentEntries: 10,
-    pendingTopups: 5,
-    sessions: 100,
-    oauthClients: 20,
-  };
-  const viewer = {
-    accountId,
-    kind: 'api_key',
-    credentialId: 'key_test',
-    name: 'test',
-    scopes: heldScopes('full'),
-    expiresAt: null,
-  } as const;
-  const context: Context = {
-    db,
-    vault,
-    provisioning,
-    limits,
-    viewer,
-    requestId: newId('req'),
-    userAgent: null,
-    signal: new AbortController().signal,
-    stopping: new AbortController().signal,
-  };
-  return { db, context, provisioning, accountId, driver, folder, url: (db.source.options as { url: string }).url };
-}
+  'a deletion': {
+    steps: ['destroy'],
+    asks: [['RUNNING', ({ context }, orderNumber) => deleteServer(context, orderNumber)]],
+    ends: 'DELETED',
+    transfers: ['hold', 'capture', 'refund'],
+    events: [...ORDERED, 'updated', 'deleted'],
+    journal: ['create', 'destroy'],
+    leavesUsd: 19,
+  },
+  'a rebuild': {
+    steps: ['change', 'confirm'],
+    asks: [['RUNNING', ({ context }, orderNumber) => updateServer(context, orderNumber, { action: 'REBUILD' })]],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'updated', 'updated'],
+    journal: ['create', 'rebuild'],
+    leavesUsd: 14,
+  },
+  'a resize': {
+    steps: ['change', 'confirm'],
+    asks: [stop, resize],
+    ends: 'STOPPED',
+    transfers: ['hold', 'capture', 'hold', 'capture'],
+    events: [...ORDERED, 'updated', 'stopped', 'updated', 'updated'],
+    journal: ['create', 'off', 'resize'],
+    leavesUsd: 8,
+  },
+  'a resize that the driver refuses': {
+    steps: ['change', 'restore'],
+    refuse: 'resize',
+    asks: [stop, resize],
+    ends: 'STOPPED',
+    transfers: ['hold', 'capture', 'hold', 'release'],
+    events: [...ORDERED, 'updated', 'stopped', 'updated', 'action_failed'],
+    journal: ['create', 'off', 'off'],
+    leavesUsd: 14,
+  },
+};
+const HOLDS: Partial<Record<ServerStatus, [addresses: number, places: number]>> = { FAILED: [0, 0], DELETED: [0, 0] };
 
 /** A worker process that kills itself; resolves with the signal that ended it. */
 async function killedAt(onEnd: OnEnd, { url, folder }: Shop, environment: Record<string, string>): Promise<string> {
@@ -118,74 +109,40 @@ async function killedAt(onEnd: OnEnd, { url, folder }: Shop, environment: Record
   return (await once(worker, 'exit'))[1];
 }
 
-/** Does what is left to do, in this process, until the server is settled and nothing is left. */
-async function finish({ db, provisioning }: Shop, orderNumber: string, ends: string): Promise<void> {
-  const worker = provisioning.newWorker({ leaseSeconds: 1 });
-  worker.start();
-  await eventually(async () => {
-    const [found] = await db.query<{ status: string; tasks: number }>(
-      'select status, (select count(*)::int from task) as tasks from server where order_number = $1',
-      [orderNumber],
-    );
-    return found!.status === ends && found!.tasks === 0;
-  }, 30);
-  await worker.stop();
-}
-
-describe.each(Object.entries(WAYS))('kill -9 during %s', (_, { steps, refuse, remove, ends }) => {
+describe.each(Object.entries(WAYS))('kill -9 during %s', (_, way) => {
+  const { steps, refuse = '', asks = [], ends } = way;
   const moments = steps.flatMap((step) => MOMENTS.map((moment) => [step, moment] as const));
 
   it.concurrent.for(moments)(
     'at the step %s, %s: after a restart everything has happened once',
     { timeout: 60_000 },
     async ([step, moment], { onTestFinished: onEnd }) => {
-      const shop = await openShop(onEnd, refuse);
-      const { server } = await orderServer(shop.context, {
-        serviceCode: 'vps-1',
-        os: 'debian-13',
-        labels: {},
-        autoRenew: true,
-      });
-      if (remove) {
-        await finish(shop, server.orderNumber, 'RUNNING');
-        await deleteServer(shop.context, server.orderNumber);
+      const shop = await openShop(onEnd, [refuse]);
+      const order = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
+      const { orderNumber } = (await orderServer(shop.context, order)).server;
+      for (const [from, ask] of asks) {
+        await finish(shop, orderNumber, from);
+        await ask(shop, orderNumber);
       }
-      const environment = { ...(refuse && { REFUSE: 'yes' }), KILL_STEP: step, KILL_MOMENT: moment };
+      const environment = { REFUSE: refuse, KILL_STEP: step, KILL_MOMENT: moment };
       expect(await killedAt(onEnd, shop, environment)).toBe('SIGKILL');
-      await finish(shop, server.orderNumber, ends);
+      await finish(shop, orderNumber, ends);
 
-      const { db, driver, accountId } = shop;
-      const kinds = (
-        await db.query<{ kind: string }>('select kind from transfer where order_number = $1 order by id', [
-          server.orderNumber,
-        ])
-      ).map(({ kind }) => kind);
-      const events = (
-        await db.query<{ type: string }>('select type from event where subject = $1 order by id', [server.orderNumber])
-      ).map(({ type }) => type);
-      expect(new Set(events).size).toBe(events.length);
-      expect(kinds).toEqual(
-        refuse ? ['hold', 'release'] : remove ? ['hold', 'capture', 'refund'] : ['hold', 'capture'],
-      );
-      expect(driver.journal().filter((line) => line.startsWith('create'))).toHaveLength(refuse ? 0 : 1);
-      expect(driver.journal().filter((line) => line.startsWith('destroy'))).toHaveLength(remove ? 1 : 0);
-      const [{ held, claimed }] = (await db.query<{ held: number; claimed: number }>(
-        'select (select count(*)::int from address where held_by is not null) as held, (select sum(claimed)::int from stock) as claimed',
-      )) as [{ held: number; claimed: number }];
-      expect([held, claimed]).toEqual(ends === 'RUNNING' ? [2, 1] : [0, 0]);
-      const [balance] = await db.query<{ available: bigint; held: bigint }>(
-        'select available_micros as available, held_micros as held from balance where account_id = $1',
-        [accountId],
-      );
-      expect(balance!.held).toBe(0n);
-      expect(balance!.available >= (refuse ? 10_000_000n : 4_000_000n)).toBe(true);
-      expect((await verifyBooks(db)).balanced).toBe(true);
+      const { transfers, events, addresses, places, balance } = await traces(shop, orderNumber);
+      expect({ transfers, events }).toEqual({ transfers: way.transfers, events: way.events });
+      const journal = shop.driver.journal().map((line) => line.split(' ')[0]);
+      expect(journal).toEqual(way.journal);
+      expect([addresses, places]).toEqual(HOLDS[ends] ?? [2, 1]);
+      expect(balance.held).toBe(0n);
+      expect(balance.available).toBeGreaterThanOrEqual(BigInt(way.leavesUsd) * 1_000_000n);
+      expect(balance.available).toBeLessThanOrEqual(FUNDS_MICROS);
+      expect((await verifyBooks(shop.db)).balanced).toBe(true);
     },
   );
 });
 
 it('the ways above have every step that a server has', async () => {
-  const { context } = await openShop(onTestFinished, false);
+  const { context } = await openShop(onTestFinished, []);
   const driver = new SimulatedDriver({ folder: newFolder(), bootSeconds: 0 });
   const process = serverProcess({
     db: context.db,

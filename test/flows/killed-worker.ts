@@ -4,7 +4,6 @@
  */
 import { Database } from '../../entities/database.ts';
 import { Vault } from '../../entities/secrets.ts';
-import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { SERVER_LANE, SERVER_PROCESS, serverProcess } from '../../provisioning/servers/process.ts';
 import { Worker } from '../../provisioning/worker.ts';
 import { RefusingDriver } from './refusing-driver.ts';
@@ -13,7 +12,7 @@ const { DATABASE_URL, FOLDER, KILL_STEP, KILL_MOMENT, REFUSE } = process.env;
 
 const die = () => process.kill(process.pid, 'SIGKILL');
 const db = await Database.open(DATABASE_URL!);
-const driver = REFUSE ? new RefusingDriver(FOLDER!) : new SimulatedDriver({ folder: FOLDER!, bootSeconds: 0.05 });
+const driver = new RefusingDriver(FOLDER!, (REFUSE ?? '').split(','));
 const real = serverProcess({
   db,
   vault: new Vault(Buffer.alloc(32)),

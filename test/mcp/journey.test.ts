@@ -68,6 +68,20 @@ describe.each([
     expect(ordered).toMatchObject({ status: 'pending', charged_usd: 6 });
     const { content: running } = await call('get_server', { order_number, wait_for: 'running', ...credential });
     expect(running).toMatchObject({ order_number, status: 'running' });
+
+    const quote = await call('quote_server', { service_code: 'vps-2', ...credential });
+    expect(quote.content).toMatchObject({ total_usd: 12, balance_usd: 44, sufficient: true, stock: 'available' });
+    const changes = { labels: { by: 'agent' }, power_state: 'off' };
+    const { content: stopping } = await call('update_server', { order_number, ...changes, ...credential });
+    expect(stopping).toMatchObject({ status: 'stopping', labels: { by: 'agent' } });
+    const { content: stopped } = await call('wait_for_server', { order_number, status: 'stopped', ...credential });
+    expect(stopped).toMatchObject({ status: 'stopped', poll_after_seconds: null });
+    const refused = await call('update_server', { order_number, action: 'reboot', ...changes, ...credential });
+    expect(refused).toMatchObject({ isError: true, content: { code: 'one_operation_per_request' } });
+    const { content: found } = await call('list_servers', { label_selector: 'by=agent', ...credential });
+    expect(found.data).toHaveLength(1);
+    const dry = await call('order_server', { service_code: 'vps-2', dry_run: true, ...credential });
+    expect(dry.content).toEqual(quote.content);
     expect((await call('cancel_server', { order_number, ...credential })).content).toMatchObject({
       order_number,
       status: 'deleting',

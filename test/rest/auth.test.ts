@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { restClient } from '../spawn.ts';
 import { startFreehold } from '../freehold.ts';
+import { restClient } from '../spawn.ts';
 
-const freehold = await startFreehold();
+const freehold = await startFreehold({ LOGIN_FAILURES_MAX: '1000' });
 const { anonymous, newAccount, publicUrl } = freehold;
 const CREDENTIAL = /^svc_(live|at|rt)_[0-9A-Za-z]{38}$/;
 
@@ -71,6 +71,14 @@ describe('Login', () => {
     expect(wrong.status).toBe(401);
     expect(wrong.body.code).toBe('invalid_login');
     expect(unknown.body).toMatchObject(said);
+  });
+
+  it('answers a password that could not be one alike, too', async () => {
+    const { email } = await newAccount();
+    for (const password of ['x', ' ', 'x'.repeat(128)]) {
+      const { status, body } = await anonymous('POST', '/v1/auth/login', { email, password });
+      expect([status, body.code]).toEqual([401, 'invalid_login']);
+    }
   });
 
   it('takes as long for an unknown email as for a wrong password', async () => {

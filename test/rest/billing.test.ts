@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { coinAmount } from '../../resolvers/billing.ts';
 import { startFreehold } from '../freehold.ts';
 
-const { anonymous, newAccount } = await startFreehold({ LIMIT_PENDING_TOPUPS: '2', SIMULATED_PAYMENT_SECONDS: '3600' });
+const { anonymous, db, newAccount } = await startFreehold({
+  LIMIT_PENDING_TOPUPS: '2',
+  SIMULATED_PAYMENT_SECONDS: '3600',
+});
 
 describe('What an amount is in a coin', () => {
   it('is rounded up to the smallest unit, and has no needless zeros', () => {
@@ -72,9 +75,43 @@ describe('Top-ups', () => {
     expect(new Set(opened.filter(({ status }) => status === 200).map(({ body }) => body.wallet_address)).size).toBe(2);
   });
 
+  it('are cancelled once, while nothing was received, and make room for another', async () => {
+    const { rest } = await newAccount();
+    const open = () => rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+    const [{ body: first }] = [await open(), await open()];
+    expect((await open()).body.code).toBe('topup_limit_reached');
+    const path = `/v1/billing/topups/${first.order_number}`;
+    const { status, body } = await rest('POST', `${path}/cancel`);
+    expect([status, body]).toEqual([200, { ...first, status: 'cancelled' }]);
+    expect((await rest('GET', path)).body).toEqual(body);
+    expect((await open()).status).toBe(200);
+    const again = await rest('POST', `${path}/cancel`);
+    expect([again.status, again.body.code]).toEqual([422, 'topup_not_cancellable']);
+    const withBody = await rest('POST', `${path}/cancel`, { reason: 'none' });
+    expect([withBody.status, withBody.body.code]).toEqual([422, 'unknown_field']);
+  });
+
+  it.each(['CONFIRMING', 'CONFIRMED', 'EXPIRED'])('cannot be cancelled when they are %s', async (state) => {
+    const { rest } = await newAccount();
+    const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+    await db.query('update top_up set status = $2 where order_number = $1', [body.order_number, state]);
+    const refused = await rest('POST', `/v1/billing/topups/${body.order_number}/cancel`);
+    expect([refused.status, refused.body.code]).toEqual([422, 'topup_not_cancellable']);
+  });
+
+  it.each(['TOP-0000000000', 'SRV-0000000000', 'nonsense', '%00'])(
+    'that do not exist, such as %s, are not found',
+    async (id) => {
+      const { rest } = await newAccount();
+      expect((await rest('POST', `/v1/billing/topups/${id}/cancel`)).body.code).toBe('not_found');
+    },
+  );
+
   it('of another account are not found', async () => {
     const [mine, theirs] = [await newAccount(), await newAccount()];
     const { body } = await theirs.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
     expect((await mine.rest('GET', `/v1/billing/topups/${body.order_number}`)).body.code).toBe('not_found');
+    expect((await mine.rest('POST', `/v1/billing/topups/${body.order_number}/cancel`)).body.code).toBe('not_found');
+    expect((await theirs.rest('GET', `/v1/billing/topups/${body.order_number}`)).body.status).toBe('pending');
   });
 });

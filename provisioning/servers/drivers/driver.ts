@@ -28,8 +28,14 @@ export interface MachineSpec extends MachineKey {
   addresses: { ipv4: string | null; ipv6: string | null; ipv6Prefix: string | null };
 }
 
+export type Power = 'on' | 'off';
+/** `restart` asks the system to, `reset` cuts the power. */
+export type PowerChange = Power | 'restart' | 'reset';
+
 export interface Observation extends MachineKey {
   phase: Phase;
+  /** Undefined: nobody could tell. */
+  power?: Power;
   /** Its SSH server answered, or it phoned home. A server is running, and billed, only with proof. */
   proven: boolean;
 }
@@ -43,6 +49,15 @@ export interface HardwareDriver {
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation>;
   /** @throws DriverError unreachable */
   observe(machine: MachineKey, signal: AbortSignal): Promise<Observation>;
+  /**
+   * Changes its power. The call of one change that comes twice restarts the machine once.
+   * @throws DriverError
+   */
+  power(machine: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation>;
+  /** Makes it anew from an image, with nothing on it, and turned on; once for each change. @throws DriverError */
+  rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation>;
+  /** Gives a machine that is off the size of its tier, and keeps what is on it. @throws DriverError */
+  resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation>;
   /** Removes the machine; only `absent` is confirmation. @throws DriverError */
   destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation>;
 }

@@ -3,15 +3,37 @@
  * boots for some seconds and then gives proof. The journal says what was really made and removed.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { appendFileSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { DriverError, type HardwareDriver, type MachineKey, type MachineSpec, type Observation } from './driver.ts';
+import {
+  DriverError,
+  type HardwareDriver,
+  type MachineKey,
+  type MachineSpec,
+  type Observation,
+  type Power,
+  type PowerChange,
+} from './driver.ts';
 
 interface Machine {
   specDigest: string;
   /** Milliseconds since the epoch. */
   bootedAt: number;
+  power?: Power;
+  /** The last change that was carried out. */
+  change?: string;
 }
+
+const digestOf = (spec: MachineSpec) => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
 
 export class SimulatedDriver implements HardwareDriver {
   readonly name = 'simulated';
@@ -26,10 +48,10 @@ export class SimulatedDriver implements HardwareDriver {
   }
 
   async create(spec: MachineSpec, _signal: AbortSignal): Promise<Observation> {
-    const specDigest = createHash('sha256').update(JSON.stringify(spec)).digest('hex');
+    const specDigest = digestOf(spec);
     const file = this.#file(spec);
     if (!existsSync(file)) {
-      const machine: Machine = { specDigest, bootedAt: Date.now() + this.#bootSeconds * 1000 };
+      const machine: Machine = { specDigest, power: 'on', bootedAt: this.#booted() };
       if (this.#place(file, JSON.stringify(machine))) this.#note('create', spec);
     }
     const machine = this.#read(spec);
@@ -41,6 +63,28 @@ export class SimulatedDriver implements HardwareDriver {
 
   async observe(key: MachineKey, _signal: AbortSignal): Promise<Observation> {
     return this.#observation(key, this.#read(key));
+  }
+
+  async power(key: MachineKey, want: PowerChange, change: string, _signal: AbortSignal): Promise<Observation> {
+    return this.#change(key, change, want, ({ power = 'on', bootedAt }) => {
+      if (want === power) return { power, bootedAt };
+      return want === 'off' ? { power: want, bootedAt } : { power: 'on', bootedAt: this.#booted() };
+    });
+  }
+
+  async rebuild(spec: MachineSpec, change: string, _signal: AbortSignal): Promise<Observation> {
+    return this.#change(spec, change, 'rebuild', () => ({
+      specDigest: digestOf(spec),
+      power: 'on',
+      bootedAt: this.#booted(),
+    }));
+  }
+
+  async resize(spec: MachineSpec, change: string, _signal: AbortSignal): Promise<Observation> {
+    return this.#change(spec, change, 'resize', ({ power = 'on' }) => {
+      if (power === 'on') throw new DriverError('rejected', 'The machine is on.');
+      return { specDigest: digestOf(spec) };
+    });
   }
 
   async destroy(key: MachineKey, _signal: AbortSignal): Promise<Observation> {
@@ -55,6 +99,23 @@ export class SimulatedDriver implements HardwareDriver {
   journal(): string[] {
     const file = join(this.#folder, 'journal');
     return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+  }
+
+  /** Writes the machine as it is after a change, once for each change. */
+  #change(key: MachineKey, change: string, call: string, to: (machine: Machine) => Partial<Machine>): Observation {
+    const machine = this.#read(key);
+    if (!machine) throw new DriverError('failed', 'There is no machine of that order.');
+    if (machine.change === change) return this.#observation(key, machine);
+    const changed = { ...machine, ...to(machine), change };
+    const partial = `${this.#file(key)}.${randomUUID()}`;
+    writeFileSync(partial, JSON.stringify(changed));
+    renameSync(partial, this.#file(key));
+    this.#note(call, key);
+    return this.#observation(key, changed);
+  }
+
+  #booted() {
+    return Date.now() + this.#bootSeconds * 1000;
   }
 
   #file({ order, generation }: MachineKey) {
@@ -77,15 +138,18 @@ export class SimulatedDriver implements HardwareDriver {
   }
 
   #read(key: MachineKey): Machine | undefined {
-    return existsSync(this.#file(key)) ? (JSON.parse(readFileSync(this.#file(key), 'utf8')) as Machine) : undefined;
+    if (!existsSync(this.#file(key))) return undefined;
+    return JSON.parse(readFileSync(this.#file(key), 'utf8')) as Machine;
   }
 
   #note(call: string, { order, generation }: MachineKey) {
     appendFileSync(join(this.#folder, 'journal'), `${call} ${order} ${generation}\n`);
   }
 
+  /** Machines of an older version know no power, and are on. */
   #observation({ order, generation }: MachineKey, machine: Machine | undefined): Observation {
-    const proven = machine !== undefined && machine.bootedAt <= Date.now();
-    return { order, generation, phase: machine ? 'present' : 'absent', proven };
+    if (!machine) return { order, generation, phase: 'absent', proven: false };
+    const { power = 'on', bootedAt } = machine;
+    return { order, generation, phase: 'present', power, proven: power === 'on' && bootedAt <= Date.now() };
   }
 }

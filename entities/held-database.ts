@@ -1,0 +1,88 @@
+/**
+ * The database as one request with an idempotency key sees it: its transactions become savepoints of a single one,
+ * which is committed only when the answer is known. So the key, the effect and the answer exist together or not at all.
+ *
+ * The transaction opens with the first change and not before, so that a request which only reads, or first hashes a
+ * password, keeps no connection. From then on reads go through it, too.
+ */
+import type { DataSource, QueryRunner } from 'typeorm';
+import { Database, Transaction, within } from './database.ts';
+
+export class HeldDatabase extends Database {
+  readonly #begin: (tx: Transaction) => Promise<void>;
+  #runner: QueryRunner | undefined;
+  #tx: Transaction | undefined;
+  #opening: Promise<Transaction> | undefined;
+  #source: DataSource | undefined;
+  /** Whether a transaction of the request has succeeded, so that there is something to commit. */
+  #changed = false;
+
+  /** @param begin done first in the transaction; if it throws, so does the change that opened it */
+  constructor(db: Database, begin: (tx: Transaction) => Promise<void>) {
+    super(db.source, db.bus);
+    this.#begin = begin;
+  }
+
+  override get source(): DataSource {
+    return this.#source ?? super.source;
+  }
+
+  override query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
+    return this.#tx ? this.#tx.query<T>(sql, parameters) : super.query<T>(sql, parameters);
+  }
+
+  protected override async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    const outer = await this.#opened();
+    const { result, changes } = await within(outer.manager, work);
+    outer.changed(...changes);
+    this.#changed = true;
+    return result;
+  }
+
+  /** Commits what the request has done, with what `end` adds. The database cannot be used afterwards. */
+  async commit(end: (tx: Transaction) => Promise<void>): Promise<void> {
+    const tx = await this.#opened();
+    try {
+      await end(tx);
+      await this.#runner!.commitTransaction();
+    } finally {
+      await this.#release();
+    }
+    this.bus.publish(tx.changes);
+  }
+
+  /** The request was refused: what it had committed before that stays, under whatever `end` does; the rest goes. */
+  async refuse(end: (tx: Transaction) => Promise<void>): Promise<void> {
+    if (this.#changed) await this.commit(end);
+    else await this.#release();
+  }
+
+  #opened(): Promise<Transaction> {
+    this.#opening ??= this.#open();
+    return this.#opening;
+  }
+
+  async #open(): Promise<Transaction> {
+    const source = super.source;
+    const runner = source.createQueryRunner();
+    this.#runner = runner;
+    try {
+      await runner.startTransaction();
+      const tx = new Transaction(runner.manager, await runner.connect());
+      await this.#begin(tx);
+      this.#source = Object.create(source, { manager: { value: runner.manager } }) as DataSource;
+      this.#tx = tx;
+      return tx;
+    } catch (error) {
+      await this.#release();
+      throw error;
+    }
+  }
+
+  async #release(): Promise<void> {
+    const runner = this.#runner;
+    this.#runner = undefined;
+    if (runner?.isTransactionActive && !runner.isReleased) await runner.rollbackTransaction().catch(() => {});
+    await runner?.release();
+  }
+}

@@ -1,0 +1,77 @@
+/** Counts in this process. */
+import { type Counted, load, type RateStore, type Taken, WINDOW_SECONDS } from './window.ts';
+
+interface Count {
+  /** The number of the window since the epoch. */
+  index: number;
+  current: number;
+  before: number;
+}
+interface Entry {
+  minute: Count;
+  hour: Count;
+}
+
+const SWEEP_MS = 60_000;
+
+export class MemoryRates implements RateStore {
+  readonly #entries = new Map<string, Entry>();
+  readonly #now: () => number;
+  #sweptAt = 0;
+
+  /** @param now milliseconds since the epoch */
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
+
+  /** How many names it remembers. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  async take(name: string, perMinute: number, perHour: number): Promise<Taken> {
+    const seconds = this.#now() / 1000;
+    this.#sweep(seconds);
+    const known = this.#entries.get(name);
+    const entry: Entry = {
+      minute: roll(known?.minute, seconds, WINDOW_SECONDS.minute),
+      hour: roll(known?.hour, seconds, WINDOW_SECONDS.hour),
+    };
+    this.#entries.set(name, entry);
+    const [minute, hour] = [
+      counted(entry.minute, seconds, WINDOW_SECONDS.minute),
+      counted(entry.hour, seconds, WINDOW_SECONDS.hour),
+    ];
+    const allowed =
+      load(minute, WINDOW_SECONDS.minute) + 1 <= perMinute && load(hour, WINDOW_SECONDS.hour) + 1 <= perHour;
+    if (allowed) {
+      minute.current = ++entry.minute.current;
+      hour.current = ++entry.hour.current;
+    }
+    return { allowed, minute, hour };
+  }
+
+  /** Names whose calls no longer count are forgotten: addresses after two minutes, credentials after two hours. */
+  #sweep(seconds: number) {
+    if (seconds * 1000 - this.#sweptAt < SWEEP_MS) return;
+    this.#sweptAt = seconds * 1000;
+    for (const [name, { minute, hour }] of this.#entries) {
+      const [count, length] = name.startsWith('ip:') ? [minute, WINDOW_SECONDS.minute] : [hour, WINDOW_SECONDS.hour];
+      if (count.index + 1 < Math.floor(seconds / length)) this.#entries.delete(name);
+    }
+  }
+}
+
+/** The count as it is now: windows that are over move on. */
+function roll(count: Count | undefined, seconds: number, length: number): Count {
+  const index = Math.floor(seconds / length);
+  if (!count) return { index, current: 0, before: 0 };
+  if (count.index >= index) return count;
+  return { index, current: 0, before: count.index === index - 1 ? count.current : 0 };
+}
+
+const counted = ({ index, current, before }: Count, seconds: number, length: number): Counted => ({
+  current,
+  before,
+  elapsed: Math.max(0, seconds - index * length),
+});

@@ -1,0 +1,24 @@
+/** Sliding windows: of the calls in the fixed window before, as many still count as of that window is still in view. */
+
+import type { Counted, Taken } from '../../schema/index.ts';
+
+export type { Counted, Taken };
+
+/** Counts calls by name. A call is counted in both windows, or in none if either is full. */
+export interface RateStore {
+  take(name: string, perMinute: number, perHour: number): Promise<Taken>;
+}
+
+export const WINDOW_SECONDS = { minute: 60, hour: 3600 } as const;
+
+/** How many calls count at the moment. */
+export const load = ({ current, before, elapsed }: Counted, seconds: number): number =>
+  before * Math.min(1, 1 - elapsed / seconds) + current;
+
+/** Seconds until another call fits; 0 if one does. */
+export function waitOf(counted: Counted, quota: number, seconds: number): number {
+  const { current, before, elapsed } = counted;
+  if (load(counted, seconds) + 1 <= quota) return 0;
+  if (current + 1 <= quota) return seconds * (1 - (quota - 1 - current) / before) - elapsed;
+  return seconds - elapsed + Math.max(0, seconds * (1 - (quota - 1) / current));
+}

@@ -1,0 +1,69 @@
+/**
+ * Renews servers when the time that is paid for ends. Many at once, in one transaction: their transfers, their new times,
+ * events and audit entries exist together or not at all, under the lease of the one task that renews.
+ *
+ * Only settled servers are looked at. One that is busy is renewed, or suspended, once it has settled.
+ */
+import type { Database, Transaction } from '../../entities/database.ts';
+import { columnsOf } from '../../entities/entity.ts';
+import { PAID_HOURS } from '../../entities/money.ts';
+import { Server } from '../../entities/server.ts';
+import { PERIODIC_LANE, periodic } from '../schedule.ts';
+import { hop, type Process } from '../tasks.ts';
+import { chargeRenewals, chooseAffordable } from './charge.ts';
+import { expire, expiredSuspensions, resumeAccount, resumeAffordable, solventAccounts, suspend } from './suspend.ts';
+
+export const RENEWAL_PROCESS = 'renewals';
+/** How often it is looked for what is due. */
+const TICK_SECONDS = 60;
+/** How many servers or accounts one transaction takes. */
+const CHUNK = 200;
+const HOUR_MS = 3_600_000;
+
+/** The task that resumes the servers of one account. */
+export const RESUME_TASK = { lane: PERIODIC_LANE, process: RENEWAL_PROCESS, step: 'resume-account' } as const;
+
+/** Renews what is due, resumes what can be paid again, and deletes what was not paid for too long. */
+export function renewalProcess(db: Database, destroyTask: { lane: string; process: string; step: string }): Process {
+  return periodic({
+    start: async () => {
+      const due = await db.query(`${DUE} limit $1`, [CHUNK + 1]);
+      if (!due.length) return hop('resume');
+      return hop(due.length > CHUNK ? 'start' : 'resume', { commit: renewDue });
+    },
+    resume: async () => {
+      const accounts = await solventAccounts(db, CHUNK + 1);
+      const commit = async (tx: Transaction) => {
+        for (const accountId of accounts.slice(0, CHUNK)) await resumeAffordable(tx, accountId);
+      };
+      return hop(accounts.length > CHUNK ? 'resume' : 'expire', { commit });
+    },
+    expire: async () => {
+      const servers = await expiredSuspensions(db, CHUNK + 1);
+      const commit = async (tx: Transaction) => {
+        for (const server of servers.slice(0, CHUNK)) await expire(tx, server, destroyTask);
+      };
+      return servers.length > CHUNK ? hop('expire', { commit }) : hop('start', { afterSeconds: TICK_SECONDS, commit });
+    },
+    [RESUME_TASK.step]: resumeAccount,
+  });
+}
+
+const DUE = `
+  select ${columnsOf(Server)} from server
+  where status in ('RUNNING', 'STOPPED') and paid_until <= now() order by paid_until, id`;
+
+/** Renews or suspends the servers that are due first. What somebody else has locked is left for the next time. */
+async function renewDue(tx: Transaction): Promise<void> {
+  const due = await tx.query<Server>(`${DUE} limit $1 for update skip locked`, [CHUNK]);
+  const { affordable, others } = await chooseAffordable(tx, due);
+  await chargeRenewals(
+    tx,
+    affordable.map((server) => ({
+      server,
+      periodFrom: server.paidUntil!,
+      periodTo: new Date(server.paidUntil!.getTime() + PAID_HOURS * HOUR_MS),
+    })),
+  );
+  for (const server of others) await suspend(tx, server, server.autoRenew ? 'insufficient_balance' : 'not_renewed');
+}

@@ -1,0 +1,22 @@
+/** What an API key may spend in a calendar month (UTC). */
+import type { Transaction } from '../../entities/database.ts';
+import { ApiError } from '../../entities/errors.ts';
+import { spentThisMonth } from '../../entities/ledger.ts';
+import { usdFromMicros } from '../../entities/money.ts';
+import type { Context } from '../context.ts';
+
+/**
+ * Asked under the lock of the account, in the transaction that spends; whoever spends names the key in its transfer.
+ * @throws ApiError spend_limit_exceeded
+ */
+export async function requireSpendable(tx: Transaction, { viewer }: Context, micros: bigint): Promise<void> {
+  const limit = viewer?.spendLimitMicros ?? null;
+  if (!viewer || limit === null || micros === 0n) return;
+  const spent = await spentThisMonth(tx, viewer.credentialId);
+  if (spent + micros <= limit) return;
+  const [used, of, more] = [spent, limit, micros].map(usdFromMicros);
+  throw new ApiError(
+    'spend_limit_exceeded',
+    `The API key has spent ${used} of the ${of} USD that it may spend this month (UTC), and this costs ${more} USD.`,
+  );
+}

@@ -1,0 +1,79 @@
+/** What becomes of orders when the answers of the database get lost. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { available, gateway, post } from '../../entities/ledger.ts';
+import { newDatabaseUrl } from '../database.ts';
+import { type Fault, startFaultProxy } from '../fault-proxy.ts';
+import { startFreehold } from '../freehold.ts';
+import { restClient } from '../spawn.ts';
+
+const ORDERS = 600;
+const CLIENTS = 12;
+const PRICE_USD = 6;
+
+let faults: () => Fault = () => 'none';
+const proxy = await startFaultProxy(await newDatabaseUrl(afterAll), () => faults());
+afterAll(() => proxy.close());
+const freehold = await startFreehold({ DATABASE_URL: proxy.url, ROLES: 'api', LIMIT_SERVERS: '100000' });
+const { db, publicUrl, newAccount, operator } = freehold;
+
+async function fund(accountId: string, usd: number) {
+  await db.transaction((tx) =>
+    post(tx, accountId, [
+      {
+        kind: 'topup',
+        debit: gateway('test'),
+        credit: available(accountId),
+        amountMicros: BigInt(usd) * 1_000_000n,
+        externalKey: `test:${accountId}`,
+        description: 'For the test',
+      },
+    ]),
+  );
+}
+
+describe('When one in five COMMIT answers is lost, and one in ten COMMITs', () => {
+  it(`${ORDERS} orders with keys, sent until they are answered, are ${ORDERS} orders and ${ORDERS} charges`, async () => {
+    const accounts = await Promise.all(Array.from({ length: 6 }, newAccount));
+    for (const { id } of accounts) await fund(id, PRICE_USD * ORDERS);
+    await db.query('update stock set total = 100000');
+    let commits = 0;
+    faults = () => (++commits % 10 === 0 ? 'cut before' : commits % 5 === 2 ? 'lose answer' : 'none');
+
+    const answers = new Map<string, string>();
+    let [next, sent] = [0, 0];
+    const client = async () => {
+      while (next < ORDERS) {
+        const n = next++;
+        const key = `order-${n}`;
+        const rest = restClient(publicUrl, accounts[n % accounts.length]!.accessToken);
+        for (;;) {
+          sent++;
+          const order = { service_code: 'vps-1', hostname: `h${n}` };
+          const { status, body } = await rest('POST', '/v1/servers', order, { 'idempotency-key': key });
+          if (status >= 500) continue;
+          expect([status, body.hostname]).toEqual([200, `h${n}`]);
+          answers.set(key, body.order_number);
+          break;
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: CLIENTS }, client));
+    faults = () => 'none';
+
+    const [counted] = await db.query(
+      `select (select count(*)::int from server) as servers, (select count(distinct hostname)::int from server) as hostnames,
+        (select count(*)::int from transfer where kind = 'hold') as charges, (select count(*)::int from task where process = 'server') as tasks,
+        (select count(*)::int from event where type = 'server.created') as events`,
+    );
+    expect(counted).toEqual({ servers: ORDERS, hostnames: ORDERS, charges: ORDERS, tasks: ORDERS, events: ORDERS });
+    expect(new Set(answers.values()).size).toBe(ORDERS);
+    const { data } = await operator('{ books { balanced } }');
+    expect(data.books.balanced).toBe(true);
+    const spent = await Promise.all(accounts.map(async ({ balance }) => PRICE_USD * ORDERS - (await balance())));
+    expect(spent.reduce((sum, one) => sum + one, 0)).toBeCloseTo(PRICE_USD * ORDERS, 6);
+    expect(proxy.lostAnswers).toBeGreaterThan(ORDERS / 8);
+    expect(proxy.cutBefore).toBeGreaterThan(ORDERS / 20);
+    // Hardly any client has noticed: the service itself asks the database what became of the COMMIT.
+    expect(sent).toBeLessThan(ORDERS * 1.3);
+  }, 120_000);
+});

@@ -1,0 +1,111 @@
+/** Provisioning over a database of its own, with accounts and servers that exist as rows alone. No clock is waited for. */
+import type { Database } from '../../entities/database.ts';
+import { newId, newOrderNumber } from '../../entities/ids.ts';
+import { available, gateway, openBalance, post, verifyBooks } from '../../entities/ledger.ts';
+import { Vault } from '../../entities/secrets.ts';
+import { Server } from '../../entities/server.ts';
+import { Provisioning } from '../../provisioning/index.ts';
+import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.ts';
+import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
+import { cronSubject } from '../../provisioning/schedule.ts';
+import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+
+export const PRICE = 6_000_000n;
+export const HOUR_MS = 3_600_000;
+
+export interface Shop {
+  db: Database;
+  provisioning: Provisioning;
+  account(micros: bigint): Promise<string>;
+  fund(accountId: string, micros: bigint): Promise<void>;
+  /** Orders were paid before time began here: each server starts where its first month is over. */
+  server(accountId: string, set?: Partial<Server>): Promise<string>;
+  /** So many more of each server that there is, each due a second later than the one before; their order numbers. */
+  copies(count: number): Promise<string[]>;
+  read(orderNumber: string): Promise<Server>;
+  balance(accountId: string): Promise<bigint>;
+  events(subject: string): Promise<string[]>;
+  renewals(): Promise<{ orderNumber: string; externalKey: string }[]>;
+  /** The next tick of a periodic process comes now, and is done with all that follows from it. */
+  tick(process: string): Promise<void>;
+  balanced(): Promise<boolean>;
+}
+
+export function openShop(db: Database, folder: string, payments: PaymentDriver = PAYMENTS): Shop {
+  const driver = new SimulatedDriver({ folder, bootSeconds: 0 });
+  const drivers = { VPS: driver, DEDICATED: driver };
+  const provisioning = new Provisioning({
+    db,
+    vault: new Vault(Buffer.alloc(32)),
+    drivers,
+    payments,
+    pollSeconds: 0.02,
+  });
+  const worker = provisioning.newWorker();
+  const fund = (accountId: string, amountMicros: bigint) =>
+    db.transaction(async (tx) => {
+      const sides = { debit: gateway('test'), credit: available(accountId) };
+      await post(tx, accountId, [
+        { kind: 'topup', ...sides, amountMicros, externalKey: newId('xfr'), description: 'Funds' },
+      ]);
+    });
+  return {
+    db,
+    provisioning,
+    fund,
+    account: async (micros) => {
+      const id = newId('acct');
+      await db.query(`insert into account (id, kind) values ($1, 'AGENT')`, [id]);
+      await openBalance(db, id);
+      if (micros) await fund(id, micros);
+      return id;
+    },
+    server: async (accountId, set = {}) => {
+      const orderNumber = newOrderNumber('SRV');
+      await db.source.manager.insert(Server, {
+        ...{ id: newId('srv'), accountId, orderNumber, kind: 'VPS', status: 'RUNNING', hostname: 'srv' },
+        ...{ serviceCode: 'vps-1', region: 'ams', os: 'debian-13', priceMonthMicros: PRICE, setupFeeMicros: 0n },
+        ...{ paidUntil: new Date(Date.now() - 1000), ...set },
+      });
+      return orderNumber;
+    },
+    copies: async (count) => {
+      const columns = Object.values(Server.options.columns).map(({ name }) => name!);
+      const given: Record<string, string> = {
+        id: `'srv_copy' || n || substr(id, 5)`,
+        order_number: `'SRV-' || lpad(n::text, 3, '0') || substr(order_number, 8)`,
+        paid_until: `paid_until + n * interval '1 second'`,
+      };
+      const rows = await db.query<{ orderNumber: string }>(
+        `insert into server (${columns.join(', ')})
+          select ${columns.map((column) => given[column] ?? column).join(', ')} from server, generate_series(1, $1::int) n
+          returning order_number as "orderNumber"`,
+        [count],
+      );
+      return rows.map(({ orderNumber }) => orderNumber);
+    },
+    read: (orderNumber) => db.source.manager.findOneByOrFail(Server, { orderNumber }),
+    balance: async (accountId) =>
+      (
+        await db.query<{ micros: bigint }>('select available_micros as micros from balance where account_id = $1', [
+          accountId,
+        ])
+      )[0]!.micros,
+    events: async (subject) =>
+      (await db.query<{ type: string }>('select type from event where subject = $1 order by id', [subject])).map(
+        ({ type }) => type,
+      ),
+    renewals: () =>
+      db.query(
+        `select order_number as "orderNumber", external_key as "externalKey" from transfer where kind = 'renewal' order by id`,
+      ),
+    tick: async (process) => {
+      await provisioning.schedule();
+      await db.query(`update task set run_at = now() + interval '1 day' where subject like 'cron:%'`);
+      await db.query('update task set run_at = now(), leased_by = null where subject = $1', [cronSubject(process)]);
+      await worker.drain('periodic');
+    },
+    balanced: async () => (await verifyBooks(db)).balanced,
+  };
+}
+const PAYMENTS = new SimulatedPayments({ confirmSeconds: 0 });

@@ -1,0 +1,136 @@
+/** What becomes of money that comes for a top-up which was cancelled, and of what a confirmed one makes possible. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { heldScopes } from '../../entities/credential.ts';
+import { newId } from '../../entities/ids.ts';
+import { Vault } from '../../entities/secrets.ts';
+import type { TopUp } from '../../entities/top-up.ts';
+import type { Payment } from '../../provisioning/payments/drivers/driver.ts';
+import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
+import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
+import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/billing.ts';
+import type { Context } from '../../resolvers/context.ts';
+import { newDatabase } from '../database.ts';
+import { newFolder, removeFolder } from '../spawn.ts';
+import { HOUR_MS, openShop, type Shop } from './shop.ts';
+
+/** A chain on which the test pays, and which can be stopped while it is looked at. */
+class Chain extends SimulatedPayments {
+  override readonly simulated = false as never;
+  payment: Payment = NOTHING;
+  /** Called when it has been looked at, before the watcher knows what was seen. */
+  looked: () => Promise<unknown> = async () => {};
+  override async observe(): Promise<Payment> {
+    const seen = this.payment;
+    await this.looked();
+    return seen;
+  }
+}
+const NOTHING: Payment = { receivedCrypto: '0', confirmations: 0, txIds: [] };
+const PAID: Payment = { receivedCrypto: '50', confirmations: 99, txIds: ['tx'] };
+
+let shop: Shop;
+let chain: Chain;
+const folder = newFolder();
+afterAll(() => removeFolder(folder));
+beforeAll(async () => {
+  chain = new Chain({ confirmSeconds: 0 });
+  shop = openShop(await newDatabase(afterAll), folder, chain);
+});
+beforeEach(async () => {
+  await shop.db.query('truncate task');
+  Object.assign(chain, { payment: NOTHING, looked: async () => {} });
+});
+
+const contextOf = (accountId: string): Context => ({
+  db: shop.db,
+  provisioning: shop.provisioning,
+  vault: new Vault(Buffer.alloc(32)),
+  limits: { pendingTopups: 5 } as Context['limits'],
+  viewer: {
+    ...{ accountId, kind: 'api_key', credentialId: 'key', name: 'test' },
+    ...{ scopes: heldScopes('full'), expiresAt: null },
+  },
+  requestId: newId('req'),
+  userAgent: null,
+  signal: new AbortController().signal,
+  stopping: new AbortController().signal,
+  publicUrl: 'http://localhost:3000',
+  logins: new LoginThrottle(10),
+  address: null,
+});
+const open = async (): Promise<[Context, TopUp]> => {
+  const context = contextOf(await shop.account(0n));
+  return [context, await createTopUp(context, { amountUsd: 50_000_000n, crypto: 'USDC-BASE' })];
+};
+/** The watcher looks, as often as there is something to do at once. */
+const watch = async () => {
+  await shop.db.query(`update task set run_at = now() where lane = 'payments'`);
+  await shop.provisioning.newWorker().drain('payments');
+};
+
+describe('A cancelled top-up', () => {
+  it('is confirmed as late if the money comes all the same', async () => {
+    const [context, { orderNumber, accountId }] = await open();
+    await shop.provisioning.newWorker().lease('payments'); // looked at once
+    expect((await cancelTopUp(context, orderNumber)).status).toBe('CANCELLED');
+    await shop.db.query('update task set leased_by = null');
+    await watch();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CANCELLED', paymentException: null });
+    chain.payment = PAID;
+    await watch();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({
+      status: 'CONFIRMED',
+      paymentException: 'LATE',
+      receivedCrypto: '50',
+    });
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+    expect(await shop.events(orderNumber)).toEqual(
+      ['created', 'cancelled', 'confirming', 'confirmed'].map((state) => `topup.${state}`),
+    );
+  });
+
+  it('is late, too, if it was cancelled between the look at the chain and the writing of what was seen', async () => {
+    const [context, { orderNumber, accountId }] = await open();
+    chain.payment = PAID;
+    chain.looked = async () => {
+      chain.looked = async () => {};
+      await cancelTopUp(context, orderNumber);
+    };
+    await watch();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMED', paymentException: 'LATE' });
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+  });
+
+  it('cannot be one whose money was seen', async () => {
+    const [context, { orderNumber }] = await open();
+    chain.payment = { ...PAID, confirmations: 0 };
+    await watch().catch(() => {});
+    expect((await findTopUp(context, orderNumber)).status).toBe('CONFIRMING');
+    await expect(cancelTopUp(context, orderNumber)).rejects.toMatchObject({ code: 'topup_not_cancellable' });
+  });
+
+  it('is cancelled once by ten requests at once', async () => {
+    const [context, { orderNumber }] = await open();
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, () => cancelTopUp(context, orderNumber)));
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await shop.events(orderNumber)).toEqual(['topup.created', 'topup.cancelled']);
+  });
+});
+
+describe('A confirmed top-up', () => {
+  it('resumes the suspended servers that it can pay for', async () => {
+    const [, { accountId }] = await open();
+    const at = new Date(Date.now() - 24 * HOUR_MS);
+    const order = await shop.server(accountId, {
+      ...{ status: 'SUSPENDED', suspendedAt: at, suspendedFrom: 'RUNNING', paidUntil: at },
+    });
+    chain.payment = PAID;
+    await watch();
+    expect((await shop.read(order)).status).toBe('SUSPENDED');
+    await shop.provisioning.newWorker().drain('periodic');
+    expect((await shop.read(order)).status).toBe('RUNNING');
+    expect(await shop.balance(accountId)).toBe(44_000_000n);
+    expect(await shop.balanced()).toBe(true);
+  });
+});
