@@ -22,7 +22,9 @@ export function errorAnswers(publicUrl: string, onError: Log): AnswerError {
     let error = apiErrorOf(thrown);
     if (!error) {
       onError({ request_id: requestId, ...scrubbed(thrown) });
-      error = new ApiError('internal_error');
+      error = databaseAway(thrown)
+        ? new ApiError('unavailable', undefined, { retryAfter: 1 })
+        : new ApiError('internal_error');
     }
     const { status, http } = error.extensions as { status: number; http: { headers: Record<string, string> } };
     return {
@@ -63,6 +65,15 @@ function membersOf({
     ...(requiredMicros !== undefined && { required_usd: usdFromMicros(requiredMicros) }),
     ...(balanceMicros !== undefined && { balance_usd: usdFromMicros(balanceMicros) }),
   };
+}
+
+/** The database cannot be reached, or has no room for more: its classes 08, 53 and 57P, 55000, or the socket's own errors. */
+function databaseAway(thrown: unknown): boolean {
+  const { code, message = '' } = (rootCause(thrown) ?? {}) as { code?: string; message?: string };
+  return (
+    /^(08|53|55000|57P|ECONN|EPIPE)/.test(code ?? '') ||
+    /^(Connection terminated|timeout exceeded when trying to connect)/.test(message)
+  );
 }
 
 const REALM = 'Bearer realm="svc"';

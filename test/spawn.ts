@@ -54,15 +54,16 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const ready = (async () => {
     while (
-      !(await fetch(`http://127.0.0.1:${internalPort}/readyz`).then(
+      child.exitCode === null &&
+      (!(await fetch(`http://127.0.0.1:${internalPort}/readyz`).then(
         ({ ok }) => ok,
         () => false,
       )) ||
-      !output.includes('is running')
+        !output.includes('is running'))
     ) {
       await new Promise((resume) => setTimeout(resume, 20));
     }
-    return true;
+    return child.exitCode === null;
   })();
   if ((await Promise.race([ready, exited])) !== true) throw new Error(`The service did not start:\n${output}`);
   return {
