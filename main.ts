@@ -147,6 +147,8 @@ async function compose(
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),
       trustedProxies: config.trustedProxies,
+      mcpSecret: vault.derive('mcp'),
+      watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
       publicUrl,
       newRequestId: () => newId('req'),
       auditRequest,

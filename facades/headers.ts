@@ -31,7 +31,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const satis
 export function methodsOf(operations: readonly Operation[]) {
   const paths = new Map<string, { url: string; has: Set<string> }>([
     ['/v1/openapi.json', { url: '/v1/openapi.json', has: new Set(['GET']) }],
-    ['/mcp', { url: '/mcp', has: new Set(['GET', 'POST', 'DELETE']) }],
+    ...['/mcp', '/mcp/secure'].map((url) => [url, { url, has: new Set(['GET', 'POST', 'DELETE']) }] as const),
     ...OAUTH_PATHS.map(([url, has]) => [url, { url, has: new Set(has) }] as const),
   ]);
   for (const { http } of operations) {

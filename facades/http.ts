@@ -1,7 +1,7 @@
 /** The public listener: request ids, limits, headers, and one shape for every error. */
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { ApiError, type ErrorCode, schema } from '../schema/index.ts';
+import { ApiError, type ErrorCode, schema, type Viewer } from '../schema/index.ts';
 import type { AuditRequest } from './audit.ts';
 import { docs } from './docs.ts';
 import { type AnswerError, errorAnswers, type Log } from './errors.ts';
@@ -37,6 +37,10 @@ export interface PublicOptions {
   trustedProxies?: string[];
   /** Host names of further origins from which browsers may call /mcp. */
   mcpOrigins?: string[];
+  /** Signs sessions and questions of MCP. At least 32 bytes; the same in every process. */
+  mcpSecret: Buffer;
+  /** Calls back when a credential ends; returns what stops the watch. */
+  watchCredential: (viewer: Viewer, ended: () => void) => () => void;
 }
 
 const KIB = 1024;

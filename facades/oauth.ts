@@ -6,11 +6,18 @@ import { cached } from './rest.ts';
 
 const SCOPES = ['read', 'servers', 'billing', 'full'];
 const AUTH_METHODS = ['client_secret_basic', 'client_secret_post'];
-/** The MCP endpoint is a resource of its own. */
+/** Where a resource at that path of ours tells of itself (RFC 9728, section 3.1). */
+export const resourceMetadataPath = (path: string): string => `/.well-known/oauth-protected-resource${path}`;
+
+/** The two paths of MCP are resources of their own. */
 const METADATA: Readonly<Record<string, (publicUrl: string) => object>> = {
   '/.well-known/oauth-authorization-server': authorizationServer,
-  '/.well-known/oauth-protected-resource': (publicUrl) => protectedResource(publicUrl, ''),
-  '/.well-known/oauth-protected-resource/mcp': (publicUrl) => protectedResource(publicUrl, '/mcp'),
+  ...Object.fromEntries(
+    ['', '/mcp', '/mcp/secure'].map((path) => [
+      resourceMetadataPath(path),
+      (publicUrl: string) => protectedResource(publicUrl, path),
+    ]),
+  ),
 };
 const AUTHORIZE = '/v1/oauth/authorize';
 

@@ -46,6 +46,14 @@ export interface Tool {
   destructive?: boolean;
   /** It takes an idempotency key. */
   keyed?: boolean;
+  /** The argument that has to be confirmed. */
+  confirm?: string;
+}
+
+/** The answer can be read as an MCP resource; a URI that names variables is a template. */
+export interface Resource {
+  name: string;
+  uri: string;
 }
 
 export interface Operation extends Fragments {
@@ -63,6 +71,7 @@ export interface Operation extends Fragments {
   answer: Answer;
   http: Http | undefined;
   tool: Tool | undefined;
+  resource: Resource | undefined;
 }
 
 /** The documents of the service. */
@@ -138,6 +147,7 @@ function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: Docu
     answer: answerOf(from, definition),
     http,
     tool: directive<Tool>('tool'),
+    resource: directive<Resource>('resource'),
   };
 }
 

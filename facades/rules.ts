@@ -16,6 +16,7 @@ import { type Parameter, readsCredential } from './parameters.ts';
 import { hasDirective } from './selection.ts';
 
 const PATH = /^(\/[a-z0-9._-]+|\/\{[a-z][a-z0-9_]*\})+$/;
+const RESOURCE = /^freehold:\/\/[a-z]+(\/([a-z_-]+|\{[a-z][a-z0-9_]*\}))*$/;
 const WIRE_NAME = /^[a-z][a-z0-9_]*$/;
 
 type Say = (message: string, node?: ASTNode) => void;
@@ -25,13 +26,14 @@ export function problemsOf(operation: Operation): GraphQLError[] {
   const say: Say = (message, node = operation.definition.name!) => {
     problems.push(new GraphQLError(message, { nodes: node }));
   };
-  const { name, description, http, tool } = operation;
+  const { name, description, http, tool, resource } = operation;
   if (!description) say(`${name} lacks a description.`);
   if (!http && !tool) say(`${name} has neither @http nor @tool, so that nobody can reach it.`);
   checkNames(operation, say);
   for (const parameter of operation.parameters) checkParameter(parameter, say);
   if (http) checkHttp(operation, say);
   if (tool) checkTool(operation, say);
+  if (resource) checkResource(operation, say);
   return problems;
 }
 
@@ -70,25 +72,37 @@ function checkHttp({ name, kind, http, scopes, parameters, input }: Operation, s
     say(`${name} reads the credential itself, and so must be public.`);
 }
 
-function checkTool({ name, http, answer, parameters, input }: Operation, say: Say): void {
+function checkTool({ name, http, tool, answer, parameters, input }: Operation, say: Say): void {
   if (http?.status === 'PLANNED') say(`${name} is planned, and so can be no tool yet.`);
   if (http && http.style !== 'PLAIN') say(`${name} speaks as OAuth does, and so can be no tool.`);
   if (!answer.page && !isCompositeType(getNamedType(answer.type)))
     say(`${name} is a tool, and so must answer an object or a list.`);
   const fields = Object.keys(input?.type.getFields() ?? {}).map(snake);
   const names = [...parameters.map((parameter) => parameter.name), ...fields, 'access_token'];
+  if (tool!.confirm && !parameters.some((parameter) => parameter.name === tool!.confirm && parameter.required))
+    say(`${name} has no required argument ${tool!.confirm} that could be confirmed.`);
   for (const twice of new Set(names.filter((one, i) => names.indexOf(one) !== i)))
     say(`${name} has two arguments called ${twice}.`);
+}
+
+function checkResource({ name, resource, parameters, input }: Operation, say: Say): void {
+  const inUri = pathNames(resource!.uri);
+  if (!RESOURCE.test(resource!.uri)) say(`The URI ${resource!.uri} of ${name} is not freehold:// and a path.`);
+  for (const one of inUri)
+    if (!parameters.some((parameter) => parameter.name === one)) say(`${name} has no variable for {${one}}.`);
+  if (input || parameters.some((parameter) => parameter.required && !inUri.includes(parameter.name)))
+    say(`${name} is a resource, and so can need no more than its URI says.`);
 }
 
 /** What is wrong with the documents together: one endpoint or tool in two of them. */
 export function clashes(operations: readonly Operation[]): GraphQLError[] {
   const taken = new Map<string, Operation>();
   return operations.flatMap((operation) => {
-    const { http, tool, definition } = operation;
+    const { http, tool, resource, definition } = operation;
     const claims = [
       ...(http ? [`${http.method} ${http.path.replace(/\{\w+\}/g, '{}')}`] : []),
       ...(tool ? [`the tool ${tool.name}`] : []),
+      ...(resource ? [`the resource ${resource.uri}`] : []),
     ];
     return claims.flatMap((claim) => {
       const other = taken.get(claim);

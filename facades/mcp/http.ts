@@ -1,42 +1,50 @@
-/** Mounts the MCP endpoint on the public listener: POST, GET and DELETE /mcp. */
+/** Mounts the MCP endpoint on the public listener: POST, GET and DELETE. */
 import { toNodeHandler } from '@modelcontextprotocol/node';
-import {
-  type AuthInfo,
-  localhostAllowedOrigins,
-  PARSE_ERROR,
-  validateOriginHeader,
-} from '@modelcontextprotocol/server';
+import { localhostAllowedOrigins, PARSE_ERROR, validateOriginHeader } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError } from '../../schema/index.ts';
+import { ApiError, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../errors.ts';
 import { deeperThan, readUtf8 } from '../json.ts';
+import { resourceMetadataPath } from '../oauth.ts';
 import { admission, type RateLimits, rateHeaders, refuseDenied } from '../rate-limit.ts';
-import { mcpHandler } from './server.ts';
-import { type Count, type ToolOptions, toolsOf } from './tools.ts';
+import { authInfoOf, type Count, type View } from './caller.ts';
+import { Eras } from './eras.ts';
+import { rpcErrorBody, SERVER_ERROR } from './rpc.ts';
+import { partsOf, serverFactory } from './server.ts';
+import type { ToolOptions } from './tools.ts';
 
 export interface McpOptions extends ToolOptions {
   publicUrl: string;
   /** Host names of origins, beside our own and localhost, from which browsers may call. */
   mcpOrigins?: string[];
+  /** Signs sessions and questions. At least 32 bytes; the same in every process. */
+  mcpSecret: Buffer;
+  /** Calls back when a credential ends; returns what stops the watch. */
+  watchCredential: (viewer: Viewer, ended: () => void) => () => void;
   onError: Log;
   /** Absent: nobody is limited. */
   rateLimits?: RateLimits;
 }
 
+/** Without a credential one is served, and the other answers 401, as OAuth clients that fetch a token then need it. */
+export const MCP_PATHS = ['/mcp', '/mcp/secure'] as const;
 const BODY_MAX = 256 * 1024;
 /** Arguments may have ten levels, as bodies; the message around them takes a few more. */
 const DEPTH_MAX = 16;
-const SERVER_ERROR = -32_000;
 
 /** A Fastify plugin: it has a content-type parser and an error handler of its own, because it speaks JSON-RPC. */
 export async function mcp(app: FastifyInstance, options: McpOptions): Promise<void> {
-  const { authenticate, onError, publicUrl, rateLimits, mcpOrigins = [] } = options;
-  const handler = mcpHandler(toolsOf(options), onError);
-  const serve = toNodeHandler(handler, { onerror: ({ name, stack }) => onError({ name, stack }) });
+  const { authenticate, onError, publicUrl, rateLimits, mcpOrigins = [], mcpSecret: secret } = options;
+  const parts = partsOf({ ...options, secret });
+  // Requests that were refused are reported here, too; they were answered, and are not worth a line.
+  const report = ({ name, stack }: Error) => name !== 'Error' && onError({ name, stack });
+  const eras = new Eras({ ...options, factory: serverFactory(parts), parts, secret, onError: report });
+  const serve = toNodeHandler(eras, { onerror: ({ name, stack }) => onError({ name, stack }) });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
   // Only calls of tools are counted, where they are known, and credentials that are refused.
   const admit = admission(authenticate, rateLimits, 'refused');
-  app.addHook('onClose', () => handler.close());
+  // Streams would keep the listener from closing.
+  app.addHook('preClose', () => eras.close());
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_MAX }, (_request, body: Buffer, done) => {
     try {
@@ -48,34 +56,36 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
     }
   });
   app.setErrorHandler(jsonRpcErrors(app.errorHandler));
-  app.route({
-    method: ['GET', 'POST', 'DELETE'],
-    url: '/mcp',
-    bodyLimit: BODY_MAX,
-    exposeHeadRoute: false,
-    onRequest: async (request, reply) => {
-      // The specification of the transport asks for this against DNS rebinding; without an Origin nobody is refused.
-      if (!validateOriginHeader(request.headers.origin, origins).ok) throw new ForeignOrigin();
-      await admit(request, reply);
-    },
-    handler: async (request, reply) => {
-      for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
-      reply.raw.removeHeader('content-type');
-      reply.hijack();
-      await serve(
-        Object.assign(request.raw, { auth: authOf(request, counter(rateLimits, request, reply)) }),
-        reply.raw,
-        request.body,
-      );
-    },
-  });
+  for (const url of MCP_PATHS) {
+    const metadata = publicUrl + resourceMetadataPath(url);
+    app.route({
+      method: ['GET', 'POST', 'DELETE'],
+      url,
+      bodyLimit: BODY_MAX,
+      exposeHeadRoute: false,
+      onRequest: async (request, reply) => {
+        // The specification of the transport asks for this against DNS rebinding; without an Origin nobody is refused.
+        if (!validateOriginHeader(request.headers.origin, origins).ok) throw new ForeignOrigin();
+        await admit(request, reply);
+        if (url === '/mcp/secure' && !request.viewer)
+          throw new ApiError('missing_credential', undefined, {
+            headers: { 'www-authenticate': `Bearer realm="svc", resource_metadata="${metadata}"` },
+          });
+      },
+      handler: async (request, reply) => {
+        const view = parts.lists.viewOf(request.query as Record<string, unknown>);
+        for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
+        reply.raw.removeHeader('content-type');
+        reply.hijack();
+        const auth = authOf(request, view, counter(rateLimits, request, reply));
+        await serve(Object.assign(request.raw, { auth }), reply.raw, request.body);
+      },
+    });
+  }
 }
 
-/** The SDK hands this to the handlers untouched; the caller travels in it. The signal is the SDK's own. */
-function authOf({ viewer, id, headers, ip }: FastifyRequest, count: Count): AuthInfo {
-  const caller = { viewer, requestId: id, userAgent: headers['user-agent'] ?? null, address: ip, count };
-  return { token: '', clientId: '', scopes: [], extra: { caller } };
-}
+const authOf = ({ viewer, id, headers, ip }: FastifyRequest, view: View, count: Count) =>
+  authInfoOf({ viewer, requestId: id, userAgent: headers['user-agent'] ?? null, address: ip, count, view });
 
 /** The headers tell of the last call, if they have not been sent by then. */
 function counter(rateLimits: RateLimits | undefined, { ip }: FastifyRequest, { raw }: FastifyReply): Count {
@@ -95,10 +105,11 @@ type ErrorHandler = (error: Error, request: FastifyRequest, reply: FastifyReply)
 function jsonRpcErrors(otherwise: ErrorHandler): ErrorHandler {
   return (error, request, reply) => {
     const answer = (status: number, code: number, message: string) =>
-      reply.code(status).send(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }));
+      reply.code(status).send(JSON.stringify(rpcErrorBody(code, message)));
     const { code } = error as { code?: string };
     if (error instanceof ForeignOrigin) answer(403, SERVER_ERROR, 'The Origin is not allowed.');
     else if (code === 'malformed_json') answer(400, PARSE_ERROR, 'Parse error: the body is not valid JSON.');
+    else if (code === 'invalid_query') answer(400, SERVER_ERROR, error.message);
     else if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') answer(400, SERVER_ERROR, 'The body is too large.');
     else otherwise(error, request, reply);
   };

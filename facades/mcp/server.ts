@@ -1,52 +1,114 @@
 /**
- * The MCP server (official SDK v2). A server is made for every request, so what it says is made beforehand: the low-level
- * `Server` with constant handlers, not tools that are registered one by one.
+ * The MCP server (official SDK v2). A server is made for every request, or session, so what it says is made beforehand:
+ * the low-level `Server` with constant handlers, not tools that are registered one by one.
  */
 import {
-  type CallToolResult,
-  createMcpHandler,
-  type McpHttpHandler,
+  type McpServerFactory,
   ProtocolError,
   ProtocolErrorCode,
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import type { Log } from '../errors.ts';
-import type { McpTool, ToolCaller } from './tools.ts';
+import { type AskedCodec, askedCodec, confirmOf } from './confirm.ts';
+import { callerIn, callerOf } from './caller.ts';
+import { type Complete, completer } from './completion.ts';
+import { followOf } from './progress.ts';
+import { PROMPTS, promptOf } from './prompts.ts';
+import { Resources } from './resources.ts';
+import { Subscriptions } from './subscriptions.ts';
+import { ToolLists } from './tool-lists.ts';
+import { type ToolOptions, toolsOf } from './tools.ts';
 
+export const PROTOCOL_VERSIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'];
 const SERVER_INFO = { name: 'freehold', title: 'Freehold', version: '1.1.0' };
-const OPTIONS = {
-  capabilities: { tools: {} },
-  supportedProtocolVersions: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'],
-  instructions:
-    'Hosting without identity verification. Register with register_account, then pass access_token to each tool or send it as Authorization: Bearer. The catalog can be read without a credential.',
-  cacheHints: {
-    'tools/list': { ttlMs: 300_000, cacheScope: 'public' as const },
-    'server/discover': { ttlMs: 300_000, cacheScope: 'public' as const },
-  },
-};
+const INSTRUCTIONS =
+  'Hosting without identity verification, paid in coins. Register with register_account, make a key with create_api_key, then send it as Authorization: Bearer or pass it as access_token to each tool. The catalog needs no credential; the prompt onboarding has the whole way. Amounts are US dollars. What is refused has a code, a detail, and whether trying again can help.';
+const TTL_MS = 300_000;
 
-/** Serves 2026-07-28 and the revisions of 2025, without sessions. */
-export function mcpHandler(tools: readonly McpTool[], onError: Log): McpHttpHandler {
-  const byName = new Map(tools.map((tool) => [tool.definition.name, tool]));
-  const list = { tools: tools.map(({ definition }) => definition) };
-  const call = async (
-    { params }: { params: { name: string; arguments?: Record<string, unknown> | undefined } },
-    { http, mcpReq }: ServerContext,
-  ): Promise<CallToolResult> => {
-    const tool = byName.get(params.name);
-    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. See tools/list.');
-    const caller = http!.authInfo!.extra!.caller as Omit<ToolCaller, 'signal'>;
-    return tool.call(params.arguments ?? {}, { ...caller, signal: mcpReq.signal });
+/** What all servers share. */
+export interface McpParts {
+  lists: ToolLists;
+  resources: Resources;
+  complete: Complete;
+  codec: AskedCodec;
+  contextOf: ToolOptions['contextOf'];
+}
+
+export interface McpPartsOptions extends ToolOptions {
+  /** Signs what goes to clients and comes back. At least 32 bytes; the same in every process. */
+  secret: Buffer;
+}
+
+export function partsOf({ secret, ...options }: McpPartsOptions): McpParts {
+  return {
+    lists: new ToolLists(toolsOf(options)),
+    resources: new Resources(options),
+    complete: completer(options.operations, options.contextOf),
+    codec: askedCodec(secret),
+    contextOf: options.contextOf,
   };
-  return createMcpHandler(
-    () => {
-      const server = new Server(SERVER_INFO, OPTIONS);
-      server.setRequestHandler('tools/list', () => list);
-      server.setRequestHandler('tools/call', call);
-      return server;
+}
+
+export function serverFactory(parts: McpParts): McpServerFactory {
+  const { codec } = parts;
+  const options = {
+    capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {} },
+    supportedProtocolVersions: PROTOCOL_VERSIONS,
+    instructions: INSTRUCTIONS,
+    requestState: { verify: codec.verify },
+    cacheHints: {
+      // What is listed depends on the credential.
+      'tools/list': { ttlMs: TTL_MS, cacheScope: 'private' as const },
+      'prompts/list': { ttlMs: TTL_MS, cacheScope: 'public' as const },
+      'resources/list': { ttlMs: TTL_MS, cacheScope: 'public' as const },
+      'resources/templates/list': { ttlMs: TTL_MS, cacheScope: 'public' as const },
+      'server/discover': { ttlMs: TTL_MS, cacheScope: 'public' as const },
     },
-    // Requests that were refused are reported here, too; they were answered, and are not worth a line.
-    { legacy: 'stateless', onerror: ({ name, stack }) => name !== 'Error' && onError({ name, stack }) },
-  );
+  };
+  return ({ era }) => {
+    const server = new Server(SERVER_INFO, options);
+    handleTools(server, parts);
+    handleResources(server, parts);
+    server.setRequestHandler('prompts/list', () => PROMPTS);
+    server.setRequestHandler('prompts/get', ({ params }) => promptOf(params));
+    server.setRequestHandler('completion/complete', ({ params }, request) => {
+      const caller = callerIn(request);
+      return parts.resources.refusing(undefined, caller, () => parts.complete(params, caller));
+    });
+    // In the newer era clients listen instead (see eras.ts).
+    if (era === 'legacy') handleSubscriptions(server, parts);
+    return server;
+  };
+}
+
+function handleTools(server: Server, { lists, codec, contextOf }: McpParts): void {
+  server.setRequestHandler('tools/list', (_, { http }) => lists.of(callerOf(http!.authInfo)));
+  const canAsk = () => server.getClientCapabilities()?.elicitation !== undefined;
+  server.setRequestHandler('tools/call', ({ params }, request: ServerContext) => {
+    const tool = lists.find(params.name, callerOf(request.http!.authInfo).view);
+    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. See tools/list.');
+    return tool.call(params.arguments ?? {}, request, {
+      confirm: confirmOf(tool.operation, codec, canAsk),
+      follow: followOf(params.name, contextOf),
+    });
+  });
+}
+
+function handleResources(server: Server, { resources }: McpParts): void {
+  server.setRequestHandler('resources/list', () => resources.list);
+  server.setRequestHandler('resources/templates/list', () => resources.templates);
+  server.setRequestHandler('resources/read', ({ params }, request) => resources.read(params.uri, callerIn(request)));
+}
+
+function handleSubscriptions(server: Server, parts: McpParts): void {
+  const subscriptions = new Subscriptions(parts, (uri) => server.sendResourceUpdated({ uri }));
+  server.setRequestHandler('resources/subscribe', async ({ params }, request) => {
+    await subscriptions.add(params.uri, callerIn(request));
+    return {};
+  });
+  server.setRequestHandler('resources/unsubscribe', ({ params }) => {
+    subscriptions.remove(params.uri);
+    return {};
+  });
+  server.onclose = () => subscriptions.close();
 }

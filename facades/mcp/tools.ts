@@ -1,6 +1,5 @@
 /** The tools: one for each operation with `@tool`, with the same rules and the same errors as REST. */
-import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
-import type { Viewer } from '../../schema/index.ts';
+import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
 import type { AuditRequest } from '../audit.ts';
 import { checker, refusal } from '../details.ts';
 import type { AnswerError } from '../errors.ts';
@@ -9,7 +8,10 @@ import { checkJson } from '../json.ts';
 import type { Operation } from '../operations.ts';
 import type { Authenticate, ContextOf } from '../rest.ts';
 import { type Caller, type Refuse, requireScopes, runner, type Values } from '../run.ts';
-import { answerSchema, inputSchema, type JsonSchema, parameterSchema } from '../schemas.ts';
+import type { JsonSchema } from '../schemas.ts';
+import { type Count, callerIn } from './caller.ts';
+import type { Confirm } from './confirm.ts';
+import { argumentsSchema, defaultsOf } from './definitions.ts';
 
 export interface ToolOptions {
   operations: readonly Operation[];
@@ -21,59 +23,65 @@ export interface ToolOptions {
   auditRequest?: AuditRequest;
 }
 
-/** Who calls a tool, and what counts the call. */
-export interface ToolCaller extends Caller {
-  count: Count;
-}
-/** Counts a call of that viewer. @throws ApiError rate_limited */
-export type Count = (viewer: Viewer | null) => Promise<void>;
+/** Told of a call while it runs; returns what ends the telling. */
+export type Follow = (args: Values, caller: Caller, request: ServerContext) => () => void;
 
-/** A tool: what tools/list says of it, and what tools/call does. A refusal is a result, never an exception. */
+/** Where an operation has another way than to run and to answer. */
+export interface ToolExtras {
+  /** Makes sure that the caller means it; answers what has to be asked first. */
+  confirm?: Confirm | undefined;
+  follow?: Follow | undefined;
+}
+
+/** A tool: what tools/call does. A refusal is a result, never an exception. */
 export interface McpTool {
-  definition: Tool;
-  call(args: Values, caller: ToolCaller): Promise<CallToolResult>;
+  operation: Operation;
+  args: JsonSchema;
+  call(given: Values, request: ServerContext, extras?: ToolExtras): Promise<CallToolResult | InputRequiredResult>;
 }
 
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
   return operations.filter(({ tool }) => tool).map((operation) => toolOf(operation, options));
 }
 
-function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>) {
-  const { contextOf, answerError, once } = options;
+function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>): McpTool {
+  const { contextOf, answerError, once, auditRequest } = options;
   const args = argumentsSchema(operation);
   const run = runner(operation, refuser(operation, args));
   const runOnce = runnerOnce(operation, run, once);
   const withoutKey = keyTaker(operation);
+  const withoutConfirm = confirmTaker(operation);
   const split = splitter(operation, checker(args));
-  const audit = (caller: Caller, status: number) => {
+  const audit = (caller: Pick<Caller, 'viewer' | 'requestId'>, status: number) => {
     if (operation.kind === 'mutation')
-      options.auditRequest?.(caller, { method: 'POST', path: `/mcp#${operation.tool!.name}`, status });
+      auditRequest?.(caller, { method: 'POST', path: `/mcp#${operation.tool!.name}`, status });
   };
   return {
-    definition: definitionOf(operation, args),
-    async call(
-      { access_token: token = null, ...given }: Values,
-      { count, ...caller }: ToolCaller,
-    ): Promise<CallToolResult> {
-      let viewer: Caller['viewer'] = null;
+    operation,
+    args,
+    async call({ access_token: token = null, ...given }, request, { confirm, follow } = {}) {
+      const header = callerIn(request);
+      const caller: Caller = { ...header, viewer: null };
       try {
         // In the documented flow the new account's token is an argument, while the header may be of another account.
-        viewer = token === null ? caller.viewer : await authenticated(options, String(token), caller.address, count);
-        await count(viewer);
-        requireScopes(operation.scopes, viewer);
+        caller.viewer =
+          token === null ? header.viewer : await authenticated(options, String(token), header.address, header.count);
+        await header.count(caller.viewer);
+        requireScopes(operation.scopes, caller.viewer);
         checkJson(given);
         const { key, input } = withoutKey(given);
-        const { values, body } = split(input);
-        const context = contextOf({ ...caller, viewer });
-        const answer =
-          key === undefined
-            ? result((await run(values, body, context)) as Values)
-            : await runOnce(key, values, body, context).then(({ answer: text }) => result(JSON.parse(text), text));
-        audit({ ...caller, viewer }, 200);
-        return answer;
+        const { confirmed, meant } = withoutConfirm(input);
+        const { values, body } = split(meant);
+        const asked = await confirm?.(meant, confirmed, caller, request);
+        if (asked) return asked;
+        const context = contextOf(caller);
+        const unfollow = follow?.(meant, caller, request);
+        const { answer } = await runOnce(key, values, body, context).finally(unfollow);
+        audit(caller, 200);
+        return result(JSON.parse(answer), answer);
       } catch (error) {
         const { status, body } = answerError(error, caller.requestId);
-        audit({ ...caller, viewer }, status);
+        audit(caller, status);
         return { ...result(body), isError: true };
       }
     },
@@ -111,29 +119,19 @@ function keyTaker({ tool }: Operation): (given: Values) => { key: string | undef
   };
 }
 
-/** Parameters and the fields of the input object stand beside one another. */
-function argumentsSchema({ parameters, input }: Operation): JsonSchema {
-  const body = input ? inputSchema(input.type) : {};
-  const required = [
-    ...parameters.filter((parameter) => parameter.required).map(({ name }) => name),
-    ...((body.required as string[] | undefined) ?? []),
-  ];
-  return {
-    type: 'object',
-    properties: {
-      ...Object.fromEntries(parameters.map((parameter) => [parameter.name, parameterSchema(parameter)])),
-      ...(body.properties as Values | undefined),
-    },
-    ...(required.length && { required }),
-    additionalProperties: false,
-  };
+/** Takes `confirm` out of the arguments of a tool that has it. */
+function confirmTaker({ tool }: Operation): (given: Values) => { confirmed: unknown; meant: Values } {
+  if (!tool!.confirm) return (meant) => ({ confirmed: undefined, meant });
+  return ({ confirm: confirmed, ...meant }) => ({ confirmed, meant });
 }
 
 /** Sorts arguments into parameters and body. Null stands for an absent parameter. @throws ApiError unknown_field */
-function splitter({ parameters, input }: Operation, check: ReturnType<typeof checker>) {
+function splitter(operation: Operation, check: ReturnType<typeof checker>) {
+  const { parameters, input } = operation;
   const variables = new Map(parameters.map(({ name, variable }) => [name, variable]));
+  const defaults = defaultsOf(operation);
   return (given: Values): { values: Values; body: Values | undefined } => {
-    const values: Values = {};
+    const values: Values = { ...defaults };
     const body: Values = {};
     for (const [name, value] of Object.entries(given)) {
       const variable = variables.get(name);
@@ -155,49 +153,3 @@ function refuser({ parameters }: Operation, args: JsonSchema): Refuse {
     return refusal(errors.length ? errors : fallback());
   };
 }
-
-const ACCESS_TOKEN = { type: 'string', description: 'A credential, instead of the Authorization header.' };
-
-function definitionOf(operation: Operation, args: JsonSchema): Tool {
-  const { name, title = titleOf(name), idempotent, destructive } = operation.tool!;
-  const readOnly = operation.kind === 'query';
-  const deletes = operation.http?.method === 'DELETE';
-  const answer = answerSchema(operation);
-  const properties = {
-    ...(args.properties as Values),
-    ...(operation.tool!.keyed && { idempotency_key: KEY_SCHEMA }),
-    access_token: ACCESS_TOKEN,
-  };
-  return {
-    name,
-    title,
-    description: operation.description,
-    inputSchema: { ...args, properties } as unknown as Tool['inputSchema'],
-    // Clients of 2025 check errors against it, too.
-    outputSchema: {
-      type: 'object',
-      anyOf: [...((answer.anyOf as JsonSchema[] | undefined) ?? [answer]), ERROR],
-    } as Tool['outputSchema'],
-    annotations: {
-      title,
-      readOnlyHint: readOnly,
-      destructiveHint: destructive ?? deletes,
-      idempotentHint: idempotent ?? (readOnly || deletes),
-      openWorldHint: false,
-    },
-  };
-}
-
-/** `get_catalog_item` → `Get catalog item`. */
-const titleOf = (name: string): string => (name[0]!.toUpperCase() + name.slice(1)).replaceAll('_', ' ');
-
-const ERROR: JsonSchema = {
-  type: 'object',
-  properties: {
-    code: { type: 'string' },
-    status: { type: 'integer' },
-    detail: { type: 'string' },
-    retryable: { type: 'boolean' },
-  },
-  required: ['code', 'status', 'detail', 'retryable'],
-};

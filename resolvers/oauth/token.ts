@@ -26,7 +26,11 @@ export type IssuedToken = Pick<TokenPair, 'accessToken' | 'expiresIn' | 'scope'>
 export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): SessionSource => `oauth:${id}`;
 
 /** What the tokens of this service are good for: the API and the MCP endpoint, as they are reached from outside. */
-export const resourcesOf = ({ publicUrl }: Context): string[] => [publicUrl, `${publicUrl}/mcp`];
+export const resourcesOf = ({ publicUrl }: Context): string[] => [
+  publicUrl,
+  `${publicUrl}/mcp`,
+  `${publicUrl}/mcp/secure`,
+];
 
 /**
  * @throws ApiError invalid_client, invalid_request, unsupported_grant_type, invalid_scope, invalid_target, invalid_grant

@@ -178,7 +178,7 @@ describe.each(CLIENTS)('The client %s', (_, open) => {
     expect(await answer('list_parts')).toMatchObject({ data: [{ name: 'lid' }], has_more: false });
     expect(await answer('get_something', { thing_id: 'part' })).toMatchObject({ name: 'lid' });
     const { data } = await answer('list_things', { limit: null, color: ['dark_blue'] });
-    expect(data[0].labels).toEqual({ limit: 50, color: ['DARK_BLUE'] });
+    expect(data[0].labels).toEqual({ limit: 20, color: ['DARK_BLUE'] });
   });
 
   it('is told that there is no such tool', async () => {

@@ -18,6 +18,8 @@ const service = await publicServer({
   publicUrl: 'https://api.example.org',
   newRequestId: () => 'req_test',
   onError: (line) => console.error(line),
+  mcpSecret: Buffer.alloc(32),
+  watchCredential: () => () => {},
 });
 afterAll(() => service.close());
 

@@ -117,6 +117,8 @@ export async function openShop(onEnd: (end: () => void) => void = onTestFinished
     authenticate,
     contextOf: (context) => context as never,
     publicUrl: 'http://localhost:3000',
+    mcpSecret: Buffer.alloc(32, 7),
+    watchCredential: () => () => {},
     newRequestId: () => `req_${++requests}`,
     onError: (line) => errors.push(line),
     onAnswer: (line) => answers.push(line),

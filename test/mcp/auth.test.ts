@@ -41,9 +41,9 @@ describe('An agent', () => {
     const { tools } = await client.listTools();
     const argumentsOf = (name: string) =>
       Object.keys(tools.find((tool) => tool.name === name)!.inputSchema.properties ?? {}).sort();
-    expect(argumentsOf('login')).toEqual(['access_token', 'email', 'password', 'totp_code']);
-    expect(argumentsOf('login_totp')).toEqual(['access_token', 'login_token', 'totp_code']);
-    expect(argumentsOf('refresh_token')).toEqual(['access_token', 'refresh_token']);
+    expect(argumentsOf('login')).toEqual(['email', 'password', 'totp_code']);
+    expect(argumentsOf('login_totp')).toEqual(['login_token', 'totp_code']);
+    expect(argumentsOf('refresh_token')).toEqual(['refresh_token']);
     expect(argumentsOf('create_api_key')).toEqual([
       'access_token',
       'expires_at',

@@ -1,55 +1,26 @@
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../freehold.ts';
+import { AGENTS } from './agents.ts';
 
 const freehold = await startFreehold();
 const url = new URL(`${freehold.publicUrl}/mcp`);
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/ agent@nowhere';
 
-interface Connected {
-  // biome-ignore lint/suspicious/noExplicitAny: what a tool answers is looked at by the test
-  call(name: string, args?: Record<string, unknown>): Promise<{ isError: boolean; content: any }>;
-  tools(): Promise<{ name: string; description?: string | undefined }[]>;
-}
-// biome-ignore lint/suspicious/noExplicitAny: the results of both clients' callTool
-const answer = (result: any) => {
-  expect(JSON.parse(result.content[0].text)).toEqual(result.structuredContent);
-  return { isError: Boolean(result.isError), content: result.structuredContent };
-};
-
-/** The official client of the newest protocol. */
-async function v2(headers: Record<string, string> = {}): Promise<Connected> {
-  const client = new Client({ name: 'test', version: '1.0.0' });
-  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
-  return {
-    call: async (name, args = {}) => answer(await client.callTool({ name, arguments: args })),
-    tools: async () => (await client.listTools()).tools,
-  };
-}
-/** The official client of the older protocols. */
-async function v1(headers: Record<string, string> = {}): Promise<Connected> {
-  const client = new OldClient({ name: 'test', version: '1.0.0' });
-  await client.connect(new OldTransport(url, { requestInit: { headers } }) as never);
-  return {
-    call: async (name, args = {}) => answer(await client.callTool({ name, arguments: args })),
-    tools: async () => (await client.listTools()).tools,
-  };
-}
-
 let agents = 0;
-describe.each([
-  ['v2', v2],
-  ['v1', v1],
-])('The official client %s', (version, connect) => {
-  it('does the whole journey without a header, with access_token alone', async () => {
-    const { call } = await connect();
-    const email = `agent-${version}-${++agents}@example.org`;
-    const registered = await call('register_account', { email, password: 'a heron on the roof' });
+describe.each(AGENTS)('The official client %s at %s', (_, version, connect) => {
+  it.each(['access_token alone', 'the header'])('does the whole journey, with %s', async (way) => {
+    let agent = await connect(url);
+    expect(agent.version).toBe(version);
+    expect(agent.client.getServerVersion()).toMatchObject({ name: 'freehold', version: '1.1.0' });
+    const email = `agent-${++agents}@example.org`;
+    const registered = await agent.call('register_account', { email, password: 'a heron on the roof' });
     const access_token = registered.content.tokens.access_token;
-    const { content: key } = await call('create_api_key', { name: 'agent', scope: 'servers billing', access_token });
-    const credential = { access_token: key.plaintext };
+    const named = { name: 'agent', scope: 'servers billing', access_token };
+    const { content: key } = await agent.call('create_api_key', named);
+    const byHeader = way === 'the header';
+    if (byHeader) agent = await connect(url, { credential: key.plaintext });
+    const credential = byHeader ? {} : { access_token: key.plaintext };
+    const { call } = agent;
     expect((await call('get_balance', credential)).content.balance_usd).toBe(0);
     expect((await call('add_ssh_key', { public_key: KEY, ...credential })).content.fingerprint).toMatch(/^SHA256:/);
     expect((await call('list_catalog')).content.vps[0].code).toBe('vps-1');
@@ -82,25 +53,23 @@ describe.each([
     expect(found.data).toHaveLength(1);
     const dry = await call('order_server', { service_code: 'vps-2', dry_run: true, ...credential });
     expect(dry.content).toEqual(quote.content);
-    expect((await call('cancel_server', { order_number, ...credential })).content).toMatchObject({
-      order_number,
-      status: 'deleting',
-    });
+    const confirmed = { order_number, confirm: order_number, ...credential };
+    expect((await call('cancel_server', confirmed)).content).toMatchObject({ order_number, status: 'deleting' });
     await eventually(
       async () => (await call('get_server', { order_number, ...credential })).content.code === 'not_found',
     );
   });
 
-  it('works with the header, and the argument wins over it', async () => {
+  it('finds that the argument wins over the header', async () => {
     const [mine, theirs] = [await freehold.newAccount(), await freehold.newAccount()];
     await theirs.fund(30);
-    const { call } = await connect({ authorization: `Bearer ${mine.accessToken}` });
+    const { call } = await connect(url, { credential: mine.accessToken });
     expect((await call('get_balance')).content.balance_usd).toBe(0);
     expect((await call('get_balance', { access_token: theirs.accessToken })).content.balance_usd).toBe(30);
   });
 
   it('is told what to do when a credential is missing, wrong or too narrow, as a tool error', async () => {
-    const { call } = await connect();
+    const { call } = await connect(url);
     expect(await call('get_balance')).toMatchObject({ isError: true, content: { code: 'missing_credential' } });
     expect(await call('get_balance', { access_token: 'nonsense' })).toMatchObject({
       isError: true,
@@ -116,7 +85,7 @@ describe.each([
   });
 
   it('sees tools with descriptions, and no tool for what is not there', async () => {
-    const { tools } = await connect();
+    const { tools } = await connect(url);
     const names = (await tools()).map(({ name }) => name);
     for (const name of [
       'register_account',

@@ -1,0 +1,47 @@
+/** Completes arguments with what the caller itself may see: its servers, and the bastions of the catalog. */
+import type { CompleteRequest, CompleteResult } from '@modelcontextprotocol/server';
+import { ApiError } from '../../schema/index.ts';
+import type { Operation } from '../operations.ts';
+import type { ContextOf } from '../rest.ts';
+import { type Caller, requireScopes, runner, type Values } from '../run.ts';
+import type { McpCaller } from './caller.ts';
+
+const VALUES_MAX = 100;
+
+export type Complete = (params: CompleteRequest['params'], caller: McpCaller & Caller) => Promise<CompleteResult>;
+
+/** What an argument can be: the tool that lists it, and the member that is it. */
+const SOURCES: ReadonlyMap<string, readonly [tool: string, member: string, values: Values]> = new Map([
+  ['order_number', ['list_servers', 'order_number', { limit: VALUES_MAX }]],
+  ['region', ['list_bastions', 'code', {}]],
+]);
+
+/** Nothing is proposed to whoever lacks the scope. */
+export function completer(operations: readonly Operation[], contextOf: ContextOf): Complete {
+  const lists = new Map(
+    [...SOURCES.values()].flatMap(([name]) => {
+      const operation = operations.find(({ tool }) => tool?.name === name);
+      return operation
+        ? [[name, { operation, run: runner(operation, () => new ApiError('validation_failed')) }] as const]
+        : [];
+    }),
+  );
+  return async ({ argument }, caller) => {
+    const source = SOURCES.get(argument.name);
+    const list = source && lists.get(source[0]);
+    if (!list) return NONE;
+    const [, member, parameters] = source;
+    await caller.count(caller.viewer);
+    try {
+      requireScopes(list.operation.scopes, caller.viewer);
+    } catch {
+      return NONE;
+    }
+    const { data } = (await list.run(parameters, undefined, contextOf(caller))) as { data: Values[] };
+    const typed = argument.value.toLowerCase();
+    const values = data.map((one) => String(one[member])).filter((value) => value.toLowerCase().startsWith(typed));
+    return { completion: { values: values.slice(0, VALUES_MAX), hasMore: values.length > VALUES_MAX } };
+  };
+}
+
+const NONE: CompleteResult = { completion: { values: [], hasMore: false } };

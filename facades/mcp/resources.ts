@@ -1,0 +1,104 @@
+/**
+ * Resources: the answer of each operation with `@resource`, as JSON. A server tells of its changes to who has subscribed
+ * to it; the rest is read again after a while.
+ */
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  type ReadResourceResult,
+  type Resource,
+  ResourceNotFoundError,
+  type ResourceTemplateType,
+} from '@modelcontextprotocol/server';
+import { ApiError } from '../../schema/index.ts';
+import type { AnswerError } from '../errors.ts';
+import { pathNames } from '../names.ts';
+import type { Operation } from '../operations.ts';
+import type { ContextOf } from '../rest.ts';
+import { type Caller, requireScopes, runner, type Values } from '../run.ts';
+import type { McpCaller } from './caller.ts';
+
+const JSON_TYPE = 'application/json';
+
+export interface ResourceOptions {
+  operations: readonly Operation[];
+  contextOf: ContextOf;
+  answerError: AnswerError;
+}
+
+export class Resources {
+  readonly list: { resources: Resource[] };
+  readonly templates: { resourceTemplates: ResourceTemplateType[] };
+  readonly #readers: Reader[];
+  readonly #answerError: AnswerError;
+
+  constructor({ operations, contextOf, answerError }: ResourceOptions) {
+    this.#answerError = answerError;
+    const all = operations.filter(({ resource }) => resource);
+    const described = ({ resource, description }: Operation) => ({
+      name: resource!.name,
+      title: resource!.name[0]!.toUpperCase() + resource!.name.slice(1),
+      description,
+      mimeType: JSON_TYPE,
+    });
+    const isTemplate = ({ resource }: Operation) => pathNames(resource!.uri).length > 0;
+    this.list = {
+      resources: all.filter((one) => !isTemplate(one)).map((one) => ({ uri: one.resource!.uri, ...described(one) })),
+    };
+    this.templates = {
+      resourceTemplates: all.filter(isTemplate).map((one) => ({ uriTemplate: one.resource!.uri, ...described(one) })),
+    };
+    this.#readers = all.map((operation) => readerOf(operation, contextOf));
+  }
+
+  /** @throws ResourceNotFoundError also for what belongs to another account; ProtocolError for other refusals */
+  async read(uri: string, caller: McpCaller & Caller): Promise<ReadResourceResult> {
+    const reader = this.#readers.find(({ match }) => match.test(uri));
+    if (!reader) throw new ResourceNotFoundError(uri);
+    const text = await this.refusing(uri, caller, async () => {
+      await caller.count(caller.viewer);
+      return reader.read(match(reader, uri), caller);
+    });
+    return { contents: [{ uri, mimeType: JSON_TYPE, text }], ...(reader.isPublic && PUBLIC) };
+  }
+
+  /** Runs what may be refused, and refuses in the form of the protocol. */
+  async refusing<T>(uri: string | undefined, { requestId }: McpCaller, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const { body } = this.#answerError(error, requestId);
+      if (uri !== undefined && body.code === 'not_found') throw new ResourceNotFoundError(uri);
+      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, String(body.detail), body);
+    }
+  }
+}
+
+const PUBLIC = { ttlMs: 60_000, cacheScope: 'public' as const };
+
+interface Reader {
+  match: RegExp;
+  names: string[];
+  isPublic: boolean;
+  read(values: Values, caller: Caller): Promise<string>;
+}
+
+function readerOf(operation: Operation, contextOf: ContextOf): Reader {
+  const { resource, parameters, scopes } = operation;
+  const run = runner(operation, () => new ApiError('not_found'));
+  const variables = new Map(parameters.map(({ name, variable }) => [name, variable]));
+  return {
+    match: new RegExp(`^${resource!.uri.replace(/\{\w+\}/g, '([^/]+)')}$`),
+    names: pathNames(resource!.uri).map((name) => variables.get(name)!),
+    isPublic: !scopes.length,
+    async read(values, caller) {
+      requireScopes(scopes, caller.viewer);
+      return JSON.stringify(await run(values, undefined, contextOf(caller)));
+    },
+  };
+}
+
+const match = ({ match: pattern, names }: Reader, uri: string): Values => {
+  const found = pattern.exec(uri)!;
+  return Object.fromEntries(names.map((name, i) => [name, found[i + 1]]));
+};
