@@ -87,7 +87,9 @@ const ERROR: JsonSchema = {
 };
 
 /** What a model cannot heed, or would not break: the rules themselves are checked here, and refusals name them. */
-const UNREAD: ReadonlySet<string> = new Set(['pattern', 'minLength', 'uniqueItems', 'propertyNames', 'x-error']);
+const UNREAD: ReadonlySet<string> = new Set([
+  ...['pattern', 'minLength', 'maxLength', 'uniqueItems', 'propertyNames', 'additionalProperties', 'x-error'],
+]);
 const LARGE = 10_000;
 
 const forModel = (schema: JsonSchema): JsonSchema =>
