@@ -1,6 +1,11 @@
 /** Mounts the MCP endpoint on the public listener: POST, GET and DELETE. */
 import { toNodeHandler } from '@modelcontextprotocol/node';
-import { localhostAllowedOrigins, PARSE_ERROR, validateOriginHeader } from '@modelcontextprotocol/server';
+import {
+  localhostAllowedOrigins,
+  type McpServerFactory,
+  PARSE_ERROR,
+  validateOriginHeader,
+} from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../errors.ts';
@@ -10,7 +15,7 @@ import { admission, type RateLimits, rateHeaders, refuseDenied } from '../rate-l
 import { authInfoOf, type Count, type View } from './caller.ts';
 import { Eras } from './eras.ts';
 import { rpcErrorBody, SERVER_ERROR } from './rpc.ts';
-import { partsOf, serverFactory } from './server.ts';
+import { type McpParts, partsOf, serverFactory } from './server.ts';
 import type { ToolOptions } from './tools.ts';
 
 export interface McpOptions extends ToolOptions {
@@ -24,6 +29,8 @@ export interface McpOptions extends ToolOptions {
   onError: Log;
   /** Absent: nobody is limited. */
   rateLimits?: RateLimits;
+  /** Makes the servers; by default those of the service. Conformance tests bring servers of their own. */
+  factoryOf?: (parts: McpParts) => McpServerFactory;
 }
 
 /** Without a credential one is served, and the other answers 401, as OAuth clients that fetch a token then need it. */
@@ -34,11 +41,19 @@ const DEPTH_MAX = 16;
 
 /** A Fastify plugin: it has a content-type parser and an error handler of its own, because it speaks JSON-RPC. */
 export async function mcp(app: FastifyInstance, options: McpOptions): Promise<void> {
-  const { authenticate, onError, publicUrl, rateLimits, mcpOrigins = [], mcpSecret: secret } = options;
+  const {
+    authenticate,
+    onError,
+    publicUrl,
+    rateLimits,
+    mcpOrigins = [],
+    mcpSecret: secret,
+    factoryOf = serverFactory,
+  } = options;
   const parts = partsOf({ ...options, secret });
   // Requests that were refused are reported here, too; they were answered, and are not worth a line.
   const report = ({ name, stack }: Error) => name !== 'Error' && onError({ name, stack });
-  const eras = new Eras({ ...options, factory: serverFactory(parts), parts, secret, onError: report });
+  const eras = new Eras({ ...options, factory: factoryOf(parts), parts, secret, onError: report });
   const serve = toNodeHandler(eras, { onerror: ({ name, stack }) => onError({ name, stack }) });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
   // Only calls of tools are counted, where they are known, and credentials that are refused.
