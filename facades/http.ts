@@ -8,7 +8,7 @@ import { type AnswerError, errorAnswers, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import type { Once } from './idempotency.ts';
 import { readJson } from './json.ts';
-import { mcp } from './mcp/http.ts';
+import { type McpOptions, mcp } from './mcp/http.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { openapi } from './openapi.ts';
 import { type Operation, readOperations } from './operations.ts';
@@ -41,6 +41,8 @@ export interface PublicOptions {
   mcpSecret: Buffer;
   /** Calls back when a credential ends; returns what stops the watch. */
   watchCredential: (viewer: Viewer, ended: () => void) => () => void;
+  /** Makes the servers of MCP; by default those of the service. */
+  factoryOf?: NonNullable<McpOptions['factoryOf']>;
 }
 
 const KIB = 1024;

@@ -35,6 +35,7 @@ export interface McpOptions extends ToolOptions {
 
 /** Without a credential one is served, and the other answers 401, as OAuth clients that fetch a token then need it. */
 export const MCP_PATHS = ['/mcp', '/mcp/secure'] as const;
+const REFUSALS: ReadonlySet<string> = new Set(['Error', 'ProtocolError']);
 const BODY_MAX = 256 * 1024;
 /** Arguments may have ten levels, as bodies; the message around them takes a few more. */
 const DEPTH_MAX = 16;
@@ -52,7 +53,7 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
   } = options;
   const parts = partsOf({ ...options, secret });
   // Requests that were refused are reported here, too; they were answered, and are not worth a line.
-  const report = ({ name, stack }: Error) => name !== 'Error' && onError({ name, stack });
+  const report = ({ name, stack }: Error) => !REFUSALS.has(name) && onError({ name, stack });
   const eras = new Eras({ ...options, factory: factoryOf(parts), parts, secret, onError: report });
   const serve = toNodeHandler(eras, { onerror: ({ name, stack }) => onError({ name, stack }) });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
