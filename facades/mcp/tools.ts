@@ -1,5 +1,6 @@
 /** The tools: one for each operation with `@tool`, with the same rules and the same errors as REST. */
 import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
+import { ApiError } from '../../schema/index.ts';
 import type { AuditRequest } from '../audit.ts';
 import { checker, refusal } from '../details.ts';
 import type { AnswerError } from '../errors.ts';
@@ -67,6 +68,7 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
         caller.viewer =
           token === null ? header.viewer : await authenticated(options, String(token), header.address, header.count);
         await header.count(caller.viewer);
+        if (operation.scopes.length && !caller.viewer) throw new ApiError('missing_credential', EITHER_WAY);
         requireScopes(operation.scopes, caller.viewer);
         checkJson(given);
         const { key, input } = withoutKey(given);
@@ -87,6 +89,9 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
     },
   };
 }
+
+const EITHER_WAY =
+  'Send a credential as "Authorization: Bearer <credential>", or as the argument access_token; register_account gives one.';
 
 const result = (content: Readonly<Values>, text = JSON.stringify(content)): CallToolResult => ({
   content: [{ type: 'text', text }],
