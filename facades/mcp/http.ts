@@ -9,6 +9,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../errors.ts';
+import { JSON_TYPE } from '../headers.ts';
 import { deeperThan, readUtf8 } from '../json.ts';
 import { resourceMetadataPath } from '../oauth.ts';
 import { admission, type RateLimits, rateHeaders, refuseDenied } from '../rate-limit.ts';
@@ -121,11 +122,15 @@ type ErrorHandler = (error: Error, request: FastifyRequest, reply: FastifyReply)
 function jsonRpcErrors(otherwise: ErrorHandler): ErrorHandler {
   return (error, request, reply) => {
     const answer = (status: number, code: number, message: string) =>
-      reply.code(status).send(JSON.stringify(rpcErrorBody(code, message)));
+      reply
+        .code(status)
+        .header('content-type', JSON_TYPE)
+        .send(JSON.stringify(rpcErrorBody(code, message)));
     const { code } = error as { code?: string };
     if (error instanceof ForeignOrigin) answer(403, SERVER_ERROR, 'The Origin is not allowed.');
     else if (code === 'malformed_json') answer(400, PARSE_ERROR, 'Parse error: the body is not valid JSON.');
     else if (code === 'invalid_query') answer(400, SERVER_ERROR, error.message);
+    else if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') answer(415, SERVER_ERROR, 'Send the body as application/json.');
     else if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') answer(400, SERVER_ERROR, 'The body is too large.');
     else otherwise(error, request, reply);
   };

@@ -9,5 +9,10 @@ export const rpcErrorBody = (code: number, message: string, id: unknown = null) 
   id,
 });
 
-export const rpcError = (status: number, code: number, message: string, headers: Record<string, string> = {}) =>
-  Response.json(rpcErrorBody(code, message), { status, headers });
+export const rpcError = (
+  status: number,
+  code: number,
+  message: string,
+  headers: Record<string, string> = {},
+  id: unknown = null,
+) => Response.json(rpcErrorBody(code, message, id), { status, headers });

@@ -5,6 +5,7 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import {
+  INVALID_PARAMS,
   isInitializeRequest,
   legacyStatelessFallback,
   type LegacyHttpHandler,
@@ -14,6 +15,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { Viewer } from '../../schema/index.ts';
+import { isRecord } from '../wire.ts';
 import { callerOf, type McpCaller } from './caller.ts';
 import { rpcError, SERVER_ERROR } from './rpc.ts';
 
@@ -84,6 +86,8 @@ export class Sessions {
     const messages = [options.parsedBody].flat();
     const initialize = messages.find(isInitializeRequest);
     if (!initialize) {
+      const wrong = messages.filter(isRecord).find(({ method, id }) => method === 'initialize' && id !== undefined);
+      if (wrong) return rpcError(400, INVALID_PARAMS, 'Invalid params of initialize.', {}, wrong.id);
       if (request.method === 'POST') return this.#once(request, options);
       return rpcError(405, SERVER_ERROR, 'Without a session there is only POST.', { allow: 'POST' });
     }

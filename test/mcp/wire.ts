@@ -1,0 +1,59 @@
+/** MCP as it goes over HTTP, for what no client would send. */
+
+export const MODERN = '2026-07-28';
+
+export type Headers = Record<string, string>;
+export type Send = { method?: string; headers?: Headers; body?: unknown; without?: string[] };
+
+/** Sends to an endpoint with a credential, unless the headers have another one, or go without it. */
+export function wire(url: string, credential: string) {
+  const usual: Headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    authorization: `Bearer ${credential}`,
+  };
+
+  /** What came back: the HTTP status, and the messages, be they JSON or a stream. */
+  async function send({ method = 'POST', headers = {}, body, without = [] }: Send) {
+    const sent: Headers = { ...usual, ...headers };
+    for (const name of without) delete sent[name];
+    const raw = typeof body === 'string' || body instanceof Buffer || body === undefined ? body : JSON.stringify(body);
+    const response = await fetch(url, { method, headers: sent, ...(raw !== undefined && { body: raw as string }) });
+    const text = await response.text();
+    const streams = response.headers.get('content-type')?.startsWith('text/event-stream');
+    const lines = streams ? [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => data!) : [text];
+    // biome-ignore lint/suspicious/noExplicitAny: what a server answers is looked at by the test
+    const messages: any[] = lines.filter(Boolean).map((line) => JSON.parse(line));
+    return { status: response.status, messages, session: response.headers.get('mcp-session-id') };
+  }
+
+  /** The HTTP status, and of each message its id, with the code if it is an error. */
+  async function outcome(request: Send) {
+    const { status, messages } = await send(request);
+    return [status, ...messages.map(({ id, error }) => (error ? [id, error.code] : id))];
+  }
+
+  return { send, outcome, usual };
+}
+
+export const rpc = (method: string, params?: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });
+export const told = (method: string, params?: object) => ({ jsonrpc: '2.0', method, params });
+export const call = (name: unknown, args?: unknown) => rpc('tools/call', { name, arguments: args });
+export const INITIALIZE = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'test', version: '1' },
+};
+
+export const envelope = (version: unknown = MODERN, capabilities: unknown = {}) => ({
+  _meta: {
+    'io.modelcontextprotocol/protocolVersion': version,
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+  },
+});
+export const modern = (method: string, name?: string, version = MODERN): Headers => ({
+  'mcp-protocol-version': version,
+  'mcp-method': method,
+  ...(name && { 'mcp-name': name }),
+});
+export const of2025 = (version: string): Headers => ({ 'mcp-protocol-version': version });
