@@ -52,7 +52,8 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
   const runOnce = runnerOnce(operation, run, once);
   const withoutKey = keyTaker(operation);
   const withoutConfirm = confirmTaker(operation);
-  const split = splitter(operation, checker(args));
+  const check = checker(args);
+  const split = splitter(operation, check);
   const audit = (caller: Pick<Caller, 'viewer' | 'requestId'>, status: number) => {
     if (operation.kind === 'mutation')
       auditRequest?.(caller, { method: 'POST', path: `/mcp#${operation.tool!.name}`, status });
@@ -74,6 +75,9 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
         const { key, input } = withoutKey(given);
         const { confirmed, meant } = withoutConfirm(input);
         const { values, body } = split(meant);
+        // Nobody is asked whether nonsense is meant.
+        const wrong = confirm ? check(meant) : [];
+        if (wrong.length) throw refusal(wrong);
         const asked = await confirm?.(meant, confirmed, caller, request);
         if (asked) return asked;
         const context = contextOf(caller);

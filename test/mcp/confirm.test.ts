@@ -34,6 +34,18 @@ describe.each(AGENTS)('Deleting a server from the client %s at %s', (_, __, conn
     expect(asked[0]).toContain(order_number);
   });
 
+  it('asks nobody whether nonsense is meant', async () => {
+    const asked: string[] = [];
+    const user = (message: string) => {
+      asked.push(message);
+      return { action: 'accept', content: { confirm: true } };
+    };
+    const { call } = await connect(url, { credential: (await freehold.newAccount()).accessToken, user });
+    for (const args of [{}, { order_number: null }, { order_number: 7 }, { order_number: 'x', nothing: 1 }])
+      expect(await call('cancel_server', args)).toMatchObject({ isError: true, content: { status: 422 } });
+    expect(asked).toEqual([]);
+  });
+
   it('needs the order number again where the user cannot be asked', async () => {
     const { credential, order_number, status } = await withServer();
     const { call } = await connect(url, { credential });
