@@ -14,6 +14,7 @@ import { RedisRates } from './facades/rates/redis.ts';
 import { resourceRenderer } from './facades/resources.ts';
 import { Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
+import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
@@ -77,6 +78,7 @@ async function compose(
     vault,
     drivers: { VPS: machines, DEDICATED: machines },
     payments,
+    x402: new SimulatedX402({ folder: join(config.dataDir, 'x402') }),
     pollSeconds: config.pollSeconds,
     webhooks: { allowCidrs: config.webhookAllowCidrs, render: resourceRenderer() },
   });
@@ -97,7 +99,7 @@ async function compose(
   const { limits, publicUrl } = config;
   const logins = new LoginThrottle(config.loginFailuresMax);
   const contextOf = (
-    request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'> & { requestId?: string },
+    request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal' | 'setHeader'> & { requestId?: string },
   ): Context => ({
     db,
     provisioning,

@@ -22,7 +22,8 @@ export type IdPrefix =
   | 'agt'
   | 'chg'
   | 'whk'
-  | 'dlv';
+  | 'dlv'
+  | 'pay';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

@@ -17,6 +17,7 @@ import { TopUp } from './top-up.ts';
 import { PendingLogin, RecoveryCode, Totp } from './totp.ts';
 import { Canary, Incident, Peering } from './transparency.ts';
 import { Webhook, WebhookDelivery } from './webhook.ts';
+import { X402Payment } from './x402-payment.ts';
 
 export const ENTITIES = [
   Account,
@@ -45,4 +46,5 @@ export const ENTITIES = [
   Transfer,
   Webhook,
   WebhookDelivery,
+  X402Payment,
 ];

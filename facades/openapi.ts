@@ -80,6 +80,7 @@ function describe(operation: Operation, define: Define): Json {
         description: STATUS_CODES[success],
         headers: {
           ...EVERY_HEADER,
+          ...(isPayable(operation) && RECEIPT_HEADERS),
           ...(takesKey(operation) && { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } }),
         },
         content: { 'application/json': { schema: answerSchema(operation, define) } },
@@ -94,6 +95,10 @@ function describe(operation: Operation, define: Define): Json {
     },
   };
 }
+
+/** Whether it takes payments by x402. */
+const isPayable = ({ parameters }: Operation): boolean =>
+  parameters.some(({ header }) => header?.toLowerCase() === 'payment-signature');
 
 /** Its own, and the idempotency key, unless it reads that itself. */
 function parametersOf(operation: Operation): Json {
@@ -134,11 +139,17 @@ const header = (description: string, type: 'string' | 'integer' = 'string'): Jso
 const HEADERS: Json = {
   RequestId: header('Names the request in our logs.'),
   IdempotencyReplayed: header('"true" if this is the answer to an earlier request with the same Idempotency-Key.'),
+  PaymentRequired: header('The x402 challenge, version 2: JSON in base64. Version 1 is in the body.'),
+  PaymentResponse: header('The receipt of an x402 payment: JSON in base64.'),
   RateLimit: header('What is left of each limit (r), and the seconds until it is renewed (t).'),
   RateLimitPolicy: header('The limits: requests (q) in a window of seconds (w).'),
   RateLimitLimit: header('The requests of the limit with the least left.', 'integer'),
   RateLimitRemaining: header('What is left of it.', 'integer'),
   RateLimitReset: header('When it is renewed, in seconds since the epoch.', 'integer'),
+};
+const RECEIPT_HEADERS: Json = {
+  'PAYMENT-RESPONSE': { $ref: '#/components/headers/PaymentResponse' },
+  'X-PAYMENT-RESPONSE': { $ref: '#/components/headers/PaymentResponse' },
 };
 const EVERY_HEADER: Json = {
   'X-Request-Id': { $ref: '#/components/headers/RequestId' },
@@ -181,6 +192,7 @@ function errorResponse(status: Status): Json {
     description: `${STATUS_CODES[status]}. Codes: ${codes.join(', ')}.`,
     headers: {
       ...EVERY_HEADER,
+      ...(status === 402 && { 'PAYMENT-REQUIRED': { $ref: '#/components/headers/PaymentRequired' } }),
       ...(status === 429 && { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 1 } } }),
       ...(status === 401 && { 'WWW-Authenticate': { schema: { type: 'string' } } }),
     },
@@ -198,6 +210,28 @@ const FIELD_ERROR: JsonSchema = {
     limit: { type: 'number', description: 'The limit that it missed.' },
   },
   required: ['field', 'code', 'message'],
+};
+
+/** PaymentRequirements of x402, version 1. */
+const X402_REQUIREMENT: JsonSchema = {
+  type: 'object',
+  properties: {
+    scheme: { const: 'exact' },
+    network: text('Such as base-sepolia.'),
+    maxAmountRequired: text('In units of the asset.'),
+    asset: text('The contract of the token.'),
+    payTo: text('Who is paid.'),
+    resource: { type: 'string', format: 'uri', description: 'What is paid for.' },
+    description: text('What is paid for, in words.'),
+    mimeType: text('What the answer will be.'),
+    maxTimeoutSeconds: { type: 'integer', description: 'How long the payment may take.' },
+    extra: {
+      type: 'object',
+      description: 'The EIP-712 domain of the token.',
+      properties: { name: { type: 'string' }, version: { type: 'string' } },
+    },
+  },
+  required: ['scheme', 'network', 'maxAmountRequired', 'asset', 'payTo', 'resource', 'maxTimeoutSeconds'],
 };
 
 /** The flat error object (RFC 9457 and more). */
@@ -218,7 +252,9 @@ const ERROR: JsonSchema = {
     available_regions: { type: 'array', items: { type: 'string' }, description: 'Where there is stock.' },
     required_usd: { type: 'number', description: 'What it costs.' },
     balance_usd: { type: 'number', description: 'What there is.' },
-    error: text('On /v1/oauth: the error as OAuth names it.'),
+    x402Version: { const: 1, description: 'With a challenge to pay by x402: its version in the body.' },
+    accepts: { type: 'array', items: X402_REQUIREMENT, description: 'The payments that x402, version 1, would take.' },
+    error: text('On /v1/oauth: the error as OAuth names it. With an x402 challenge: why there is one.'),
     error_description: text('On /v1/oauth: the detail, for OAuth clients.'),
     availability: text('PLANNED, if the endpoint is announced and not available yet.'),
   },

@@ -91,13 +91,22 @@ function guard({ scopes, http, parameters }: Operation, admit: Admit) {
   };
 }
 
-function callerOf(request: FastifyRequest, { raw }: FastifyReply): Caller {
+function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
+  const { raw } = reply;
   const gone = new AbortController();
   raw.once('close', () => {
     if (!raw.writableFinished) gone.abort();
   });
   const userAgent = request.headers['user-agent'] ?? null;
-  return { viewer: request.viewer, requestId: request.id, userAgent, address: request.ip, signal: gone.signal };
+  const setHeader = (name: string, value: string) => void reply.header(name, value);
+  return {
+    viewer: request.viewer,
+    requestId: request.id,
+    userAgent,
+    address: request.ip,
+    signal: gone.signal,
+    setHeader,
+  };
 }
 
 /** An answer that everybody may keep: with an ETag, and 304 for who has it already (RFC 9110, section 13). */

@@ -29,6 +29,8 @@ export interface Caller {
   userAgent: string | null;
   /** Where the caller calls from; it is never written down. */
   address: string | null;
+  /** Sets a header of the answer, where there is one. */
+  setHeader?: (name: string, value: string) => void;
   /** Aborted when the caller is gone. */
   signal: AbortSignal;
 }

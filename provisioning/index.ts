@@ -8,52 +8,41 @@ import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryT
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
+import type { X402Driver } from './payments/drivers/x402.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
+import { X402 } from './payments/x402.ts';
+import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
 import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
 import { releaseHold } from './servers/create.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
-import { passwordContext, SERVER_LANE, SERVER_PROCESS, serverProcess } from './servers/process.ts';
+import { passwordContext, SERVER_LANE, SERVER_PROCESS, serverProcess, serverTask } from './servers/process.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts';
 import { beginResize, type Resize, releaseResize } from './servers/resize.ts';
 import { retrySuspended } from './servers/suspend.ts';
-import { type NewTask, startTask } from './tasks.ts';
+import { startTask } from './tasks.ts';
 import { type WebhookOptions, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
 export type { Coin } from './payments/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
-export { beginResize, passwordContext, type Resize, releaseHold, releaseResize };
+export { beginResize, confirmPaidTopUp, passwordContext, type Resize, releaseHold, releaseResize, serverTask };
+export type { Challenge, Offer, SignedPayment } from './payments/x402-message.ts';
 
 export interface ProvisioningOptions {
   db: Database;
   vault: Vault;
   drivers: Record<Server['kind'], HardwareDriver>;
   payments: PaymentDriver;
+  /** Absent: nothing is paid by x402. */
+  x402?: X402Driver | undefined;
   /** How long a worker waits before it looks at a machine or an invoice again. */
   pollSeconds: number;
   /** Default: webhooks reach public addresses only, and name what an event is about without showing it. */
   webhooks?: WebhookOptions;
 }
-
-/** How long an order or a change may take before it is given up, by the kind of machine. */
-const DEADLINE_SECONDS: Record<Server['kind'], number> = { VPS: 30 * 60, DEDICATED: 8 * 3600 };
-
-/** The task that makes an ordered server run. */
-export const serverTask = ({
-  kind,
-  orderNumber,
-  accountId,
-}: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): NewTask => ({
-  lane: SERVER_LANE,
-  process: SERVER_PROCESS,
-  subject: orderNumber,
-  accountId,
-  step: 'claim',
-  deadlineSeconds: DEADLINE_SECONDS[kind],
-});
 
 /** The step that removes the machine of a server that is DELETING. */
 const DESTROY_TASK = { lane: SERVER_LANE, process: SERVER_PROCESS, step: 'destroy' } as const;
@@ -61,17 +50,23 @@ const DESTROY_TASK = { lane: SERVER_LANE, process: SERVER_PROCESS, step: 'destro
 export class Provisioning {
   readonly #options: ProvisioningOptions;
   readonly webhooks: Webhooks;
+  /** Undefined: nothing is paid by x402. */
+  readonly x402: X402 | undefined;
 
   constructor(options: ProvisioningOptions) {
     this.#options = options;
-    const { db, vault, webhooks = { allowCidrs: [], render: async () => undefined } } = options;
+    const { db, vault, x402, webhooks = { allowCidrs: [], render: async () => undefined } } = options;
     this.webhooks = new Webhooks(db, vault, webhooks);
+    this.x402 = x402 && new X402(db, x402);
   }
 
   /** Whether machines or payments are simulated. */
   get simulated(): { machines: boolean; payments: boolean } {
-    const { drivers, payments } = this.#options;
-    return { machines: Object.values(drivers).some(({ simulated }) => simulated), payments: payments.simulated };
+    const { drivers, payments, x402 } = this.#options;
+    return {
+      machines: Object.values(drivers).some(({ simulated }) => simulated),
+      payments: payments.simulated || x402?.simulated === true,
+    };
   }
 
   coins(): readonly Coin[] {
@@ -134,10 +129,11 @@ export class Provisioning {
 
   /** A worker that carries everything out. Any number of processes may have one. */
   newWorker(options: { leaseSeconds?: number } = {}): Worker {
-    const { db, vault, drivers, payments, pollSeconds } = this.#options;
+    const { db, vault, drivers, payments, x402, pollSeconds } = this.#options;
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
+      ...(x402 && { [X402_PROCESS]: x402Process(db, x402, pollSeconds) }),
       [RENEWAL_PROCESS]: renewalProcess(db, DESTROY_TASK),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),

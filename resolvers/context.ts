@@ -37,6 +37,8 @@ export interface Context {
   userAgent: string | null;
   /** The caller's; for throttling only. It is never written down, also not in a log. */
   address: string | null;
+  /** Sets a header of the answer, if the facade has such. */
+  setHeader?: ((name: string, value: string) => void) | undefined;
   /** Aborted when the caller is gone. */
   signal: AbortSignal;
   /** Aborted when the service stops: whoever waits answers with what is. */

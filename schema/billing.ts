@@ -17,6 +17,7 @@ import {
 import { watchTopUps } from '../resolvers/watch.ts';
 import { builder } from './builder.ts';
 import { listOf, pageArgs, pageOf } from './pages.ts';
+import { paymentArgs } from './x402.ts';
 
 const CoinType = builder.objectRef<Coin>('Coin').implement({
   description: 'A coin that is accepted.',
@@ -102,7 +103,7 @@ const BonusTierPage = pageOf('BonusTier', BonusTier);
 const CreateTopUpInput = builder.inputType('CreateTopUpInput', {
   fields: (t) => ({
     amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
-    crypto: t.field({ type: 'CoinCode', required: true, description: 'The code of a coin.' }),
+    crypto: t.field({ type: 'CoinCode', description: 'The code of a coin; left out where x402 pays.' }),
   }),
 });
 
@@ -140,8 +141,8 @@ builder.mutationFields((t) => ({
     type: TopUpType,
     scope: 'billing',
     description: 'Opens a top-up. Pay what it says to where it says; the balance grows when the payment is confirmed.',
-    args: { input: t.arg({ type: CreateTopUpInput, required: true }) },
-    resolve: (_, { input }, context) => createTopUp(context, input),
+    args: { input: t.arg({ type: CreateTopUpInput, required: true }), ...paymentArgs() },
+    resolve: (_, { input, ...payment }, context) => createTopUp(context, input, payment),
   }),
   cancelTopup: t.field({
     type: TopUpType,

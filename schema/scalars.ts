@@ -277,3 +277,4 @@ scalar(
   'An https URL of up to 2048 characters.',
   text(1, 2048, { 'x-error': { minLength: 'invalid_url', maxLength: 'invalid_url' } }),
 );
+scalar('X402Payment', 'A payment of x402: JSON in base64.', { type: 'string', maxLength: 16_384 });

@@ -35,7 +35,12 @@ export interface McpTool {
 }
 
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
-  return operations.filter(({ tool }) => tool).map((operation) => toolOf(operation, options));
+  return operations.filter(({ tool }) => tool).map((operation) => toolOf(asTool(operation), options));
+}
+
+/** Without the parameters that are for REST alone. */
+function asTool(operation: Operation): Operation {
+  return { ...operation, parameters: operation.parameters.filter(({ tool }) => tool) };
 }
 
 function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>) {

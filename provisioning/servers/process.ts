@@ -3,7 +3,7 @@ import type { Database, Queryable, Transaction } from '../../entities/database.t
 import { columnsOf } from '../../entities/entity.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { CHANGING, Server, type ServerStatus } from '../../entities/server.ts';
-import { done, hop, type LeasedTask, type Outcome, type Process } from '../tasks.ts';
+import { done, hop, type LeasedTask, type NewTask, type Outcome, type Process } from '../tasks.ts';
 import { change, confirm, fallBack, restore } from './change.ts';
 import { claim, clean, create, fail, prove, UNDELIVERABLE } from './create.ts';
 import { destroy } from './delete.ts';
@@ -13,6 +13,23 @@ export const SERVER_PROCESS = 'server';
 export const SERVER_LANE = 'servers';
 /** After this many failed calls of a driver an order is given up. */
 const ATTEMPTS_MAX = 3;
+
+/** How long an order or a change may take before it is given up, by the kind of machine. */
+const DEADLINE_SECONDS: Record<Server['kind'], number> = { VPS: 30 * 60, DEDICATED: 8 * 3600 };
+
+/** The task that makes an ordered server run. */
+export const serverTask = ({
+  kind,
+  orderNumber,
+  accountId,
+}: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): NewTask => ({
+  lane: SERVER_LANE,
+  process: SERVER_PROCESS,
+  subject: orderNumber,
+  accountId,
+  step: 'claim',
+  deadlineSeconds: DEADLINE_SECONDS[kind],
+});
 
 /** What a step works with. */
 interface Work {

@@ -1,5 +1,5 @@
 /** What an API key may spend in a calendar month (UTC). */
-import type { Transaction } from '../../entities/database.ts';
+import type { Queryable } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { spentThisMonth } from '../../entities/ledger.ts';
 import { usdFromMicros } from '../../entities/money.ts';
@@ -9,7 +9,7 @@ import type { Context } from '../context.ts';
  * Asked under the lock of the account, in the transaction that spends; whoever spends names the key in its transfer.
  * @throws ApiError spend_limit_exceeded
  */
-export async function requireSpendable(tx: Transaction, { viewer }: Context, micros: bigint): Promise<void> {
+export async function requireSpendable(tx: Queryable, { viewer }: Context, micros: bigint): Promise<void> {
   const limit = viewer?.spendLimitMicros ?? null;
   if (!viewer || limit === null || micros === 0n) return;
   const spent = await spentThisMonth(tx, viewer.credentialId);
