@@ -40,7 +40,7 @@ export const x402Process = (db: Database, driver: X402Driver, pollSeconds: numbe
       );
       if (payment?.status !== 'SETTLING') return done();
       const settlement = await driver.observe(payment);
-      if (settlement.state === 'open') return nap(pollSeconds);
+      if (settlement.state === 'open') return nap(restSeconds(payment, pollSeconds));
       return done({
         commit: (tx) =>
           settlement.state === 'settled' ? settled(tx, payment.id, settlement.txId) : failed(tx, payment.id),
@@ -48,6 +48,10 @@ export const x402Process = (db: Database, driver: X402Driver, pollSeconds: numbe
     },
   },
 });
+
+/** Asked ever more seldom: some authorizations are good for years. */
+const restSeconds = ({ createdAt }: X402Payment, pollSeconds: number): number =>
+  Math.max(pollSeconds, Math.min(300, (Date.now() - createdAt.getTime()) / 10_000));
 
 async function settled(tx: Transaction, id: string, txId: string): Promise<void> {
   const payment = await lockPayment(tx, id);
