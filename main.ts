@@ -140,7 +140,7 @@ async function compose(
     await prepareDummy();
     const keys = new IdempotencyKeys(db, vault);
     const sweeper = setInterval(() => {
-      void Promise.all([keys.sweep(), sweepRates(db)]).catch(report);
+      void Promise.all([keys.sweep(), sweepRates(db), provisioning.x402?.sweep()]).catch(report);
     }, SWEEP_MS).unref();
     onStop(async () => clearInterval(sweeper));
     const app = await publicServer({

@@ -33,14 +33,17 @@ export const X402Payment = entity(
     orderNumber: nullable(text()),
     /** The API key that spends it, if one does. */
     credentialId: nullable(text()),
-    /** The first answer, sealed; for whoever sends the same again. */
+    /** The first answer, sealed; for whoever sends the same again within a day. */
     sealedAnswer: nullable(bytes()),
     /** The request that is at it, until when nobody else is. */
     leasedBy: nullable(text()),
     leaseUntil: timestamp(),
     createdAt: now(),
   },
-  [{ name: 'x402_payment_nonce', columns: ['network', 'payer', 'nonce'], unique: true }],
+  [
+    { name: 'x402_payment_nonce', columns: ['network', 'payer', 'nonce'], unique: true },
+    { name: 'x402_payment_answered', columns: ['createdAt'], where: 'sealed_answer is not null' },
+  ],
 );
 export type X402Payment = RowOf<typeof X402Payment>;
 

@@ -29,7 +29,7 @@ export type { Coin } from './payments/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 export { beginResize, confirmPaidTopUp, passwordContext, type Resize, releaseHold, releaseResize, serverTask };
-export type { Challenge, Offer, SignedPayment } from './payments/x402-message.ts';
+export type { SignedPayment } from './payments/x402-message.ts';
 
 export interface ProvisioningOptions {
   db: Database;
@@ -70,7 +70,8 @@ export class Provisioning {
   }
 
   coins(): readonly Coin[] {
-    return this.#options.payments.coins();
+    const { payments, x402 } = this.#options;
+    return payments.coins().map((coin) => ({ ...coin, x402: coin.code === x402?.terms.coin }));
   }
 
   /** A fresh address to pay an invoice to. */

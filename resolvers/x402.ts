@@ -96,7 +96,7 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
     row = (await x402.find(payment, buyer))!;
   }
   for (const deadline = Date.now() + WAIT_MS; ; ) {
-    if (row.sealedAnswer) return answered(context, payment, row);
+    if (row.orderNumber) return answered(context, payment, row);
     if (await x402.take(row.id, context.requestId)) return settle(context, payment, row, sale);
     if (Date.now() > deadline || context.signal.aborted)
       throw new ApiError('idempotency_in_progress', 'The payment is being settled for another request.', {
@@ -146,7 +146,7 @@ async function fulfil<T>(
   txId: string | undefined,
 ): Promise<T> {
   const row = await lockPayment(tx, id);
-  if (row.sealedAnswer) return answered(context, payment, row);
+  if (row.orderNumber) return answered(context, payment, row);
   await lockAccount(tx, accountId);
   const orderNumber = newOrderNumber(sale.kind);
   if (txId !== undefined) await creditPayment(tx, row, txId, orderNumber);
@@ -160,9 +160,11 @@ async function fulfil<T>(
   return answer;
 }
 
+/** @throws ApiError payment_nonce_used if the answer is so old that it was forgotten */
 function answered<T>(context: Context, payment: SignedPayment, row: X402Payment): T {
+  if (!row.sealedAnswer) throw new ApiError('payment_nonce_used', `The payment was for ${row.orderNumber}.`);
   receipt(context, row, row.txId ?? undefined);
-  return deserialize(Buffer.from(sealOf(context, payment).open(row.sealedAnswer!, row.id), 'base64')) as T;
+  return deserialize(Buffer.from(sealOf(context, payment).open(row.sealedAnswer, row.id), 'base64')) as T;
 }
 
 function receipt(context: Context, row: X402Payment, txId: string | undefined): void {

@@ -27,7 +27,8 @@ export class X4020000000000011 implements MigrationInterface {
         lease_until timestamptz(3) not null,
         created_at timestamptz(3) not null default now()
       );
-      create unique index x402_payment_nonce on x402_payment (network, payer, nonce)`);
+      create unique index x402_payment_nonce on x402_payment (network, payer, nonce);
+      create index x402_payment_answered on x402_payment (created_at) where sealed_answer is not null`);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -120,10 +120,17 @@ export class X402 {
   async take(id: string, requestId: string): Promise<boolean> {
     const taken = await this.#db.query(
       `update x402_payment set leased_by = $2, lease_until = now() + make_interval(secs => ${LEASE_SECONDS})
-      where id = $1 and sealed_answer is null and (lease_until <= now() or leased_by = $2) returning true`,
+      where id = $1 and order_number is null and (lease_until <= now() or leased_by = $2) returning true`,
       [id, requestId],
     );
     return taken.length > 0;
+  }
+
+  /** Forgets answers after a day: one may have a password in it. The payment stays used. */
+  async sweep(): Promise<void> {
+    await this.#db.query(
+      `update x402_payment set sealed_answer = null where sealed_answer is not null and created_at < now() - interval '1 day'`,
+    );
   }
 
   /** Lets others take it, and has the chain asked now. */

@@ -64,6 +64,11 @@ describe('An order whose settlement is unknown', () => {
     expect(balance).toEqual({ available: FUNDS_MICROS, held: 0n });
     expect(await orderServer(another(shop.context), ORDER, payment)).toEqual(ordered);
     expect((await verifyBooks(shop.db)).balanced).toBe(true);
+    // After a day the answer is forgotten, and with it any password; the payment is not.
+    await shop.db.query(`update x402_payment set created_at = now() - interval '25 hours'`);
+    await shop.provisioning.x402!.sweep();
+    const late = await refusalOf(orderServer(another(shop.context), ORDER, payment));
+    expect([late.code, late.message]).toEqual(['payment_nonce_used', `The payment was for ${orderNumber}.`]);
   });
 
   it('fails when the chain will never move it, and costs nothing', async ({ onTestFinished }) => {

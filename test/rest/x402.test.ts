@@ -47,6 +47,8 @@ describe('A client of x402, as it is published,', () => {
       expect.objectContaining({ status: 'confirmed', mode: 'x402', credited_usd: 102, crypto: 'USDC-BASE' }),
     ]);
     expect((await account.rest('GET', `/v1/billing/topups/${body.order_number}`)).body).toEqual(body);
+    const { body: coins } = await account.rest('GET', '/v1/billing/coins');
+    expect(coins.data.filter(({ x402 }: { x402: boolean }) => x402)).toMatchObject([{ code: 'USDC-BASE' }]);
     expect(await account.balance()).toBe(102);
   });
 });
