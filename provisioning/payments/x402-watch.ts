@@ -60,7 +60,9 @@ async function settled(tx: Transaction, id: string, txId: string): Promise<void>
   // The server before the balance, as its deletion does: the other way round the two could wait for one another.
   const server = orderNumber?.startsWith('SRV') ? await startPending(tx, orderNumber) : undefined;
   await creditPayment(tx, payment, txId, orderNumber ?? undefined);
-  if (server) await hold(tx, server, payment.credentialId);
+  if (server && (await covers(tx, server))) await hold(tx, server, payment.credentialId);
+  else if (server)
+    await failServer(tx, server.orderNumber, 'The payment does not cover the price any more. It is in the balance.');
   if (orderNumber?.startsWith('TOP')) await confirmPaidTopUp(tx, await readTopUp(tx, orderNumber), txId);
   await retrySuspended(tx, accountId, RESUME_TASK);
 }
@@ -71,15 +73,14 @@ async function failed(tx: Transaction, id: string): Promise<void> {
   await tx.query(`update x402_payment set status = 'FAILED' where id = $1`, [id]);
   if (orderNumber?.startsWith('TOP')) await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'EXPIRED', { actor: SYSTEM });
   if (orderNumber?.startsWith('SRV'))
-    await transition(tx, SERVER_LIFECYCLE, orderNumber, 'FAILED', {
-      actor: SYSTEM,
-      set: {
-        failureCode: 'payment_failed',
-        failureMessage: 'The payment was never settled. Nothing was taken.',
-        rootPassword: null,
-      },
-    });
+    await failServer(tx, orderNumber, 'The payment was never settled. Nothing was taken.');
 }
+
+const failServer = (tx: Transaction, orderNumber: string, failureMessage: string) =>
+  transition(tx, SERVER_LIFECYCLE, orderNumber, 'FAILED', {
+    actor: SYSTEM,
+    set: { failureCode: 'payment_failed', failureMessage, rootPassword: null },
+  });
 
 /** Has a server made that waited for its payment; undefined if it was deleted meanwhile. */
 async function startPending(tx: Transaction, orderNumber: string): Promise<Server | undefined> {
@@ -90,6 +91,15 @@ async function startPending(tx: Transaction, orderNumber: string): Promise<Serve
   await startTask(tx, serverTask(found));
   const [server] = await read('for update');
   return server?.status === 'PENDING' ? server : undefined;
+}
+
+/** Whether the balance has the price, which may have been raised before the order. */
+async function covers(tx: Transaction, { accountId, priceMonthMicros, setupFeeMicros }: Server): Promise<boolean> {
+  const [balance] = await tx.query<{ micros: bigint }>(
+    'select available_micros as micros from balance where account_id = $1 for update',
+    [accountId],
+  );
+  return balance!.micros >= priceMonthMicros + setupFeeMicros;
 }
 
 /** What the statement of an order that is paid at once does itself. */

@@ -85,6 +85,21 @@ describe('An order whose settlement is unknown', () => {
     expect((await deleteServer(shop.context, server.orderNumber)).refundedMicros).toBe(0n);
   });
 
+  it('fails when its price is more than was paid and the balance has, which keeps the money', async ({
+    onTestFinished,
+  }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'silent';
+    const { server } = await orderServer(shop.context, ORDER, payment);
+    await shop.db.query('update server set price_month_micros = 1000000000');
+    await settleOnChain(shop);
+    await reconcile(shop, 'SETTLED');
+    const [failed] = await shop.db.query('select status, failure_code from server');
+    expect(failed).toEqual({ status: 'FAILED', failure_code: 'payment_failed' });
+    expect((await traces(shop, server.orderNumber)).balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });
+  });
+
   it('can be deleted, which refunds nothing; money that comes then is in the balance', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     const payment = await paymentForOrder(shop.context);

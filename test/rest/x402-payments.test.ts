@@ -72,6 +72,32 @@ describe('A payment', () => {
     expect((await verifyBooks(db)).balanced).toBe(true);
   });
 
+  it('for a top-up that was sent eight times at once is one top-up with one answer', async () => {
+    const account = await newAccount();
+    const send = (headers: Record<string, string>) =>
+      account.rest('POST', '/v1/billing/topups', { amount_usd: 500 }, { 'x-payment-mode': 'x402', ...headers });
+    const signed = await sign(await send({}));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => send(version2(signed))));
+    for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]!.body]);
+    expect(await account.balance()).toBe(520);
+    const { body: listed } = await account.rest('GET', '/v1/billing/topups');
+    expect(listed.data).toEqual([answers[0]!.body]);
+    const withCoin = { amount_usd: 500, crypto: 'BTC' };
+    const refused = await account.rest('POST', '/v1/billing/topups', withCoin, version2(signed));
+    expect([refused.status, refused.body.code]).toEqual([422, 'validation_failed']);
+  });
+
+  it('by a key that may only read or order is refused before it is looked at', async () => {
+    const account = await newAccount();
+    const signed = await sign(await challenged(account));
+    const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
+    const headers = { ...version2(signed), authorization: `Bearer ${key.plaintext}` };
+    for (const path of ['/v1/servers', '/v1/billing/topups']) {
+      const { status, body } = await account.rest('POST', path, ORDER, headers);
+      expect([status, body.code]).toEqual([403, 'insufficient_scope']);
+    }
+  });
+
   it('is for one thing: for another order, a top-up or another account it is used', async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const signed = await sign(await challenged(account));
