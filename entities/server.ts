@@ -66,6 +66,8 @@ export type ServerChange = {
       /** Micro-USD that are held for it. */
       heldMicros: string;
     }
+  /** Of a suspended server, which goes back to that state; the month that it resumes with is held. */
+  | { operation: 'resume'; heldMicros: string }
 );
 
 export const Server = entity(

@@ -14,18 +14,20 @@ import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
 import { releaseHold } from './servers/create.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
-import { passwordContext, SERVER_LANE, SERVER_PROCESS, serverProcess } from './servers/process.ts';
+import { releaseChange } from './servers/hold.ts';
+import { passwordContext, serverProcess } from './servers/process.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts';
-import { beginResize, type Resize, releaseResize } from './servers/resize.ts';
-import { retrySuspended } from './servers/suspend.ts';
-import { type NewTask, startTask } from './tasks.ts';
+import { beginResize, type Resize } from './servers/resize.ts';
+import { retrySuspended } from './servers/resume.ts';
+import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/task.ts';
+import { startTask } from './tasks.ts';
 import { type WebhookOptions, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
 export type { Coin } from './payments/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
-export { beginResize, passwordContext, type Resize, releaseHold, releaseResize };
+export { beginResize, passwordContext, type Resize, releaseChange, releaseHold, serverTask };
 
 export interface ProvisioningOptions {
   db: Database;
@@ -37,26 +39,6 @@ export interface ProvisioningOptions {
   /** Default: webhooks reach public addresses only, and name what an event is about without showing it. */
   webhooks?: WebhookOptions;
 }
-
-/** How long an order or a change may take before it is given up, by the kind of machine. */
-const DEADLINE_SECONDS: Record<Server['kind'], number> = { VPS: 30 * 60, DEDICATED: 8 * 3600 };
-
-/** The task that makes an ordered server run. */
-export const serverTask = ({
-  kind,
-  orderNumber,
-  accountId,
-}: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): NewTask => ({
-  lane: SERVER_LANE,
-  process: SERVER_PROCESS,
-  subject: orderNumber,
-  accountId,
-  step: 'claim',
-  deadlineSeconds: DEADLINE_SECONDS[kind],
-});
-
-/** The step that removes the machine of a server that is DELETING. */
-const DESTROY_TASK = { lane: SERVER_LANE, process: SERVER_PROCESS, step: 'destroy' } as const;
 
 export class Provisioning {
   readonly #options: ProvisioningOptions;
@@ -96,7 +78,7 @@ export class Provisioning {
 
   /** Has a change of a server carried out, which its row names. */
   changeServer(tx: Transaction, server: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): Promise<void> {
-    return startTask(tx, { ...serverTask(server), step: 'change' });
+    return startTask(tx, serverTask(server, 'change'));
   }
 
   /** Has the expiry of a key told when it comes. */
@@ -110,8 +92,8 @@ export class Provisioning {
   }
 
   /** Has the machine of a server destroyed, also if it is still being made. */
-  deleteServer(tx: Transaction, { orderNumber, accountId }: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
-    return startTask(tx, { ...DESTROY_TASK, subject: orderNumber, accountId });
+  deleteServer(tx: Transaction, server: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
+    return startTask(tx, destroyTask(server));
   }
 
   /**
@@ -138,7 +120,7 @@ export class Provisioning {
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
-      [RENEWAL_PROCESS]: renewalProcess(db, DESTROY_TASK),
+      [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
       [API_KEY_PROCESS]: apiKeyProcess,
