@@ -82,8 +82,8 @@ const orderNumberForms = { SRV: orderNumberForm('SRV'), TOP: orderNumberForm('TO
 
 /** Whether it has the form of an id; what has not is nobody's, and is not asked of the database. */
 export function isId(prefix: IdPrefix, id: string): boolean {
-  let form = idForms.get(prefix);
-  if (!form) idForms.set(prefix, (form = new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`)));
+  const form = idForms.get(prefix) ?? new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`);
+  idForms.set(prefix, form);
   return form.test(id);
 }
 

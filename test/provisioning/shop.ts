@@ -9,6 +9,7 @@ import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.t
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import { SERVER_LANE } from '../../provisioning/servers/task.ts';
 import { cronSubject } from '../../provisioning/schedule.ts';
+import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 
 export const PRICE = 6_000_000n;
@@ -120,13 +121,19 @@ export function openShop(
 
 async function makeMachine(driver: SimulatedDriver, order: string, off: boolean) {
   const { signal } = new AbortController();
-  const spec = {
-    ...{ kind: 'VPS', serviceCode: 'vps-1', region: 'ams', image: 'debian-13' },
-    hostname: 'srv',
-  } as const;
-  const access = { sshPublicKeys: [], rootPassword: null, userData: null };
-  const addresses = { ipv4: null, ipv6: null, ipv6Prefix: null };
-  await driver.create({ order, generation: 1, ...spec, ...access, addresses }, signal);
-  if (off) await driver.power({ order, generation: 1 }, 'off', 'before', signal);
+  const key = { order, generation: 1 };
+  await driver.create({ ...key, ...SPEC }, signal);
+  if (off) await driver.power(key, 'off', 'before', signal);
 }
+const SPEC: Omit<MachineSpec, 'order' | 'generation'> = {
+  kind: 'VPS',
+  serviceCode: 'vps-1',
+  region: 'ams',
+  image: 'debian-13',
+  hostname: 'srv',
+  sshPublicKeys: [],
+  rootPassword: null,
+  userData: null,
+  addresses: { ipv4: null, ipv6: null, ipv6Prefix: null },
+};
 const PAYMENTS = new SimulatedPayments({ confirmSeconds: 0 });
