@@ -3,6 +3,7 @@
  * if and only if the change does.
  */
 import type { EntitySchema } from 'typeorm';
+import { Agent } from './agent.ts';
 import type { Actor } from './audit.ts';
 import { ApiKey } from './credential.ts';
 import type { Transaction } from './database.ts';
@@ -43,6 +44,7 @@ export const RESOURCE_ROWS: Partial<Record<ResourceType, { entity: EntitySchema;
   api_key: { entity: ApiKey, key: 'id' },
   ssh_key: { entity: SshKey, key: 'id' },
   webhook: { entity: Webhook, key: 'id' },
+  agent: { entity: Agent, key: 'id' },
 };
 
 /**

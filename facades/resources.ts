@@ -23,6 +23,7 @@ const FRAGMENTS = {
   api_key: 'ApiKey',
   ssh_key: 'SshKey',
   webhook: 'Webhook',
+  agent: 'Agent',
 } as const;
 
 type Render = (row: object) => Promise<object>;

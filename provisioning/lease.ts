@@ -135,3 +135,6 @@ export async function giveBack(db: Queryable, { id }: Holder): Promise<void> {
     [id],
   );
 }
+
+/** What is kept of an error. */
+export const textOf = (error: unknown): string => (error instanceof Error && error.message) || String(error);

@@ -4,8 +4,7 @@
  * was only thought to be dead, the fence refuses whatever it still wants to commit. So it does with a step that does not
  * end though it was aborted: its task is let go, and its place in the lane is given to another.
  *
- * Work is found by a poll each second; the bus and the end of each step only make it quicker. Without its database a
- * worker waits.
+ * Work is found by a poll each second; the bus and the end of each step only make it quicker. Without a database it waits.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +19,7 @@ import {
   retryLater,
   type TakenTask,
   takeLeases,
+  textOf,
 } from './lease.ts';
 import {
   ATTEMPTS_MAX,
@@ -33,10 +33,8 @@ import {
 
 /** How often a step is repeated at once because the world moved, before that counts as a failed attempt. */
 const STALE_REPEATS_MAX = 5;
-/** How long one call of a step may take; what takes longer naps in between. */
-const STEP_SECONDS_MAX = 900;
-/** How long a step that was aborted may take to end. */
-const GRACE_SECONDS = 30;
+/** How long one call of a step may take, what takes longer naps in between; and how long to end once it is aborted. */
+const [STEP_SECONDS_MAX, GRACE_SECONDS] = [900, 30];
 /** How long a task rests whose process or step this version does not know. A newer one may. */
 const UNKNOWN_REST_SECONDS = 15;
 
@@ -99,7 +97,7 @@ export class Worker {
     void this.#keepLeases();
   }
 
-  /** How many steps this worker has given up on that still run, in all lanes or in one. */
+  /** How many steps still run that this worker has given up on. */
   abandoned(lane?: string): number {
     return [...this.#abandoned].filter(({ task }) => !lane || task.lane === lane).length;
   }
@@ -242,8 +240,8 @@ export class Worker {
 
   /** Half as many as a lane has room for may be abandoned; those beyond that take room from the others. */
   #room(lane: string, concurrency: number): number {
-    const busy = [...this.#busy.keys()].filter(({ task }) => task.lane === lane).length;
-    return concurrency - busy - Math.max(0, this.abandoned(lane) - Math.ceil(concurrency / 2));
+    const most = concurrency - Math.max(0, this.abandoned(lane) - Math.ceil(concurrency / 2));
+    return most - [...this.#busy.keys()].filter(({ task }) => task.lane === lane).length;
   }
 
   async #settled(): Promise<void> {
@@ -283,8 +281,8 @@ export class Worker {
     this.#abandoned.add(lease);
     this.#ring(task.lane);
     const why = `${textOf(abort.signal.reason)} The step does not end.`;
-    const which = `${task.subject}, step "${task.step}" of "${task.process}"`;
-    this.#onError(new Error(`${which}: ${why} Abandoned in the lane "${task.lane}": ${this.abandoned(task.lane)}.`));
+    const count = `Abandoned in the lane "${task.lane}": ${this.abandoned(task.lane)}.`;
+    this.#onError(new Error(`${task.subject}, step "${task.step}" of "${task.process}": ${why} ${count}`));
     const process = this.#processes.get(task.process);
     const failed = process && this.#fail(task, process, why, false);
     await failed?.catch((error) => error instanceof LeaseLost || this.#onError(error));
@@ -299,5 +297,3 @@ export class Worker {
     if (seconds > 0 && seconds < this.#pollSeconds) setTimeout(() => this.#ring(lane), seconds * 1000 + 1).unref();
   }
 }
-
-const textOf = (error: unknown): string => (error instanceof Error && error.message) || String(error);

@@ -48,6 +48,7 @@ function rowFrom({ options }: EntitySchema, snapshot: Record<string, unknown>): 
   const value = (type: unknown, kept: unknown) => {
     if (kept === null || kept === undefined) return null;
     if (type === 'bigint') return BigInt(kept as number);
+    if (type === 'bytea') return Buffer.from((kept as string).slice(2), 'hex'); // as \\x0f in JSON
     return type === 'timestamptz' ? new Date(kept as string) : kept;
   };
   return Object.fromEntries(
