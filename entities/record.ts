@@ -14,6 +14,7 @@ import { outboxSql, WEBHOOKS_WOKEN, WOKEN_SQL } from './outbox.ts';
 import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { TopUp } from './top-up.ts';
+import { Canary, Incident } from './transparency.ts';
 import { Webhook } from './webhook.ts';
 
 export type ResourceType =
@@ -45,6 +46,8 @@ export const RESOURCE_ROWS: Partial<Record<ResourceType, { entity: EntitySchema;
   ssh_key: { entity: SshKey, key: 'id' },
   webhook: { entity: Webhook, key: 'id' },
   agent: { entity: Agent, key: 'id' },
+  canary: { entity: Canary, key: 'id' },
+  incident: { entity: Incident, key: 'id' },
 };
 
 /**

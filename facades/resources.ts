@@ -24,6 +24,8 @@ const FRAGMENTS = {
   ssh_key: 'SshKey',
   webhook: 'Webhook',
   agent: 'Agent',
+  canary: 'Canary',
+  incident: 'Incident',
 } as const;
 
 type Render = (row: object) => Promise<object>;

@@ -38,7 +38,8 @@ export async function messageOf(
 const named = ({ type, subject }: Event) => ({ id: subject, ...(type.endsWith('.deleted') && { deleted: true }) });
 
 async function shown({ type }: Event, snapshot: WebhookDelivery['snapshot'], render: RenderResource) {
-  const resource = type.split('.')[0] as ResourceType;
+  const noun = type.split('.')[0]!;
+  const resource = (noun === 'status' ? 'incident' : noun) as ResourceType;
   const rows = RESOURCE_ROWS[resource];
   return rows && snapshot?.id ? render(resource, rowFrom(rows.entity, snapshot)) : undefined;
 }

@@ -249,7 +249,7 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
       const PUBLISH = 'mutation ($input: PublishIncidentInput!) { publishIncident(input: $input) { id } }';
       return (await operator(PUBLISH, { input: INCIDENT })).data.publishIncident.id;
     },
-    {},
+    { name: 'Power', status: 'investigating', updates: [{ body: 'We look.' }] },
   ],
   'canary.updated': [
     'operator',
@@ -258,7 +258,7 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
       await operator(PUBLISH, { input: { statement: 'All is well.', codes: CODES } });
       return undefined;
     },
-    {},
+    { status: 'valid', statement: 'All is well.', codes: CODES },
   ],
   'agent.updated': [
     'caller',
