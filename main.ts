@@ -98,9 +98,10 @@ async function compose(
   const authenticator = new Authenticator(db, operatorToken);
   const { limits, publicUrl } = config;
   const logins = new LoginThrottle(config.loginFailuresMax);
-  const contextOf = (
-    request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal' | 'setHeader'> & { requestId?: string },
-  ): Context => ({
+  const contextOf = ({
+    requestId = newId('req'),
+    ...request
+  }: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal' | 'setHeader'> & { requestId?: string }): Context => ({
     db,
     provisioning,
     vault,
@@ -108,7 +109,7 @@ async function compose(
     stopping,
     publicUrl,
     logins,
-    requestId: newId('req'),
+    requestId,
     ...request,
   });
   const authenticate = (authorization: string | undefined, address: string | null) =>

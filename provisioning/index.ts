@@ -17,10 +17,12 @@ import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
 import { releaseHold } from './servers/create.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
-import { passwordContext, SERVER_LANE, SERVER_PROCESS, serverProcess, serverTask } from './servers/process.ts';
+import { releaseChange } from './servers/hold.ts';
+import { passwordContext, serverProcess } from './servers/process.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts';
-import { beginResize, type Resize, releaseResize } from './servers/resize.ts';
-import { retrySuspended } from './servers/suspend.ts';
+import { beginResize, type Resize } from './servers/resize.ts';
+import { retrySuspended } from './servers/resume.ts';
+import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/task.ts';
 import { startTask } from './tasks.ts';
 import { type WebhookOptions, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
@@ -28,7 +30,7 @@ import { Worker } from './worker.ts';
 export type { Coin } from './payments/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
-export { beginResize, confirmPaidTopUp, passwordContext, type Resize, releaseHold, releaseResize, serverTask };
+export { beginResize, confirmPaidTopUp, passwordContext, type Resize, releaseChange, releaseHold, serverTask };
 export type { SignedPayment } from './payments/x402-message.ts';
 
 export interface ProvisioningOptions {
@@ -43,9 +45,6 @@ export interface ProvisioningOptions {
   /** Default: webhooks reach public addresses only, and name what an event is about without showing it. */
   webhooks?: WebhookOptions;
 }
-
-/** The step that removes the machine of a server that is DELETING. */
-const DESTROY_TASK = { lane: SERVER_LANE, process: SERVER_PROCESS, step: 'destroy' } as const;
 
 export class Provisioning {
   readonly #options: ProvisioningOptions;
@@ -92,7 +91,7 @@ export class Provisioning {
 
   /** Has a change of a server carried out, which its row names. */
   changeServer(tx: Transaction, server: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): Promise<void> {
-    return startTask(tx, { ...serverTask(server), step: 'change' });
+    return startTask(tx, serverTask(server, 'change'));
   }
 
   /** Has the expiry of a key told when it comes. */
@@ -106,8 +105,8 @@ export class Provisioning {
   }
 
   /** Has the machine of a server destroyed, also if it is still being made. */
-  deleteServer(tx: Transaction, { orderNumber, accountId }: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
-    return startTask(tx, { ...DESTROY_TASK, subject: orderNumber, accountId });
+  deleteServer(tx: Transaction, server: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
+    return startTask(tx, destroyTask(server));
   }
 
   /**
@@ -135,7 +134,7 @@ export class Provisioning {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
       ...(x402 && { [X402_PROCESS]: x402Process(db, x402, pollSeconds) }),
-      [RENEWAL_PROCESS]: renewalProcess(db, DESTROY_TASK),
+      [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
       [API_KEY_PROCESS]: apiKeyProcess,

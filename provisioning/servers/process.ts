@@ -3,33 +3,17 @@ import type { Database, Queryable, Transaction } from '../../entities/database.t
 import { columnsOf } from '../../entities/entity.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { CHANGING, Server, type ServerStatus } from '../../entities/server.ts';
-import { done, hop, type LeasedTask, type NewTask, type Outcome, type Process } from '../tasks.ts';
+import { done, hop, type LeasedTask, type Outcome, type Process } from '../tasks.ts';
 import { change, confirm, fallBack, restore } from './change.ts';
 import { claim, clean, create, fail, prove, UNDELIVERABLE } from './create.ts';
 import { destroy } from './delete.ts';
 import type { HardwareDriver } from './drivers/driver.ts';
+import { persist, powerOn } from './resume.ts';
+import { powerOff } from './suspend.ts';
+import { SERVER_LANE } from './task.ts';
 
-export const SERVER_PROCESS = 'server';
-export const SERVER_LANE = 'servers';
 /** After this many failed calls of a driver an order is given up. */
 const ATTEMPTS_MAX = 3;
-
-/** How long an order or a change may take before it is given up, by the kind of machine. */
-const DEADLINE_SECONDS: Record<Server['kind'], number> = { VPS: 30 * 60, DEDICATED: 8 * 3600 };
-
-/** The task that makes an ordered server run. */
-export const serverTask = ({
-  kind,
-  orderNumber,
-  accountId,
-}: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): NewTask => ({
-  lane: SERVER_LANE,
-  process: SERVER_PROCESS,
-  subject: orderNumber,
-  accountId,
-  step: 'claim',
-  deadlineSeconds: DEADLINE_SECONDS[kind],
-});
 
 /** What a step works with. */
 interface Work {
@@ -62,6 +46,7 @@ export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Pro
       if (server.status === 'DELETING' && run !== destroy) return hop('destroy');
       // A change that was asked for while the task was at something else is carried out from its beginning.
       if (CHANGING.has(server.status) && !statuses.includes(server.status)) return hop('change');
+      if (server.status === 'SUSPENDED' && !statuses.includes('SUSPENDED')) return hop('suspend');
       if (!statuses.includes(server.status)) return done();
       return run(task, { server, driver: drivers[server.kind], pollSeconds, openSecret });
     };
@@ -77,13 +62,16 @@ export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Pro
       change: step(change, ...CHANGING),
       confirm: step(confirm, ...CHANGING),
       restore: step(restore, ...CHANGING),
+      suspend: step(powerOff, 'SUSPENDED'),
+      resume: step(powerOn, 'SUSPENDED'),
       destroy: step(destroy, 'DELETING'),
     },
     onDead: giveUp,
   };
 }
 
-/** An order that cannot be fulfilled fails, and a change falls back; cleaning up and deleting are never given up. */
+/** An order that cannot be fulfilled fails, and a change falls back; cleaning up, deleting and
+ * suspending are never given up. */
 async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
   const server = await findServer(tx, subject);
   if (step === 'destroy' || step === 'clean' || !server) return step;
@@ -92,6 +80,7 @@ async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<s
     if (step === 'restore') await fallBack(tx, server);
     return 'restore'; // which ends the task, if nothing is left to be done
   }
+  if (server.status === 'SUSPENDED') return persist(tx, server);
   if (server.status !== 'PENDING' && server.status !== 'PROVISIONING') return step;
   await fail(tx, server, 'provisioning_failed', UNDELIVERABLE);
   return 'clean';

@@ -1,9 +1,16 @@
-/** What an API key may spend in a calendar month (UTC). */
+/**
+ * What an API key may spend in a calendar month (UTC): whatever it takes from the balance, by orders and by resizes,
+ * without what was given back because they failed. Renewals are caused by no key, and count for none.
+ */
 import type { Queryable } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { spentThisMonth } from '../../entities/ledger.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import type { Context } from '../context.ts';
+
+/** The API key to name in a transfer, or null if another credential spends. */
+export const spendingKey = ({ viewer }: Context): string | null =>
+  viewer?.kind === 'api_key' ? viewer.credentialId : null;
 
 /**
  * Asked under the lock of the account, in the transaction that spends; whoever spends names the key in its transfer.
