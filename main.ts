@@ -78,7 +78,8 @@ async function compose(
     drivers: { VPS: machines, DEDICATED: machines },
     payments,
     pollSeconds: config.pollSeconds,
-    webhooks: { allowCidrs: config.webhookAllowCidrs, render: resourceRenderer() },
+    allowCidrs: config.webhookAllowCidrs,
+    render: resourceRenderer(),
   });
   await provisioning.prepare();
   if (config.webhookAllowCidrs.length)

@@ -1,12 +1,16 @@
 /** The one door for resolvers: what they hand over is written in their own transaction, and carried out after it. */
 import type { Database, Transaction } from '../entities/database.ts';
+import type { Agent } from '../entities/agent.ts';
 import type { OauthClient } from '../entities/oauth-client.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Server } from '../entities/server.ts';
 import { WEBHOOK_LANE, WEBHOOK_PROCESS } from '../entities/webhook.ts';
+import { AGENT_LANE, AGENT_PROCESS, agentProcess, verificationTask } from './agents/verify.ts';
 import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
+import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
+import { AddressRules } from './outbound/public-address.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
@@ -19,7 +23,7 @@ import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts
 import { beginResize, type Resize, releaseResize } from './servers/resize.ts';
 import { retrySuspended } from './servers/suspend.ts';
 import { type NewTask, startTask } from './tasks.ts';
-import { type WebhookOptions, Webhooks } from './webhooks/index.ts';
+import { type RenderResource, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
 export type { Coin } from './payments/drivers/driver.ts';
@@ -34,8 +38,12 @@ export interface ProvisioningOptions {
   payments: PaymentDriver;
   /** How long a worker waits before it looks at a machine or an invoice again. */
   pollSeconds: number;
-  /** Default: webhooks reach public addresses only, and name what an event is about without showing it. */
-  webhooks?: WebhookOptions;
+  /** Networks that customers' URLs may lead to although they are not public, also without TLS. Default: none. */
+  allowCidrs?: readonly string[];
+  /** Default: asks the nameservers of the machine. */
+  resolve?: Resolve;
+  /** Shows the object of an event as REST does. Default: webhooks only name it. */
+  render?: RenderResource;
 }
 
 /** How long an order or a change may take before it is given up, by the kind of machine. */
@@ -60,12 +68,14 @@ const DESTROY_TASK = { lane: SERVER_LANE, process: SERVER_PROCESS, step: 'destro
 
 export class Provisioning {
   readonly #options: ProvisioningOptions;
+  readonly #outbound: Outbound;
   readonly webhooks: Webhooks;
 
   constructor(options: ProvisioningOptions) {
     this.#options = options;
-    const { db, vault, webhooks = { allowCidrs: [], render: async () => undefined } } = options;
-    this.webhooks = new Webhooks(db, vault, webhooks);
+    const { db, vault, allowCidrs, resolve = resolveName, render = async () => undefined } = options;
+    this.#outbound = { rules: new AddressRules(allowCidrs), resolve };
+    this.webhooks = new Webhooks({ db, vault, render, ...this.#outbound });
   }
 
   /** Whether machines or payments are simulated. */
@@ -109,6 +119,11 @@ export class Provisioning {
     return startTask(tx, removalTask(client));
   }
 
+  /** Has it checked whether an agent's own card names the key of its entry: now, and then each day. */
+  verifyAgent(tx: Transaction, agent: Pick<Agent, 'id' | 'accountId'>): Promise<void> {
+    return startTask(tx, verificationTask(agent));
+  }
+
   /** Has the machine of a server destroyed, also if it is still being made. */
   deleteServer(tx: Transaction, { orderNumber, accountId }: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
     return startTask(tx, { ...DESTROY_TASK, subject: orderNumber, accountId });
@@ -144,6 +159,7 @@ export class Provisioning {
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
       [WEBHOOK_PROCESS]: this.webhooks.process,
+      [AGENT_PROCESS]: agentProcess(db, this.#outbound),
     };
     return new Worker(db, processes, {
       lanes: {
@@ -153,6 +169,7 @@ export class Provisioning {
         [API_KEY_LANE]: 2,
         [OAUTH_CLIENT_LANE]: 1,
         [WEBHOOK_LANE]: 16,
+        [AGENT_LANE]: 4,
       },
       ...options,
     });
