@@ -11,6 +11,7 @@ import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retentio
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
 import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
 import { AddressRules } from './outbound/public-address.ts';
+import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './driver-health.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
@@ -142,9 +143,10 @@ export class Provisioning {
     if (this.simulated.machines) await seedDocumentationAddresses(this.#options.db);
   }
 
-  /** Has periodic work done from now on: renewals, alerts of low balances, the end of old audit entries. */
+  /** Has periodic work done from now on: renewals, alerts of low balances, the end of old audit entries, health. */
   schedule(): Promise<void> {
-    return schedule(this.#options.db, [RENEWAL_PROCESS, LOW_BALANCE_PROCESS, AUDIT_RETENTION_PROCESS]);
+    const processes = [RENEWAL_PROCESS, LOW_BALANCE_PROCESS, AUDIT_RETENTION_PROCESS, DRIVER_HEALTH_PROCESS];
+    return schedule(this.#options.db, processes);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
@@ -156,6 +158,7 @@ export class Provisioning {
       [RENEWAL_PROCESS]: renewalProcess(db, DESTROY_TASK),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
+      [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments }),
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
       [WEBHOOK_PROCESS]: this.webhooks.process,

@@ -31,8 +31,12 @@ export interface Shop {
   balanced(): Promise<boolean>;
 }
 
-export function openShop(db: Database, folder: string, payments: PaymentDriver = PAYMENTS): Shop {
-  const driver = new SimulatedDriver({ folder, bootSeconds: 0 });
+export function openShop(
+  db: Database,
+  folder: string,
+  payments: PaymentDriver = PAYMENTS,
+  driver = new SimulatedDriver({ folder, bootSeconds: 0 }),
+): Shop {
   const drivers = { VPS: driver, DEDICATED: driver };
   const provisioning = new Provisioning({
     db,
