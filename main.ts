@@ -80,7 +80,8 @@ async function compose(
     payments,
     x402: new SimulatedX402({ folder: join(config.dataDir, 'x402') }),
     pollSeconds: config.pollSeconds,
-    webhooks: { allowCidrs: config.webhookAllowCidrs, render: resourceRenderer() },
+    allowCidrs: config.webhookAllowCidrs,
+    render: resourceRenderer(),
   });
   await provisioning.prepare();
   if (config.webhookAllowCidrs.length)
@@ -217,12 +218,13 @@ if (import.meta.main) {
     const config = readConfig();
     const service = await startService(config);
     announce(service, config.roles);
-    let stopping = false;
+    let askedAt: number | undefined;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.on(signal, () => {
-        // Whoever asks twice does not want to wait.
-        if (stopping) process.exit(1);
-        stopping = true;
+        // Whoever asks twice does not want to wait. One Ctrl-C comes twice: from the terminal, and from npm.
+        if (askedAt !== undefined && performance.now() - askedAt > 500) process.exit(1);
+        if (askedAt !== undefined) return;
+        askedAt = performance.now();
         void service.stop().then(() => process.exit(0));
       });
     }

@@ -30,7 +30,10 @@ export const AuditEntry = entity(
     status: nullable(int()),
     createdAt: now(),
   },
-  [{ name: 'audit_entry_account', columns: ['accountId', 'id'] }],
+  [
+    { name: 'audit_entry_account', columns: ['accountId', 'id'] },
+    { name: 'audit_entry_action', columns: ['accountId', 'action', 'id'] },
+  ],
 );
 export type AuditEntry = RowOf<typeof AuditEntry>;
 

@@ -6,6 +6,7 @@ import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
 import { ApiKey, Session } from './credential.ts';
 import { Event } from './event.ts';
+import { Health } from './health.ts';
 import { IdempotencyKey } from './idempotency.ts';
 import { Balance, Transfer } from './ledger.ts';
 import { OauthClient } from './oauth-client.ts';
@@ -29,6 +30,7 @@ export const ENTITIES = [
   Canary,
   CatalogItem,
   Event,
+  Health,
   IdempotencyKey,
   Incident,
   OauthClient,

@@ -1,12 +1,18 @@
 /** The one door for resolvers: what they hand over is written in their own transaction, and carried out after it. */
+
+import type { Agent } from '../entities/agent.ts';
 import type { Database, Transaction } from '../entities/database.ts';
 import type { OauthClient } from '../entities/oauth-client.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Server } from '../entities/server.ts';
 import { WEBHOOK_LANE, WEBHOOK_PROCESS } from '../entities/webhook.ts';
+import { AGENT_LANE, AGENT_PROCESS, agentProcess, verificationTask } from './agents/verify.ts';
 import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
+import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './driver-health.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
+import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
+import { AddressRules } from './outbound/public-address.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
 import type { X402Driver } from './payments/drivers/x402.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
@@ -24,14 +30,14 @@ import { beginResize, type Resize } from './servers/resize.ts';
 import { retrySuspended } from './servers/resume.ts';
 import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/task.ts';
 import { startTask } from './tasks.ts';
-import { type WebhookOptions, Webhooks } from './webhooks/index.ts';
+import { type RenderResource, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
 export type { Coin } from './payments/drivers/driver.ts';
+export type { SignedPayment } from './payments/x402-message.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 export { beginResize, confirmPaidTopUp, passwordContext, type Resize, releaseChange, releaseHold, serverTask };
-export type { SignedPayment } from './payments/x402-message.ts';
 
 export interface ProvisioningOptions {
   db: Database;
@@ -42,20 +48,26 @@ export interface ProvisioningOptions {
   x402?: X402Driver | undefined;
   /** How long a worker waits before it looks at a machine or an invoice again. */
   pollSeconds: number;
-  /** Default: webhooks reach public addresses only, and name what an event is about without showing it. */
-  webhooks?: WebhookOptions;
+  /** Networks that customers' URLs may lead to although they are not public, also without TLS. Default: none. */
+  allowCidrs?: readonly string[];
+  /** Default: asks the nameservers of the machine. */
+  resolve?: Resolve;
+  /** Shows the object of an event as REST does. Default: webhooks only name it. */
+  render?: RenderResource;
 }
 
 export class Provisioning {
   readonly #options: ProvisioningOptions;
+  readonly #outbound: Outbound;
   readonly webhooks: Webhooks;
   /** Undefined: nothing is paid by x402. */
   readonly x402: X402 | undefined;
 
   constructor(options: ProvisioningOptions) {
     this.#options = options;
-    const { db, vault, x402, webhooks = { allowCidrs: [], render: async () => undefined } } = options;
-    this.webhooks = new Webhooks(db, vault, webhooks);
+    const { db, vault, x402, allowCidrs, resolve = resolveName, render = async () => undefined } = options;
+    this.#outbound = { rules: new AddressRules(allowCidrs), resolve };
+    this.webhooks = new Webhooks({ db, vault, render, ...this.#outbound });
     this.x402 = x402 && new X402(db, x402);
   }
 
@@ -104,6 +116,11 @@ export class Provisioning {
     return startTask(tx, removalTask(client));
   }
 
+  /** Has it checked whether an agent's own card names the key of its entry: now, and then each day. */
+  verifyAgent(tx: Transaction, agent: Pick<Agent, 'id' | 'accountId'>): Promise<void> {
+    return startTask(tx, verificationTask(agent));
+  }
+
   /** Has the machine of a server destroyed, also if it is still being made. */
   deleteServer(tx: Transaction, server: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
     return startTask(tx, destroyTask(server));
@@ -122,9 +139,10 @@ export class Provisioning {
     if (this.simulated.machines) await seedDocumentationAddresses(this.#options.db);
   }
 
-  /** Has periodic work done from now on: renewals, alerts of low balances, the end of old audit entries. */
+  /** Has periodic work done from now on: renewals, alerts of low balances, the end of old audit entries, health. */
   schedule(): Promise<void> {
-    return schedule(this.#options.db, [RENEWAL_PROCESS, LOW_BALANCE_PROCESS, AUDIT_RETENTION_PROCESS]);
+    const processes = [RENEWAL_PROCESS, LOW_BALANCE_PROCESS, AUDIT_RETENTION_PROCESS, DRIVER_HEALTH_PROCESS];
+    return schedule(this.#options.db, processes);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
@@ -137,9 +155,11 @@ export class Provisioning {
       [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
+      [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments }),
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
       [WEBHOOK_PROCESS]: this.webhooks.process,
+      [AGENT_PROCESS]: agentProcess(db, this.#outbound),
     };
     return new Worker(db, processes, {
       lanes: {
@@ -149,6 +169,7 @@ export class Provisioning {
         [API_KEY_LANE]: 2,
         [OAUTH_CLIENT_LANE]: 1,
         [WEBHOOK_LANE]: 16,
+        [AGENT_LANE]: 4,
       },
       ...options,
     });

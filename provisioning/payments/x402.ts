@@ -3,9 +3,10 @@
  * is asked to move the money, in a transaction of its own; afterwards the chain is asked what happened, not whoever was to
  * do it. From the row on, a task looks after the money, so that none is lost with a process.
  */
-import { ApiError } from '../../entities/errors.ts';
+
 import type { Database } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
+import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
 import { digest } from '../../entities/secrets.ts';
 import { X402Payment } from '../../entities/x402-payment.ts';

@@ -12,7 +12,7 @@ import { newId } from '../../entities/ids.ts';
 import { hoursFromNow, PAID_HOURS } from '../../entities/money.ts';
 import { record } from '../../entities/record.ts';
 import { Server, type ServerChange } from '../../entities/server.ts';
-import { done, hop, type LeasedTask, nap, type NewTask, type Outcome, startTask } from '../tasks.ts';
+import { done, hop, type LeasedTask, type NewTask, nap, type Outcome, startTask } from '../tasks.ts';
 import { chooseAffordable } from './charge.ts';
 import { move } from './create.ts';
 import { transferHeld } from './hold.ts';

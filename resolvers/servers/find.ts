@@ -3,7 +3,7 @@ import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
-import { SETTLED, SHOWN_COLUMNS, Server, type ServerStatus, type ShownServer } from '../../entities/server.ts';
+import { SETTLED, Server, type ServerStatus, SHOWN_COLUMNS, type ShownServer } from '../../entities/server.ts';
 import type { Context } from '../context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
 

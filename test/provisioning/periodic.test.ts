@@ -20,7 +20,9 @@ describe('Periodic work', () => {
     await Promise.all([1, 2, 3].map(() => shop.provisioning.schedule()));
     const tasks = await shop.db.query('select subject from task order by 1');
     expect(tasks).toEqual(
-      ['cron:audit-retention', 'cron:low-balance', 'cron:renewals'].map((subject) => ({ subject })),
+      ['cron:audit-retention', 'cron:driver-health', 'cron:low-balance', 'cron:renewals'].map((subject) => ({
+        subject,
+      })),
     );
   });
 

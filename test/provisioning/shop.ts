@@ -7,10 +7,10 @@ import { Server } from '../../entities/server.ts';
 import { Provisioning } from '../../provisioning/index.ts';
 import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import { SERVER_LANE } from '../../provisioning/servers/task.ts';
 import { cronSubject } from '../../provisioning/schedule.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import { SERVER_LANE } from '../../provisioning/servers/task.ts';
 
 export const PRICE = 6_000_000n;
 export const HOUR_MS = 3_600_000;
