@@ -4,10 +4,12 @@ import { Address } from './address.ts';
 import { Agent } from './agent.ts';
 import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
+import { CoinSwitch } from './coin-switch.ts';
 import { ApiKey, Session } from './credential.ts';
 import { Event } from './event.ts';
 import { IdempotencyKey } from './idempotency.ts';
 import { Balance, Transfer } from './ledger.ts';
+import { LoginTally } from './login-tally.ts';
 import { OauthClient } from './oauth-client.ts';
 import { Rate } from './rate.ts';
 import { Server } from './server.ts';
@@ -27,9 +29,11 @@ export const ENTITIES = [
   Balance,
   Canary,
   CatalogItem,
+  CoinSwitch,
   Event,
   IdempotencyKey,
   Incident,
+  LoginTally,
   OauthClient,
   Peering,
   PendingLogin,

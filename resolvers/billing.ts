@@ -1,4 +1,6 @@
 /** Coins, bonus tiers and top-ups. */
+import { OPERATOR_ACCOUNT } from '../entities/audit.ts';
+import { CoinSwitch } from '../entities/coin-switch.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../entities/ids.ts';
 import { record } from '../entities/record.ts';
@@ -10,9 +12,46 @@ import { lockAccount } from './limits.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
 export { BONUS_TIERS, TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../entities/top-up.ts';
-export type { Coin };
 
-export const listCoins = ({ provisioning }: Context): readonly Coin[] => provisioning.coins();
+/** A coin of the driver, and whether it can be used at the moment: it has a rate, and the operator has not switched it off. */
+export type CoinView = Coin & { available: boolean };
+
+export async function listCoins({ db, provisioning }: Context): Promise<CoinView[]> {
+  const switches = await db.source.manager.findBy(CoinSwitch, { available: false });
+  const off = new Set(switches.map(({ code }) => code));
+  return provisioning.coins().map((coin) => ({ ...coin, available: coin.rateMicros !== null && !off.has(coin.code) }));
+}
+
+/** @throws ApiError unknown_coin */
+async function findCoin(context: Context, wanted: string): Promise<CoinView> {
+  const coin = (await listCoins(context)).find(({ code }) => code === wanted);
+  if (!coin) throw new ApiError('unknown_coin');
+  return coin;
+}
+
+/**
+ * Switches a coin off or on, for new top-ups: those that there are go on, for money may be on its way to them.
+ * @throws ApiError unknown_coin
+ */
+export async function updateCoin(context: Context, code: string, available: boolean): Promise<CoinView> {
+  await findCoin(context, code);
+  await context.db.transaction(async (tx) => {
+    const changed = await tx.query(
+      `insert into coin_switch as kept (code, available) values ($1, $2)
+      on conflict (code) do update set available = excluded.available, updated_at = now() where kept.available <> excluded.available
+      returning code`,
+      [code, available],
+    );
+    if (changed.length)
+      await record(tx, OPERATOR_ACCOUNT, code, {
+        type: 'coin.updated',
+        resource: 'coin',
+        actor: actorOf(context),
+        data: { available },
+      });
+  });
+  return findCoin(context, code);
+}
 
 /**
  * Opens a top-up: a quote that holds for half an hour, and an address to pay to.
@@ -23,9 +62,8 @@ export async function createTopUp(
   { amountUsd, crypto }: { amountUsd: bigint; crypto: string },
 ): Promise<TopUp> {
   const accountId = accountOf(context);
-  const coin = listCoins(context).find(({ code }) => code === crypto);
-  if (!coin) throw new ApiError('unknown_coin');
-  if (coin.rateMicros === null) throw new ApiError('coin_unavailable');
+  const coin = await findCoin(context, crypto);
+  if (!coin.available || coin.rateMicros === null) throw new ApiError('coin_unavailable');
   const orderNumber = newOrderNumber('TOP');
   const amountCrypto = coinAmount(amountUsd, coin.rateMicros, coin.decimals);
   const address = context.provisioning.paymentAddress({ orderNumber, coin: coin.code, amountCrypto });

@@ -24,5 +24,6 @@ export const schema = builder.toSchema();
 export { ApiError, apiErrorOf, ERRORS, type ErrorCode, type ErrorExtras, type FieldError } from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
 export type { Counted, Taken } from '../entities/rate.ts';
+export { requireActive } from '../resolvers/auth/scope.ts';
 export type { Context, RequiredScope, Viewer } from './context.ts';
 export { malformed } from './scalars.ts';

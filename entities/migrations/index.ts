@@ -10,6 +10,7 @@ import { Webhooks0000000000007 } from './0007-webhooks.ts';
 import { Limits0000000000008 } from './0008-limits.ts';
 import { Transparency0000000000009 } from './0009-transparency.ts';
 import { Agents0000000000010 } from './0010-agents.ts';
+import { Suspensions0000000000013 } from './0013-suspensions.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -22,4 +23,5 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Limits0000000000008,
   Transparency0000000000009,
   Agents0000000000010,
+  Suspensions0000000000013,
 ];
