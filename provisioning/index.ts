@@ -6,6 +6,7 @@ import type { Server } from '../entities/server.ts';
 import { WEBHOOK_LANE, WEBHOOK_PROCESS } from '../entities/webhook.ts';
 import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
+import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
@@ -127,9 +128,14 @@ export class Provisioning {
     if (this.simulated.machines) await seedDocumentationAddresses(this.#options.db);
   }
 
-  /** Has periodic work done from now on: renewals, alerts of low balances, the end of old audit entries. */
+  /** Has periodic work done from now on: renewals, alerts of low balances, the end of old audit entries and credentials. */
   schedule(): Promise<void> {
-    return schedule(this.#options.db, [RENEWAL_PROCESS, LOW_BALANCE_PROCESS, AUDIT_RETENTION_PROCESS]);
+    return schedule(this.#options.db, [
+      RENEWAL_PROCESS,
+      LOW_BALANCE_PROCESS,
+      AUDIT_RETENTION_PROCESS,
+      CREDENTIAL_RETENTION_PROCESS,
+    ]);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
@@ -141,6 +147,7 @@ export class Provisioning {
       [RENEWAL_PROCESS]: renewalProcess(db, DESTROY_TASK),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
+      [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(db),
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
       [WEBHOOK_PROCESS]: this.webhooks.process,

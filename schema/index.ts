@@ -8,6 +8,7 @@ import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
 import './oauth.ts';
+import './oauth-clients.ts';
 import './operator.ts';
 import './planned.ts';
 import './servers.ts';
