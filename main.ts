@@ -5,6 +5,7 @@ import { type Config, readConfig } from './config.ts';
 import { Database } from './entities/database.ts';
 import { startEmbeddedPostgres } from './entities/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
+import { sweepLogins } from './entities/login-tally.ts';
 import { sweepRates, takeRate } from './entities/rate.ts';
 import { mintCredential, Vault } from './entities/secrets.ts';
 import { internalServer } from './facades/graphql.ts';
@@ -19,6 +20,7 @@ import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
+import { SharedTallies } from './resolvers/auth/tallies.ts';
 import { LoginThrottle } from './resolvers/auth/throttle.ts';
 import type { Context } from './resolvers/context.ts';
 import { IdempotencyKeys } from './resolvers/idempotency.ts';
@@ -98,7 +100,7 @@ async function compose(
   const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
   const authenticator = new Authenticator(db, operatorToken);
   const { limits, publicUrl } = config;
-  const logins = new LoginThrottle(config.loginFailuresMax);
+  const logins = loginsOf(config, db, vault);
   const contextOf = ({
     requestId = newId('req'),
     ...request
@@ -142,7 +144,7 @@ async function compose(
     await prepareDummy();
     const keys = new IdempotencyKeys(db, vault);
     const sweeper = setInterval(() => {
-      void Promise.all([keys.sweep(), sweepRates(db), provisioning.x402?.sweep()]).catch(report);
+      void Promise.all([keys.sweep(), sweepRates(db), sweepLogins(db), provisioning.x402?.sweep()]).catch(report);
     }, SWEEP_MS).unref();
     onStop(async () => clearInterval(sweeper));
     const app = await publicServer({
@@ -180,6 +182,12 @@ function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop:
   const take = (name: string, perMinute: number, perHour: number) => takeRate(db, name, perMinute, perHour);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
+}
+
+/** Counted together where calls are; in the database also with Redis, for a login needs the database anyway. */
+function loginsOf({ rateLimitStore, loginFailuresMax }: Config, db: Database, vault: Vault) {
+  if (rateLimitStore === 'memory') return new LoginThrottle(loginFailuresMax);
+  return new LoginThrottle(loginFailuresMax, new SharedTallies(db, report), vault.derive('logins'));
 }
 
 /** Where faults of ours go. */

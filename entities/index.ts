@@ -4,11 +4,13 @@ import { Address } from './address.ts';
 import { Agent } from './agent.ts';
 import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
+import { CoinSwitch } from './coin-switch.ts';
 import { ApiKey, Session } from './credential.ts';
 import { Event } from './event.ts';
 import { Health } from './health.ts';
 import { IdempotencyKey } from './idempotency.ts';
 import { Balance, Transfer } from './ledger.ts';
+import { LoginTally } from './login-tally.ts';
 import { OauthClient } from './oauth-client.ts';
 import { Rate } from './rate.ts';
 import { Server } from './server.ts';
@@ -29,10 +31,12 @@ export const ENTITIES = [
   Balance,
   Canary,
   CatalogItem,
+  CoinSwitch,
   Event,
   Health,
   IdempotencyKey,
   Incident,
+  LoginTally,
   OauthClient,
   Peering,
   PendingLogin,

@@ -25,6 +25,7 @@ export type ResourceType =
   | 'session'
   | 'oauth_client'
   | 'account'
+  | 'coin'
   | 'webhook'
   | 'canary'
   | 'peering'

@@ -9,6 +9,7 @@ import { WEBHOOK_LANE, WEBHOOK_PROCESS } from '../entities/webhook.ts';
 import { AGENT_LANE, AGENT_PROCESS, agentProcess, verificationTask } from './agents/verify.ts';
 import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
+import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
 import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './driver-health.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
 import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
@@ -139,10 +140,15 @@ export class Provisioning {
     if (this.simulated.machines) await seedDocumentationAddresses(this.#options.db);
   }
 
-  /** Has periodic work done from now on: renewals, alerts of low balances, the end of old audit entries, health. */
+  /** Has periodic work done from now on: renewals, low balances, health, the end of old audit entries and credentials. */
   schedule(): Promise<void> {
-    const processes = [RENEWAL_PROCESS, LOW_BALANCE_PROCESS, AUDIT_RETENTION_PROCESS, DRIVER_HEALTH_PROCESS];
-    return schedule(this.#options.db, processes);
+    return schedule(this.#options.db, [
+      RENEWAL_PROCESS,
+      LOW_BALANCE_PROCESS,
+      AUDIT_RETENTION_PROCESS,
+      CREDENTIAL_RETENTION_PROCESS,
+      DRIVER_HEALTH_PROCESS,
+    ]);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
@@ -156,6 +162,7 @@ export class Provisioning {
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
       [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments }),
+      [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(db),
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
       [WEBHOOK_PROCESS]: this.webhooks.process,

@@ -1,20 +1,18 @@
-/** Coins, bonus tiers and top-ups. */
+/** Bonus tiers and top-ups. */
 import type { Transaction } from '../entities/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../entities/ids.ts';
 import { record } from '../entities/record.ts';
 import { bonusMicros, QUOTE_SECONDS, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../entities/top-up.ts';
 import { transition } from '../entities/transition.ts';
-import { type Coin, confirmPaidTopUp } from '../provisioning/index.ts';
+import { confirmPaidTopUp } from '../provisioning/index.ts';
+import { findCoin } from './coins.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { lockAccount } from './limits.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
 
 export { BONUS_TIERS, TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../entities/top-up.ts';
-export type { Coin };
-
-export const listCoins = ({ provisioning }: Context): readonly Coin[] => provisioning.coins();
 
 /**
  * Opens a top-up in a coin, or makes one that is paid at once by x402.
@@ -94,9 +92,8 @@ async function openTopUp(
   { amountUsd, crypto }: { amountUsd: bigint; crypto: string },
 ): Promise<TopUp> {
   const accountId = accountOf(context);
-  const coin = listCoins(context).find(({ code }) => code === crypto);
-  if (!coin) throw new ApiError('unknown_coin');
-  if (coin.rateMicros === null) throw new ApiError('coin_unavailable');
+  const coin = await findCoin(context, crypto);
+  if (!coin.available || coin.rateMicros === null) throw new ApiError('coin_unavailable');
   const orderNumber = newOrderNumber('TOP');
   const amountCrypto = coinAmount(amountUsd, coin.rateMicros, coin.decimals);
   const address = context.provisioning.paymentAddress({ orderNumber, coin: coin.code, amountCrypto });

@@ -21,6 +21,8 @@ export interface Viewer {
   expiresAt: Date | null;
   /** What an API key may spend in a calendar month (UTC), in micro-USD; null: no limit. */
   spendLimitMicros?: bigint | null;
+  /** Why the account is suspended, if it is. */
+  suspendedFor?: string | null;
 }
 
 /** What every resolver gets; one for a request, or for the life of a subscription. */

@@ -11,6 +11,7 @@ import { newOrderNumber } from '../entities/ids.ts';
 import { Vault } from '../entities/secrets.ts';
 import { creditPayment, lockPayment, type X402Payment } from '../entities/x402-payment.ts';
 import type { SignedPayment } from '../provisioning/index.ts';
+import { requireCoin } from './coins.ts';
 import { accountOf, type Context } from './context.ts';
 import { lockAccount } from './limits.ts';
 
@@ -69,7 +70,7 @@ export function withChallenge(
 
 /** @throws ApiError payment_required, or what refuses the sale itself */
 export async function demandPayment(context: Context, sale: Sale<unknown>): Promise<never> {
-  available(context);
+  await requireCoin(context, available(context).terms.coin);
   throw withChallenge(context, sale, await sale.check(), { code: 'payment_required' });
 }
 
@@ -89,6 +90,7 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
   };
   let row = await x402.find(payment, buyer);
   if (!row) {
+    await requireCoin(context, x402.terms.coin);
     const amountMicros = await sale.check();
     const fault = await x402.fault(payment, amountMicros);
     if (fault) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);

@@ -178,6 +178,7 @@ builder.mutationFields((t) => ({
   deleteServer: t.field({
     type: DeletedServerType,
     scope: 'servers',
+    whileSuspended: true,
     description: 'Deletes a server for good, and refunds its unused hours.',
     args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the server.' }) },
     resolve: (_, { orderNumber }, context) => deleteServer(context, orderNumber),

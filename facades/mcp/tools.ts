@@ -8,7 +8,7 @@ import { KEY_SCHEMA, type Once, runnerOnce } from '../idempotency.ts';
 import { checkJson } from '../json.ts';
 import type { Operation } from '../operations.ts';
 import type { Authenticate, ContextOf } from '../rest.ts';
-import { type Caller, type Refuse, requireScopes, runner, type Values } from '../run.ts';
+import { type Caller, permit, type Refuse, runner, type Values } from '../run.ts';
 import { answerSchema, inputSchema, type JsonSchema, parameterSchema } from '../schemas.ts';
 
 export interface ToolOptions {
@@ -65,7 +65,7 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>) 
         // In the documented flow the new account's token is an argument, while the header may be of another account.
         viewer = token === null ? caller.viewer : await authenticated(options, String(token), caller.address, count);
         await count(viewer);
-        requireScopes(operation.scopes, viewer);
+        permit(operation, viewer);
         checkJson(given);
         const { key, input } = withoutKey(given);
         const { values, body } = split(input);
