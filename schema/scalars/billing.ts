@@ -27,4 +27,4 @@ scalar(
   },
 );
 scalar('CoinCode', 'A code of a coin, in any case.', text(1, 32), { parse: (value: string) => value.toUpperCase() });
-scalar('AlertDays', 'A number of days, 0 to 30.', { type: 'integer', minimum: 0, maximum: 30 });
+scalar('AlertDays', 'A number of days, 0 to 30.', { type: 'integer', format: 'int32', minimum: 0, maximum: 30 });

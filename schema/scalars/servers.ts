@@ -42,4 +42,4 @@ scalar('SshKeyIds', 'Ids of up to 20 SSH keys.', {
   items: text(1, 64),
 });
 scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
-scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', minimum: 0, maximum: 25 });
+scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', format: 'int32', minimum: 0, maximum: 25 });

@@ -27,7 +27,7 @@ scalar(
 scalar(
   'EpochSeconds',
   'A time, in whole seconds since 1970 (UTC).',
-  { type: 'integer' },
+  { type: 'integer', format: 'int64', minimum: 0, maximum: 253_402_300_799 },
   {
     parse: (seconds: number) => new Date(seconds * 1000),
     serialize: (value: Date) => Math.floor(value.getTime() / 1000),
