@@ -2,6 +2,7 @@
 import { isNonNullType } from 'graphql';
 import { ABOUT, TAGS } from './about.ts';
 import { ERROR } from './error-schema.ts';
+import { answerExample, parameterExample, requestExample, type Shared } from './examples.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from './idempotency.ts';
 import type { Operation } from './operations.ts';
 import { type Parameter, readsCredential } from './parameters.ts';
@@ -18,7 +19,7 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
   for (const operation of operations) {
     if (!operation.http) continue;
     const { path, method } = operation.http;
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define, schemas) };
   }
   return {
     openapi: '3.1.1',
@@ -60,10 +61,12 @@ function definer(schemas: Map<string, JsonSchema>): Define {
   };
 }
 
-function describe(operation: Operation, define: Define): Json {
+function describe(operation: Operation, define: Define, shared: Shared): Json {
   const { name, noun, description, scopes, input, http } = operation;
   const { forms, security } = STYLES[http!.style];
   const types = ['application/json', ...(forms ? [FORM_TYPE] : [])];
+  const body = input && inputSchema(input.type, define);
+  const answer = answerSchema(operation, define);
   const [summary = ''] = description.split(/(?<=\.)\s+/);
   return {
     operationId: name,
@@ -77,26 +80,32 @@ function describe(operation: Operation, define: Define): Json {
     ...(input && {
       requestBody: {
         required: input.required && Object.values(input.type.getFields()).some(({ type }) => isNonNullType(type)),
-        content: Object.fromEntries(types.map((type) => [type, { schema: inputSchema(input.type, define) }])),
+        content: Object.fromEntries(
+          types.map((type) => [type, { schema: body, example: requestExample(name, body!, shared) }]),
+        ),
       },
     }),
-    responses: responsesOf(operation, { 'application/json': { schema: answerSchema(operation, define) } }),
+    responses: responsesOf(operation, {
+      'application/json': { schema: answer, example: answerExample(name, answer, shared) },
+    }),
   };
 }
 
 /** Its own, and the idempotency key, unless it reads that itself. */
 function parametersOf(operation: Operation): Json {
-  const { parameters } = operation;
+  const { name, parameters } = operation;
   const reads = parameters.some(({ header }) => header?.toLowerCase() === KEY_HEADER);
   const all = [
     // OpenAPI has security schemes for this header, and ignores a parameter of its name.
-    ...parameters.filter((parameter) => !readsCredential(parameter)).map(parameterObject),
+    ...parameters
+      .filter((parameter) => !readsCredential(parameter))
+      .map((parameter) => parameterObject(name, parameter)),
     ...(takesKey(operation) && !reads ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ];
   return all.length ? { parameters: all } : {};
 }
 
-function parameterObject(parameter: Parameter): Json {
+function parameterObject(operation: string, parameter: Parameter): Json {
   const { description, ...schema } = parameterSchema(parameter);
   return {
     name: parameter.header ?? parameter.name,
@@ -104,6 +113,7 @@ function parameterObject(parameter: Parameter): Json {
     required: parameter.required,
     description,
     schema,
+    example: parameterExample(operation, parameter.header ?? parameter.name, schema),
   };
 }
 

@@ -41,6 +41,7 @@ export const HEADERS: Json = {
   ),
   'Retry-After': header(true, 'How long to wait, in seconds.', count(1)),
   'WWW-Authenticate': header(true, 'How to prove who you are (RFC 6750, section 3).', text(200, '^(Bearer|Basic) ')),
+  RetryLater: header(false, 'If it is worth a wait: how long, in seconds.', count(1)),
   RequiredScope: header(false, 'The scope that the credential lacks, if that is why.', text(200, '^Bearer ')),
   'X-RateLimit-Limit': header(true, 'The requests of the limit with the least left.', count(0)),
   'X-RateLimit-Remaining': header(true, 'What is left of it.', count(0)),
@@ -63,6 +64,7 @@ const NOT_MODIFIED = 304;
 const HEADERS_OF: Readonly<Partial<Record<Status, Json>>> = {
   401: { ...EVERY_HEADER, ...refer('WWW-Authenticate') },
   403: { ...EVERY_HEADER, 'WWW-Authenticate': { $ref: '#/components/headers/RequiredScope' } },
+  422: { ...EVERY_HEADER, 'Retry-After': { $ref: '#/components/headers/RetryLater' } },
   429: { ...EVERY_HEADER, ...refer('Retry-After') },
   500: ANY_HEADERS,
   503: { ...ANY_HEADERS, ...refer('Retry-After') },

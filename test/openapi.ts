@@ -98,7 +98,7 @@ function validatorOf(document: Document): ProblemsOf {
 }
 
 /** The document with all its objects closed: clients are to ignore members they do not know, tests are not. */
-function closed(schema: Document): Document {
+export function closed(schema: Document): Document {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
   const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closed(value)]));

@@ -113,6 +113,7 @@ describe('The OpenAPI document', () => {
         required: false,
         description: 'How many.',
         schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 200, default: 50 },
+        example: 50,
       },
       {
         name: 'color',
@@ -120,8 +121,16 @@ describe('The OpenAPI document', () => {
         required: false,
         description: 'Only these.',
         schema: { type: 'array', maxItems: 100, items: { type: 'string', enum: ['red', 'dark_blue'] } },
+        example: ['red'],
       },
-      { name: 'heavy', in: 'query', required: false, description: 'Only heavy ones.', schema: { type: 'boolean' } },
+      {
+        name: 'heavy',
+        in: 'query',
+        required: false,
+        description: 'Only heavy ones.',
+        schema: { type: 'boolean' },
+        example: true,
+      },
     ]);
     expect(shopDocument.paths['/v1/echo'].post.parameters.map((one: Document) => [one.in, one.name])).toEqual([
       ['header', 'X-Mode'],
