@@ -3,7 +3,8 @@
  * by the names of the fields. test/examples.test.ts validates all of them.
  */
 import { REQUESTS } from './example-requests.ts';
-import { VALUES } from './example-values.ts';
+import { PLACES } from './example-places.ts';
+import { VALUES as NAMES } from './example-values.ts';
 import type { JsonSchema } from './schemas.ts';
 
 /** Shared schemas by name. */
@@ -26,6 +27,7 @@ export const answerExample = (operation: string, schema: JsonSchema, shared: Sha
 export const parameterExample = (operation: string, name: string, schema: JsonSchema): unknown =>
   exampleOf(schema, { owner: operation, name }, new Map(), 'all');
 
+const VALUES: Readonly<Record<string, unknown>> = { ...NAMES, ...PLACES };
 const NAMED = '#/components/schemas/';
 const TIME = '2026-11-21T12:00:00.000Z';
 const FORMATS: Readonly<Record<string, string>> = {
