@@ -22,7 +22,7 @@ const count = (minimum: number, maximum = 2 ** 31 - 1): JsonSchema => ({
 });
 
 /** Those that are required are in every answer of an endpoint that names them. */
-export const HEADERS: Json = {
+const NAMED: Readonly<Record<string, Json>> = {
   'Access-Control-Allow-Origin': header(true, 'Browsers may call this from everywhere.', { const: '*' }),
   'Cache-Control': header(true, 'Whether and for how long the answer may be kept.', text(64, '^[a-z0-9=, -]+$')),
   ETag: header(true, 'Send it as If-None-Match, to be answered 304 while nothing has changed.', text(64, '^".+"$')),
@@ -48,13 +48,25 @@ export const HEADERS: Json = {
   'X-RateLimit-Reset': header(true, 'When it is renewed, in seconds since the epoch.', count(0, 253_402_300_799)),
   'X-Request-Id': header(true, 'Names the request in our logs.', text(64, '^[A-Za-z0-9_-]+$')),
 };
+const RATES = ['RateLimit', 'RateLimit-Policy', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+/** What broke may have done so before the request was counted. */
+const ifCounted = (name: string): string => `${name}-IfCounted`;
+export const HEADERS: Readonly<Record<string, Json>> = {
+  ...NAMED,
+  ...Object.fromEntries(RATES.map((name) => [ifCounted(name), { ...NAMED[name], required: false }])),
+};
 const refer = (...names: string[]): Json =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 const ANY_HEADERS = refer('Access-Control-Allow-Origin', 'Cache-Control', 'X-Request-Id');
 /** Of whatever is counted. */
 const EVERY_HEADER = {
   ...ANY_HEADERS,
-  ...refer('RateLimit', 'RateLimit-Policy', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'),
+  ...refer(...RATES),
+};
+
+const BROKEN_HEADERS = {
+  ...ANY_HEADERS,
+  ...Object.fromEntries(RATES.map((name) => [name, { $ref: `#/components/headers/${ifCounted(name)}` }])),
 };
 
 const STATUSES = [400, 401, 402, 403, 404, 422, 429, 500, 503] as const;
@@ -66,8 +78,8 @@ const HEADERS_OF: Readonly<Partial<Record<Status, Json>>> = {
   403: { ...EVERY_HEADER, 'WWW-Authenticate': { $ref: '#/components/headers/RequiredScope' } },
   422: { ...EVERY_HEADER, 'Retry-After': { $ref: '#/components/headers/RetryLater' } },
   429: { ...EVERY_HEADER, ...refer('Retry-After') },
-  500: ANY_HEADERS,
-  503: { ...ANY_HEADERS, ...refer('Retry-After') },
+  500: BROKEN_HEADERS,
+  503: { ...BROKEN_HEADERS, ...refer('Retry-After') },
 };
 
 /** All the responses of an operation, by status. */
