@@ -1,5 +1,5 @@
 /** The schema: the only door through which facades reach the domain. */
-import './scalars.ts';
+import './scalars/index.ts';
 import './account.ts';
 import './agents.ts';
 import './audit.ts';
@@ -27,4 +27,4 @@ export { usdFromMicros } from '../entities/money.ts';
 export type { Counted, Taken } from '../entities/rate.ts';
 export { requireActive } from '../resolvers/auth/scope.ts';
 export type { Context, RequiredScope, Viewer } from './context.ts';
-export { malformed } from './scalars.ts';
+export { malformed } from './scalars/scalar.ts';

@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { checkedFetch } from './openapi.ts';
 
 export interface RunningService {
   /** Without /v1. */
@@ -109,7 +110,7 @@ export interface Answer {
   body: any;
 }
 
-/** A REST client with a credential. */
+/** A REST client with a credential; every answer is checked against the OpenAPI document. */
 export function restClient(url: string, credential?: string) {
   return async (
     method: string,
@@ -117,7 +118,7 @@ export function restClient(url: string, credential?: string) {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<Answer> => {
-    const response = await fetch(url + path, {
+    const response = await checkedFetch(url + path, {
       method,
       headers: {
         ...(credential && { authorization: `Bearer ${credential}` }),
