@@ -1,50 +1,11 @@
-import { encodePaymentSignatureHeader } from '@x402/core/http';
-import { ExactEvmScheme } from '@x402/evm/exact/client';
-import type { LocalAccount } from 'viem';
 import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../entities/ledger.ts';
 import { startFreehold, type TestAccount } from '../freehold.ts';
-import type { Answer } from '../spawn.ts';
-import { newPayer } from './x402-client.ts';
+import { newPayer, type Signed, sign, version1, version2 } from './x402-client.ts';
 
 const { db, newAccount } = await startFreehold();
 
 const ORDER = { service_code: 'vps-1', hostname: 'web', labels: { a: '1', b: '2' } };
-
-/** The parts of a payment that a test may get wrong. */
-interface Signed {
-  accepted: Record<string, unknown>;
-  payload: { signature: string; authorization: Record<string, string> };
-}
-
-/** Signs what the challenge asks for, after `change` has changed it. */
-async function sign(
-  challenge: Answer,
-  {
-    payer = newPayer(),
-    change = (accepted) => accepted,
-  }: {
-    payer?: LocalAccount;
-    change?: (accepted: Record<string, unknown>) => Record<string, unknown>;
-  } = {},
-): Promise<Signed> {
-  const { accepts } = JSON.parse(Buffer.from(challenge.headers.get('payment-required')!, 'base64').toString());
-  const accepted = change(accepts[0]);
-  const { payload } = await new ExactEvmScheme(payer).createPaymentPayload(2, accepted as never);
-  return { accepted, payload: payload as Signed['payload'] };
-}
-
-const version2 = ({ accepted, payload }: Signed) => ({
-  'payment-signature': encodePaymentSignatureHeader({ x402Version: 2, accepted, payload } as never),
-});
-const version1 = ({ payload }: Signed) => ({
-  'x-payment': encodePaymentSignatureHeader({
-    x402Version: 1,
-    scheme: 'exact',
-    network: 'base-sepolia',
-    payload,
-  } as never),
-});
 
 const challenged = (account: TestAccount, order: object = ORDER) => account.rest('POST', '/v1/servers', order);
 const orders = async ({ rest }: TestAccount) => (await rest('GET', '/v1/servers')).body.data.length as number;
