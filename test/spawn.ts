@@ -93,13 +93,20 @@ export function newFolder(): string {
 }
 export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });
 
+/** Below those that systems give to outgoing connections, one of which could take it before a service listens. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const free = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!free) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 /** An answer of the REST API. */

@@ -243,6 +243,23 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     },
     {},
   ],
+  'account.suspended': [
+    'operator',
+    async () => {
+      const SUSPEND = 'mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam was sent.") { suspendedAt } }';
+      await operator(SUSPEND, { id: owner.id });
+      return owner.id;
+    },
+    {},
+  ],
+  'account.resumed': [
+    'operator',
+    async () => {
+      await operator('mutation ($id: ID!) { resumeAccount(id: $id) { suspendedAt } }', { id: owner.id });
+      return owner.id;
+    },
+    {},
+  ],
   'status.changed': [
     'operator',
     async () => {
