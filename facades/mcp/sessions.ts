@@ -7,8 +7,8 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import {
   INVALID_PARAMS,
   isInitializeRequest,
-  legacyStatelessFallback,
   type LegacyHttpHandler,
+  legacyStatelessFallback,
   type McpHandlerRequestOptions,
   type McpServerFactory,
   type Server,

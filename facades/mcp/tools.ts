@@ -8,7 +8,7 @@ import { KEY_SCHEMA, type Once, runnerOnce } from '../idempotency.ts';
 import { checkJson } from '../json.ts';
 import type { Operation } from '../operations.ts';
 import type { Authenticate, ContextOf } from '../rest.ts';
-import { type Caller, type Refuse, requireScopes, runner, type Values } from '../run.ts';
+import { type Caller, permit, type Refuse, runner, type Values } from '../run.ts';
 import type { JsonSchema } from '../schemas.ts';
 import { type Count, callerIn } from './caller.ts';
 import type { Confirm } from './confirm.ts';
@@ -42,7 +42,12 @@ export interface McpTool {
 }
 
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
-  return operations.filter(({ tool }) => tool).map((operation) => toolOf(operation, options));
+  return operations.filter(({ tool }) => tool).map((operation) => toolOf(asTool(operation), options));
+}
+
+/** Without the parameters that are for REST alone. */
+function asTool(operation: Operation): Operation {
+  return { ...operation, parameters: operation.parameters.filter(({ tool }) => tool) };
 }
 
 function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>): McpTool {
@@ -70,7 +75,7 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
           token === null ? header.viewer : await authenticated(options, String(token), header.address, header.count);
         await header.count(caller.viewer);
         if (operation.scopes.length && !caller.viewer) throw new ApiError('missing_credential', EITHER_WAY);
-        requireScopes(operation.scopes, caller.viewer);
+        permit(operation, caller.viewer);
         checkJson(given);
         const { key, input } = withoutKey(given);
         const { confirmed, meant } = withoutConfirm(input);
@@ -82,9 +87,12 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
         if (asked) return asked;
         const context = contextOf(caller);
         const unfollow = follow?.(meant, caller, request);
-        const { answer } = await runOnce(key, values, body, context).finally(unfollow);
+        const answer = await (key === undefined
+          ? run(values, body, context).then(shown)
+          : runOnce(key, values, body, context).then(repeated)
+        ).finally(unfollow);
         audit(caller, 200);
-        return result(JSON.parse(answer), answer);
+        return answer;
       } catch (error) {
         const { status, body } = answerError(error, caller.requestId);
         audit(caller, status);
@@ -101,6 +109,8 @@ const result = (content: Readonly<Values>, text = JSON.stringify(content)): Call
   content: [{ type: 'text', text }],
   structuredContent: content,
 });
+const shown = (content: unknown): CallToolResult => result(content as Values);
+const repeated = ({ answer }: { answer: string }): CallToolResult => result(JSON.parse(answer), answer);
 
 /** A credential that is refused counts as none, as in REST. */
 async function authenticated(
