@@ -220,10 +220,8 @@ describe('An id of another account', () => {
     ...{
       get_topup: 'topup',
       cancel_topup: 'topup',
-      get_server: 'server',
-      wait_for_server: 'server',
-      update_server: 'server',
     },
+    ...{ get_server: 'server', wait_for_server: 'server', update_server: 'server' },
     ...{ cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey', remove_ssh_key: 'sshKey' },
     ...{ delete_webhook: 'webhook', test_webhook: 'webhook' },
   };
@@ -233,13 +231,15 @@ describe('An id of another account', () => {
   };
   const tools = readOperations(schema).flatMap(({ tool, parameters, scopes }) => {
     const id = parameters.find(({ type }) => getNamedType(type).name === 'ID');
-    return tool && id && scopes.length ? [[tool.name, id.name] as const] : [];
+    return tool && id && scopes.length ? [[tool.name, id.name, tool.confirm] as const] : [];
   });
-  it.each(tools)('given to the tool %s as %s is one that does not exist', async (name, argument) => {
+  it.each(tools)('given to the tool %s as %s is one that does not exist', async (name, argument, confirm) => {
     const thing = ofTools[name];
     expect(thing, 'say in ofTools what it names').toBeDefined();
-    const ask = async (id: string) =>
-      same(await callTool(publicUrl, stranger.accessToken, name, { ...MORE[name], [argument]: id }));
+    const ask = async (id: string) => {
+      const args = { ...MORE[name], [argument]: id, ...(confirm && { confirm: id }) };
+      return same(await callTool(publicUrl, stranger.accessToken, name, args));
+    };
     const answer = await ask(owner.ids[thing!]);
     expect(answer).toEqual(await ask(MADE_UP[thing!]()));
     expect(answer).toMatchObject({ isError: true, content: { code: 'not_found' } });
