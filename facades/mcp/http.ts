@@ -62,16 +62,7 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
   const admit = admission(authenticate, rateLimits, 'refused');
   // Streams would keep the listener from closing.
   app.addHook('preClose', () => eras.close());
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_MAX }, (_request, body: Buffer, done) => {
-    try {
-      const message = body.length ? JSON.parse(readUtf8(body)) : undefined;
-      if (deeperThan(message, DEPTH_MAX)) throw new ApiError('malformed_json');
-      done(null, message);
-    } catch {
-      done(new ApiError('malformed_json'), undefined);
-    }
-  });
+  readMessages(app);
   app.setErrorHandler(jsonRpcErrors(app.errorHandler));
   for (const url of MCP_PATHS) {
     const metadata = publicUrl + resourceMetadataPath(url);
@@ -99,6 +90,20 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
       },
     });
   }
+}
+
+/** Whatever its type, a body is read as JSON; the SDK refuses other types. A body that is not there is none. */
+function readMessages(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_MAX }, (_request, body: Buffer, done) => {
+    try {
+      const message = body.length ? JSON.parse(readUtf8(body)) : undefined;
+      if (deeperThan(message, DEPTH_MAX)) throw new ApiError('malformed_json');
+      done(null, message);
+    } catch {
+      done(new ApiError('malformed_json'), undefined);
+    }
+  });
 }
 
 const authOf = ({ viewer, id, headers, ip }: FastifyRequest, view: View, count: Count) =>

@@ -80,9 +80,7 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
         const { key, input } = withoutKey(given);
         const { confirmed, meant } = withoutConfirm(input);
         const { values, body } = split(meant);
-        // Nobody is asked whether nonsense is meant.
-        const wrong = confirm ? check(meant) : [];
-        if (wrong.length) throw refusal(wrong);
+        if (confirm) requireSense(check(meant));
         const asked = await confirm?.(meant, confirmed, caller, request);
         if (asked) return asked;
         const context = contextOf(caller);
@@ -136,6 +134,15 @@ function keyTaker({ tool }: Operation): (given: Values) => { key: string | undef
     if (wrong.length) throw refusal(wrong);
     return { key: (key as string | null) ?? undefined, input };
   };
+}
+
+/** Of an id: nothing has such a one. */
+const NO_ID: ReadonlySet<unknown> = new Set(['wrong_format', 'too_long', 'too_short']);
+
+/** Nobody is asked whether nonsense is meant. */
+function requireSense(wrong: ReturnType<ReturnType<typeof checker>>): void {
+  if (!wrong.length) return;
+  throw wrong.every(({ code }) => NO_ID.has(code)) ? new ApiError('not_found') : refusal(wrong);
 }
 
 /** Takes `confirm` out of the arguments of a tool that has it. */
