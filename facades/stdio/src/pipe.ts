@@ -1,0 +1,153 @@
+/**
+ * Carries messages between a host and the hosted endpoint, unchanged, in both eras: the transport takes the headers of
+ * each request from the message itself, and keeps the session of a client of 2025.
+ */
+import {
+  isInitializeRequest,
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  type JSONRPCNotification,
+  type JSONRPCRequest,
+  PROTOCOL_VERSION_META_KEY,
+  type RequestId,
+  SdkHttpError,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
+import { BROKEN_OFF, type Failure, failureOf } from './failure.ts';
+
+export interface PipeOptions {
+  endpoint: URL;
+  apiKey: string | undefined;
+  userAgent: string;
+  /** Gives a message to the host. */
+  deliver: (message: JSONRPCMessage) => void;
+  /** Told, without any value of a message, of what the host cannot be answered. */
+  warn: (sentence: string) => void;
+}
+
+/** A request that has not been answered yet. */
+interface Exchange {
+  modern: boolean;
+  abort: AbortController;
+  over: () => void;
+}
+
+/** Hosts wait two seconds after they have closed our input; there are two things to wait for. */
+const FAREWELL_MS = 600;
+/** As long as the process lives: the endpoint may be away for a while. */
+const RECONNECTION = {
+  initialReconnectionDelay: 500,
+  reconnectionDelayGrowFactor: 1.5,
+  maxReconnectionDelay: 30_000,
+  maxRetries: Number.MAX_SAFE_INTEGER,
+};
+
+export class Pipe {
+  readonly #options: PipeOptions;
+  readonly #upstream: StreamableHTTPClientTransport;
+  readonly #exchanges = new Map<RequestId, Exchange>();
+  /** What is sent at once behind `initialize` waits until there is a session. */
+  #handshake: Promise<void> = Promise.resolve();
+  #handshakeId: RequestId | undefined;
+  #streamRefused = false;
+
+  constructor(options: PipeOptions) {
+    this.#options = options;
+    const { endpoint, apiKey, userAgent } = options;
+    const headers = { 'user-agent': userAgent, ...(apiKey && { authorization: `Bearer ${apiKey}` }) };
+    this.#upstream = new StreamableHTTPClientTransport(endpoint, {
+      requestInit: { headers },
+      reconnectionOptions: RECONNECTION,
+      // A refused stream of updates stays refused; asking on would only count against the limits.
+      reconnectionScheduler: (reconnect, delay) => {
+        if (this.#streamRefused) return;
+        const timer = setTimeout(reconnect, delay);
+        return () => clearTimeout(timer);
+      },
+    });
+    this.#upstream.onmessage = (message) => this.#answered(message);
+    this.#upstream.onerror = (error) => {
+      if (error instanceof SdkHttpError && [401, 403, 404].includes(error.status ?? 0)) this.#streamRefused = true;
+    };
+  }
+
+  start(): Promise<void> {
+    return this.#upstream.start();
+  }
+
+  /** Carries a message of the host to the endpoint. A request is always answered, unless the host cancels it. */
+  async forward(message: JSONRPCMessage): Promise<void> {
+    if (isJSONRPCRequest(message)) return this.#request(message);
+    if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled') return this.#cancel(message);
+    return this.#tell(message);
+  }
+
+  /** Lets what is under way come to its end for a moment, ends the session, and lets go of everything. */
+  async stop(): Promise<void> {
+    const exchanges = [...this.#exchanges.values()].map(
+      (exchange) => new Promise<void>((over) => Object.assign(exchange, { over })),
+    );
+    await atMost(FAREWELL_MS, Promise.all(exchanges));
+    await atMost(FAREWELL_MS, this.#upstream.terminateSession());
+    await this.#upstream.close();
+  }
+
+  async #request(message: JSONRPCRequest): Promise<void> {
+    const modern = typeof message.params?._meta?.[PROTOCOL_VERSION_META_KEY] === 'string';
+    const opens = isInitializeRequest(message);
+    if (!modern && !opens) await this.#handshake;
+    const abort = new AbortController();
+    const exchanged = new Promise<void>((over) => this.#exchanges.set(message.id, { modern, abort, over }));
+    if (opens) [this.#handshake, this.#handshakeId] = [exchanged, message.id];
+    const fail = (failure: Failure) => {
+      const { id } = message;
+      if (this.#exchanges.get(id)?.abort === abort) this.#answered({ jsonrpc: '2.0', id, error: failure });
+    };
+    this.#upstream
+      .send(message, { requestSignal: abort.signal, onRequestStreamEnd: () => fail(BROKEN_OFF) })
+      .catch((error: unknown) => fail(this.#failureOf(error)));
+    return exchanged;
+  }
+
+  #answered(message: JSONRPCMessage): void {
+    const { deliver } = this.#options;
+    if ('method' in message) {
+      deliver(message);
+      return;
+    }
+    const exchange = message.id === undefined ? undefined : this.#exchanges.get(message.id);
+    if (!exchange) return;
+    this.#exchanges.delete(message.id!);
+    if (message.id === this.#handshakeId && 'result' in message)
+      this.#upstream.setProtocolVersion(String(message.result.protocolVersion));
+    deliver(message);
+    exchange.over();
+  }
+
+  /** In the modern era the stream itself is closed; in a session the endpoint is told. Neither is answered. */
+  async #cancel(message: JSONRPCNotification): Promise<void> {
+    const id = message.params?.requestId as RequestId;
+    const exchange = this.#exchanges.get(id);
+    if (!exchange) return;
+    this.#exchanges.delete(id);
+    if (!exchange.modern) await this.#tell(message);
+    exchange.abort.abort();
+    exchange.over();
+  }
+
+  async #tell(message: JSONRPCMessage): Promise<void> {
+    await this.#handshake;
+    await this.#upstream.send(message).catch((error: unknown) => {
+      this.#options.warn(`A message without an answer did not arrive. ${this.#failureOf(error).message}`);
+    });
+  }
+
+  #failureOf(error: unknown): Failure {
+    const { endpoint, apiKey } = this.#options;
+    return failureOf(error, endpoint, apiKey !== undefined);
+  }
+}
+
+const atMost = (ms: number, work: Promise<unknown>): Promise<unknown> =>
+  Promise.race([work.catch(() => {}), new Promise((resume) => setTimeout(resume, ms))]);
