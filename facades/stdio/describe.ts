@@ -11,7 +11,8 @@ export interface Own {
 /** The registry takes no more than 100 characters. */
 const SUMMARY = 'Rent VPS and dedicated servers with coins and without identity: order, watch, manage, delete.';
 const KEY = 'Made with create_api_key or POST /v1/auth/api-keys. Without it, each tool takes access_token.';
-const TOOLSETS = 'Only tools of these nouns, with commas: account, auth, billing, catalog, servers, ssh-keys, …';
+const TOOLSETS =
+  'Only tools of these, with commas: account, agents, auth, billing, catalog, servers, ssh-keys, transparency, webhooks.';
 const READONLY = 'Only tools that change nothing.';
 
 /** The host puts what the user has set there. */

@@ -14,6 +14,9 @@ export const BROKEN_OFF: Failure = {
     'The connection to Freehold broke before the answer came. The request may have been carried out: look before you repeat it.',
 };
 
+const NOT_CONNECTED =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_(TLS|SSL)_.*|.*CERT.*)$/;
+
 /** @param endpoint is named without its query, and never with a credential */
 export function failureOf(error: unknown, { origin, pathname }: URL, hasKey: boolean): Failure {
   const where = origin + pathname;
@@ -22,7 +25,7 @@ export function failureOf(error: unknown, { origin, pathname }: URL, hasKey: boo
     return internal(`${where} does not speak MCP: check FREEHOLD_URL.`);
   const why = causeOf(error);
   // Only where no connection was made can nothing have happened.
-  return why && /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/.test(why)
+  return why && NOT_CONNECTED.test(why)
     ? internal(`Freehold does not answer at ${where} (${why}). Nothing was done; try again later.`)
     : BROKEN_OFF;
 }
@@ -35,7 +38,7 @@ function refused({ status, data }: SdkHttpError, where: string, hasKey: boolean)
   const detail = typeof body?.detail === 'string' ? ` ${body.detail}` : '';
   if (status === 401 && hasKey)
     return internal(`FREEHOLD_API_KEY was refused (HTTP 401).${detail} Make a new key and restart with it.`, status);
-  if (status === 404 && !detail) return internal(`There is no MCP endpoint at ${where}: check FREEHOLD_URL.`, status);
+  if (status === 404) return internal(`There is no MCP endpoint at ${where}: check FREEHOLD_URL.`, status);
   return internal(`Freehold answered HTTP ${status}.${detail}`, status);
 }
 

@@ -31,6 +31,7 @@ function receive(line: string): void {
     refuse(PARSE_ERROR, 'Parse error: the line is not valid JSON.');
     return;
   }
+  if (!values.length) refuse(INVALID_REQUEST, 'Invalid request: the list is empty.');
   for (const value of values) {
     try {
       void pipe.forward(parseJSONRPCMessage(value));

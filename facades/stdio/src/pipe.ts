@@ -30,6 +30,8 @@ export interface PipeOptions {
 interface Exchange {
   modern: boolean;
   abort: AbortController;
+  /** Settles when it is answered or cancelled. */
+  exchanged: Promise<void>;
   over: () => void;
 }
 
@@ -85,10 +87,7 @@ export class Pipe {
 
   /** Lets what is under way come to its end for a moment, ends the session, and lets go of everything. */
   async stop(): Promise<void> {
-    const exchanges = [...this.#exchanges.values()].map(
-      (exchange) => new Promise<void>((over) => Object.assign(exchange, { over })),
-    );
-    await atMost(FAREWELL_MS, Promise.all(exchanges));
+    await atMost(FAREWELL_MS, Promise.all([...this.#exchanges.values()].map(({ exchanged }) => exchanged)));
     await atMost(FAREWELL_MS, this.#upstream.terminateSession());
     await this.#upstream.close();
   }
@@ -96,16 +95,19 @@ export class Pipe {
   async #request(message: JSONRPCRequest): Promise<void> {
     const modern = typeof message.params?._meta?.[PROTOCOL_VERSION_META_KEY] === 'string';
     const opens = isInitializeRequest(message);
-    if (!modern && !opens) await this.#handshake;
-    const abort = new AbortController();
-    const exchanged = new Promise<void>((over) => this.#exchanges.set(message.id, { modern, abort, over }));
-    if (opens) [this.#handshake, this.#handshakeId] = [exchanged, message.id];
-    const fail = (failure: Failure) => {
-      const { id } = message;
-      if (this.#exchanges.get(id)?.abort === abort) this.#answered({ jsonrpc: '2.0', id, error: failure });
+    const { id } = message;
+    const { promise: exchanged, resolve: over } = withResolvers();
+    const exchange = { modern, abort: new AbortController(), exchanged, over };
+    this.#exchanges.set(id, exchange);
+    if (opens) [this.#handshake, this.#handshakeId] = [exchanged, id];
+    else if (!modern) await this.#handshake;
+    const isOpen = () => this.#exchanges.get(id) === exchange;
+    if (!isOpen()) return;
+    const fail = (error: Failure) => {
+      if (isOpen()) this.#answered({ jsonrpc: '2.0', id, error });
     };
     this.#upstream
-      .send(message, { requestSignal: abort.signal, onRequestStreamEnd: () => fail(BROKEN_OFF) })
+      .send(message, { requestSignal: exchange.abort.signal, onRequestStreamEnd: () => fail(BROKEN_OFF) })
       .catch((error: unknown) => fail(this.#failureOf(error)));
     return exchanged;
   }
@@ -151,3 +153,12 @@ export class Pipe {
 
 const atMost = (ms: number, work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work.catch(() => {}), new Promise((resume) => setTimeout(resume, ms))]);
+
+/** Promise.withResolvers came with Node 22. */
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
