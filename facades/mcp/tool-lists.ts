@@ -46,6 +46,7 @@ export class ToolLists {
 
   /** @throws ApiError invalid_query */
   viewOf({ toolsets, readonly }: { toolsets?: unknown; readonly?: unknown }): View {
+    if (toolsets === undefined && readonly === undefined) return ALL;
     const known = new Set(this.#tools.map(({ operation }) => operation.noun));
     const asked = toolsets === undefined ? undefined : [toolsets].flat().flatMap((one) => String(one).split(','));
     const unknown = asked?.find((one) => !known.has(one));
@@ -57,6 +58,7 @@ export class ToolLists {
 }
 
 const LISTS_MAX = 1_000;
+const ALL: View = { toolsets: undefined, readOnly: false };
 
 const seen = ({ operation }: McpTool, { toolsets, readOnly }: View): boolean =>
   (!toolsets || toolsets.has(operation.noun)) && (!readOnly || operation.kind === 'query');

@@ -76,9 +76,12 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
         if (asked) return asked;
         const context = contextOf(caller);
         const unfollow = follow?.(meant, caller, request);
-        const { answer } = await runOnce(key, values, body, context).finally(unfollow);
+        const answer = await (key === undefined
+          ? run(values, body, context).then(shown)
+          : runOnce(key, values, body, context).then(repeated)
+        ).finally(unfollow);
         audit(caller, 200);
-        return result(JSON.parse(answer), answer);
+        return answer;
       } catch (error) {
         const { status, body } = answerError(error, caller.requestId);
         audit(caller, status);
@@ -92,6 +95,8 @@ const result = (content: Readonly<Values>, text = JSON.stringify(content)): Call
   content: [{ type: 'text', text }],
   structuredContent: content,
 });
+const shown = (content: unknown): CallToolResult => result(content as Values);
+const repeated = ({ answer }: { answer: string }): CallToolResult => result(JSON.parse(answer), answer);
 
 /** A credential that is refused counts as none, as in REST. */
 async function authenticated(

@@ -1,0 +1,20 @@
+/** What MCP itself costs: one constant tool of the official SDK, behind the same server and the same transport. */
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler, Server } from '@modelcontextprotocol/server';
+import Fastify from 'fastify';
+
+const ANSWER = { data: [{ min_usd: 100, bonus_percent: 2 }], next_cursor: null, has_more: false };
+const RESULT = { content: [{ type: 'text' as const, text: JSON.stringify(ANSWER) }], structuredContent: ANSWER };
+
+const handler = createMcpHandler(() => {
+  const server = new Server({ name: 'peer', version: '1.0.0' }, { capabilities: { tools: {} } });
+  server.setRequestHandler('tools/call', () => RESULT);
+  return server;
+});
+const serve = toNodeHandler(handler);
+const app = Fastify();
+app.post('/mcp', async (request, reply) => {
+  reply.hijack();
+  await serve(request.raw, reply.raw, request.body);
+});
+console.log(await app.listen({ port: Number(process.env.PORT), host: '127.0.0.1' }));
