@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { newDatabaseUrl } from '../database.ts';
 import { eventually, startFreehold } from '../freehold.ts';
-import { freePort, newFolder, removeFolder, spawnService } from '../spawn.ts';
+import { freePort, newFolder, removeFolder, restClient, spawnService } from '../spawn.ts';
 import { STDIO_AGENTS, start } from './stdio-package.ts';
 
 const freehold = await startFreehold({ SIMULATED_PROVISION_SECONDS: '600' });
@@ -160,20 +160,36 @@ describe.each(STDIO_AGENTS)('The official client %s at %s', (_, __, connect) => 
 describe.each([STDIO_AGENTS[1]!, STDIO_AGENTS[3]!])(
   'Through a restart, the official client %s at %s',
   (_, __, connect) => {
-    it('is told that the endpoint is away, and goes on when it is back', async () => {
+    it('is told what it does not know, and goes on when the endpoint is back', async () => {
       const [DATA_DIR, DATABASE_URL, PORT] = [newFolder(), await newDatabaseUrl(afterAll), String(await freePort())];
       onTestFinished(() => removeFolder(DATA_DIR));
-      const environment = { DATA_DIR, DATABASE_URL, PORT };
+      const simulated = { SIMULATED_PAYMENT_SECONDS: '0.05', SIMULATED_PROVISION_SECONDS: '600', POLL_SECONDS: '0.02' };
+      const environment = { DATA_DIR, DATABASE_URL, PORT, ...simulated };
       const first = await spawnService(environment);
-      const { call, read } = await connect({ FREEHOLD_URL: `http://127.0.0.1:${PORT}` });
-      expect((await call('list_catalog')).isError).toBe(false);
+      const account = { email: 'ada@example.org', password: 'a heron on the roof' };
+      const { body } = await restClient(first.url)('POST', '/v1/auth/register', account);
+      const { call, watch } = await connect({ FREEHOLD_URL: first.url, FREEHOLD_API_KEY: body.tokens.access_token });
+      await call('create_topup', { amount_usd: 30, crypto: 'xmr' });
+      await eventually(async () => (await call('get_balance')).content.balance_usd === 30);
+      const { order_number } = (await call('order_server', { service_code: 'vps-1' })).content;
+
+      const heard = Promise.withResolvers<unknown>();
+      const waiting = call('wait_for_server', { order_number, status: 'running' }, { onprogress: heard.resolve });
+      const told = expect(waiting).rejects.toThrow('may have been carried out');
+      await heard.promise;
       await first.kill();
+      await told;
       for (let calls = 0; calls < 2; calls++)
-        await expect(call('list_catalog')).rejects.toThrow(/Freehold does not answer at .*ECONNREFUSED|broke before/);
+        await expect(call('list_catalog')).rejects.toThrow(/Freehold does not answer at .*ECONNREFUSED/);
+
       const second = await spawnService(environment);
       onTestFinished(async () => void (await second.stop()));
-      expect((await call('list_catalog')).isError).toBe(false);
-      expect(await read('freehold://catalog')).toBeTruthy();
+      expect((await call('get_server', { order_number })).content.order_number).toBe(order_number);
+      const changed: string[] = [];
+      const unwatch = await watch(`freehold://servers/${order_number}`, (uri) => changed.push(uri));
+      expect((await call('cancel_server', { order_number, confirm: order_number })).isError).toBe(false);
+      await eventually(async () => changed.length > 0);
+      await unwatch();
     });
   },
 );

@@ -11,7 +11,6 @@ import {
   type JSONRPCRequest,
   PROTOCOL_VERSION_META_KEY,
   type RequestId,
-  SdkHttpError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
 import { BROKEN_OFF, type Failure, failureOf } from './failure.ts';
@@ -37,13 +36,7 @@ interface Exchange {
 
 /** Hosts wait two seconds after they have closed our input; there are two things to wait for. */
 const FAREWELL_MS = 600;
-/** As long as the process lives: the endpoint may be away for a while. */
-const RECONNECTION = {
-  initialReconnectionDelay: 500,
-  reconnectionDelayGrowFactor: 1.5,
-  maxReconnectionDelay: 30_000,
-  maxRetries: Number.MAX_SAFE_INTEGER,
-};
+const [RETRY_MS, RETRY_MAX_MS] = [500, 30_000];
 
 export class Pipe {
   readonly #options: PipeOptions;
@@ -53,6 +46,7 @@ export class Pipe {
   #handshake: Promise<void> = Promise.resolve();
   #handshakeId: RequestId | undefined;
   #streamRefused = false;
+  #wake = () => {};
 
   constructor(options: PipeOptions) {
     this.#options = options;
@@ -60,17 +54,23 @@ export class Pipe {
     const headers = { 'user-agent': userAgent, ...(apiKey && { authorization: `Bearer ${apiKey}` }) };
     this.#upstream = new StreamableHTTPClientTransport(endpoint, {
       requestInit: { headers },
-      reconnectionOptions: RECONNECTION,
-      // A refused stream of updates stays refused; asking on would only count against the limits.
+      fetch: (url, init) => this.#fetch(url, init),
+      reconnectionOptions: {
+        initialReconnectionDelay: RETRY_MS,
+        reconnectionDelayGrowFactor: 2,
+        maxReconnectionDelay: RETRY_MAX_MS,
+        maxRetries: Number.MAX_SAFE_INTEGER,
+      },
+      // A stream that was refused stays refused: asking on would only count against the limits.
       reconnectionScheduler: (reconnect, delay) => {
-        if (this.#streamRefused) return;
-        const timer = setTimeout(reconnect, delay);
+        const timer = this.#streamRefused ? undefined : setTimeout(reconnect, delay);
         return () => clearTimeout(timer);
       },
     });
-    this.#upstream.onmessage = (message) => this.#answered(message);
-    this.#upstream.onerror = (error) => {
-      if (error instanceof SdkHttpError && [401, 403, 404].includes(error.status ?? 0)) this.#streamRefused = true;
+    this.#upstream.onmessage = (message) => {
+      // Whoever answers is back.
+      this.#wake();
+      this.#answered(message);
     };
   }
 
@@ -143,6 +143,24 @@ export class Pipe {
     await this.#upstream.send(message).catch((error: unknown) => {
       this.#options.warn(`A message without an answer did not arrive. ${this.#failureOf(error).message}`);
     });
+  }
+
+  /** The stream of updates is asked for until it comes, so that it outlives an endpoint that is away for a while. */
+  async #fetch(url: string | URL, init: RequestInit = {}): Promise<Response> {
+    if (init.method !== 'GET') return fetch(url, init);
+    for (let delay = RETRY_MS; ; delay = Math.min(delay * 2, RETRY_MAX_MS)) {
+      try {
+        const response = await fetch(url, init);
+        this.#streamRefused = !response.ok;
+        return response;
+      } catch (error) {
+        if (init.signal?.aborted) throw error;
+      }
+      await new Promise<void>((resume) => {
+        this.#wake = resume;
+        setTimeout(resume, delay);
+      });
+    }
   }
 
   #failureOf(error: unknown): Failure {
