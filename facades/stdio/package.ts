@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -38,6 +39,7 @@ export function buildPackage(folder: string, publicUrl: string): Map<string, str
     for (const name of ['package.json', 'README.md', 'LICENSE', 'src'])
       cpSync(join(HERE, name), join(staging, name), { recursive: true });
     bundle(staging, own.scripts.build);
+    sameModes(staging);
     const [tgz, mcpb] = [`${own.name}-${own.version}.tgz`, `${own.name}-${own.version}.mcpb`];
     const files = new Map<string, Uint8Array>([
       [tgz, packed(staging, tgz)],
@@ -64,6 +66,15 @@ function bundle(staging: string, command: string): void {
   const { inputs } = JSON.parse(readFileSync(metafile, 'utf8')) as { inputs: Record<string, unknown> };
   writeFileSync(join(staging, 'THIRD-PARTY-LICENSES'), licences(Object.keys(inputs)));
   rmSync(metafile);
+}
+
+/** npm keeps what it finds, which depends on who checked the sources out. */
+function sameModes(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    chmodSync(path, entry.isDirectory() ? 0o755 : 0o644);
+    if (entry.isDirectory()) sameModes(path);
+  }
 }
 
 /** The licences of all that was bundled, which ask to go along. */
@@ -107,6 +118,7 @@ function publish(folder: string, files: Map<string, Uint8Array>): void {
     const path = join(folder, name);
     if (existsSync(path) && Buffer.compare(readFileSync(path), content) === 0) continue;
     writeFileSync(`${path}.new`, content);
+    chmodSync(`${path}.new`, 0o644);
     renameSync(`${path}.new`, path);
   }
 }

@@ -157,42 +157,46 @@ describe.each(STDIO_AGENTS)('The official client %s at %s', (_, __, connect) => 
   });
 });
 
-describe.each([STDIO_AGENTS[1]!, STDIO_AGENTS[3]!])(
-  'Through a restart, the official client %s at %s',
-  (_, __, connect) => {
-    it('is told what it does not know, and goes on when the endpoint is back', async () => {
-      const [DATA_DIR, DATABASE_URL, PORT] = [newFolder(), await newDatabaseUrl(afterAll), String(await freePort())];
-      onTestFinished(() => removeFolder(DATA_DIR));
-      const simulated = { SIMULATED_PAYMENT_SECONDS: '0.05', SIMULATED_PROVISION_SECONDS: '600', POLL_SECONDS: '0.02' };
-      const environment = { DATA_DIR, DATABASE_URL, PORT, ...simulated };
-      const first = await spawnService(environment);
-      const account = { email: 'ada@example.org', password: 'a heron on the roof' };
-      const { body } = await restClient(first.url)('POST', '/v1/auth/register', account);
-      const { call, watch } = await connect({ FREEHOLD_URL: first.url, FREEHOLD_API_KEY: body.tokens.access_token });
-      await call('create_topup', { amount_usd: 30, crypto: 'xmr' });
-      await eventually(async () => (await call('get_balance')).content.balance_usd === 30);
-      const { order_number } = (await call('order_server', { service_code: 'vps-1' })).content;
+const RESTARTED = [STDIO_AGENTS[1]!, STDIO_AGENTS[3]!];
+describe.each(RESTARTED)('Through a restart, the official client %s at %s', (_, version, connect) => {
+  it('is told what it does not know, and goes on when the endpoint is back', async () => {
+    const [DATA_DIR, DATABASE_URL, PORT] = [newFolder(), await newDatabaseUrl(afterAll), String(await freePort())];
+    onTestFinished(() => removeFolder(DATA_DIR));
+    const simulated = { SIMULATED_PAYMENT_SECONDS: '0.05', SIMULATED_PROVISION_SECONDS: '600', POLL_SECONDS: '0.02' };
+    const environment = { DATA_DIR, DATABASE_URL, PORT, ...simulated };
+    const first = await spawnService(environment);
+    const account = { email: 'ada@example.org', password: 'a heron on the roof' };
+    const { body } = await restClient(first.url)('POST', '/v1/auth/register', account);
+    const { call, watch } = await connect({ FREEHOLD_URL: first.url, FREEHOLD_API_KEY: body.tokens.access_token });
+    await call('create_topup', { amount_usd: 30, crypto: 'xmr' });
+    await eventually(async () => (await call('get_balance')).content.balance_usd === 30);
+    const { order_number } = (await call('order_server', { service_code: 'vps-1' })).content;
+    let changes = 0;
+    const listen = () => watch(`freehold://servers/${order_number}`, () => changes++);
+    await listen();
 
-      const heard = Promise.withResolvers<unknown>();
-      const waiting = call('wait_for_server', { order_number, status: 'running' }, { onprogress: heard.resolve });
-      const told = expect(waiting).rejects.toThrow('may have been carried out');
-      await heard.promise;
-      await first.kill();
-      await told;
-      for (let calls = 0; calls < 2; calls++)
-        await expect(call('list_catalog')).rejects.toThrow(/Freehold does not answer at .*ECONNREFUSED/);
+    const heard = Promise.withResolvers<unknown>();
+    const waiting = call('wait_for_server', { order_number, status: 'running' }, { onprogress: heard.resolve });
+    const told = expect(waiting).rejects.toThrow('may have been carried out');
+    await heard.promise;
+    await first.kill();
+    await told;
+    for (let calls = 0; calls < 2; calls++)
+      await expect(call('list_catalog')).rejects.toThrow(/Freehold does not answer at .*ECONNREFUSED/);
 
-      const second = await spawnService(environment);
-      onTestFinished(async () => void (await second.stop()));
-      expect((await call('get_server', { order_number })).content.order_number).toBe(order_number);
-      const changed: string[] = [];
-      const unwatch = await watch(`freehold://servers/${order_number}`, (uri) => changed.push(uri));
-      expect((await call('cancel_server', { order_number, confirm: order_number })).isError).toBe(false);
-      await eventually(async () => changed.length > 0);
-      await unwatch();
+    const second = await spawnService(environment);
+    onTestFinished(async () => void (await second.stop()));
+    expect((await call('get_server', { order_number })).content.order_number).toBe(order_number);
+    changes = 0;
+    // In the modern era the stream is the client's own, which was told that it has ended.
+    if (version === '2026-07-28') await listen();
+    // What changes before there is a stream again is not told.
+    await eventually(async () => {
+      await call('update_server', { order_number, labels: { change: `n${Math.round(performance.now())}` } });
+      return changes > 0;
     });
-  },
-);
+  });
+});
 
 /** Passes everything on to the service, and notes the methods. */
 async function recorder(methods: string[]): Promise<string> {

@@ -46,6 +46,9 @@ export class Pipe {
   #handshake: Promise<void> = Promise.resolve();
   #handshakeId: RequestId | undefined;
   #streamRefused = false;
+  /** What the host wants to hear of, by its URI. */
+  readonly #subscriptions = new Map<unknown, JSONRPCRequest>();
+  #streams = 0;
   #wake = () => {};
 
   constructor(options: PipeOptions) {
@@ -93,12 +96,14 @@ export class Pipe {
   }
 
   async #request(message: JSONRPCRequest): Promise<void> {
-    const modern = typeof message.params?._meta?.[PROTOCOL_VERSION_META_KEY] === 'string';
+    const { id, method, params } = message;
+    const modern = typeof params?._meta?.[PROTOCOL_VERSION_META_KEY] === 'string';
     const opens = isInitializeRequest(message);
-    const { id } = message;
     const { promise: exchanged, resolve: over } = withResolvers();
     const exchange = { modern, abort: new AbortController(), exchanged, over };
     this.#exchanges.set(id, exchange);
+    if (method === 'resources/subscribe') this.#subscriptions.set(params?.uri, message);
+    if (method === 'resources/unsubscribe') this.#subscriptions.delete(params?.uri);
     if (opens) [this.#handshake, this.#handshakeId] = [exchanged, id];
     else if (!modern) await this.#handshake;
     const isOpen = () => this.#exchanges.get(id) === exchange;
@@ -152,6 +157,7 @@ export class Pipe {
       try {
         const response = await fetch(url, init);
         this.#streamRefused = !response.ok;
+        if (response.ok && this.#streams++ > 0) this.#subscribeAgain();
         return response;
       } catch (error) {
         if (init.signal?.aborted) throw error;
@@ -161,6 +167,12 @@ export class Pipe {
         setTimeout(resume, delay);
       });
     }
+  }
+
+  /** A process that was started anew knows the session and not what it told of. Nobody waits for these answers. */
+  #subscribeAgain(): void {
+    for (const [uri, message] of this.#subscriptions)
+      this.#upstream.send({ ...message, id: `freehold-mcp ${uri}` }).catch(() => {});
   }
 
   #failureOf(error: unknown): Failure {
