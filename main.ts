@@ -5,6 +5,7 @@ import { type Config, readConfig } from './config.ts';
 import { Database } from './entities/database.ts';
 import { startEmbeddedPostgres } from './entities/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
+import { sweepLogins } from './entities/login-tally.ts';
 import { sweepRates, takeRate } from './entities/rate.ts';
 import { mintCredential, Vault } from './entities/secrets.ts';
 import { internalServer } from './facades/graphql.ts';
@@ -14,10 +15,12 @@ import { RedisRates } from './facades/rates/redis.ts';
 import { resourceRenderer } from './facades/resources.ts';
 import { Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
+import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
+import { SharedTallies } from './resolvers/auth/tallies.ts';
 import { LoginThrottle } from './resolvers/auth/throttle.ts';
 import type { Context } from './resolvers/context.ts';
 import { IdempotencyKeys } from './resolvers/idempotency.ts';
@@ -77,8 +80,10 @@ async function compose(
     vault,
     drivers: { VPS: machines, DEDICATED: machines },
     payments,
+    x402: new SimulatedX402({ folder: join(config.dataDir, 'x402') }),
     pollSeconds: config.pollSeconds,
-    webhooks: { allowCidrs: config.webhookAllowCidrs, render: resourceRenderer() },
+    allowCidrs: config.webhookAllowCidrs,
+    render: resourceRenderer(),
   });
   await provisioning.prepare();
   if (config.webhookAllowCidrs.length)
@@ -95,10 +100,11 @@ async function compose(
   const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
   const authenticator = new Authenticator(db, operatorToken);
   const { limits, publicUrl } = config;
-  const logins = new LoginThrottle(config.loginFailuresMax);
-  const contextOf = (
-    request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'> & { requestId?: string },
-  ): Context => ({
+  const logins = loginsOf(config, db, vault);
+  const contextOf = ({
+    requestId = newId('req'),
+    ...request
+  }: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal' | 'setHeader'> & { requestId?: string }): Context => ({
     db,
     provisioning,
     vault,
@@ -106,7 +112,7 @@ async function compose(
     stopping,
     publicUrl,
     logins,
-    requestId: newId('req'),
+    requestId,
     ...request,
   });
   const authenticate = (authorization: string | undefined, address: string | null) =>
@@ -138,7 +144,7 @@ async function compose(
     await prepareDummy();
     const keys = new IdempotencyKeys(db, vault);
     const sweeper = setInterval(() => {
-      void Promise.all([keys.sweep(), sweepRates(db)]).catch(report);
+      void Promise.all([keys.sweep(), sweepRates(db), sweepLogins(db), provisioning.x402?.sweep()]).catch(report);
     }, SWEEP_MS).unref();
     onStop(async () => clearInterval(sweeper));
     const app = await publicServer({
@@ -180,6 +186,12 @@ function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop:
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
 }
 
+/** Counted together where calls are; in the database also with Redis, for a login needs the database anyway. */
+function loginsOf({ rateLimitStore, loginFailuresMax }: Config, db: Database, vault: Vault) {
+  if (rateLimitStore === 'memory') return new LoginThrottle(loginFailuresMax);
+  return new LoginThrottle(loginFailuresMax, new SharedTallies(db, report), vault.derive('logins'));
+}
+
 /** Where faults of ours go. */
 const report = (fault: unknown) => console.error(fault);
 
@@ -216,12 +228,13 @@ if (import.meta.main) {
     const config = readConfig();
     const service = await startService(config);
     announce(service, config.roles);
-    let stopping = false;
+    let askedAt: number | undefined;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.on(signal, () => {
-        // Whoever asks twice does not want to wait.
-        if (stopping) process.exit(1);
-        stopping = true;
+        // Whoever asks twice does not want to wait. One Ctrl-C comes twice: from the terminal, and from npm.
+        if (askedAt !== undefined && performance.now() - askedAt > 500) process.exit(1);
+        if (askedAt !== undefined) return;
+        askedAt = performance.now();
         void service.stop().then(() => process.exit(0));
       });
     }

@@ -12,7 +12,10 @@ import { Database } from '../entities/database.ts';
 import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
 import { verifyBooks } from '../entities/ledger.ts';
 import { freePort, newFolder, removeFolder, restClient, spawnService } from '../test/spawn.ts';
+import { print } from './figure.ts';
 import { load, prepare } from './load.ts';
+import { logins } from './logins.ts';
+import { pages } from './pages.ts';
 import { cpuSeconds, type Round, report, type Slice } from './report.ts';
 import { clear, type SeededAccount, seed } from './seed.ts';
 
@@ -72,9 +75,13 @@ async function bench() {
   const peers = [await startService(postgres.url, folder), await startHandwritten(postgres.url)];
   await announce(db);
   const measured = await measure(db, cases, peers);
+  const { port } = peers[0]!;
+  const figures = [await logins(port), ...(await pages(port, db, orderer))];
   const { balanced } = await verifyBooks(db);
   assert.ok(balanced, 'The books do not balance.');
   console.log(report(measured));
+  console.log('\nRatios of the service to itself, medians; small is good:');
+  for (const figure of figures) print(figure);
 }
 
 async function startService(databaseUrl: string, folder: string): Promise<Peer> {
@@ -83,6 +90,7 @@ async function startService(databaseUrl: string, folder: string): Promise<Peer> 
     DATABASE_URL: databaseUrl,
     ROLES: 'api',
     LIMIT_SERVERS: '1000000',
+    LIMIT_SESSIONS: '1000000',
     RATE_LIMIT_STORE: 'memory',
   };
   const { url, process, stop } = await spawnService(environment);

@@ -7,11 +7,10 @@ import { createHash, hash, randomBytes } from 'node:crypto';
 import Fastify, { type FastifyRequest } from 'fastify';
 import pg from 'pg';
 import { stockLevel } from '../entities/catalog.ts';
-import { columnsOf } from '../entities/entity.ts';
 import { newId, newOrderNumber, shortName } from '../entities/ids.ts';
 import { recordParameters } from '../entities/record.ts';
 import { newMachinePassword, Vault } from '../entities/secrets.ts';
-import { Server } from '../entities/server.ts';
+import { type Server, SHOWN_COLUMNS } from '../entities/server.ts';
 import { passwordContext, serverTask, startTaskParameters } from '../provisioning/index.ts';
 import { FIND_API_KEY } from '../resolvers/auth/credential.ts';
 import { FIND_SERVER } from '../resolvers/servers/find.ts';
@@ -94,7 +93,7 @@ const one = async (request: FastifyRequest) => {
 };
 
 const list = (after: string) =>
-  `select ${columnsOf(Server)} from server where status <> 'DELETED' and account_id = $2${after} order by id desc limit $1`;
+  `select ${SHOWN_COLUMNS} from server where status <> 'DELETED' and account_id = $2${after} order by id desc limit $1`;
 const [LIST, LIST_AFTER] = [list(''), list(' and id < $3')];
 const NO_FILTERS = createHash('sha256')
   .update('{"status":null,"region":null,"hostname":null}')

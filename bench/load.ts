@@ -22,12 +22,12 @@ export interface Loaded {
 }
 
 /** The bytes of a request that is sent many times. */
-export function prepare(method: string, path: string, credential: string, body?: unknown): Buffer {
+export function prepare(method: string, path: string, credential?: string, body?: unknown): Buffer {
   const text = body === undefined ? '' : JSON.stringify(body);
   const lines = [
     `${method} ${path} HTTP/1.1`,
     'Host: localhost',
-    `Authorization: Bearer ${credential}`,
+    ...(credential ? [`Authorization: Bearer ${credential}`] : []),
     ...(text ? ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`] : []),
   ];
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${text}`);

@@ -15,6 +15,10 @@ export const Account = entity(
     /** When balance.low was last sent. */
     lowBalanceAlertedAt: nullable(timestamp()),
     createdAt: now(),
+    /** The operator did it: the account may read and end things, and nothing else. */
+    suspendedAt: nullable(timestamp()),
+    /** What the customer is told of it. */
+    suspendedFor: nullable(text()),
   },
   [{ name: 'account_email', columns: ['email'], unique: true }],
 );

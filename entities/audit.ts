@@ -9,6 +9,8 @@ export interface Actor {
   /** The request that asked for it. */
   requestId: string | null;
 }
+/** Whose audit log the operator's own acts are in, where they concern no one customer. */
+export const OPERATOR_ACCOUNT = 'operator';
 export const SYSTEM: Actor = { type: 'system', id: null, name: null, requestId: null };
 
 export const AuditEntry = entity(
@@ -30,7 +32,10 @@ export const AuditEntry = entity(
     status: nullable(int()),
     createdAt: now(),
   },
-  [{ name: 'audit_entry_account', columns: ['accountId', 'id'] }],
+  [
+    { name: 'audit_entry_account', columns: ['accountId', 'id'] },
+    { name: 'audit_entry_action', columns: ['accountId', 'action', 'id'] },
+  ],
 );
 export type AuditEntry = RowOf<typeof AuditEntry>;
 

@@ -42,8 +42,13 @@ export function entity<C extends Columns>(name: string, columns: C, indices: Ent
 }
 
 /** The select list that gives rows of the entity their camelCase names in hand-written SQL. */
-export function columnsOf(schema: EntitySchema<unknown>, table = schema.options.tableName) {
+export function columnsOf(
+  schema: EntitySchema<unknown>,
+  table = schema.options.tableName,
+  except: readonly string[] = [],
+) {
   return Object.keys(schema.options.columns)
+    .filter((property) => !except.includes(property))
     .map((property) => `${table}.${snake(property)} as "${property}"`)
     .join(', ');
 }

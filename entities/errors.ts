@@ -117,6 +117,8 @@ export interface ErrorExtras {
   requiredMicros?: bigint;
   balanceMicros?: bigint;
   headers?: Record<string, string>;
+  /** How to pay by x402: members of the error as its version 1 wants them. */
+  x402?: { error: string; accepts: readonly object[] };
 }
 
 /** An error that the caller may see. Everything else is masked as `internal_error`. */

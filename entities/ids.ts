@@ -22,7 +22,8 @@ export type IdPrefix =
   | 'agt'
   | 'chg'
   | 'whk'
-  | 'dlv';
+  | 'dlv'
+  | 'pay';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);
@@ -76,10 +77,17 @@ export function newOrderNumber(kind: 'SRV' | 'TOP'): string {
 export const shortName = (length = 6): string =>
   Array.from(randomBytes(length), (byte) => CROCKFORD[byte % 32]).join('');
 
+const idForms = new Map<IdPrefix, RegExp>();
+const orderNumberForm = (kind: string) => new RegExp(`^${kind}-[0-9A-HJKMNP-TV-Z]{10}$`);
+const orderNumberForms = { SRV: orderNumberForm('SRV'), TOP: orderNumberForm('TOP') };
+
 /** Whether it has the form of an id; what has not is nobody's, and is not asked of the database. */
-export const isId = (prefix: IdPrefix, id: string): boolean =>
-  new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`).test(id);
+export function isId(prefix: IdPrefix, id: string): boolean {
+  const form = idForms.get(prefix) ?? new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`);
+  idForms.set(prefix, form);
+  return form.test(id);
+}
 
 /** Whether it has the form of an order number. */
 export const isOrderNumber = (kind: 'SRV' | 'TOP', orderNumber: string): boolean =>
-  new RegExp(`^${kind}-[0-9A-HJKMNP-TV-Z]{10}$`).test(orderNumber);
+  orderNumberForms[kind].test(orderNumber);

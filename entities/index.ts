@@ -4,10 +4,13 @@ import { Address } from './address.ts';
 import { Agent } from './agent.ts';
 import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
+import { CoinSwitch } from './coin-switch.ts';
 import { ApiKey, Session } from './credential.ts';
 import { Event } from './event.ts';
+import { Health } from './health.ts';
 import { IdempotencyKey } from './idempotency.ts';
 import { Balance, Transfer } from './ledger.ts';
+import { LoginTally } from './login-tally.ts';
 import { OauthClient } from './oauth-client.ts';
 import { Rate } from './rate.ts';
 import { Server } from './server.ts';
@@ -17,6 +20,7 @@ import { TopUp } from './top-up.ts';
 import { PendingLogin, RecoveryCode, Totp } from './totp.ts';
 import { Canary, Incident, Peering } from './transparency.ts';
 import { Webhook, WebhookDelivery } from './webhook.ts';
+import { X402Payment } from './x402-payment.ts';
 
 export const ENTITIES = [
   Account,
@@ -27,9 +31,12 @@ export const ENTITIES = [
   Balance,
   Canary,
   CatalogItem,
+  CoinSwitch,
   Event,
+  Health,
   IdempotencyKey,
   Incident,
+  LoginTally,
   OauthClient,
   Peering,
   PendingLogin,
@@ -45,4 +52,5 @@ export const ENTITIES = [
   Transfer,
   Webhook,
   WebhookDelivery,
+  X402Payment,
 ];

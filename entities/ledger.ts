@@ -167,13 +167,13 @@ export const holdSql = (credential: string): string => `
 
 /**
  * What an API key has spent in the calendar month (UTC) that is now, in micro-USD: what it took from the balance,
- * without what was given back because an order failed. Exact under the lock of the account.
+ * without what was given back because an order or a resize came to nothing. Renewals name no key. Exact under the lock of the account.
  */
 export async function spentThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
   const [spent] = await tx.query<{ micros: bigint }>(
     `select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as micros
     from transfer spent left join transfer released
-      on spent.kind = 'hold' and released.external_key = 'release:' || spent.order_number
+      on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
     where spent.credential_id = $1 and spent.created_at >= date_trunc('month', now(), 'UTC')
       and spent.debit = 'available:' || spent.account_id`,
     [credentialId],

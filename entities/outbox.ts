@@ -20,6 +20,8 @@ const LEFT_OUT = [
   'accessDigest',
   'refreshDigest',
   'passwordHash',
+  // what `recordAll` carries along
+  'happening',
 ];
 
 const list = (values: string[]) => values.map((value) => `'${value}'`).join(', ');
@@ -27,14 +29,14 @@ const list = (values: string[]) => values.map((value) => `'${value}'`).join(', '
 const SUFFIX = `substr(event_id, 5, 10) || substr(md5(event_id || webhook_id), 1, 16)`;
 
 /**
- * CTEs that write the deliveries of an event. `from` names the relation of the change, with account_id, subject, and
+ * CTEs that write the deliveries of an event, or of many. `from` names the relation of the change, with account_id, subject, and
  * the columns of its row if it has them; `id` and `type` are the parameters of the event. A task that is leased runs
  * again after its step, since the signal is counted; webhooks come in the order of their ids, so that two
  * transactions wait for each other and not crosswise.
  */
 export const outboxSql = (from: string, id: string, type: string): string => `
   wanted as (
-    select webhook.id as webhook_id, webhook.account_id, ${id}::text as event_id,
+    select webhook.id as webhook_id, webhook.account_id, ${id}::text as event_id, ${type}::text as event_type,
       to_jsonb(${from}) - array[${list(LEFT_OUT)}] as snapshot
     from ${from} join webhook on webhook.account_id = ${from}.account_id or ${type}::text in (${list(PUBLIC_EVENTS)})
     where webhook.status = 'ENABLED' and ${type}::text <> '${DIRECT_EVENT}'
@@ -42,10 +44,11 @@ export const outboxSql = (from: string, id: string, type: string): string => `
     order by webhook.id),
   deliveries_written as (
     insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, snapshot, next_attempt_at)
-    select 'dlv_' || ${SUFFIX}, account_id, webhook_id, event_id, ${type}::text, snapshot, now() from wanted),
+    select 'dlv_' || ${SUFFIX}, account_id, webhook_id, event_id, event_type, snapshot, now() from wanted),
   webhooks_woken as (
     insert into task (id, lane, process, subject, account_id, step)
-    select 'task_' || ${SUFFIX}, '${WEBHOOK_LANE}', '${WEBHOOK_PROCESS}', webhook_id, account_id, '${DELIVER_STEP}' from wanted
+    select 'task_' || ${SUFFIX}, '${WEBHOOK_LANE}', '${WEBHOOK_PROCESS}', webhook_id, account_id, '${DELIVER_STEP}'
+    from (select distinct on (webhook_id) * from wanted order by webhook_id) as each
     on conflict (subject) do update set signals = task.signals + 1, attempts = 0, state = 'READY',
       run_at = case when task.leased_by is null then least(task.run_at, excluded.run_at) else task.run_at end
     returning id)`;

@@ -3,6 +3,7 @@
  * if and only if the change does.
  */
 import type { EntitySchema } from 'typeorm';
+import { Agent } from './agent.ts';
 import type { Actor } from './audit.ts';
 import { ApiKey } from './credential.ts';
 import type { Transaction } from './database.ts';
@@ -13,6 +14,7 @@ import { outboxSql, WEBHOOKS_WOKEN, WOKEN_SQL } from './outbox.ts';
 import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { TopUp } from './top-up.ts';
+import { Canary, Incident } from './transparency.ts';
 import { Webhook } from './webhook.ts';
 
 export type ResourceType =
@@ -23,6 +25,7 @@ export type ResourceType =
   | 'session'
   | 'oauth_client'
   | 'account'
+  | 'coin'
   | 'webhook'
   | 'canary'
   | 'peering'
@@ -43,20 +46,26 @@ export const RESOURCE_ROWS: Partial<Record<ResourceType, { entity: EntitySchema;
   api_key: { entity: ApiKey, key: 'id' },
   ssh_key: { entity: SshKey, key: 'id' },
   webhook: { entity: Webhook, key: 'id' },
+  agent: { entity: Agent, key: 'id' },
+  canary: { entity: Canary, key: 'id' },
+  incident: { entity: Incident, key: 'id' },
 };
 
 /**
  * CTEs that record a change, for statements that make the change themselves: `from` names a relation with the
  * columns account_id and subject, and those of the row for webhooks to be told of it; `first` is the number of the first of the parameters of `recordParameters`.
  */
-export const recordSql = (from: string, first: number): string => `
+export const recordSql = (from: string, first: number): string => recordedSql(from, (place) => `$${first + place}`);
+
+/** The same, where `value` gives the expression for each of `recordParameters`, by its place among them. */
+const recordedSql = (from: string, value: (place: number) => string): string => `
   event_written as (
     insert into event (id, account_id, type, subject, data)
-    select $${first}, account_id, $${first + 1}, subject, $${first + 2}::jsonb from ${from}),
+    select ${value(0)}, account_id, ${value(1)}, subject, ${value(2)}::jsonb from ${from}),
   audit_written as (
     insert into audit_entry (id, account_id, action, actor_type, actor_id, actor_name, resource_type, resource_id, request_id)
-    select $${first + 3}, account_id, $${first + 1}, $${first + 4}, $${first + 5}, $${first + 6}, $${first + 7}, subject, $${first + 8} from ${from}),
-  ${outboxSql(from, `$${first}`, `$${first + 1}`)}`;
+    select ${value(3)}, account_id, ${value(1)}, ${value(4)}, ${value(5)}, ${value(6)}, ${value(7)}, subject, ${value(8)} from ${from}),
+  ${outboxSql(from, value(0), value(1))}`;
 
 export const recordParameters = ({ type, resource, actor, data }: Happening): unknown[] => [
   newId('evt'),
@@ -70,14 +79,6 @@ export const recordParameters = ({ type, resource, actor, data }: Happening): un
   actor.requestId,
 ];
 
-/** Records changes of many things, which were made by other statements of the same transaction. */
-export async function recordAll(
-  tx: Transaction,
-  happenings: (Happening & { accountId: string; subject: string })[],
-): Promise<void> {
-  for (const { accountId, subject, ...happening } of happenings) await record(tx, accountId, subject, happening);
-}
-
 /** The expression for the API key that acts, or null if another credential does; `first` as in `recordSql`. */
 export const actingKeySql = (first: number): string => `case when $${first + 4} = 'api_key' then $${first + 5} end`;
 
@@ -89,16 +90,46 @@ export async function record(
   happening: Happening,
 ): Promise<string> {
   const parameters = recordParameters(happening);
-  const row = RESOURCE_ROWS[happening.resource];
-  const rowSql = row
-    ? `left join (select ${columnsOf(row.entity)} from ${row.entity.options.tableName} where ${row.key} = $2) as row on true`
-    : '';
   const [{ webhooksWoken } = { webhooksWoken: false }] = await tx.query<{ webhooksWoken: boolean }>(
-    `with changed as (select given.account_id, given.subject${row ? ', row.*' : ''}
-        from (select $1::text as account_id, $2::text as subject) as given ${rowSql}),
+    `with given as (select $1::text as account_id, $2::text as subject),
+      changed as (select given.*${rowOf(happening.resource, '$2')}),
       ${recordSql('changed', 3)} select ${WOKEN_SQL}`,
     [accountId, subject, ...parameters],
   );
   if (webhooksWoken) tx.changed(WEBHOOKS_WOKEN);
   return parameters[0] as string;
+}
+
+/**
+ * Records changes of many things, which were made by other statements of the same transaction: as `record` does for each,
+ * in one statement for all things of a kind.
+ */
+export async function recordAll(
+  tx: Transaction,
+  happenings: (Happening & { accountId: string; subject: string })[],
+): Promise<void> {
+  for (const [resource, alike] of Map.groupBy(happenings, (happening) => happening.resource)) {
+    const given = alike.map(({ accountId, subject, ...happening }) => [
+      accountId,
+      subject,
+      recordParameters(happening),
+    ]);
+    const [woken] = await tx.query<{ webhooksWoken: boolean }>(
+      `with given as (select item->>0 as account_id, item->>1 as subject, item->2 as happening
+          from jsonb_array_elements($1::jsonb) as item),
+        changed as (select given.*${rowOf(resource, 'given.subject')}),
+        ${recordedSql('changed', (place) => `(changed.happening->>${place})`)} select ${WOKEN_SQL}`,
+      [JSON.stringify(given)],
+    );
+    if (woken?.webhooksWoken) tx.changed(WEBHOOKS_WOKEN);
+  }
+}
+
+/** The columns of the row that is changed, and the relation `given` joined with it. */
+function rowOf(resource: ResourceType, subject: string): string {
+  const row = RESOURCE_ROWS[resource];
+  if (!row) return ' from given';
+  const columns = columnsOf(row.entity);
+  return `, row.* from given
+    left join lateral (select ${columns} from ${row.entity.options.tableName} where ${row.key} = ${subject}) as row on true`;
 }

@@ -3,6 +3,7 @@ import {
   bigint,
   boolean,
   bytes,
+  columnsOf,
   defaulting,
   entity,
   inet,
@@ -66,6 +67,8 @@ export type ServerChange = {
       /** Micro-USD that are held for it. */
       heldMicros: string;
     }
+  /** Of a suspended server, which goes back to that state; the month that it resumes with is held. */
+  | { operation: 'resume'; heldMicros: string }
 );
 
 export const Server = entity(
@@ -117,6 +120,12 @@ export const Server = entity(
   ],
 );
 export type Server = RowOf<typeof Server>;
+
+/** What no answer shows, and may be large: only making the machine needs it. */
+const FOR_THE_MACHINE = ['sshPublicKeys', 'userData', 'rootPassword'] as const;
+export type ShownServer = Omit<Server, (typeof FOR_THE_MACHINE)[number]>;
+/** The select list of what is shown. */
+export const SHOWN_COLUMNS = columnsOf(Server, 'server', FOR_THE_MACHINE);
 
 /** What becomes of a server. DELETING is reached from every state but itself and DELETED. */
 export const SERVER_LIFECYCLE: Lifecycle<Server, ServerStatus> = {

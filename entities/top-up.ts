@@ -54,7 +54,8 @@ export const TOP_UP_LIFECYCLE: Lifecycle<TopUp, TopUpStatus> = {
   change: 'topUp',
   transitions: {
     PENDING: ['CONFIRMING', 'EXPIRED', 'CANCELLED'],
-    CONFIRMING: ['CONFIRMED'],
+    // Only a payment by x402 that was never settled expires from there.
+    CONFIRMING: ['CONFIRMED', 'EXPIRED'],
     CONFIRMED: [],
     EXPIRED: ['CONFIRMING'],
     CANCELLED: ['CONFIRMING'],

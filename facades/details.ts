@@ -28,6 +28,8 @@ function ajv(): Ajv2020 {
   if (shared) return shared;
   shared = new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false });
   addFormats.default(shared);
+  // Said by type, minimum and maximum already.
+  shared.addFormat('int32', true).addFormat('int64', true);
   return shared;
 }
 

@@ -41,9 +41,10 @@ ${rows.map(({ code, status, retryable, detail }) => `<tr id="${code}"><td><code>
 `;
 
 const REFERENCE = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Freehold API</title><link rel="stylesheet" href="/docs/swagger-ui.css"><div id="reference"></div>
+<title>Freehold API</title><link rel="icon" href="/docs/icon.svg"><link rel="stylesheet" href="/docs/swagger-ui.css"><div id="reference"></div>
 <script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></html>
 `;
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M1 7V4l3-3 3 3v3z" fill="#264"/></svg>`;
 const START = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', deepLinking: true, validatorUrl: null });
 `;
 /** Only our own scripts; the renderer puts styles and small images inline. */
@@ -59,6 +60,7 @@ export function docs(app: FastifyInstance): void {
   const renderer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   const file = (name: string) => readFileSync(join(renderer, name));
   page('/docs', 'text/html', REFERENCE, REFERENCE_CSP);
+  page('/docs/icon.svg', 'image/svg+xml', ICON);
   page('/docs/start.js', 'text/javascript', START);
   page('/docs/swagger-ui.css', 'text/css', file('swagger-ui.css'));
   page('/docs/swagger-ui-bundle.js', 'text/javascript', file('swagger-ui-bundle.js'));

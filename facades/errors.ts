@@ -56,6 +56,7 @@ function membersOf({
   availableRegions,
   requiredMicros,
   balanceMicros,
+  x402,
 }: ErrorExtras) {
   return {
     ...(errors && { errors }),
@@ -64,6 +65,7 @@ function membersOf({
     ...(availableRegions && { available_regions: availableRegions }),
     ...(requiredMicros !== undefined && { required_usd: usdFromMicros(requiredMicros) }),
     ...(balanceMicros !== undefined && { balance_usd: usdFromMicros(balanceMicros) }),
+    ...(x402 && { x402Version: 1, ...x402 }),
   };
 }
 

@@ -51,6 +51,8 @@ const BODY_MAX = 128 * KIB;
 const HEADERS_MAX = 16 * KIB;
 /** How long a request may take to arrive; how long its answer takes is another matter (long polls). */
 const REQUEST_TIMEOUT_MS = 15_000;
+/** How often connections are looked at; Node's own half a minute would let the slow stay for three times as long. */
+const CHECKING_MS = 1_000;
 
 /** The instance that answers REST and MCP, not listening yet. More routes may be put on it before it listens. */
 export async function publicServer(options: PublicOptions): Promise<FastifyInstance> {
@@ -72,7 +74,11 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     bodyLimit: BODY_MAX,
     trustProxy: options.trustedProxies?.length ? options.trustedProxies : false,
     return503OnClosing: false,
-    http: { maxHeaderSize: HEADERS_MAX, headersTimeout: REQUEST_TIMEOUT_MS },
+    http: {
+      maxHeaderSize: HEADERS_MAX,
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECKING_MS,
+    },
     frameworkErrors: (error, request, reply) => {
       reply.headers(API_HEADERS).header('x-request-id', request.id);
       send(error, request, reply);

@@ -47,6 +47,8 @@ export const takesKey = ({ http, parameters }: Operation): boolean =>
 
 export function runnerOnce(operation: Operation, run: Run, once: Once | undefined): RunOnce {
   const { http, tool, parameters } = operation;
+  // What a stranger registers is all that tells him from another: the same key and input may be somebody else's.
+  const strangersAlike = http?.style === 'OAUTH_REGISTRATION';
   const method = http?.method ?? 'TOOL';
   const template = http?.path ?? tool!.name;
   const inPath = new Map(parameters.filter((one) => one.in === 'path').map(({ name, variable }) => [name, variable]));
@@ -54,8 +56,9 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
   const simply = async (values: Values, body: unknown, context: Context) =>
     JSON.stringify(await run(values, body, context));
   return async (key, values, body, context) => {
-    if (key === undefined || !once) return { answer: await simply(values, body, context), replayed: false };
     const { viewer } = context;
+    if (key === undefined || !once || (strangersAlike && !viewer))
+      return { answer: await simply(values, body, context), replayed: false };
     const request = {
       accountId: viewer && (viewer.accountId ?? viewer.kind),
       method,

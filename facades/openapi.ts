@@ -1,10 +1,12 @@
 /** The OpenAPI 3.1 document, derived from the operation documents and the schema. */
-import { STATUS_CODES } from 'node:http';
 import { isNonNullType } from 'graphql';
-import { ERRORS, type ErrorCode } from '../schema/index.ts';
+import { ABOUT, TAGS } from './about.ts';
+import { ERROR } from './error-schema.ts';
+import { answerExample, parameterExample, requestExample, type Shared } from './examples.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from './idempotency.ts';
 import type { Operation } from './operations.ts';
 import { type Parameter, readsCredential } from './parameters.ts';
+import { HEADERS, responsesOf, sharedResponses } from './responses.ts';
 import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from './schemas.ts';
 import { FORM_TYPE, STYLES } from './styles.ts';
 
@@ -17,22 +19,26 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
   for (const operation of operations) {
     if (!operation.http) continue;
     const { path, method } = operation.http;
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define, schemas) };
   }
   return {
     openapi: '3.1.1',
     info: {
       title: 'Freehold',
       version: '1.0.0',
-      description: 'VPS and dedicated servers without identity verification, paid in cryptocurrency.',
+      description: ABOUT,
+      contact: { name: 'Freehold', url: `${publicUrl}/docs` },
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: publicUrl }],
-    tags: [...new Set(operations.filter(({ http }) => http).map(({ noun }) => noun))].map((name) => ({ name })),
+    servers: [{ url: publicUrl, description: 'This service: production, if you pay for it.', 'x-internal': false }],
+    tags: [...new Set(operations.filter(({ http }) => http).map(({ noun }) => noun))].map((name) => ({
+      name,
+      description: TAGS[name] ?? `What there is of ${name}.`,
+    })),
     paths,
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
-      responses: Object.fromEntries(STATUSES.map((status) => [responseName(status), errorResponse(status)])),
+      responses: sharedResponses(publicUrl),
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
       headers: HEADERS,
       securitySchemes: {
@@ -55,16 +61,18 @@ function definer(schemas: Map<string, JsonSchema>): Define {
   };
 }
 
-function describe(operation: Operation, define: Define): Json {
+function describe(operation: Operation, define: Define, shared: Shared): Json {
   const { name, noun, description, scopes, input, http } = operation;
-  const { success, forms, security } = STYLES[http!.style];
+  const { forms, security } = STYLES[http!.style];
   const types = ['application/json', ...(forms ? [FORM_TYPE] : [])];
-  const [summary = '', ...more] = description.split(/(?<=\.)\s+/);
+  const body = input && inputSchema(input.type, define);
+  const answer = answerSchema(operation, define);
+  const [summary = ''] = description.split(/(?<=\.)\s+/);
   return {
     operationId: name,
     tags: [noun],
     summary: summary.replace(/\.$/, ''),
-    ...(more.length && { description }),
+    description,
     'x-scope': scopes.join(' ') || 'public',
     'x-availability': http!.status,
     security: security ?? (scopes.length ? [{ bearer: scopes }] : []),
@@ -72,42 +80,32 @@ function describe(operation: Operation, define: Define): Json {
     ...(input && {
       requestBody: {
         required: input.required && Object.values(input.type.getFields()).some(({ type }) => isNonNullType(type)),
-        content: Object.fromEntries(types.map((type) => [type, { schema: inputSchema(input.type, define) }])),
+        content: Object.fromEntries(
+          types.map((type) => [type, { schema: body, example: requestExample(name, body!, shared) }]),
+        ),
       },
     }),
-    responses: {
-      [success]: {
-        description: STATUS_CODES[success],
-        headers: {
-          ...EVERY_HEADER,
-          ...(takesKey(operation) && { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } }),
-        },
-        content: { 'application/json': { schema: answerSchema(operation, define) } },
-      },
-      ...(http!.maxAgeSeconds && { 304: { description: 'What If-None-Match names is still right.' } }),
-      ...Object.fromEntries(
-        statusesOf(operation).map((status) => [
-          status === 500 ? '5XX' : status,
-          { $ref: `#/components/responses/${responseName(status)}` },
-        ]),
-      ),
-    },
+    responses: responsesOf(operation, {
+      'application/json': { schema: answer, example: answerExample(name, answer, shared) },
+    }),
   };
 }
 
 /** Its own, and the idempotency key, unless it reads that itself. */
 function parametersOf(operation: Operation): Json {
-  const { parameters } = operation;
+  const { name, parameters } = operation;
   const reads = parameters.some(({ header }) => header?.toLowerCase() === KEY_HEADER);
   const all = [
     // OpenAPI has security schemes for this header, and ignores a parameter of its name.
-    ...parameters.filter((parameter) => !readsCredential(parameter)).map(parameterObject),
+    ...parameters
+      .filter((parameter) => !readsCredential(parameter))
+      .map((parameter) => parameterObject(name, parameter)),
     ...(takesKey(operation) && !reads ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ];
   return all.length ? { parameters: all } : {};
 }
 
-function parameterObject(parameter: Parameter): Json {
+function parameterObject(operation: string, parameter: Parameter): Json {
   const { description, ...schema } = parameterSchema(parameter);
   return {
     name: parameter.header ?? parameter.name,
@@ -115,6 +113,7 @@ function parameterObject(parameter: Parameter): Json {
     required: parameter.required,
     description,
     schema,
+    example: parameterExample(operation, parameter.header ?? parameter.name, schema),
   };
 }
 
@@ -125,102 +124,4 @@ const IDEMPOTENCY_KEY: Json = {
   required: false,
   description: KEY_DESCRIPTION,
   schema: KEY,
-};
-
-const header = (description: string, type: 'string' | 'integer' = 'string'): Json => ({
-  description,
-  schema: { type },
-});
-const HEADERS: Json = {
-  RequestId: header('Names the request in our logs.'),
-  IdempotencyReplayed: header('"true" if this is the answer to an earlier request with the same Idempotency-Key.'),
-  RateLimit: header('What is left of each limit (r), and the seconds until it is renewed (t).'),
-  RateLimitPolicy: header('The limits: requests (q) in a window of seconds (w).'),
-  RateLimitLimit: header('The requests of the limit with the least left.', 'integer'),
-  RateLimitRemaining: header('What is left of it.', 'integer'),
-  RateLimitReset: header('When it is renewed, in seconds since the epoch.', 'integer'),
-};
-const EVERY_HEADER: Json = {
-  'X-Request-Id': { $ref: '#/components/headers/RequestId' },
-  RateLimit: { $ref: '#/components/headers/RateLimit' },
-  'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' },
-  'X-RateLimit-Limit': { $ref: '#/components/headers/RateLimitLimit' },
-  'X-RateLimit-Remaining': { $ref: '#/components/headers/RateLimitRemaining' },
-  'X-RateLimit-Reset': { $ref: '#/components/headers/RateLimitReset' },
-};
-
-const STATUSES = [400, 401, 402, 403, 404, 422, 429, 500] as const;
-type Status = (typeof STATUSES)[number];
-
-/** The errors that an operation can have, as far as its document tells. */
-function statusesOf({ scopes, parameters, input, http, kind, answer }: Operation): Status[] {
-  const spends = kind === 'mutation' && scopes.some((scope) => scope === 'servers' || scope === 'billing');
-  const { security } = STYLES[http!.style];
-  const scoped = scopes.length > 0 || security?.some((one) => Object.values(one).some(({ length }) => length > 0));
-  const names = parameters.some((parameter) => parameter.in === 'path') || !isNonNullType(answer.type);
-  const applies: Record<Status, boolean> = {
-    400: true,
-    401: true,
-    402: spends,
-    403: scoped === true,
-    404: names || http!.status === 'PLANNED',
-    422: input !== undefined || kind === 'mutation',
-    429: true,
-    500: true,
-  };
-  return STATUSES.filter((status) => applies[status]);
-}
-
-const responseName = (status: Status): string =>
-  status === 500 ? 'InternalError' : STATUS_CODES[status]!.replaceAll(' ', '');
-
-function errorResponse(status: Status): Json {
-  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code][0] === status);
-  const content = { schema: { $ref: '#/components/schemas/Error' } };
-  return {
-    description: `${STATUS_CODES[status]}. Codes: ${codes.join(', ')}.`,
-    headers: {
-      ...EVERY_HEADER,
-      ...(status === 429 && { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 1 } } }),
-      ...(status === 401 && { 'WWW-Authenticate': { schema: { type: 'string' } } }),
-    },
-    content: { 'application/json': content, 'application/problem+json': content },
-  };
-}
-
-const text = (description: string): JsonSchema => ({ type: 'string', description });
-const FIELD_ERROR: JsonSchema = {
-  type: 'object',
-  properties: {
-    field: text('The path of the field, with dots.'),
-    code: text('What is wrong with it.'),
-    message: text('A sentence for humans.'),
-    limit: { type: 'number', description: 'The limit that it missed.' },
-  },
-  required: ['field', 'code', 'message'],
-};
-
-/** The flat error object (RFC 9457 and more). */
-const ERROR: JsonSchema = {
-  type: 'object',
-  description: 'Every answer that is no success (RFC 9457, with `code` to decide by).',
-  properties: {
-    type: { type: 'string', format: 'uri', description: 'Where the code is explained.' },
-    title: text('The text of the status.'),
-    status: { type: 'integer', description: 'The HTTP status.' },
-    code: text('Decide by this; codes are added, never changed.'),
-    detail: text('A sentence for humans.'),
-    request_id: text('Tell us this when you ask for help.'),
-    retryable: { type: 'boolean', description: 'Whether the same request may succeed later.' },
-    errors: { type: 'array', items: FIELD_ERROR, description: 'The fields that are wrong.' },
-    retry_after: { type: 'integer', description: 'Seconds to wait.' },
-    required_scope: text('The scope that the credential lacks.'),
-    available_regions: { type: 'array', items: { type: 'string' }, description: 'Where there is stock.' },
-    required_usd: { type: 'number', description: 'What it costs.' },
-    balance_usd: { type: 'number', description: 'What there is.' },
-    error: text('On /v1/oauth: the error as OAuth names it.'),
-    error_description: text('On /v1/oauth: the detail, for OAuth clients.'),
-    availability: text('PLANNED, if the endpoint is announced and not available yet.'),
-  },
-  required: ['type', 'title', 'status', 'code', 'detail', 'request_id', 'retryable'],
 };

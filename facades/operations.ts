@@ -66,6 +66,8 @@ export interface Operation extends Fragments {
   definition: OperationDefinitionNode;
   /** What the credential needs; empty if the operation is public. */
   scopes: RequiredScope[];
+  /** It is refused to suspended accounts. */
+  activeOnly: boolean;
   parameters: Parameter[];
   input: Input | undefined;
   answer: Answer;
@@ -143,6 +145,7 @@ function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: Docu
     document,
     definition,
     scopes: scopesOf(schema, definition),
+    activeOnly: rootFields(schema, definition).some(({ extensions }) => extensions.activeOnly),
     ...parametersOf(schema, document, definition, http?.path ?? ''),
     answer: answerOf(from, definition),
     http,
@@ -152,16 +155,23 @@ function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: Docu
 }
 
 /** The scopes of the root fields. @throws GraphQLError if one states none */
-function scopesOf(schema: GraphQLSchema, { operation, selectionSet }: OperationDefinitionNode): RequiredScope[] {
-  const root = schema.getRootType(operation)!;
-  const scopes = selectionSet.selections.map((node) => {
-    if (node.kind !== Kind.FIELD)
-      throw new GraphQLError('An operation asks for root fields by name, without fragments.', { nodes: node });
-    const scope = schema.getField(root, (node as FieldNode).name.value)?.extensions.scope as RequiredScope | undefined;
-    if (!scope) throw new GraphQLError(`${node.name.value} states no scope.`, { nodes: node });
+function scopesOf(schema: GraphQLSchema, definition: OperationDefinitionNode): RequiredScope[] {
+  const scopes = rootFields(schema, definition).map(({ name, extensions }) => {
+    const scope = extensions.scope as RequiredScope | undefined;
+    if (!scope) throw new GraphQLError(`${name} states no scope.`, { nodes: definition });
     return scope;
   });
   return [...new Set(scopes)].filter((scope) => scope !== 'public');
+}
+
+/** @throws GraphQLError if it has a fragment instead */
+function rootFields(schema: GraphQLSchema, { operation, selectionSet }: OperationDefinitionNode) {
+  const root = schema.getRootType(operation)!;
+  return selectionSet.selections.flatMap((node) => {
+    if (node.kind !== Kind.FIELD)
+      throw new GraphQLError('An operation asks for root fields by name, without fragments.', { nodes: node });
+    return schema.getField(root, (node as FieldNode).name.value) ?? [];
+  });
 }
 
 function refuse(errors: readonly GraphQLError[]): void {

@@ -36,6 +36,8 @@ export interface Parameter {
   in: 'path' | 'query' | 'header';
   /** The header that it is read from. */
   header: string | undefined;
+  /** Whether tools have it, too. */
+  tool: boolean;
   type: GraphQLInputType;
   required: boolean;
   description: string;
@@ -92,7 +94,8 @@ function parameter(
     name,
     variable,
     in: inPath.has(name) ? 'path' : header ? 'header' : 'query',
-    header,
+    header: header?.name,
+    tool: header?.tool ?? true,
     type,
     required: isNonNullType(type) && !node.defaultValue,
     description:
@@ -102,10 +105,17 @@ function parameter(
   };
 }
 
-const headerOf = ({ directives = [] }: VariableDefinitionNode): string | undefined =>
-  directives
-    .find(({ name }) => name.value === 'header')
-    ?.arguments?.map(({ value }) => (value.kind === Kind.STRING ? value.value : ''))[0];
+/** What `@header` says of a variable, if it has that. */
+function headerOf({ directives = [] }: VariableDefinitionNode): { name: string; tool: boolean } | undefined {
+  const header = directives.find(({ name }) => name.value === 'header');
+  if (!header) return undefined;
+  const given = new Map(header.arguments?.map(({ name, value }) => [name.value, value]));
+  const [name, tool] = [given.get('name'), given.get('tool')];
+  return {
+    name: name?.kind === Kind.STRING ? name.value : '',
+    tool: tool?.kind !== Kind.BOOLEAN || tool.value,
+  };
+}
 
 /** The arguments and input fields that variables feed: they have the descriptions and the defaults. */
 function fedBy(schema: GraphQLSchema, document: DocumentNode): Map<string, Fed> {

@@ -23,6 +23,9 @@ const FRAGMENTS = {
   api_key: 'ApiKey',
   ssh_key: 'SshKey',
   webhook: 'Webhook',
+  agent: 'Agent',
+  canary: 'Canary',
+  incident: 'Incident',
 } as const;
 
 type Render = (row: object) => Promise<object>;

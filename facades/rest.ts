@@ -9,7 +9,7 @@ import type { Operation } from './operations.ts';
 import { type Parameter, readsCredential } from './parameters.ts';
 import type { Admit } from './rate-limit.ts';
 import { bodyReader, parameterReader } from './requests.ts';
-import { type Caller, type Refuse, requireScopes, runner, type Values } from './run.ts';
+import { type Caller, permit, type Refuse, runner, type Values } from './run.ts';
 import { inputSchema, parameterSchema } from './schemas.ts';
 import { FORM_TYPE, readForm, STYLES } from './styles.ts';
 
@@ -82,22 +82,32 @@ function serve(
 }
 
 /** Who asks, and whether they may: before anything that they sent is looked at. */
-function guard({ scopes, http, parameters }: Operation, admit: Admit) {
+function guard(operation: Operation, admit: Admit) {
+  const { http, parameters } = operation;
   const checksItself = parameters.some(readsCredential);
   return async (request: FastifyRequest, reply: FastifyReply) => {
     await admit(request, reply, checksItself);
-    if (scopes.length) requireScopes(scopes, request.viewer);
+    permit(operation, request.viewer);
     if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
   };
 }
 
-function callerOf(request: FastifyRequest, { raw }: FastifyReply): Caller {
+function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
+  const { raw } = reply;
   const gone = new AbortController();
   raw.once('close', () => {
     if (!raw.writableFinished) gone.abort();
   });
   const userAgent = request.headers['user-agent'] ?? null;
-  return { viewer: request.viewer, requestId: request.id, userAgent, address: request.ip, signal: gone.signal };
+  const setHeader = (name: string, value: string) => void reply.header(name, value);
+  return {
+    viewer: request.viewer,
+    requestId: request.id,
+    userAgent,
+    address: request.ip,
+    signal: gone.signal,
+    setHeader,
+  };
 }
 
 /** An answer that everybody may keep: with an ETag, and 304 for who has it already (RFC 9110, section 13). */

@@ -1,14 +1,7 @@
 /** Runs an operation: maps its input, executes its document, and maps its answer. Everything is prepared once. */
 import { type ExecutionResult, type GraphQLError, type GraphQLInputType, validateInputValue } from 'graphql';
 import { compileQuery, isCompiledQuery } from 'graphql-jit';
-import {
-  ApiError,
-  apiErrorOf,
-  type Context,
-  type FieldError,
-  type RequiredScope,
-  type Viewer,
-} from '../schema/index.ts';
+import { ApiError, apiErrorOf, type Context, type FieldError, requireActive, type Viewer } from '../schema/index.ts';
 import { snake } from './names.ts';
 import type { Operation } from './operations.ts';
 import { aliasing, inputMapper, isRecord } from './wire.ts';
@@ -29,20 +22,23 @@ export interface Caller {
   userAgent: string | null;
   /** Where the caller calls from; it is never written down. */
   address: string | null;
+  /** Sets a header of the answer, where there is one. */
+  setHeader?: (name: string, value: string) => void;
   /** Aborted when the caller is gone. */
   signal: AbortSignal;
 }
 
 /**
- * Refuses a viewer who lacks a scope, before any input is looked at.
- * @throws ApiError missing_credential or insufficient_scope (RFC 6750)
+ * Refuses a viewer who lacks a scope or is suspended, before any input is looked at.
+ * @throws ApiError missing_credential, insufficient_scope (RFC 6750) or account_suspended
  */
-export function requireScopes(scopes: readonly RequiredScope[], viewer: Viewer | null): void {
+export function permit({ scopes, activeOnly }: Operation, viewer: Viewer | null): void {
   for (const scope of scopes) {
     if (!viewer) throw new ApiError('missing_credential');
     if (!viewer.scopes.has(scope))
       throw new ApiError('insufficient_scope', `The credential lacks the scope ${scope}.`, { requiredScope: scope });
   }
+  if (activeOnly) requireActive(viewer);
 }
 
 export function runner(operation: Operation, refuse: Refuse): Run {

@@ -21,6 +21,7 @@ import { snake, wireOfEnum } from './names.ts';
 import type { Operation } from './operations.ts';
 import { defaultOf, type Parameter } from './parameters.ts';
 import { type Fragments, membersOf, possibleTypes, type SelectedField, selectionsFor } from './selection.ts';
+import { ENTRIES_MAX } from './wire.ts';
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
@@ -28,10 +29,16 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 export type Define = (name: string, make: () => JsonSchema) => JsonSchema;
 const inline: Define = (_, make) => make();
 
+/** No body is larger, so no text is longer. */
+const TEXT_MAX = 128 * 1024;
+const ID_MAX = 64;
+const LIST_MAX = 10_000;
+const PAGE_MAX = 200;
+
 const BUILT_IN: Readonly<Record<string, JsonSchema>> = {
-  String: { type: 'string' },
-  ID: { type: 'string' },
-  Int: { type: 'integer' },
+  String: { type: 'string', maxLength: TEXT_MAX },
+  ID: { type: 'string', maxLength: ID_MAX, pattern: '^[A-Za-z0-9._-]+$' },
+  Int: { type: 'integer', format: 'int32', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 },
   Float: { type: 'number' },
   Boolean: { type: 'boolean' },
 };
@@ -44,16 +51,18 @@ function leaf(type: GraphQLLeafType): JsonSchema {
   return (type.extensions.jsonSchema as JsonSchema | undefined) ?? BUILT_IN[type.name] ?? {};
 }
 
-/** What a scalar refuses of inputs says nothing about answers. */
+/** What only inputs are refused for says nothing about answers: amounts have other bounds there, and texts may be empty. */
 function outputLeaf(type: GraphQLLeafType): JsonSchema {
-  const { minimum, maximum, minLength, maxLength, pattern, 'x-error': _, ...schema } = leaf(type);
-  return schema;
+  const { minLength, 'x-error': _, ...schema } = leaf(type);
+  if (schema.type !== 'number') return schema;
+  const { minimum, maximum, ...number } = schema;
+  return number;
 }
 
 /** The schema of an input. Null stands for absent in GraphQL, and so is not mentioned. */
 export function inputSchema(type: GraphQLInputType, define: Define = inline): JsonSchema {
   const bare = getNullableType(type);
-  if (isListType(bare)) return { type: 'array', items: inputSchema(bare.ofType, define) };
+  if (isListType(bare)) return { type: 'array', maxItems: ENTRIES_MAX, items: inputSchema(bare.ofType, define) };
   if (!isInputObjectType(bare)) return leaf(bare);
   return define(bare.name, () => {
     const fields = Object.values(bare.getFields()).map((field) => ({ ...field, default: defaultOf(field) }));
@@ -100,7 +109,7 @@ function output(from: Fragments, type: GraphQLOutputType, sets: SelectionSetNode
 }
 
 function bare(from: Fragments, type: GraphQLOutputType, sets: SelectionSetNode[], define: Define): JsonSchema {
-  if (isListType(type)) return { type: 'array', items: output(from, type.ofType, sets, define) };
+  if (isListType(type)) return { type: 'array', maxItems: LIST_MAX, items: output(from, type.ofType, sets, define) };
   if (isLeafType(type)) return outputLeaf(type);
   const named = getNamedType(type);
   const variants = possibleTypes(from.schema, named).map((possible) => variant(from, possible, sets, define));
@@ -123,11 +132,13 @@ function variant(from: Fragments, type: GraphQLObjectType, sets: SelectionSetNod
 
 function object(from: Fragments, type: GraphQLObjectType, sets: SelectionSetNode[], define: Define): JsonSchema {
   const members = membersOf(from, type, sets);
-  const schemaOf = ({ field, sets: inner, optional }: SelectedField) =>
-    described(
-      field.description,
-      optional ? bare(from, getNullableType(field.type), inner, define) : output(from, field.type, inner, define),
-    );
+  const isPage = members.some(({ name }) => name === 'next_cursor');
+  const schemaOf = ({ field, sets: inner, optional }: SelectedField) => {
+    const schema = optional
+      ? bare(from, getNullableType(field.type), inner, define)
+      : output(from, field.type, inner, define);
+    return described(field.description, isPage && schema.type === 'array' ? { ...schema, maxItems: PAGE_MAX } : schema);
+  };
   return {
     type: 'object',
     properties: Object.fromEntries(members.map(({ name, selected }) => [name, schemaOf(selected)])),

@@ -23,13 +23,19 @@ const each =
   (value) =>
     Array.isArray(value) ? value.map((item) => (item === null ? item : map(item))) : map(value);
 
+/** How many entries a list of an input may have. */
+export const ENTRIES_MAX = 100;
+
+/** What is longer becomes something that no list of ours takes, so that GraphQL refuses it. */
+const bounded =
+  (map: Mapper): Mapper =>
+  (value) =>
+    Array.isArray(value) && value.length > ENTRIES_MAX ? {} : map(value);
+
 /** Names and enum values, deep; undefined if nothing is to be mapped. What GraphQL has to refuse stays refusable. */
 export function inputMapper(type: GraphQLInputType, known = new Map<unknown, Mapper>()): Mapper | undefined {
   const bare = getNullableType(type);
-  if (isListType(bare)) {
-    const map = inputMapper(bare.ofType, known);
-    return map && each(map);
-  }
+  if (isListType(bare)) return bounded(each(inputMapper(bare.ofType, known) ?? ((value) => value)));
   if (isEnumType(bare)) {
     const names = new Map(bare.getValues().map(({ name }) => [wireOfEnum(name), name]));
     return (value) => names.get(value as string) ?? (typeof value === 'string' ? '' : value);

@@ -1,81 +1,89 @@
 /** The one door for resolvers: what they hand over is written in their own transaction, and carried out after it. */
+
+import type { Agent } from '../entities/agent.ts';
 import type { Database, Transaction } from '../entities/database.ts';
 import type { OauthClient } from '../entities/oauth-client.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Server } from '../entities/server.ts';
 import { WEBHOOK_LANE, WEBHOOK_PROCESS } from '../entities/webhook.ts';
+import { AGENT_LANE, AGENT_PROCESS, agentProcess, verificationTask } from './agents/verify.ts';
 import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
+import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
+import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './driver-health.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
+import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
+import { AddressRules } from './outbound/public-address.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
+import type { X402Driver } from './payments/drivers/x402.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
+import { X402 } from './payments/x402.ts';
+import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
 import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
 import { releaseHold } from './servers/create.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
-import { passwordContext, SERVER_LANE, SERVER_PROCESS, serverProcess } from './servers/process.ts';
+import { releaseChange } from './servers/hold.ts';
+import { passwordContext, serverProcess } from './servers/process.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts';
-import { beginResize, type Resize, releaseResize } from './servers/resize.ts';
-import { retrySuspended } from './servers/suspend.ts';
-import { type NewTask, startTask } from './tasks.ts';
-import { type WebhookOptions, Webhooks } from './webhooks/index.ts';
+import { beginResize, type Resize } from './servers/resize.ts';
+import { retrySuspended } from './servers/resume.ts';
+import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/task.ts';
+import { startTask } from './tasks.ts';
+import { type RenderResource, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
 export type { Coin } from './payments/drivers/driver.ts';
+export type { SignedPayment } from './payments/x402-message.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
-export { beginResize, passwordContext, type Resize, releaseHold, releaseResize };
+export { beginResize, confirmPaidTopUp, passwordContext, type Resize, releaseChange, releaseHold, serverTask };
 
 export interface ProvisioningOptions {
   db: Database;
   vault: Vault;
   drivers: Record<Server['kind'], HardwareDriver>;
   payments: PaymentDriver;
+  /** Absent: nothing is paid by x402. */
+  x402?: X402Driver | undefined;
   /** How long a worker waits before it looks at a machine or an invoice again. */
   pollSeconds: number;
-  /** Default: webhooks reach public addresses only, and name what an event is about without showing it. */
-  webhooks?: WebhookOptions;
+  /** Networks that customers' URLs may lead to although they are not public, also without TLS. Default: none. */
+  allowCidrs?: readonly string[];
+  /** Default: asks the nameservers of the machine. */
+  resolve?: Resolve;
+  /** Shows the object of an event as REST does. Default: webhooks only name it. */
+  render?: RenderResource;
 }
-
-/** How long an order or a change may take before it is given up, by the kind of machine. */
-const DEADLINE_SECONDS: Record<Server['kind'], number> = { VPS: 30 * 60, DEDICATED: 8 * 3600 };
-
-/** The task that makes an ordered server run. */
-export const serverTask = ({
-  kind,
-  orderNumber,
-  accountId,
-}: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): NewTask => ({
-  lane: SERVER_LANE,
-  process: SERVER_PROCESS,
-  subject: orderNumber,
-  accountId,
-  step: 'claim',
-  deadlineSeconds: DEADLINE_SECONDS[kind],
-});
-
-/** The step that removes the machine of a server that is DELETING. */
-const DESTROY_TASK = { lane: SERVER_LANE, process: SERVER_PROCESS, step: 'destroy' } as const;
 
 export class Provisioning {
   readonly #options: ProvisioningOptions;
+  readonly #outbound: Outbound;
   readonly webhooks: Webhooks;
+  /** Undefined: nothing is paid by x402. */
+  readonly x402: X402 | undefined;
 
   constructor(options: ProvisioningOptions) {
     this.#options = options;
-    const { db, vault, webhooks = { allowCidrs: [], render: async () => undefined } } = options;
-    this.webhooks = new Webhooks(db, vault, webhooks);
+    const { db, vault, x402, allowCidrs, resolve = resolveName, render = async () => undefined } = options;
+    this.#outbound = { rules: new AddressRules(allowCidrs), resolve };
+    this.webhooks = new Webhooks({ db, vault, render, ...this.#outbound });
+    this.x402 = x402 && new X402(db, x402);
   }
 
   /** Whether machines or payments are simulated. */
   get simulated(): { machines: boolean; payments: boolean } {
-    const { drivers, payments } = this.#options;
-    return { machines: Object.values(drivers).some(({ simulated }) => simulated), payments: payments.simulated };
+    const { drivers, payments, x402 } = this.#options;
+    return {
+      machines: Object.values(drivers).some(({ simulated }) => simulated),
+      payments: payments.simulated || x402?.simulated === true,
+    };
   }
 
   coins(): readonly Coin[] {
-    return this.#options.payments.coins();
+    const { payments, x402 } = this.#options;
+    return payments.coins().map((coin) => ({ ...coin, x402: coin.code === x402?.terms.coin }));
   }
 
   /** A fresh address to pay an invoice to. */
@@ -96,7 +104,7 @@ export class Provisioning {
 
   /** Has a change of a server carried out, which its row names. */
   changeServer(tx: Transaction, server: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): Promise<void> {
-    return startTask(tx, { ...serverTask(server), step: 'change' });
+    return startTask(tx, serverTask(server, 'change'));
   }
 
   /** Has the expiry of a key told when it comes. */
@@ -109,9 +117,14 @@ export class Provisioning {
     return startTask(tx, removalTask(client));
   }
 
+  /** Has it checked whether an agent's own card names the key of its entry: now, and then each day. */
+  verifyAgent(tx: Transaction, agent: Pick<Agent, 'id' | 'accountId'>): Promise<void> {
+    return startTask(tx, verificationTask(agent));
+  }
+
   /** Has the machine of a server destroyed, also if it is still being made. */
-  deleteServer(tx: Transaction, { orderNumber, accountId }: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
-    return startTask(tx, { ...DESTROY_TASK, subject: orderNumber, accountId });
+  deleteServer(tx: Transaction, server: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
+    return startTask(tx, destroyTask(server));
   }
 
   /**
@@ -127,23 +140,33 @@ export class Provisioning {
     if (this.simulated.machines) await seedDocumentationAddresses(this.#options.db);
   }
 
-  /** Has periodic work done from now on: renewals, alerts of low balances, the end of old audit entries. */
+  /** Has periodic work done from now on: renewals, low balances, health, the end of old audit entries and credentials. */
   schedule(): Promise<void> {
-    return schedule(this.#options.db, [RENEWAL_PROCESS, LOW_BALANCE_PROCESS, AUDIT_RETENTION_PROCESS]);
+    return schedule(this.#options.db, [
+      RENEWAL_PROCESS,
+      LOW_BALANCE_PROCESS,
+      AUDIT_RETENTION_PROCESS,
+      CREDENTIAL_RETENTION_PROCESS,
+      DRIVER_HEALTH_PROCESS,
+    ]);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
   newWorker(options: { leaseSeconds?: number } = {}): Worker {
-    const { db, vault, drivers, payments, pollSeconds } = this.#options;
+    const { db, vault, drivers, payments, x402, pollSeconds } = this.#options;
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
-      [RENEWAL_PROCESS]: renewalProcess(db, DESTROY_TASK),
+      ...(x402 && { [X402_PROCESS]: x402Process(db, x402, pollSeconds) }),
+      [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
+      [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments }),
+      [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(db),
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
       [WEBHOOK_PROCESS]: this.webhooks.process,
+      [AGENT_PROCESS]: agentProcess(db, this.#outbound),
     };
     return new Worker(db, processes, {
       lanes: {
@@ -153,6 +176,7 @@ export class Provisioning {
         [API_KEY_LANE]: 2,
         [OAUTH_CLIENT_LANE]: 1,
         [WEBHOOK_LANE]: 16,
+        [AGENT_LANE]: 4,
       },
       ...options,
     });

@@ -19,6 +19,18 @@ export interface Holder {
 }
 export type TakenTask = Task & { overdue: boolean | null };
 
+/** A task that this worker may run until the lease ends. */
+export interface Lease {
+  task: LeasedTask;
+  /** Why the task is to be given up instead of being run. */
+  exhausted: string | undefined;
+  abort: AbortController;
+  endsAtMs: number;
+  startedAtMs: number;
+  /** Since when it should have ended. */
+  abortedAtMs?: number;
+}
+
 /** The parameters $1 to $3 name a lease. */
 const HELD = 'id = $1 and fence = $2 and leased_by = $3';
 const leaseOf = (holder: Holder, task: LeasedTask) => [task.id, task.fence, holder.id];
@@ -123,3 +135,6 @@ export async function giveBack(db: Queryable, { id }: Holder): Promise<void> {
     [id],
   );
 }
+
+/** What is kept of an error. */
+export const textOf = (error: unknown): string => (error instanceof Error && error.message) || String(error);

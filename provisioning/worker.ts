@@ -1,15 +1,26 @@
 /**
  * Carries tasks out. Any number of workers, in any number of processes, share the work: one of them at a time leases
  * a task, and keeps the lease alive while the step runs. If a worker dies, its leases end and others go on. If it
- * was only thought to be dead, the fence refuses whatever it still wants to commit.
+ * was only thought to be dead, the fence refuses whatever it still wants to commit. So it does with a step that does not
+ * end though it was aborted: its task is let go, and its place in the lane is given to another.
  *
- * Work is found by a poll each second; the bus and the end of each step only make it quicker. Without its database a
- * worker waits.
+ * Work is found by a poll each second; the bus and the end of each step only make it quicker. Without a database it waits.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Transaction } from '../entities/database.ts';
-import { extendLeases, giveBack, LeaseLost, release, retryLater, type TakenTask, takeLeases } from './lease.ts';
+import { Bell } from './bell.ts';
+import {
+  extendLeases,
+  giveBack,
+  type Lease,
+  LeaseLost,
+  release,
+  retryLater,
+  type TakenTask,
+  takeLeases,
+  textOf,
+} from './lease.ts';
 import {
   ATTEMPTS_MAX,
   backoffSeconds,
@@ -22,6 +33,8 @@ import {
 
 /** How often a step is repeated at once because the world moved, before that counts as a failed attempt. */
 const STALE_REPEATS_MAX = 5;
+/** How long one call of a step may take, what takes longer naps in between; and how long to end once it is aborted. */
+const [STEP_SECONDS_MAX, GRACE_SECONDS] = [900, 30];
 /** How long a task rests whose process or step this version does not know. A newer one may. */
 const UNKNOWN_REST_SECONDS = 15;
 
@@ -32,17 +45,11 @@ export interface WorkerOptions {
   leaseSeconds?: number;
   /** Default 1. */
   pollSeconds?: number;
+  /** After how long a step is aborted, and after how much more it is abandoned. Default 900 and 30. */
+  stepSeconds?: number;
+  graceSeconds?: number;
   /** Hears of what the worker itself could not do, such as reach its database. */
   onError?: (error: unknown) => void;
-}
-
-/** A task that this worker may run until the lease ends. */
-export interface Lease {
-  task: LeasedTask;
-  /** Why the task is to be given up instead of being run. */
-  exhausted: string | undefined;
-  abort: AbortController;
-  endsAtMs: number;
 }
 
 export class Worker {
@@ -52,10 +59,14 @@ export class Worker {
   readonly #processes: ReadonlyMap<string, Process>;
   readonly #lanes: Record<string, number>;
   readonly #pollSeconds: number;
+  readonly #stepMs: number;
+  readonly #graceMs: number;
   readonly #onError: (error: unknown) => void;
   readonly #bells = new Map<string, Bell>();
   /** What runs now, with a promise that is fulfilled at the end. */
   readonly #busy = new Map<Lease, Promise<void>>();
+  /** Steps that do not end. Nothing that they still do is written. */
+  readonly #abandoned = new Set<Lease>();
   readonly #stopped = new AbortController();
   #stopping = false;
   #loops: Promise<void>[] = [];
@@ -64,8 +75,11 @@ export class Worker {
   constructor(
     db: Database,
     processes: Record<string, Process>,
-    { lanes, leaseSeconds = 30, pollSeconds = 1, onError = console.error }: WorkerOptions,
+    { lanes, leaseSeconds = 30, pollSeconds = 1, onError = console.error, ...limits }: WorkerOptions,
   ) {
+    const { stepSeconds = STEP_SECONDS_MAX, graceSeconds = GRACE_SECONDS } = limits;
+    this.#stepMs = stepSeconds * 1000;
+    this.#graceMs = graceSeconds * 1000;
     this.leaseSeconds = leaseSeconds;
     this.#db = db;
     this.#processes = new Map(Object.entries(processes));
@@ -81,6 +95,11 @@ export class Worker {
     });
     this.#loops = Object.entries(this.#lanes).map(([lane, concurrency]) => this.#serve(lane, concurrency));
     void this.#keepLeases();
+  }
+
+  /** How many steps still run that this worker has given up on. */
+  abandoned(lane?: string): number {
+    return [...this.#abandoned].filter(({ task }) => !lane || task.lane === lane).length;
   }
 
   /** Takes nothing new, lets what runs finish within the grace period, and gives the rest back to the others. */
@@ -111,12 +130,13 @@ export class Worker {
 
   /** Leases due tasks of a lane. What this worker still runs it does not lease again, even if the lease was lost. */
   async lease(lane: string, count = 1): Promise<Lease[]> {
-    const endsAtMs = performance.now() + this.leaseSeconds * 1000;
+    const startedAtMs = performance.now();
+    const endsAtMs = startedAtMs + this.leaseSeconds * 1000;
     const except = [...this.#busy.keys()].map(({ task }) => task.id);
     const taken = await takeLeases(this.#db, this, { lane, count, except });
     return taken.map((row) => {
       const abort = new AbortController();
-      return { task: { ...row, aborted: abort.signal }, exhausted: this.#exhausted(row), abort, endsAtMs };
+      return { task: { ...row, aborted: abort.signal }, exhausted: this.#exhausted(row), abort, endsAtMs, startedAtMs };
     });
   }
 
@@ -203,18 +223,25 @@ export class Worker {
   async #serve(lane: string, concurrency: number): Promise<void> {
     const bell = this.#bells.get(lane)!;
     while (!this.#stopping) {
-      const room = concurrency - [...this.#busy.keys()].filter(({ task }) => task.lane === lane).length;
+      const room = this.#room(lane, concurrency);
       const leases = room > 0 ? await this.lease(lane, room).catch(this.#onError) : undefined;
       if (this.#stopping) return; // stop() gives them back
       for (const lease of leases ?? []) {
         const end = () => {
           this.#busy.delete(lease);
+          this.#abandoned.delete(lease);
           bell.ring();
         };
         this.#busy.set(lease, this.run(lease).then(end));
       }
       await bell.heard(this.#pollSeconds);
     }
+  }
+
+  /** Half as many as a lane has room for may be abandoned; those beyond that take room from the others. */
+  #room(lane: string, concurrency: number): number {
+    const most = concurrency - Math.max(0, this.abandoned(lane) - Math.ceil(concurrency / 2));
+    return most - [...this.#busy.keys()].filter(({ task }) => task.lane === lane).length;
   }
 
   async #settled(): Promise<void> {
@@ -236,11 +263,29 @@ export class Worker {
     const tasks = leases.map(({ task }) => task);
     const held = await extendLeases(this.#db, this, tasks).catch(this.#onError);
     for (const lease of leases) {
-      const { task, abort } = lease;
+      const { task, abort, startedAtMs } = lease;
       if (held?.has(task.id)) lease.endsAtMs = endsAtMs;
       else if (held || lease.endsAtMs < performance.now()) abort.abort(new LeaseLost('The lease was lost.'));
       if (task.deadlineAt && task.deadlineAt.getTime() < Date.now()) abort.abort(new Error('The deadline has passed.'));
+      if (performance.now() - startedAtMs > this.#stepMs) abort.abort(new Error('The step takes too long.'));
+      if (!abort.signal.aborted) continue;
+      lease.abortedAtMs ??= performance.now();
+      if (performance.now() - lease.abortedAtMs >= this.#graceMs) void this.#abandon(lease);
     }
+  }
+
+  /** Gives up on a step that does not end: the others go on without it, and its task is tried again. */
+  async #abandon(lease: Lease): Promise<void> {
+    if (!this.#busy.delete(lease)) return;
+    const { task, abort } = lease;
+    this.#abandoned.add(lease);
+    this.#ring(task.lane);
+    const why = `${textOf(abort.signal.reason)} The step does not end.`;
+    const count = `Abandoned in the lane "${task.lane}": ${this.abandoned(task.lane)}.`;
+    this.#onError(new Error(`${task.subject}, step "${task.step}" of "${task.process}": ${why} ${count}`));
+    const process = this.#processes.get(task.process);
+    const failed = process && this.#fail(task, process, why, false);
+    await failed?.catch((error) => error instanceof LeaseLost || this.#onError(error));
   }
 
   #ring(lane: string | null): void {
@@ -252,29 +297,3 @@ export class Worker {
     if (seconds > 0 && seconds < this.#pollSeconds) setTimeout(() => this.#ring(lane), seconds * 1000 + 1).unref();
   }
 }
-
-/** Wakes the loop of a lane. A ring while the loop is at work is heard afterwards. */
-class Bell {
-  #rung = false;
-  #wake = () => {};
-
-  ring(): void {
-    this.#rung = true;
-    this.#wake();
-  }
-
-  async heard(withinSeconds: number): Promise<void> {
-    if (!this.#rung) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, withinSeconds * 1000);
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.#rung = false;
-  }
-}
-
-const textOf = (error: unknown): string => (error instanceof Error && error.message) || String(error);

@@ -1,8 +1,11 @@
 /** The account and its balance. */
 import { Account } from '../entities/account.ts';
 import { ApiError } from '../entities/errors.ts';
+import { isId } from '../entities/ids.ts';
 import { hourlyMicros } from '../entities/money.ts';
-import { accountOf, type Context } from './context.ts';
+import { record } from '../entities/record.ts';
+import { accountOf, actorOf, type Context } from './context.ts';
+import { lockAccount } from './limits.ts';
 
 export async function findAccount(context: Context): Promise<Account> {
   const account = await context.db.source.manager.findOneBy(Account, { id: accountOf(context) });
@@ -39,4 +42,37 @@ export function fundedUntil({ availableMicros, monthlyCostMicros }: BalanceView)
   if (hourly === 0n) return null;
   const hours = Number(availableMicros / hourly);
   return new Date(Date.now() + Math.min(hours, 100 * 365 * 24) * 3_600_000);
+}
+
+/**
+ * Suspends an account: from now on it may read, and end what it has. Its servers run on, and renew themselves; what it is
+ * watching is closed, and may be opened again. One that is suspended already stays so, for the reason of the first time.
+ * @throws ApiError not_found
+ */
+export const suspendAccount = (context: Context, id: string, reason: string): Promise<Account> =>
+  setSuspension(context, id, reason);
+
+/** Ends a suspension. @throws ApiError not_found */
+export const resumeAccount = (context: Context, id: string): Promise<Account> => setSuspension(context, id, null);
+
+async function setSuspension(context: Context, id: string, reason: string | null): Promise<Account> {
+  if (!isId('acct', id)) throw new ApiError('not_found');
+  return context.db.transaction(async (tx) => {
+    // No credential can be made, and none be rotated, that would not hear of it.
+    await lockAccount(tx, id);
+    const moved = await tx.query(
+      `update account set suspended_for = $2, suspended_at = case when $2::text is not null then now() end
+      where id = $1 and (suspended_at is null) = ($2::text is not null) returning id`,
+      [id, reason],
+    );
+    const account = await tx.manager.findOneBy(Account, { id });
+    if (!account) throw new ApiError('not_found');
+    if (moved.length) {
+      const type = reason === null ? 'account.resumed' : 'account.suspended';
+      const data = reason === null ? {} : { reason };
+      await record(tx, id, id, { type, resource: 'account', actor: actorOf(context), data });
+      tx.changed({ kind: 'credential', accountId: id, id: null });
+    }
+    return account;
+  });
 }

@@ -1,6 +1,6 @@
 /** The public directory of agents. An entry is found by its slug, and changed by publishing it again. */
-import { createHash, createPublicKey } from 'node:crypto';
 import { Agent, type AgentEndpoint, type AgentSkill } from '../entities/agent.ts';
+import { ed25519Key } from '../entities/agent-key.ts';
 import { constraintOf } from '../entities/database.ts';
 import { columnsOf } from '../entities/entity.ts';
 import { ApiError } from '../entities/errors.ts';
@@ -11,6 +11,7 @@ import { lockAccount } from './limits.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from './pages.ts';
 
 export { AGENT_STATUSES } from '../entities/agent.ts';
+export { thumbprint } from '../entities/agent-key.ts';
 
 export interface AgentCard {
   slug: string;
@@ -30,8 +31,8 @@ export interface AgentCard {
 }
 
 /**
- * Adds an entry, or replaces the account's own of that slug. Another key has to be verified anew; what the operator
- * has hidden stays hidden.
+ * Adds an entry, or replaces the account's own of that slug. Another key or URL has to be verified anew, and whatever is
+ * not verified is looked at again; what the operator has hidden stays hidden.
  * @throws ApiError validation_failed for a slug of another account, or a key that is none; agent_limit_reached
  */
 export async function publishAgent(context: Context, { listed, publicKey, ...card }: AgentCard): Promise<Agent> {
@@ -39,6 +40,7 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
   refuseLength('endpoints', card.endpoints, 1, 10);
   refuseLength('skills', card.skills, 0, 20);
   const keyBytes = publicKey ? ed25519Key(publicKey) : null;
+  if (keyBytes === undefined) throw notAKey();
   try {
     return await context.db.transaction(async (tx) => {
       await lockAccount(tx, accountId);
@@ -47,10 +49,14 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
       if (!existing && (await tx.manager.countBy(Agent, { accountId })) >= context.limits.agentEntries) {
         throw new ApiError('agent_limit_reached');
       }
+      const id = existing?.id ?? newId('agt');
       const sameKey = existing?.publicKey && keyBytes && existing.publicKey.equals(keyBytes);
+      const verified = Boolean(sameKey && existing.verified && existing.url === card.url);
+      // First, as the check itself locks its task before the entry: so no check of the old card can come in between.
+      if (!verified && (keyBytes || existing?.publicKey)) await context.provisioning.verifyAgent(tx, { id, accountId });
       const row: Agent = {
         ...card,
-        id: existing?.id ?? newId('agt'),
+        id,
         accountId,
         version: card.version ?? null,
         providerName: card.providerName ?? null,
@@ -62,11 +68,12 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
         ],
         publicKey: keyBytes,
         status: existing?.status === 'HIDDEN' ? 'HIDDEN' : listed ? 'LISTED' : 'UNLISTED',
-        verified: Boolean(sameKey && existing.verified && existing.url === card.url),
+        verified,
         createdAt: existing?.createdAt ?? new Date(),
         updatedAt: new Date(),
       };
-      await tx.manager.save(Agent, row);
+      // What is verified is left to the check, which may be ending it right now.
+      await tx.manager.save(Agent, verified ? { ...row, verified: undefined } : row);
       await record(tx, accountId, row.id, { type: 'agent.updated', resource: 'agent', actor: actorOf(context) });
       return row;
     });
@@ -88,31 +95,12 @@ const slugTaken = () =>
     errors: [{ field: 'slug', code: 'taken', message: 'slug is taken by another account.' }],
   });
 
-/** The 32 bytes of an Ed25519 key, given as JWK (RFC 8037) or as base64. @throws ApiError validation_failed */
-function ed25519Key(given: string): Buffer {
-  const wrong = new ApiError('validation_failed', undefined, {
+const notAKey = () =>
+  new ApiError('validation_failed', undefined, {
     errors: [
       { field: 'public_key', code: 'wrong_format', message: 'public_key must be an Ed25519 key, as JWK or base64.' },
     ],
   });
-  try {
-    const x = given.trim().startsWith('{')
-      ? (JSON.parse(given) as { x: string }).x
-      : Buffer.from(given.replace(/=+$/, ''), 'base64').toString('base64url');
-    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
-    const bytes = Buffer.from(key.export({ format: 'jwk' }).x!, 'base64url');
-    if (bytes.length === 32) return bytes;
-  } catch {
-    throw wrong;
-  }
-  throw wrong;
-}
-
-/** The thumbprint of RFC 7638 and RFC 8037. */
-export const thumbprint = (key: Buffer): string =>
-  createHash('sha256')
-    .update(`{"crv":"Ed25519","kty":"OKP","x":"${key.toString('base64url')}"}`)
-    .digest('base64url');
 
 export interface AgentFilter {
   q?: string | null | undefined;

@@ -1,31 +1,99 @@
-/** Coins, bonus tiers and top-ups. */
+/** Bonus tiers and top-ups. */
+import type { Transaction } from '../entities/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../entities/ids.ts';
 import { record } from '../entities/record.ts';
 import { bonusMicros, QUOTE_SECONDS, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../entities/top-up.ts';
 import { transition } from '../entities/transition.ts';
-import type { Coin } from '../provisioning/index.ts';
+import { confirmPaidTopUp } from '../provisioning/index.ts';
+import { findCoin } from './coins.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { lockAccount } from './limits.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
+import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
 
 export { BONUS_TIERS, TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../entities/top-up.ts';
-export type { Coin };
-
-export const listCoins = ({ provisioning }: Context): readonly Coin[] => provisioning.coins();
 
 /**
- * Opens a top-up: a quote that holds for half an hour, and an address to pay to.
+ * Opens a top-up in a coin, or makes one that is paid at once by x402.
+ * @throws ApiError validation_failed, or what either of them throws
+ */
+export function createTopUp(
+  context: Context,
+  { amountUsd, crypto }: { amountUsd: bigint; crypto?: string | null | undefined },
+  payment: PaymentHeaders = {},
+): Promise<TopUp> {
+  const signed = signedPayment(payment);
+  const byX402 = payment.mode != null || signed !== undefined;
+  if (byX402 && crypto != null) throw wrongCrypto('not_allowed', 'crypto is left out where x402 pays.');
+  if (!byX402 && crypto == null) throw wrongCrypto('required', 'crypto is required.');
+  if (!byX402) return openTopUp(context, { amountUsd, crypto: crypto! });
+  const sale = saleOf(context, amountUsd);
+  return signed === undefined ? demandPayment(context, sale) : pay(context, signed, sale);
+}
+const wrongCrypto = (code: string, message: string) =>
+  new ApiError('validation_failed', message, { errors: [{ field: 'crypto', code, message }] });
+
+const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
+  kind: 'TOP',
+  path: '/v1/billing/topups',
+  description: 'A top-up of the balance.',
+  input: { amountMicros },
+  check: async () => amountMicros,
+  fulfil: async (tx, orderNumber, txId) => {
+    const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
+    if (txId === undefined) return topUp;
+    await context.provisioning.retrySuspended(tx, topUp.accountId);
+    return confirmPaidTopUp(tx, topUp, txId);
+  },
+});
+
+/** A top-up whose payment has been signed, and is under way. */
+async function insertPaidTopUp(
+  tx: Transaction,
+  context: Context,
+  orderNumber: string,
+  amountMicros: bigint,
+): Promise<TopUp> {
+  const accountId = accountOf(context);
+  const { coin, networkV1, payTo } = context.provisioning.x402!.terms;
+  const id = newId('top');
+  await tx.manager.insert(TopUp, {
+    id,
+    accountId,
+    orderNumber,
+    status: 'CONFIRMING',
+    mode: 'X402',
+    amountMicros,
+    bonusMicros: bonusMicros(amountMicros),
+    crypto: coin,
+    network: networkV1,
+    amountCrypto: coinAmount(amountMicros, USDC_RATE_MICROS, 6),
+    receivedCrypto: '0',
+    rateMicros: USDC_RATE_MICROS,
+    walletAddress: payTo,
+    confirmations: 0,
+    confirmationsRequired: 1,
+    creditedMicros: 0n,
+  });
+  await record(tx, accountId, orderNumber, { type: 'topup.created', resource: 'topup', actor: actorOf(context) });
+  tx.changed({ kind: 'topUp', accountId, id: orderNumber });
+  return tx.manager.findOneByOrFail(TopUp, { id });
+}
+/** A dollar is a dollar: what x402 pays with is worth its face. */
+const USDC_RATE_MICROS = 1_000_000n;
+
+/**
+ * A quote that holds for half an hour, and an address to pay to.
  * @throws ApiError unknown_coin, coin_unavailable or topup_limit_reached
  */
-export async function createTopUp(
+async function openTopUp(
   context: Context,
   { amountUsd, crypto }: { amountUsd: bigint; crypto: string },
 ): Promise<TopUp> {
   const accountId = accountOf(context);
-  const coin = listCoins(context).find(({ code }) => code === crypto);
-  if (!coin) throw new ApiError('unknown_coin');
-  if (coin.rateMicros === null) throw new ApiError('coin_unavailable');
+  const coin = await findCoin(context, crypto);
+  if (!coin.available || coin.rateMicros === null) throw new ApiError('coin_unavailable');
   const orderNumber = newOrderNumber('TOP');
   const amountCrypto = coinAmount(amountUsd, coin.rateMicros, coin.decimals);
   const address = context.provisioning.paymentAddress({ orderNumber, coin: coin.code, amountCrypto });

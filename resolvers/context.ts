@@ -21,6 +21,8 @@ export interface Viewer {
   expiresAt: Date | null;
   /** What an API key may spend in a calendar month (UTC), in micro-USD; null: no limit. */
   spendLimitMicros?: bigint | null;
+  /** Why the account is suspended, if it is. */
+  suspendedFor?: string | null;
 }
 
 /** What every resolver gets; one for a request, or for the life of a subscription. */
@@ -37,6 +39,8 @@ export interface Context {
   userAgent: string | null;
   /** The caller's; for throttling only. It is never written down, also not in a log. */
   address: string | null;
+  /** Sets a header of the answer, if the facade has such. */
+  setHeader?: ((name: string, value: string) => void) | undefined;
   /** Aborted when the caller is gone. */
   signal: AbortSignal;
   /** Aborted when the service stops: whoever waits answers with what is. */

@@ -1,8 +1,12 @@
 /** Health, looked at when it is asked for: the database, the workers, machines by bastion, payments, and open incidents. */
+import { machinesComponent, PAYMENTS_COMPONENT } from '../entities/health.ts';
 import type { Incident } from '../entities/transparency.ts';
 import type { Context } from './context.ts';
 
-/** Work that is due and waits longer than this makes the workers late; ten times longer, and they are out. */
+/**
+ * Work that is due and waits longer than this makes the workers late; ten times longer, and they are out. As there is
+ * periodic work, none that works is late soon, and so is each lane that is stuck.
+ */
 const LATE_SECONDS = 60;
 
 export type ComponentStatus =
@@ -28,38 +32,39 @@ export interface ServiceStatus {
 
 /** In the vocabulary of Statuspage. Answering at all is proof that API and database work. */
 export async function findStatus({ db, provisioning }: Context): Promise<ServiceStatus> {
-  const [facts] = await db.query<{ lateSeconds: number; bastions: { code: string; name: string }[] }>(FACTS);
+  const [facts] = (await db.query<Facts>(FACTS)) as [Facts];
   const open = await db.query<Incident>(OPEN_INCIDENTS);
   const incidents = open.filter(({ impact }) => impact !== 'MAINTENANCE');
   const scheduledMaintenances = open.filter(({ impact }) => impact === 'MAINTENANCE');
   const simulated = (yes: boolean) => (yes ? ' (simulated)' : '');
-  const workers: ComponentStatus =
-    facts!.lateSeconds < LATE_SECONDS
-      ? 'operational'
-      : facts!.lateSeconds < 10 * LATE_SECONDS
-        ? 'degraded_performance'
-        : 'major_outage';
+  // What workers have found goes stale with them; then it is they who are shown as being out.
+  const measured = (id: string) => facts.health[id] ?? 'operational';
   const found: Component[] = [
     { id: 'api', name: 'REST, MCP and GraphQL', status: 'operational', region: null },
     { id: 'database', name: 'Database', status: 'operational', region: null },
-    { id: 'workers', name: 'Provisioning', status: workers, region: null },
+    { id: 'workers', name: 'Provisioning', status: workers(facts), region: null },
     {
-      id: 'payments',
+      id: PAYMENTS_COMPONENT,
       name: `Payments${simulated(provisioning.simulated.payments)}`,
-      status: 'operational',
+      status: measured(PAYMENTS_COMPONENT),
       region: null,
     },
-    ...facts!.bastions.map(
+    ...facts.bastions.map(
       ({ code, name }): Component => ({
-        id: `machines-${code}`,
+        id: machinesComponent(code),
         name: `Machines in ${name}${simulated(provisioning.simulated.machines)}`,
-        status: 'operational',
+        status: measured(machinesComponent(code)),
         region: code,
       }),
     ),
   ];
   const components = found.map((component) => ({ ...component, status: worst(component, open) }));
   return { ...summary(components, incidents), components, incidents, scheduledMaintenances, updatedAt: new Date() };
+}
+
+function workers({ lateSeconds, scheduled }: Facts): ComponentStatus {
+  if (!scheduled || lateSeconds >= 10 * LATE_SECONDS) return 'major_outage';
+  return lateSeconds < LATE_SECONDS ? 'operational' : 'degraded_performance';
 }
 
 const SEVERITY: readonly ComponentStatus[] = [
@@ -87,22 +92,29 @@ function worst({ id, status }: Component, open: Incident[]): ComponentStatus {
 
 function summary(components: Component[], incidents: Incident[]): Pick<ServiceStatus, 'indicator' | 'description'> {
   const has = (status: ComponentStatus) => components.some((component) => component.status === status);
-  if (
-    incidents.some(({ impact }) => impact === 'CRITICAL') ||
-    components.every(({ status }) => status === 'major_outage')
-  ) {
+  const said = (impact: Incident['impact']) => incidents.some((incident) => incident.impact === impact);
+  if (said('CRITICAL') || components.every(({ status }) => status === 'major_outage'))
     return { indicator: 'critical', description: 'The service is down.' };
-  }
-  if (has('major_outage') || has('partial_outage'))
+  if (has('major_outage') || has('partial_outage') || said('MAJOR'))
     return { indicator: 'major', description: 'Parts of the service are down.' };
-  if (has('degraded_performance') || incidents.some(({ impact }) => impact === 'MINOR')) {
+  if (has('degraded_performance') || said('MINOR'))
     return { indicator: 'minor', description: 'Parts of the service are slow.' };
-  }
+  if (has('under_maintenance'))
+    return { indicator: 'minor', description: 'Parts of the service are under maintenance.' };
   return { indicator: 'none', description: 'Everything works.' };
 }
 
+interface Facts {
+  lateSeconds: number;
+  /** Whether a worker was ever started. */
+  scheduled: boolean;
+  health: Record<string, ComponentStatus>;
+  bastions: { code: string; name: string }[];
+}
 const FACTS = `
   select
+    exists (select from task where subject like 'cron:%') as scheduled,
+    (select coalesce(json_object_agg(component, status), '{}') from health) as health,
     coalesce((select extract(epoch from now() - min(run_at)) from task where state = 'READY' and run_at < now()), 0)::float8 as "lateSeconds",
     (select coalesce(json_agg(json_build_object('code', code, 'name', name) order by position), '[]') from catalog_item where kind = 'bastion' and offered) as bastions`;
 const OPEN_INCIDENTS = `

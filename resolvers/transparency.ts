@@ -1,5 +1,6 @@
 /** What the service says of itself: the warrant canary, its peering, and its health. */
 import { createHash } from 'node:crypto';
+import { OPERATOR_ACCOUNT } from '../entities/audit.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isId, newId } from '../entities/ids.ts';
 import { record } from '../entities/record.ts';
@@ -16,9 +17,6 @@ import {
 import { actorOf, type Context } from './context.ts';
 
 export { CANARY_CODES, IMPACTS, INCIDENT_STATUSES } from '../entities/transparency.ts';
-
-/** Whose audit log the operator's own acts are in. */
-const OPERATOR_ACCOUNT = 'operator';
 
 export type CanaryView = Omit<Canary, 'id' | 'createdAt'>;
 

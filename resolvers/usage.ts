@@ -83,14 +83,15 @@ async function totalOf(db: Queryable, range: unknown[]): Promise<bigint> {
   return row!.micros;
 }
 
-/** The month that an order pays for is known once it has been captured. */
+/** The time that an order, a resize, or the renewal of a suspended server pays for is known once it has been captured. */
 const ITEMS = `
   with page as (
     select transfer.*, ${AMOUNT} as signed from transfer where ${RANGE} and ($7::text is null or transfer.id < $7)
     order by transfer.id desc limit $8),
   timed as (
     select page.*, coalesce(page.period_from, capture.period_from) as starts, coalesce(page.period_to, capture.period_to) as ends
-    from page left join transfer capture on page.kind = 'hold' and capture.external_key = 'capture:' || page.order_number)
+    from page left join transfer capture on page.kind in ('hold', 'renewal') and page.period_from is null
+      and capture.external_key = 'capture:' || split_part(page.external_key, ':', 2))
   select id, order_number as "orderNumber", service_code as "serviceCode", description, signed as "amountMicros",
     case kind when 'hold' then 'order' when 'release' then 'refund' else kind end as kind,
     coalesce(starts, created_at) as "from", coalesce(ends, created_at) as "to",

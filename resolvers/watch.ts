@@ -7,7 +7,7 @@ import { columnsOf } from '../entities/entity.ts';
 import { ApiError } from '../entities/errors.ts';
 import type { EventType } from '../entities/event.ts';
 import { isOrderNumber } from '../entities/ids.ts';
-import { Server } from '../entities/server.ts';
+import { SHOWN_COLUMNS, type ShownServer } from '../entities/server.ts';
 import { TopUp } from '../entities/top-up.ts';
 import { type BalanceView, findBalance } from './account.ts';
 import { watchCredential } from './auth/credential.ts';
@@ -20,7 +20,7 @@ const open = new Map<string, number>();
 export interface ServerEvent {
   type: EventType;
   at: Date;
-  server: Server;
+  server: ShownServer;
 }
 
 /** The events of one server, or of all of the caller's. @throws ApiError not_found for a server of another account */
@@ -29,13 +29,13 @@ export async function watchServers(
   orderNumber: string | null | undefined,
 ): Promise<AsyncGenerator<ServerEvent>> {
   const read = (id: string | null) =>
-    context.db.query<Server & { type: EventType; at: Date }>(LATEST_EVENTS, [context.viewer!.accountId, id]);
+    context.db.query<ShownServer & { type: EventType; at: Date }>(LATEST_EVENTS, [context.viewer!.accountId, id]);
   return watch(context, 'server', orderNumber, 'SRV', async (id) =>
     (await read(id)).map(({ type, at, ...server }) => ({ type, at, server })),
   );
 }
 const LATEST_EVENTS = `
-  select ${columnsOf(Server)}, latest.type, latest.created_at as at
+  select ${SHOWN_COLUMNS}, latest.type, latest.created_at as at
   from server cross join lateral (
     select type, created_at from event where event.account_id = server.account_id and event.subject = server.order_number order by id desc limit 1) latest
   where ($1::text is null or server.account_id = $1) and (server.order_number = $2 or ($2 is null and server.status <> 'DELETED'))

@@ -1,6 +1,13 @@
 /** The account and its balance. */
 import type { Account } from '../entities/account.ts';
-import { type BalanceView, findAccount, findBalance, fundedUntil } from '../resolvers/account.ts';
+import {
+  type BalanceView,
+  findAccount,
+  findBalance,
+  fundedUntil,
+  resumeAccount,
+  suspendAccount,
+} from '../resolvers/account.ts';
 import type { AccountLimits } from '../resolvers/limits.ts';
 import { watchBalance } from '../resolvers/watch.ts';
 import { builder } from './builder.ts';
@@ -36,6 +43,12 @@ export const AccountType = builder.objectRef<Account>('Account').implement({
       description: 'How many days ahead renewals must be covered before balance.low is sent.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    suspendedAt: t.expose('suspendedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when it may only read and end things.',
+    }),
+    suspendedFor: t.exposeString('suspendedFor', { nullable: true, description: 'Why, in words for the customer.' }),
     limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
   }),
 });
@@ -75,6 +88,27 @@ builder.queryFields((t) => ({
     scope: 'read',
     description: 'What the account can spend.',
     resolve: (_, __, context) => findBalance(context),
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  suspendAccount: t.field({
+    type: AccountType,
+    scope: 'operator',
+    description:
+      'Suspends an account at once: it may read, delete, revoke and cancel, and nothing else. Its servers run on.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'Shown to the customer.' }),
+    },
+    resolve: (_, { id, reason }, context) => suspendAccount(context, id, reason),
+  }),
+  resumeAccount: t.field({
+    type: AccountType,
+    scope: 'operator',
+    description: 'Ends the suspension of an account.',
+    args: { id: t.arg({ type: 'ID', required: true, description: 'The account.' }) },
+    resolve: (_, { id }, context) => resumeAccount(context, id),
   }),
 }));
 

@@ -57,7 +57,9 @@ const AgentType = builder.objectRef<Agent>('Agent').implement({
       resolve: ({ publicKey }) => publicKey && thumbprint(publicKey),
     }),
     verified: t.exposeBoolean('verified', {
-      description: "Whether the agent's own card names that key. Not checked yet in this version.",
+      description:
+        "Whether the agent's own card, at url + /.well-known/agent-card.json, names that key: as publicKey (JWK or base64)," +
+        ' in jwks.keys, or by jwk or kid (the thumbprint) in a signature. Checked when the entry changes, and each day.',
     }),
     x402: t.exposeBoolean('x402', { description: 'Whether it takes x402 payments.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),

@@ -88,6 +88,7 @@ builder.mutationFields((t) => ({
   revokeApiKey: t.field({
     type: ApiKeyType,
     scope: 'full',
+    whileSuspended: true,
     description: 'Revokes an API key at once.',
     args: { keyId: t.arg({ type: 'ID', required: true, description: 'The key to revoke.' }) },
     resolve: (_, { keyId }, context) => revokeApiKey(context, keyId),

@@ -4,21 +4,21 @@ import { microsFromUsd } from '../entities/money.ts';
 import type { TopUp } from '../entities/top-up.ts';
 import {
   BONUS_TIERS,
-  type Coin,
   cancelTopUp,
   createTopUp,
   findTopUp,
-  listCoins,
   listTopUps,
   TOP_UP_MAX_USD,
   TOP_UP_MIN_USD,
   TOP_UP_STATUSES,
 } from '../resolvers/billing.ts';
+import { type CoinView, listCoins, updateCoin } from '../resolvers/coins.ts';
 import { watchTopUps } from '../resolvers/watch.ts';
 import { builder } from './builder.ts';
 import { listOf, pageArgs, pageOf } from './pages.ts';
+import { paymentArgs } from './x402.ts';
 
-const CoinType = builder.objectRef<Coin>('Coin').implement({
+const CoinType = builder.objectRef<CoinView>('Coin').implement({
   description: 'A coin that is accepted.',
   fields: (t) => ({
     code: t.exposeString('code', { description: 'The code to top up with.' }),
@@ -37,10 +37,7 @@ const CoinType = builder.objectRef<Coin>('Coin').implement({
       description: 'The most that can be topped up at once.',
       resolve: () => microsFromUsd(TOP_UP_MAX_USD),
     }),
-    available: t.boolean({
-      description: 'Whether it can be used at the moment.',
-      resolve: ({ rateMicros }) => rateMicros !== null,
-    }),
+    available: t.exposeBoolean('available', { description: 'Whether it can be used at the moment.' }),
     x402: t.exposeBoolean('x402', { description: 'Whether it pays x402 requests.' }),
   }),
 });
@@ -102,7 +99,7 @@ const BonusTierPage = pageOf('BonusTier', BonusTier);
 const CreateTopUpInput = builder.inputType('CreateTopUpInput', {
   fields: (t) => ({
     amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
-    crypto: t.field({ type: 'CoinCode', required: true, description: 'The code of a coin.' }),
+    crypto: t.field({ type: 'CoinCode', description: 'The code of a coin; left out where x402 pays.' }),
   }),
 });
 
@@ -111,7 +108,7 @@ builder.queryFields((t) => ({
     type: CoinPage,
     scope: 'public',
     description: 'The coins that are accepted.',
-    resolve: (_, __, context) => listOf(listCoins(context)),
+    resolve: async (_, __, context) => listOf(await listCoins(context)),
   }),
   bonusTiers: t.field({
     type: BonusTierPage,
@@ -136,16 +133,27 @@ builder.queryFields((t) => ({
 }));
 
 builder.mutationFields((t) => ({
+  updateCoin: t.field({
+    type: CoinType,
+    scope: 'operator',
+    description: 'Switches a coin off or on for new top-ups. Those that there are go on.',
+    args: {
+      code: t.arg({ type: 'CoinCode', required: true, description: 'The code of the coin.' }),
+      available: t.arg.boolean({ required: true, description: 'Whether it can be used.' }),
+    },
+    resolve: (_, { code, available }, context) => updateCoin(context, code, available),
+  }),
   createTopup: t.field({
     type: TopUpType,
     scope: 'billing',
     description: 'Opens a top-up. Pay what it says to where it says; the balance grows when the payment is confirmed.',
-    args: { input: t.arg({ type: CreateTopUpInput, required: true }) },
-    resolve: (_, { input }, context) => createTopUp(context, input),
+    args: { input: t.arg({ type: CreateTopUpInput, required: true }), ...paymentArgs() },
+    resolve: (_, { input, ...payment }, context) => createTopUp(context, input, payment),
   }),
   cancelTopup: t.field({
     type: TopUpType,
     scope: 'billing',
+    whileSuspended: true,
     description: 'Cancels a top-up that nothing was received for. Money that comes later is credited all the same.',
     args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the top-up.' }) },
     resolve: (_, { orderNumber }, context) => cancelTopUp(context, orderNumber),

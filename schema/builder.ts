@@ -63,6 +63,7 @@ export const builder = new SchemaBuilder<{
     WaitSeconds: Same<number>;
     WebhookDescription: Same<string>;
     WebhookUrl: Same<string>;
+    X402Payment: Same<string>;
   };
 }>({
   plugins: ['scope'],

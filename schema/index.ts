@@ -1,5 +1,5 @@
 /** The schema: the only door through which facades reach the domain. */
-import './scalars.ts';
+import './scalars/index.ts';
 import './account.ts';
 import './agents.ts';
 import './audit.ts';
@@ -8,6 +8,7 @@ import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
 import './oauth.ts';
+import './oauth-clients.ts';
 import './operator.ts';
 import './planned.ts';
 import './servers.ts';
@@ -24,5 +25,6 @@ export const schema = builder.toSchema();
 export { ApiError, apiErrorOf, ERRORS, type ErrorCode, type ErrorExtras, type FieldError } from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
 export type { Counted, Taken } from '../entities/rate.ts';
+export { requireActive } from '../resolvers/auth/scope.ts';
 export type { Context, RequiredScope, Viewer } from './context.ts';
-export { malformed } from './scalars.ts';
+export { malformed } from './scalars/scalar.ts';

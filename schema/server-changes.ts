@@ -6,6 +6,7 @@ import { type UpdatedServer, updateServer } from '../resolvers/servers/update.ts
 import { builder } from './builder.ts';
 import { StockLevel } from './catalog.ts';
 import { OrderedServerType, orderFields, ServerType } from './servers.ts';
+import { paymentArgs } from './x402.ts';
 
 const PowerState = builder.enumType('PowerState', { description: 'On or off.', values: ['ON', 'OFF'] as const });
 const ServerAction = builder.enumType('ServerAction', {
@@ -95,9 +96,9 @@ builder.mutationFields((t) => ({
     type: OrderOutcome,
     scope: 'servers',
     description: 'orderServer, and with dryRun quoteServer: the two that are one endpoint in REST.',
-    args: { input: t.arg({ type: PlaceOrderInput, required: true }) },
-    resolve: (_, { input: { dryRun, ...order } }, context): Promise<OrderedServer | Quote> =>
-      dryRun ? quoteServer(context, order) : orderServer(context, order),
+    args: { input: t.arg({ type: PlaceOrderInput, required: true }), ...paymentArgs() },
+    resolve: (_, { input: { dryRun, ...order }, ...payment }, context): Promise<OrderedServer | Quote> =>
+      dryRun ? quoteServer(context, order) : orderServer(context, order, payment),
   }),
   updateServer: t.field({
     type: UpdatedServerType,

@@ -1,5 +1,5 @@
 /** Servers: order, read, delete, watch. */
-import type { Server } from '../entities/server.ts';
+import type { ShownServer } from '../entities/server.ts';
 import { type DeletedServer, deleteServer } from '../resolvers/servers/delete.ts';
 import { listServers, SERVER_STATUSES, waitForServer } from '../resolvers/servers/find.ts';
 import { type OrderedServer, orderServer } from '../resolvers/servers/order.ts';
@@ -17,7 +17,7 @@ const ServerKind = builder.enumType('ServerKind', {
   values: ['VPS', 'DEDICATED'] as const,
 });
 
-const ReverseDns = builder.objectRef<Server['reverseDns'][number]>('ReverseDns').implement({
+const ReverseDns = builder.objectRef<ShownServer['reverseDns'][number]>('ReverseDns').implement({
   description: 'The name of an address.',
   fields: (t) => ({ ip: t.exposeString('ip'), ptr: t.exposeString('ptr') }),
 });
@@ -39,7 +39,7 @@ const IN_PROGRESS: ReadonlySet<string> = new Set([
   'DELETING',
 ]);
 
-export const ServerType = builder.objectRef<Server>('Server').implement({
+export const ServerType = builder.objectRef<ShownServer>('Server').implement({
   description: 'A virtual or dedicated server.',
   fields: (t) => ({
     orderNumber: t.exposeID('orderNumber', { description: 'Identifies the server.' }),
@@ -178,6 +178,7 @@ builder.mutationFields((t) => ({
   deleteServer: t.field({
     type: DeletedServerType,
     scope: 'servers',
+    whileSuspended: true,
     description: 'Deletes a server for good, and refunds its unused hours.',
     args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the server.' }) },
     resolve: (_, { orderNumber }, context) => deleteServer(context, orderNumber),

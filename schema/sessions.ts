@@ -91,6 +91,7 @@ builder.mutationFields((t) => ({
   revokeSession: t.field({
     type: RevokedSession,
     scope: 'full',
+    whileSuspended: true,
     description: 'Ends a session at once; its refresh token dies, too.',
     args: { tokenId: t.arg({ type: 'ID', required: true, description: 'The session to end.' }) },
     resolve: (_, { tokenId }, context) => revokeSession(context, tokenId),

@@ -63,6 +63,7 @@ builder.mutationFields((t) => ({
   deleteSshKey: t.field({
     type: Deleted,
     scope: 'servers',
+    whileSuspended: true,
     description: 'Deletes an SSH key. Servers that were ordered with it keep it.',
     args: { id: t.arg(idArg) },
     resolve: (_, { id }, context) => deleteSshKey(context, id),

@@ -142,6 +142,7 @@ builder.mutationFields((t) => ({
   deleteWebhook: t.field({
     type: Deleted,
     scope: 'full',
+    whileSuspended: true,
     description: 'Deletes a webhook, and drops what it was still to be told.',
     args: { id: t.arg(idArg) },
     resolve: (_, { id }, context) => deleteWebhook(context, id),

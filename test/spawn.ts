@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { checkedFetch } from './openapi.ts';
 
 export interface RunningService {
   /** Without /v1. */
@@ -92,13 +93,20 @@ export function newFolder(): string {
 }
 export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });
 
+/** Below those that systems give to outgoing connections, one of which could take it before a service listens. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const free = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!free) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 /** An answer of the REST API. */
@@ -109,7 +117,7 @@ export interface Answer {
   body: any;
 }
 
-/** A REST client with a credential. */
+/** A REST client with a credential; every answer is checked against the OpenAPI document. */
 export function restClient(url: string, credential?: string) {
   return async (
     method: string,
@@ -117,7 +125,7 @@ export function restClient(url: string, credential?: string) {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<Answer> => {
-    const response = await fetch(url + path, {
+    const response = await checkedFetch(url + path, {
       method,
       headers: {
         ...(credential && { authorization: `Bearer ${credential}` }),

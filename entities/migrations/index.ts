@@ -10,6 +10,9 @@ import { Webhooks0000000000007 } from './0007-webhooks.ts';
 import { Limits0000000000008 } from './0008-limits.ts';
 import { Transparency0000000000009 } from './0009-transparency.ts';
 import { Agents0000000000010 } from './0010-agents.ts';
+import { X4020000000000011 } from './0011-x402.ts';
+import { Suspensions0000000000013 } from './0013-suspensions.ts';
+import { Health0000000000015 } from './0015-health.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -22,4 +25,7 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Limits0000000000008,
   Transparency0000000000009,
   Agents0000000000010,
+  X4020000000000011,
+  Suspensions0000000000013,
+  Health0000000000015,
 ];

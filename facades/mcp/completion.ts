@@ -3,7 +3,7 @@ import type { CompleteRequest, CompleteResult } from '@modelcontextprotocol/serv
 import { ApiError } from '../../schema/index.ts';
 import type { Operation } from '../operations.ts';
 import type { ContextOf } from '../rest.ts';
-import { type Caller, requireScopes, runner, type Values } from '../run.ts';
+import { type Caller, permit, runner, type Values } from '../run.ts';
 import type { McpCaller } from './caller.ts';
 
 const VALUES_MAX = 100;
@@ -33,7 +33,7 @@ export function completer(operations: readonly Operation[], contextOf: ContextOf
     const [, member, parameters] = source;
     await caller.count(caller.viewer);
     try {
-      requireScopes(list.operation.scopes, caller.viewer);
+      permit(list.operation, caller.viewer);
     } catch {
       return NONE;
     }

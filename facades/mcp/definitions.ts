@@ -96,7 +96,9 @@ const forModel = (schema: JsonSchema): JsonSchema =>
   thinned(
     schema,
     (keyword, value) =>
-      UNREAD.has(keyword) || (/^(min|max)/.test(keyword) && typeof value === 'number' && Math.abs(value) > LARGE),
+      UNREAD.has(keyword) ||
+      (keyword === 'format' && /^int/.test(String(value))) ||
+      (/^(min|max)/.test(keyword) && typeof value === 'number' && Math.abs(value) > LARGE),
   );
 
 /** Programs that read answers need their types; what they mean stands in the reference. */

@@ -15,7 +15,7 @@ import type { AnswerError } from '../errors.ts';
 import { pathNames } from '../names.ts';
 import type { Operation } from '../operations.ts';
 import type { ContextOf } from '../rest.ts';
-import { type Caller, requireScopes, runner, type Values } from '../run.ts';
+import { type Caller, permit, runner, type Values } from '../run.ts';
 import type { McpCaller } from './caller.ts';
 
 const JSON_TYPE = 'application/json';
@@ -92,7 +92,7 @@ function readerOf(operation: Operation, contextOf: ContextOf): Reader {
     names: pathNames(resource!.uri).map((name) => variables.get(name)!),
     isPublic: !scopes.length,
     async read(values, caller) {
-      requireScopes(scopes, caller.viewer);
+      permit(operation, caller.viewer);
       return JSON.stringify(await run(values, undefined, contextOf(caller)));
     },
   };

@@ -9,9 +9,9 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { type AskedCodec, askedCodec, confirmOf } from './confirm.ts';
 import { callerIn, callerOf } from './caller.ts';
 import { type Complete, completer } from './completion.ts';
+import { type AskedCodec, askedCodec, confirmOf } from './confirm.ts';
 import { followOf } from './progress.ts';
 import { PROMPTS, promptOf } from './prompts.ts';
 import { Resources } from './resources.ts';

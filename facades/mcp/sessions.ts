@@ -6,8 +6,8 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import {
   isInitializeRequest,
-  legacyStatelessFallback,
   type LegacyHttpHandler,
+  legacyStatelessFallback,
   type McpHandlerRequestOptions,
   type McpServerFactory,
   type Server,

@@ -7,7 +7,7 @@ import { KEY_SCHEMA, type Once, runnerOnce } from '../idempotency.ts';
 import { checkJson } from '../json.ts';
 import type { Operation } from '../operations.ts';
 import type { Authenticate, ContextOf } from '../rest.ts';
-import { type Caller, type Refuse, requireScopes, runner, type Values } from '../run.ts';
+import { type Caller, permit, type Refuse, runner, type Values } from '../run.ts';
 import type { JsonSchema } from '../schemas.ts';
 import { type Count, callerIn } from './caller.ts';
 import type { Confirm } from './confirm.ts';
@@ -41,7 +41,12 @@ export interface McpTool {
 }
 
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
-  return operations.filter(({ tool }) => tool).map((operation) => toolOf(operation, options));
+  return operations.filter(({ tool }) => tool).map((operation) => toolOf(asTool(operation), options));
+}
+
+/** Without the parameters that are for REST alone. */
+function asTool(operation: Operation): Operation {
+  return { ...operation, parameters: operation.parameters.filter(({ tool }) => tool) };
 }
 
 function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>): McpTool {
@@ -67,7 +72,7 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
         caller.viewer =
           token === null ? header.viewer : await authenticated(options, String(token), header.address, header.count);
         await header.count(caller.viewer);
-        requireScopes(operation.scopes, caller.viewer);
+        permit(operation, caller.viewer);
         checkJson(given);
         const { key, input } = withoutKey(given);
         const { confirmed, meant } = withoutConfirm(input);

@@ -13,9 +13,14 @@ interface Entry {
 }
 
 const SWEEP_MS = 60_000;
+/** Who comes from more networks than this is not stopped by counting any of them; credentials are as many as there are. */
+const ADDRESSES_MAX = 100_000;
 
 export class MemoryRates implements RateStore {
-  readonly #entries = new Map<string, Entry>();
+  readonly #credentials = new Map<string, Entry>();
+  /** In two generations: the older is forgotten as a whole, for picking the oldest out of a large map is slow. */
+  #addresses = new Map<string, Entry>();
+  #olderAddresses = new Map<string, Entry>();
   readonly #now: () => number;
   #sweptAt = 0;
 
@@ -26,18 +31,19 @@ export class MemoryRates implements RateStore {
 
   /** How many names it remembers. */
   get size(): number {
-    return this.#entries.size;
+    return this.#credentials.size + this.#addresses.size + this.#olderAddresses.size;
   }
 
   async take(name: string, perMinute: number, perHour: number): Promise<Taken> {
     const seconds = this.#now() / 1000;
     this.#sweep(seconds);
-    const known = this.#entries.get(name);
+    const entries = name.startsWith('ip:') ? this.#roomForAddress() : this.#credentials;
+    const known = entries.get(name) ?? this.#olderAddresses.get(name);
     const entry: Entry = {
       minute: roll(known?.minute, seconds, WINDOW_SECONDS.minute),
       hour: roll(known?.hour, seconds, WINDOW_SECONDS.hour),
     };
-    this.#entries.set(name, entry);
+    entries.set(name, entry);
     const [minute, hour] = [
       counted(entry.minute, seconds, WINDOW_SECONDS.minute),
       counted(entry.hour, seconds, WINDOW_SECONDS.hour),
@@ -51,14 +57,23 @@ export class MemoryRates implements RateStore {
     return { allowed, minute, hour };
   }
 
+  #roomForAddress(): Map<string, Entry> {
+    if (this.#addresses.size >= ADDRESSES_MAX / 2) {
+      this.#olderAddresses = this.#addresses;
+      this.#addresses = new Map();
+    }
+    return this.#addresses;
+  }
+
   /** Names whose calls no longer count are forgotten: addresses after two minutes, credentials after two hours. */
   #sweep(seconds: number) {
     if (seconds * 1000 - this.#sweptAt < SWEEP_MS) return;
     this.#sweptAt = seconds * 1000;
-    for (const [name, { minute, hour }] of this.#entries) {
-      const [count, length] = name.startsWith('ip:') ? [minute, WINDOW_SECONDS.minute] : [hour, WINDOW_SECONDS.hour];
-      if (count.index + 1 < Math.floor(seconds / length)) this.#entries.delete(name);
-    }
+    const over = ({ index }: Count, length: number) => index + 1 < Math.floor(seconds / length);
+    for (const addresses of [this.#addresses, this.#olderAddresses])
+      for (const [name, { minute }] of addresses) if (over(minute, WINDOW_SECONDS.minute)) addresses.delete(name);
+    for (const [name, { hour }] of this.#credentials)
+      if (over(hour, WINDOW_SECONDS.hour)) this.#credentials.delete(name);
   }
 }
 

@@ -9,7 +9,7 @@ import { available, BONUS, gateway, post } from '../../entities/ledger.ts';
 import { TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../../entities/top-up.ts';
 import { transition } from '../../entities/transition.ts';
 import { RESUME_TASK } from '../servers/renew.ts';
-import { retrySuspended } from '../servers/suspend.ts';
+import { retrySuspended } from '../servers/resume.ts';
 import { done, hop, type LeasedTask, nap, type Outcome, type Process, Stale } from '../tasks.ts';
 import type { PaymentDriver } from './drivers/driver.ts';
 

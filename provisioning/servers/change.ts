@@ -10,8 +10,11 @@ import type { PowerChange } from './drivers/driver.ts';
 import type { ServerStep } from './process.ts';
 import { completeResize, undoResize } from './resize.ts';
 
+/** What `change` carries out: resuming is a step of its own. */
+type CarriedOut = Exclude<ServerChange, { operation: 'resume' }>;
+
 const POWER = { start: 'on', stop: 'off', reboot: 'restart', reset: 'reset' } as const satisfies Record<
-  Exclude<ServerChange['operation'], 'rebuild' | 'resize'>,
+  Exclude<CarriedOut['operation'], 'rebuild' | 'resize'>,
   PowerChange
 >;
 
@@ -19,10 +22,11 @@ const keyOf = ({ orderNumber, generation }: Server) => ({ order: orderNumber, ge
 
 /** Has the machine changed; again, if it was changed before. */
 export const change: ServerStep = async (task, { server, driver, openSecret }) => {
-  const { id, operation } = server.change!;
+  const asked = server.change as CarriedOut;
+  const { id, operation } = asked;
   try {
     if (operation === 'rebuild' || operation === 'resize') {
-      const spec = specOf({ ...server, ...changedBy(server.change!) }, openSecret);
+      const spec = specOf({ ...server, ...changedBy(asked) }, openSecret);
       await driver[operation](spec, id, task.aborted);
     } else await driver.power(keyOf(server), POWER[operation], id, task.aborted);
   } catch (error) {
@@ -50,7 +54,7 @@ export const restore: ServerStep = async (task, { server, driver }) => {
 const targetOf = ({ status }: Server) => (status === 'STOPPING' || status === 'RESIZING' ? 'STOPPED' : 'RUNNING');
 
 /** What the server has when the change has come to a good end. */
-function changedBy(change: ServerChange): Partial<Server> {
+function changedBy(change: CarriedOut): Partial<Server> {
   if (change.operation === 'resize')
     return { serviceCode: change.serviceCode, priceMonthMicros: BigInt(change.priceMonthMicros) };
   if (change.operation !== 'rebuild') return {};
@@ -61,7 +65,7 @@ function changedBy(change: ServerChange): Partial<Server> {
 const ENDED = { change: null, rootPassword: null };
 
 async function succeed(tx: Transaction, server: Server): Promise<void> {
-  const change = server.change!;
+  const change = server.change as CarriedOut;
   const { operation } = change;
   const set = { ...changedBy(change), ...ENDED, failureCode: null, failureMessage: null };
   const updated = operation === 'rebuild' || operation === 'resize';
@@ -69,7 +73,7 @@ async function succeed(tx: Transaction, server: Server): Promise<void> {
   if (operation === 'resize') await completeResize(tx, server, change);
 }
 
-const DONE: Record<ServerChange['operation'], string> = {
+const DONE: Record<CarriedOut['operation'], string> = {
   start: 'started',
   stop: 'stopped',
   reboot: 'rebooted',
@@ -80,7 +84,7 @@ const DONE: Record<ServerChange['operation'], string> = {
 
 /** The server is again in the state that it was in before the change, with the reason. */
 export async function fallBack(tx: Transaction, server: Server): Promise<void> {
-  const change = server.change!;
+  const change = server.change as CarriedOut;
   const { operation, from } = change;
   const failureMessage = `The server could not be ${DONE[operation]}. Nothing was charged for that; try again later.`;
   const set = { ...ENDED, failureCode: `${operation}_failed`, failureMessage };

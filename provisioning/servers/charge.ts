@@ -40,7 +40,7 @@ interface Renewal {
 }
 
 /**
- * Charges a month for each server, and says until when it is paid. The key of each transfer names the server and the time
+ * Charges a month for each server, which no credential causes and no API key's spending limit counts, and says until when it is paid. The key of each transfer names the server and the time
  * that ended, so a period is charged once.
  */
 export async function chargeRenewals(tx: Transaction, renewals: Renewal[]): Promise<void> {

@@ -96,8 +96,13 @@ export async function fail(
   await releaseHold(tx, server);
 }
 
-/** Gives the held price of an order back; what was captured before is not held any more and stays. */
+/**
+ * Gives the held price of an order back; what was captured before is not held any more and stays. One that waits for its
+ * payment holds nothing yet.
+ */
 export async function releaseHold(tx: Transaction, server: Server): Promise<bigint> {
+  const [hold] = await tx.query('select from transfer where external_key = $1', [`hold:${server.orderNumber}`]);
+  if (!hold) return 0n;
   const amountMicros = server.priceMonthMicros + server.setupFeeMicros;
   await post(tx, server.accountId, [
     {

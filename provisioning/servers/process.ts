@@ -8,9 +8,10 @@ import { change, confirm, fallBack, restore } from './change.ts';
 import { claim, clean, create, fail, prove, UNDELIVERABLE } from './create.ts';
 import { destroy } from './delete.ts';
 import type { HardwareDriver } from './drivers/driver.ts';
+import { persist, powerOn } from './resume.ts';
+import { powerOff } from './suspend.ts';
+import { SERVER_LANE } from './task.ts';
 
-export const SERVER_PROCESS = 'server';
-export const SERVER_LANE = 'servers';
 /** After this many failed calls of a driver an order is given up. */
 const ATTEMPTS_MAX = 3;
 
@@ -45,6 +46,7 @@ export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Pro
       if (server.status === 'DELETING' && run !== destroy) return hop('destroy');
       // A change that was asked for while the task was at something else is carried out from its beginning.
       if (CHANGING.has(server.status) && !statuses.includes(server.status)) return hop('change');
+      if (server.status === 'SUSPENDED' && !statuses.includes('SUSPENDED')) return hop('suspend');
       if (!statuses.includes(server.status)) return done();
       return run(task, { server, driver: drivers[server.kind], pollSeconds, openSecret });
     };
@@ -60,13 +62,16 @@ export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Pro
       change: step(change, ...CHANGING),
       confirm: step(confirm, ...CHANGING),
       restore: step(restore, ...CHANGING),
+      suspend: step(powerOff, 'SUSPENDED'),
+      resume: step(powerOn, 'SUSPENDED'),
       destroy: step(destroy, 'DELETING'),
     },
     onDead: giveUp,
   };
 }
 
-/** An order that cannot be fulfilled fails, and a change falls back; cleaning up and deleting are never given up. */
+/** An order that cannot be fulfilled fails, and a change falls back; cleaning up, deleting and
+ * suspending are never given up. */
 async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
   const server = await findServer(tx, subject);
   if (step === 'destroy' || step === 'clean' || !server) return step;
@@ -75,6 +80,7 @@ async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<s
     if (step === 'restore') await fallBack(tx, server);
     return 'restore'; // which ends the task, if nothing is left to be done
   }
+  if (server.status === 'SUSPENDED') return persist(tx, server);
   if (server.status !== 'PENDING' && server.status !== 'PROVISIONING') return step;
   await fail(tx, server, 'provisioning_failed', UNDELIVERABLE);
   return 'clean';

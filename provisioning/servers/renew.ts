@@ -11,7 +11,8 @@ import { Server } from '../../entities/server.ts';
 import { PERIODIC_LANE, periodic } from '../schedule.ts';
 import { hop, type Process } from '../tasks.ts';
 import { chargeRenewals, chooseAffordable } from './charge.ts';
-import { expire, expiredSuspensions, resumeAccount, resumeAffordable, solventAccounts, suspend } from './suspend.ts';
+import { resumeAccount, resumeAffordable, solventAccounts } from './resume.ts';
+import { expire, expiredSuspensions, suspend } from './suspend.ts';
 
 export const RENEWAL_PROCESS = 'renewals';
 /** How often it is looked for what is due. */
@@ -24,7 +25,7 @@ const HOUR_MS = 3_600_000;
 export const RESUME_TASK = { lane: PERIODIC_LANE, process: RENEWAL_PROCESS, step: 'resume-account' } as const;
 
 /** Renews what is due, resumes what can be paid again, and deletes what was not paid for too long. */
-export function renewalProcess(db: Database, destroyTask: { lane: string; process: string; step: string }): Process {
+export function renewalProcess(db: Database): Process {
   return periodic({
     start: async () => {
       const due = await db.query(`${DUE} limit $1`, [CHUNK + 1]);
@@ -41,7 +42,7 @@ export function renewalProcess(db: Database, destroyTask: { lane: string; proces
     expire: async () => {
       const servers = await expiredSuspensions(db, CHUNK + 1);
       const commit = async (tx: Transaction) => {
-        for (const server of servers.slice(0, CHUNK)) await expire(tx, server, destroyTask);
+        for (const server of servers.slice(0, CHUNK)) await expire(tx, server);
       };
       return servers.length > CHUNK ? hop('expire', { commit }) : hop('start', { afterSeconds: TICK_SECONDS, commit });
     },

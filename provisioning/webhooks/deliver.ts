@@ -7,10 +7,10 @@ import { columnsOf } from '../../entities/entity.ts';
 import { Event } from '../../entities/event.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { DELIVER_STEP, WEBHOOK_LANE, Webhook, WebhookDelivery, webhookSecretContext } from '../../entities/webhook.ts';
+import type { Outbound } from '../outbound/call.ts';
 import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks.ts';
 import { messageOf, type RenderResource } from './message.ts';
-import { type Posted, post, type Resolve } from './post.ts';
-import type { AddressRules } from './public-address.ts';
+import { type Posted, post } from './post.ts';
 import { keepResults, type Result, stopDeliveries } from './result.ts';
 import { signedHeaders } from './sign.ts';
 
@@ -18,11 +18,9 @@ const PARALLEL = 4;
 const TIMEOUT_SECONDS = 15;
 const RETENTION_DAYS = 30;
 
-export interface DeliveryOptions {
+export interface DeliveryOptions extends Outbound {
   db: Database;
   vault: Vault;
-  rules: AddressRules;
-  resolve: Resolve;
   render: RenderResource;
 }
 

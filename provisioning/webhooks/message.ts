@@ -38,7 +38,8 @@ export async function messageOf(
 const named = ({ type, subject }: Event) => ({ id: subject, ...(type.endsWith('.deleted') && { deleted: true }) });
 
 async function shown({ type }: Event, snapshot: WebhookDelivery['snapshot'], render: RenderResource) {
-  const resource = type.split('.')[0] as ResourceType;
+  const noun = type.split('.')[0]!;
+  const resource = (noun === 'status' ? 'incident' : noun) as ResourceType;
   const rows = RESOURCE_ROWS[resource];
   return rows && snapshot?.id ? render(resource, rowFrom(rows.entity, snapshot)) : undefined;
 }
@@ -48,6 +49,7 @@ function rowFrom({ options }: EntitySchema, snapshot: Record<string, unknown>): 
   const value = (type: unknown, kept: unknown) => {
     if (kept === null || kept === undefined) return null;
     if (type === 'bigint') return BigInt(kept as number);
+    if (type === 'bytea') return Buffer.from((kept as string).slice(2), 'hex'); // as \\x0f in JSON
     return type === 'timestamptz' ? new Date(kept as string) : kept;
   };
   return Object.fromEntries(

@@ -3,6 +3,7 @@
  * process at once, and in the others through the bus.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
+import type { Change } from '../../entities/bus.ts';
 import { heldScopes } from '../../entities/credential.ts';
 import type { Database } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
@@ -29,6 +30,7 @@ interface Found {
   scope: string;
   expiresAt: Date | null;
   revokedAt: Date | null;
+  suspendedFor: string | null;
   /** Of API keys only, as the limit is. */
   ipAllowlist?: string[];
   spendLimitMicros?: bigint | null;
@@ -44,8 +46,10 @@ export class Authenticator {
   constructor(db: Database, operatorToken: string) {
     this.#db = db;
     this.#operatorDigest = digest(operatorToken);
-    db.bus.listen(({ kind, id }) => {
-      if (kind === 'credential') this.#forget(id);
+    db.bus.listen((change) => {
+      if (change.kind !== 'credential') return;
+      this.#revocations++;
+      this.#forget(change);
     });
   }
 
@@ -94,12 +98,14 @@ export class Authenticator {
     });
   }
 
-  #forget(credentialId: string | null) {
-    if (credentialId === null) return this.#cache.clear();
-    for (const [credential, { viewer }] of this.#cache)
-      if (viewer.credentialId === credentialId) this.#cache.delete(credential);
+  #forget(change: Change) {
+    for (const [credential, { viewer }] of this.#cache) if (concerns(change, viewer)) this.#cache.delete(credential);
   }
 }
+
+/** Whether a change is of that credential: without an id it is of all of its account, without that too of any. */
+const concerns = ({ accountId, id }: Change, viewer: Viewer): boolean =>
+  id === null ? !accountId || accountId === viewer.accountId : id === viewer.credentialId;
 
 const viewerOf = (kind: 'live' | 'at', found: Found): Viewer => ({
   accountId: found.accountId,
@@ -109,6 +115,7 @@ const viewerOf = (kind: 'live' | 'at', found: Found): Viewer => ({
   scopes: heldScopes(found.scope),
   expiresAt: found.expiresAt,
   spendLimitMicros: found.spendLimitMicros ?? null,
+  suspendedFor: found.suspendedFor,
 });
 
 const OPERATOR: Viewer = {
@@ -122,13 +129,14 @@ const OPERATOR: Viewer = {
 };
 
 /**
- * Calls back when a credential is revoked or expires, for whatever is kept open in its name; also when revocations may
+ * Calls back when a credential is revoked or expires, or its account is suspended or resumed, for whatever is kept open in its name; also when revocations may
  * have been missed, so that its holder must show it again.
  * @returns what ends the watch
  */
-export function watchCredential(db: Database, { credentialId, expiresAt }: Viewer, ended: () => void): () => void {
-  const forget = db.bus.listen(({ kind, id }) => {
-    if (kind === 'credential' && (id === null || id === credentialId)) ended();
+export function watchCredential(db: Database, viewer: Viewer, ended: () => void): () => void {
+  const { expiresAt } = viewer;
+  const forget = db.bus.listen((change) => {
+    if (change.kind === 'credential' && concerns(change, viewer)) ended();
   });
   const left = expiresAt ? Math.max(0, expiresAt.getTime() - Date.now()) : TIMER_MAX_MS;
   const timer = setTimeout(() => expiresAt && ended(), Math.min(left, TIMER_MAX_MS)).unref();
@@ -147,8 +155,9 @@ const used = (table: string, column: string) => `
       update ${table} set last_used_at = date_trunc('minute', now()) from found
       where ${table}.id = found.id and found.revoked_at is null
         and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
+const SUSPENDED_FOR = `(select suspended_for from account where account.id = found.account_id) as "suspendedFor"`;
 export const FIND_API_KEY = `${used('api_key', 'digest')}
   select account_id as "accountId", id as "credentialId", name, scope, expires_at as "expiresAt", revoked_at as "revokedAt",
-    ip_allowlist as "ipAllowlist", spend_limit_micros as "spendLimitMicros" from found`;
+    ip_allowlist as "ipAllowlist", spend_limit_micros as "spendLimitMicros", ${SUSPENDED_FOR} from found`;
 const FIND_SESSION = `${used('session', 'access_digest')}
-  select account_id as "accountId", id as "credentialId", source as name, scope, expires_at as "expiresAt", revoked_at as "revokedAt" from found`;
+  select account_id as "accountId", id as "credentialId", source as name, scope, expires_at as "expiresAt", revoked_at as "revokedAt", ${SUSPENDED_FOR} from found`;

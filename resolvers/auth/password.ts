@@ -1,4 +1,4 @@
-/** Passwords: argon2id (the library's default) with the parameters that OWASP asks for, and never more hashes at once than there are cores. */
+/** Passwords: argon2id (the library's default) with the parameters that OWASP asks for, and never so many hashes at once that nothing else gets its turn. */
 import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import { dictionary } from '@zxcvbn-ts/language-common';
@@ -14,7 +14,8 @@ const WAITING_MAX = 256;
 
 /**
  * Hashing runs in libuv's four threads; unbounded, logins would hold up every DNS look-up and file read of the
- * process. So there is a slot for each core, and a queue.
+ * process. So there are slots, and a queue. One core is left to everybody else: with a hash on each, requests that need
+ * none wait ten times as long as without logins (bench/logins.ts), and with one core less three times.
  */
 class Slots {
   #free: number;
@@ -36,7 +37,8 @@ class Slots {
     }
   }
 }
-const slots = new Slots(availableParallelism());
+const SLOTS_MAX = 3;
+const slots = new Slots(Math.max(1, Math.min(availableParallelism() - 1, SLOTS_MAX)));
 
 /** In PHC form. */
 export const hashPassword = (password: string): Promise<string> => slots.run(() => hash(password, PARAMETERS));

@@ -37,7 +37,8 @@ export async function refresh(
     if (!found || (source && found.source !== source)) return 'invalid_credential';
     // All that opens, rotates or ends sessions holds this lock, so that none can slip by while a family ends.
     await lockAccount(tx, found.accountId);
-    const session = await tx.manager.findOneByOrFail(Session, { id: found.id });
+    const session = await tx.manager.findOneBy(Session, { id: found.id });
+    if (!session) return 'invalid_credential';
     if (session.rotatedAt) {
       await endFamily(context, tx, session);
       return 'refresh_token_reused';

@@ -11,3 +11,8 @@ export function requireScope(viewer: Viewer | null, scope: RequiredScope): void 
     throw new ApiError('insufficient_scope', `The credential lacks the scope ${scope}.`, { requiredScope: scope });
   }
 }
+
+/** For what costs or creates something, or changes it. @throws ApiError account_suspended, with the operator's reason */
+export function requireActive(viewer: Viewer | null): void {
+  if (viewer?.suspendedFor) throw new ApiError('account_suspended', `The account is suspended: ${viewer.suspendedFor}`);
+}

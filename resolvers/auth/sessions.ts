@@ -39,7 +39,7 @@ export async function endSessions(
   tx: Transaction,
   accountId: string,
   ids: readonly string[],
-  reason: 'revoked' | 'session_limit' | 'password_changed',
+  reason: 'revoked' | 'session_limit' | 'password_changed' | 'client_deleted',
 ): Promise<number> {
   const ended = await tx.query<{ id: string }>(
     `update session set revoked_at = now() where account_id = $1 and id = any($2::text[]) and ${OPEN_SESSION} returning id`,

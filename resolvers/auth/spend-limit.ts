@@ -1,15 +1,22 @@
-/** What an API key may spend in a calendar month (UTC). */
-import type { Transaction } from '../../entities/database.ts';
+/**
+ * What an API key may spend in a calendar month (UTC): whatever it takes from the balance, by orders and by resizes,
+ * without what was given back because they failed. Renewals are caused by no key, and count for none.
+ */
+import type { Queryable } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { spentThisMonth } from '../../entities/ledger.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import type { Context } from '../context.ts';
 
+/** The API key to name in a transfer, or null if another credential spends. */
+export const spendingKey = ({ viewer }: Context): string | null =>
+  viewer?.kind === 'api_key' ? viewer.credentialId : null;
+
 /**
  * Asked under the lock of the account, in the transaction that spends; whoever spends names the key in its transfer.
  * @throws ApiError spend_limit_exceeded
  */
-export async function requireSpendable(tx: Transaction, { viewer }: Context, micros: bigint): Promise<void> {
+export async function requireSpendable(tx: Queryable, { viewer }: Context, micros: bigint): Promise<void> {
   const limit = viewer?.spendLimitMicros ?? null;
   if (!viewer || limit === null || micros === 0n) return;
   const spent = await spentThisMonth(tx, viewer.credentialId);

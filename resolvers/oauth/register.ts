@@ -10,7 +10,7 @@ import { openBalance } from '../../entities/ledger.ts';
 import { AUTH_METHODS, type ClientMetadata, GRANT_TYPES, OauthClient } from '../../entities/oauth-client.ts';
 import { record } from '../../entities/record.ts';
 import { digest, mintCredential } from '../../entities/secrets.ts';
-import { requireScope } from '../auth/scope.ts';
+import { requireActive, requireScope } from '../auth/scope.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { lockAccount } from '../limits.ts';
 import { readScope } from './scope.ts';
@@ -37,6 +37,7 @@ export async function registerOauthClient(
   const { clientName, clientUri, logoUri, contacts, softwareId, softwareVersion } = registration;
   const checked = checkedRegistration(registration);
   if (context.viewer) requireScope(context.viewer, 'full');
+  requireActive(context.viewer);
   const joined = context.viewer && accountOf(context);
   const [id, clientSecret] = [newId('cl'), mintCredential('cs')];
   const client = await context.db.transaction(async (tx) => {

@@ -56,14 +56,15 @@ async function granted(context: Context, client: OauthClient, { scope }: TokenRe
     const opened = await openSession(context, tx, accountId, sourceOf(client), narrowed);
     // A refresh token that nobody gets must not keep the session open.
     if (!renewable) await tx.query(WITHOUT_REFRESH, [opened.tokenId]);
-    await tx.query(NOTE_USE, [id]);
+    // It may have been deleted meanwhile.
+    if (!(await tx.query(NOTE_USE, [id])).length) throw new ApiError('invalid_client');
     return opened;
   });
   return { ...tokens, refreshToken: renewable ? tokens.refreshToken : null };
 }
 
 /** With the precision of a minute. */
-const NOTE_USE = `update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1`;
+const NOTE_USE = `update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1 returning id`;
 
 const WITHOUT_REFRESH = `
   update session set refresh_digest = null, refresh_expires_at = expires_at, family_expires_at = expires_at where id = $1`;

@@ -5,7 +5,7 @@ import { available, post, REVENUE } from '../../entities/ledger.ts';
 import { refundMicros } from '../../entities/money.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
 import { transition } from '../../entities/transition.ts';
-import { releaseHold, releaseResize } from '../../provisioning/index.ts';
+import { releaseChange, releaseHold } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { findServer, lockServer } from './find.ts';
 
@@ -51,5 +51,5 @@ async function refund(tx: Transaction, server: Server & { previousStatus: Server
       periodTo: server.paidUntil,
     },
   ]);
-  return amountMicros + (await releaseResize(tx, server));
+  return amountMicros + (await releaseChange(tx, server));
 }

@@ -3,27 +3,29 @@ import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
-import { SETTLED, Server, type ServerStatus } from '../../entities/server.ts';
+import { SETTLED, Server, type ServerStatus, SHOWN_COLUMNS, type ShownServer } from '../../entities/server.ts';
 import type { Context } from '../context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
 
 export { SERVER_STATUSES } from '../../entities/server.ts';
 
-const COLUMNS = columnsOf(Server);
-export const FIND_SERVER = `select ${COLUMNS} from server where order_number = $1 and ($2::text is null or account_id = $2) and status <> 'DELETED'`;
+const IS_IT = `order_number = $1 and ($2::text is null or account_id = $2) and status <> 'DELETED'`;
+export const FIND_SERVER = `select ${SHOWN_COLUMNS} from server where ${IS_IT}`;
+const LOCK_SERVER = `select ${columnsOf(Server)} from server where ${IS_IT} for update`;
 
 /** One server of the caller. @throws ApiError not_found, also for those of others and those that are deleted */
-export async function findServer({ db, viewer }: Context, orderNumber: string): Promise<Server> {
+export async function findServer({ db, viewer }: Context, orderNumber: string): Promise<ShownServer> {
   const server =
-    isOrderNumber('SRV', orderNumber) && (await db.query<Server>(FIND_SERVER, [orderNumber, viewer!.accountId]))[0];
+    isOrderNumber('SRV', orderNumber) &&
+    (await db.query<ShownServer>(FIND_SERVER, [orderNumber, viewer!.accountId]))[0];
   if (!server) throw new ApiError('not_found');
   return server;
 }
 
-/** The same, locked: of several requests at once each sees what the one before it has done. */
+/** The same with all that it has, locked: of several requests at once each sees what the one before it has done. */
 export async function lockServer(tx: Transaction, { viewer }: Context, orderNumber: string): Promise<Server> {
   const [server] = isOrderNumber('SRV', orderNumber)
-    ? await tx.query<Server>(`${FIND_SERVER} for update`, [orderNumber, viewer!.accountId])
+    ? await tx.query<Server>(LOCK_SERVER, [orderNumber, viewer!.accountId])
     : [];
   if (!server) throw new ApiError('not_found');
   return server;
@@ -42,8 +44,8 @@ export async function waitForServer(
   context: Context,
   orderNumber: string,
   { waitFor, timeoutSeconds }: Waiting,
-): Promise<Server> {
-  const present = (server: Server) => server.status === waitFor || SETTLED.has(server.status);
+): Promise<ShownServer> {
+  const present = (server: ShownServer) => server.status === waitFor || SETTLED.has(server.status);
   if (!waitFor) return findServer(context, orderNumber);
   const signal = AbortSignal.any([context.signal, context.stopping, AbortSignal.timeout(timeoutSeconds * 1000)]);
   // The subscription comes before the first look, so that no change is missed between the two.
@@ -71,7 +73,7 @@ export async function listServers(
   { db, viewer }: Context,
   request: PageRequest,
   filter: ServerFilter,
-): Promise<Page<Server>> {
+): Promise<Page<ShownServer>> {
   const { status = null, region = null, hostname = null, labelSelector = null } = filter;
   const filters = { status, region, hostname, ...(labelSelector && { labelSelector }) };
   const after = afterCursor(request, filters);
@@ -89,8 +91,8 @@ export async function listServers(
     const [, key, operator, value] = /^(.*?)(!?=)(.*)$/s.exec(term)!;
     where(`${operator === '=' ? '' : 'not '}labels @> ?::jsonb`, JSON.stringify({ [key!]: value }));
   }
-  const rows = await db.query<Server>(
-    `select ${COLUMNS} from server where ${wanted.join(' and ')} order by id desc limit $1`,
+  const rows = await db.query<ShownServer>(
+    `select ${SHOWN_COLUMNS} from server where ${wanted.join(' and ')} order by id desc limit $1`,
     parameters,
   );
   return pageFrom(rows, request, filters);

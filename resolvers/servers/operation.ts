@@ -2,7 +2,7 @@
 import { ApiError } from '../../entities/errors.ts';
 import type { ServerChange, ServerStatus } from '../../entities/server.ts';
 
-export type OperationName = ServerChange['operation'];
+export type OperationName = Exclude<ServerChange['operation'], 'resume'>;
 
 export interface Operation {
   powerState?: 'ON' | 'OFF' | null | undefined;

@@ -1,6 +1,6 @@
 /** Orders a server: one transaction checks, one statement of it holds the money and writes order, task and records. */
 import { type Stock, stockLevel } from '../../entities/catalog.ts';
-import type { Queryable } from '../../entities/database.ts';
+import type { Queryable, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
@@ -20,6 +20,7 @@ import {
 import { requireSpendable } from '../auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { lockAccount } from '../limits.ts';
+import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../x402.ts';
 
 export interface ServerOrder {
   serviceCode: string;
@@ -37,71 +38,111 @@ export interface ServerOrder {
 export interface OrderedServer {
   server: Server;
   chargedMicros: bigint;
-  paidBy: 'balance';
+  paidBy: 'balance' | 'x402';
   /** Only if one was asked for or had to be made; shown once. */
   rootPassword: string | null;
 }
 
-/** @throws ApiError for what cannot be ordered, insufficient_balance for what cannot be paid; then nothing is written */
-export async function orderServer(context: Context, order: ServerOrder): Promise<OrderedServer> {
-  const accountId = accountOf(context);
+/**
+ * Ordered from the balance, or paid for by x402.
+ * @throws ApiError for what cannot be ordered, insufficient_balance or payment_required with how to pay by x402; then
+ * nothing is written
+ */
+export async function orderServer(
+  context: Context,
+  order: ServerOrder,
+  payment: PaymentHeaders = {},
+): Promise<OrderedServer> {
+  const sale = saleOf(context, order);
+  const signed = signedPayment(payment);
+  if (signed !== undefined) return pay(context, signed, sale);
+  if (payment.mode) return demandPayment(context, sale);
   return context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
-    const facts = await readFacts(tx, accountId, order);
-    const { tier, region, keys } = check(order, facts, context.limits.servers);
-    const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
-    const orderNumber = newOrderNumber('SRV');
-    const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
-    await requireSpendable(tx, context, priceMicros);
-    const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
-    const [server] = await tx.query<Server>(ORDER, [
-      accountId,
-      priceMicros,
-      newId('xfr'),
-      orderNumber,
-      order.serviceCode,
-      newId('srv'),
-      kind,
-      order.hostname ?? `srv-${shortName()}`,
-      region,
-      order.os,
-      keys.map(({ id }) => id),
-      keys.map(({ publicKey }) => publicKey),
-      order.userData ?? null,
-      rootPassword && context.vault.seal(rootPassword, passwordContext(orderNumber)),
-      JSON.stringify(order.labels ?? {}),
-      order.autoRenew,
-      tier.priceMonthMicros,
-      tier.setupFeeMicros,
-      ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
-      ...recordParameters({
-        type: 'server.created',
-        resource: 'server',
-        actor: actorOf(context),
-        data: { status: 'PENDING' },
-      }),
-    ]);
-    if (!server) throw await insufficientBalance(tx, accountId, priceMicros);
-    tx.changed(
-      { kind: 'server', accountId, id: orderNumber },
-      { kind: 'balance', accountId, id: accountId },
-      taskChange(serverTask(server).lane),
-    );
-    return { server, chargedMicros: priceMicros, paidBy: 'balance', rootPassword };
+    await lockAccount(tx, accountOf(context));
+    return place(tx, context, order, newOrderNumber('SRV'), 'balance');
   });
 }
 
-export const ORDER = `
-  with ${holdSql(actingKeySql(19 + START_TASK_PARAMETERS))},
+const OFFER = { path: '/v1/servers', description: 'A server: its first month and its setup fee.' };
+
+const saleOf = (context: Context, order: ServerOrder): Sale<OrderedServer> => ({
+  ...OFFER,
+  kind: 'SRV',
+  input: order,
+  check: async () => {
+    const { tier } = check(order, await readFacts(context.db, accountOf(context), order), context.limits.servers);
+    const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
+    await requireSpendable(context.db, context, priceMicros);
+    return priceMicros;
+  },
+  fulfil: (tx, orderNumber, txId) =>
+    place(tx, context, order, orderNumber, txId === undefined ? 'payment to come' : 'payment'),
+});
+
+/** Checks and orders, under the lock of the account. One whose payment is still to come holds nothing, and is not made yet. */
+async function place(
+  tx: Transaction,
+  context: Context,
+  order: ServerOrder,
+  orderNumber: string,
+  from: 'balance' | 'payment' | 'payment to come',
+): Promise<OrderedServer> {
+  const accountId = accountOf(context);
+  const facts = await readFacts(tx, accountId, order);
+  const { tier, region, keys } = check(order, facts, context.limits.servers);
+  const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
+  const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
+  await requireSpendable(tx, context, priceMicros);
+  const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
+  const paid = from !== 'payment to come';
+  const [server] = await tx.query<Server>(paid ? ORDER : ORDER_UNPAID, [
+    accountId,
+    priceMicros,
+    newId('xfr'),
+    orderNumber,
+    order.serviceCode,
+    newId('srv'),
+    kind,
+    order.hostname ?? `srv-${shortName()}`,
+    region,
+    order.os,
+    keys.map(({ id }) => id),
+    keys.map(({ publicKey }) => publicKey),
+    order.userData ?? null,
+    rootPassword && context.vault.seal(rootPassword, passwordContext(orderNumber)),
+    JSON.stringify(order.labels ?? {}),
+    order.autoRenew,
+    tier.priceMonthMicros,
+    tier.setupFeeMicros,
+    ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
+    ...recordParameters({
+      type: 'server.created',
+      resource: 'server',
+      actor: actorOf(context),
+      data: { status: 'PENDING' },
+    }),
+  ]);
+  if (!server) throw withChallenge(context, OFFER, priceMicros, await insufficientBalance(tx, accountId, priceMicros));
+  tx.changed({ kind: 'server', accountId, id: orderNumber }, { kind: 'balance', accountId, id: accountId });
+  if (paid) tx.changed(taskChange(serverTask(server).lane));
+  return { server, chargedMicros: priceMicros, paidBy: from === 'balance' ? 'balance' : 'x402', rootPassword };
+}
+
+/** `paid` is a CTE of that name with the account, or with nothing if it cannot pay. */
+const orderSql = (paid: string, starts: string, first: number): string => `
+  with ${paid},
     ordered as (
       insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
         user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros)
       select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
         $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint from paid
       returning ${columnsOf(Server)}, account_id, order_number as subject),
-    ${startTaskSql('ordered', 19)},
-    ${recordSql('ordered', 19 + START_TASK_PARAMETERS)}
+    ${starts}
+    ${recordSql('ordered', first)}
   select * from ordered`;
+const AFTER_TASK = 19 + START_TASK_PARAMETERS;
+export const ORDER = orderSql(holdSql(actingKeySql(AFTER_TASK)), `${startTaskSql('ordered', 19)},`, AFTER_TASK);
+const ORDER_UNPAID = orderSql('paid as (select $1::text as account_id, $2::bigint, $3::text)', '', 19);
 
 export interface Facts {
   servers: number;

@@ -5,6 +5,8 @@ import { ApiError } from '../../entities/errors.ts';
 import { differenceMicros } from '../../entities/money.ts';
 import type { Server } from '../../entities/server.ts';
 import { beginResize, type Resize } from '../../provisioning/index.ts';
+import { requireSpendable, spendingKey } from '../auth/spend-limit.ts';
+import type { Context } from '../context.ts';
 import { lockAccount } from '../limits.ts';
 import { balanceMicrosOf, insufficientBalance } from './order.ts';
 
@@ -26,10 +28,11 @@ const TIER = `
 
 /**
  * Claims the place and holds the difference for the rest of the month.
- * @throws ApiError resize_not_possible, out_of_stock or insufficient_balance
+ * @throws ApiError resize_not_possible, out_of_stock, spend_limit_exceeded or insufficient_balance
  */
 export async function planResize(
   tx: Transaction,
+  context: Context,
   server: Server,
   tier: Tier,
   { id, serviceCode }: Pick<Resize, 'id' | 'serviceCode'>,
@@ -39,6 +42,7 @@ export async function planResize(
     throw new ApiError('resize_not_possible');
   const heldMicros = differenceMicros(server.priceMonthMicros, tier.priceMonthMicros, server.paidUntil!, new Date());
   await lockAccount(tx, server.accountId);
+  await requireSpendable(tx, context, heldMicros);
   if ((await balanceMicrosOf(tx, server.accountId)) < heldMicros)
     throw await insufficientBalance(tx, server.accountId, heldMicros);
   const resize: Resize = {
@@ -49,7 +53,7 @@ export async function planResize(
     priceMonthMicros: String(tier.priceMonthMicros),
     heldMicros: String(heldMicros),
   };
-  if (!(await beginResize(tx, server, resize))) throw new ApiError('out_of_stock');
+  if (!(await beginResize(tx, server, resize, spendingKey(context)))) throw new ApiError('out_of_stock');
   return resize;
 }
 

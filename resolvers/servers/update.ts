@@ -40,7 +40,10 @@ export async function updateServer(
   return context.db.transaction(async (tx) => {
     const server = await lockServer(tx, context, orderNumber);
     const set = fieldsOf(server, update);
-    const begun = operation && (await begin(tx, server, operation, update));
+    // Under the lock of the server, so that one that is being suspended at this moment is not missed.
+    if (update.autoRenew && server.status === 'SUSPENDED')
+      await context.provisioning.retrySuspended(tx, server.accountId);
+    const begun = operation && (await begin(tx, context, server, operation, update));
     if (!begun) return { server: await write(tx, context, server, set), chargedMicros: 0n, rootPassword: null };
     const { rootPassword = null, chargedMicros = 0n } = begun;
     const moved = await transition(tx, SERVER_LIFECYCLE, orderNumber, begun.status, {
@@ -104,6 +107,7 @@ interface Begun {
 /** What the operation begins with; undefined where the server is already what it should be. */
 async function begin(
   tx: Transaction,
+  context: Context,
   server: Server,
   operation: OperationName,
   asked: Operation,
@@ -116,6 +120,6 @@ async function begin(
   const id = newId('chg');
   if (rebuild) return { status, change: { id, from, ...rebuild.change }, rootPassword: rebuild.rootPassword };
   if (!tier) return { status, change: { id, from, operation: operation as 'start' | 'stop' | 'reboot' | 'reset' } };
-  const change = await planResize(tx, server, tier, { id, serviceCode: asked.serviceCode! });
+  const change = await planResize(tx, context, server, tier, { id, serviceCode: asked.serviceCode! });
   return { status, change, chargedMicros: BigInt(change.heldMicros) };
 }

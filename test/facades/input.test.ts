@@ -99,6 +99,11 @@ describe('A wrong field is 422', () => {
     ['a text for a boolean', { auto_renew: 'true' }, { field: 'auto_renew', code: 'wrong_type' }],
     ['no such enum value', { color: SECRET }, { field: 'color', code: 'not_allowed' }],
     ['an enum value in upper case', { color: 'RED' }, { field: 'color', code: 'not_allowed' }],
+    [
+      'a list of more than a hundred',
+      { other_colors: Array(101).fill('red') },
+      { field: 'other_colors', code: 'too_many', limit: 100 },
+    ],
     ['one of a list', { other_colors: ['red', SECRET] }, { field: 'other_colors.1', code: 'not_allowed' }],
     ['deep within', { inner: { count: 'x' } }, { field: 'inner.count', code: 'wrong_type' }],
     ['a fraction', { inner: { count: 1.5 } }, { field: 'inner.count', code: 'wrong_type' }],

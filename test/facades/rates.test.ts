@@ -73,6 +73,13 @@ describe('A sliding window', () => {
     await rates.take('last', 1, 1);
     expect(rates.size).toBe(1);
   });
+
+  it('remembers no more than it can hold when a quarter of a million addresses call, and credentials all the same', async () => {
+    for (let i = 0; i < 10; i++) await rates.take('key_one', 10, 100);
+    for (let i = 0; i < 250_000; i++) await rates.take(`ip:${i}`, 30, 2 ** 31 - 1);
+    expect(rates.size).toBeLessThanOrEqual(100_010);
+    expect((await rates.take('key_one', 10, 100)).allowed).toBe(false);
+  });
 });
 
 describe('An address', () => {

@@ -7,6 +7,8 @@ import { verifyBooks } from '../../entities/ledger.ts';
 import type { ServerStatus } from '../../entities/server.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { serverProcess } from '../../provisioning/servers/process.ts';
+import { resumeAffordable } from '../../provisioning/servers/resume.ts';
+import { suspend } from '../../provisioning/servers/suspend.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
@@ -39,6 +41,16 @@ const stop: NonNullable<Way['asks']>[number] = [
 const resize: NonNullable<Way['asks']>[number] = [
   'STOPPED',
   ({ context }, orderNumber) => updateServer(context, orderNumber, { serviceCode: 'vps-2' }),
+];
+
+const suspendFrom = (status: 'RUNNING' | 'STOPPED'): NonNullable<Way['asks']>[number] => [
+  status,
+  ({ db, accountId }, orderNumber) =>
+    db.transaction((tx) => suspend(tx, { kind: 'VPS', orderNumber, accountId, status }, 'insufficient_balance')),
+];
+const resume: NonNullable<Way['asks']>[number] = [
+  'SUSPENDED',
+  ({ db, accountId }) => db.transaction((tx) => resumeAffordable(tx, accountId)),
 ];
 
 const WAYS: Record<string, Way> = {
@@ -95,6 +107,33 @@ const WAYS: Record<string, Way> = {
     events: [...ORDERED, 'updated', 'stopped', 'updated', 'action_failed'],
     journal: ['create', 'off', 'off'],
     leavesUsd: 14,
+  },
+  'a suspension': {
+    steps: ['suspend'],
+    asks: [suspendFrom('RUNNING')],
+    ends: 'SUSPENDED',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'suspended'],
+    journal: ['create', 'off'],
+    leavesUsd: 14,
+  },
+  'the resumption of a server that ran': {
+    steps: ['resume'],
+    asks: [suspendFrom('RUNNING'), resume],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture', 'renewal', 'capture'],
+    events: [...ORDERED, 'suspended', 'running', 'renewed'],
+    journal: ['create', 'off', 'on'],
+    leavesUsd: 8,
+  },
+  'the resumption of a server that was stopped': {
+    steps: ['resume'],
+    asks: [stop, suspendFrom('STOPPED'), resume],
+    ends: 'STOPPED',
+    transfers: ['hold', 'capture', 'renewal', 'capture'],
+    events: [...ORDERED, 'updated', 'stopped', 'suspended', 'stopped', 'renewed'],
+    journal: ['create', 'off', 'off', 'off'],
+    leavesUsd: 8,
   },
 };
 const HOLDS: Partial<Record<ServerStatus, [addresses: number, places: number]>> = { FAILED: [0, 0], DELETED: [0, 0] };

@@ -4,7 +4,8 @@
  */
 import { Database } from '../../entities/database.ts';
 import { Vault } from '../../entities/secrets.ts';
-import { SERVER_LANE, SERVER_PROCESS, serverProcess } from '../../provisioning/servers/process.ts';
+import { serverProcess } from '../../provisioning/servers/process.ts';
+import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/task.ts';
 import { Worker } from '../../provisioning/worker.ts';
 import { RefusingDriver } from './refusing-driver.ts';
 

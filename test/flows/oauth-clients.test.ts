@@ -14,11 +14,12 @@ import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../freehold.ts';
+import { checkedFetch } from '../openapi.ts';
 import { restClient } from '../spawn.ts';
 
 const { publicUrl, newAccount } = await startFreehold({ ROLES: 'api' });
 const issuer = new URL(publicUrl);
-const insecure = { [oauth.allowInsecureRequests]: true };
+const insecure = { [oauth.allowInsecureRequests]: true, [oauth.customFetch]: checkedFetch };
 const METADATA = { client_name: 'A client', grant_types: ['client_credentials'], scope: 'servers billing' };
 const RENEWABLE = { ...METADATA, grant_types: ['client_credentials', 'refresh_token'] };
 const kindOf = async (token: string) => (await restClient(publicUrl, token)('GET', '/v1/account')).body.kind;
@@ -106,7 +107,10 @@ describe('oauth4webapi', () => {
 });
 
 describe('openid-client', () => {
-  const execute = [openid.allowInsecureRequests];
+  const checked = (config: openid.Configuration): void => {
+    config[openid.customFetch] = checkedFetch as openid.CustomFetch;
+  };
+  const execute = [openid.allowInsecureRequests, checked];
 
   it('registers itself, gets a token, asks what it is good for and ends it', async () => {
     const config = await openid.dynamicClientRegistration(issuer, METADATA, undefined, {

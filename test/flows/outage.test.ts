@@ -14,6 +14,10 @@ it('without its database the service answers 503, lives, and goes on when the da
     return answer.body.code === 'unavailable' && answer;
   });
   expect([status, body.retryable, headers.get('retry-after')]).toEqual([503, true, '1']);
+  expect(await anonymous('GET', '/v1/transparency/status')).toMatchObject({
+    status: 503,
+    body: { code: 'unavailable' },
+  });
   expect((await fetch(`${internalUrl}/healthz`)).status).toBe(200);
   expect((await fetch(`${internalUrl}/readyz`)).status).toBe(503);
   await administer(url, `alter database ${name} allow_connections true`);

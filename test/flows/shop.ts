@@ -32,7 +32,7 @@ export type OnEnd = TestContext['onTestFinished'];
 /** What an account of a shop has at first. */
 export const FUNDS_MICROS = 20_000_000n;
 
-const LIMITS = {
+export const LIMITS = {
   apiKeys: 10,
   servers: 25,
   sshKeys: 50,

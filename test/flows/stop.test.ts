@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newDatabaseUrl } from '../database.ts';
 import { eventually } from '../freehold.ts';
-import { newFolder, removeFolder, restClient, spawnService } from '../spawn.ts';
+import { freePort, newFolder, removeFolder, restClient, spawnService, UNLIMITED } from '../spawn.ts';
 
 const environment = async (more: Record<string, string> = {}) => {
   const folder = newFolder();
@@ -31,6 +33,26 @@ describe('The service as a process', () => {
     expect(code).toBe(0);
     expect(Date.now() - began).toBeLessThan(20_000);
   });
+
+  it.each([
+    ['a supervisor tells npm to stop', 'SIGTERM', (npm: number) => npm],
+    ['a terminal tells both of them', 'SIGINT', (npm: number) => -npm],
+  ] as const)(
+    'started by npm ends with 0, and does not outlive npm, when %s',
+    async (_, signal, told) => {
+      const ports = { PORT: String(await freePort()), INTERNAL_PORT: String(await freePort()) };
+      const env = { PATH: process.env.PATH, ...UNLIMITED, ...ports, ...(await environment()) };
+      const npm = spawn('npm', ['start'], { stdio: ['ignore', 'pipe', 'inherit'], detached: true, env });
+      onTestFinished(() => void (npm.exitCode ?? npm.kill('SIGKILL')));
+      let printed = '';
+      npm.stdout.on('data', (chunk) => (printed += chunk));
+      await eventually(async () => printed.includes('is running'), 60);
+      process.kill(told(npm.pid!), signal);
+      expect(await once(npm, 'exit')).toEqual([0, null]);
+      await expect(fetch(`http://127.0.0.1:${ports.PORT}/v1/catalog`)).rejects.toThrow();
+    },
+    90_000,
+  );
 
   it('prints where everything is, and that machines and payments are simulated', async () => {
     const service = await spawnService(await environment());

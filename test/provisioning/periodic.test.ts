@@ -1,5 +1,7 @@
 /** Periodic work: its schedule, the alert of a low balance, and the end of old audit entries. Time is moved in the database. */
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ApiKey, Session } from '../../entities/credential.ts';
 import { idFloor } from '../../entities/ids.ts';
 import { newDatabase } from '../database.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
@@ -20,7 +22,9 @@ describe('Periodic work', () => {
     await Promise.all([1, 2, 3].map(() => shop.provisioning.schedule()));
     const tasks = await shop.db.query('select subject from task order by 1');
     expect(tasks).toEqual(
-      ['cron:audit-retention', 'cron:low-balance', 'cron:renewals'].map((subject) => ({ subject })),
+      ['audit-retention', 'credential-retention', 'driver-health', 'low-balance', 'renewals'].map((name) => ({
+        subject: `cron:${name}`,
+      })),
     );
   });
 
@@ -93,5 +97,53 @@ describe('Audit entries', () => {
       { action: '89' },
       { action: '1' },
     ]);
+  });
+});
+
+describe('Credentials', () => {
+  it('are kept for 30 days after they are over, and spent refresh tokens as long as their family can live', async () => {
+    const session = async (name: string, created: number, set: Record<string, Date | null>) => {
+      const { expiresAt = inDays(-created + 1), refreshExpiresAt = inDays(-created + 30), ...ended } = set;
+      await shop.db.source.manager.insert(Session, {
+        ...{
+          id: `${idFloor('tok', inDays(-created).getTime())}${name}`.padEnd(30, '0'),
+          accountId: 'acct',
+          source: name,
+        },
+        ...{ familyId: 'tok', scope: 'full', accessDigest: randomBytes(32), refreshDigest: randomBytes(32) },
+        ...{ expiresAt: expiresAt!, refreshExpiresAt: refreshExpiresAt!, familyExpiresAt: inDays(-created + 90) },
+        ...ended,
+      });
+    };
+    await session('open', 40, { refreshExpiresAt: inDays(1) });
+    await session('expired', 61, {});
+    await session('expiredlately', 59, {});
+    await session('revoked', 40, { revokedAt: inDays(-31) });
+    await session('revokedlately', 40, { revokedAt: inDays(-29) });
+    await session('rotated', 80, { revokedAt: inDays(-79), rotatedAt: inDays(-79) });
+    await session('rotatedlongago', 91, { revokedAt: inDays(-90), rotatedAt: inDays(-90) });
+    await session('norefresh', 40, { refreshDigest: null, refreshExpiresAt: inDays(-39) });
+    const key = (name: string, set: Record<string, Date | null>) =>
+      shop.db.source.manager.insert(ApiKey, {
+        ...{ id: `${idFloor('key', inDays(-100).getTime())}${name}`.padEnd(30, '0'), accountId: 'acct', name },
+        ...{ scope: 'read', prefix: 'svc_live_0000', digest: randomBytes(32), status: 'ACTIVE', ...set },
+      } as ApiKey);
+    await key('active', {});
+    await key('expires', { expiresAt: inDays(3) });
+    await key('revoked', { revokedAt: inDays(-31) });
+    await key('revokedlately', { revokedAt: inDays(-29) });
+    await key('expired', { expiresAt: inDays(-31) });
+    await shop.db.query(
+      `insert into pending_login (id, account_id, digest, expires_at) values
+        ('over', 'acct', 'a', now() - interval '1 second'), ('awaited', 'acct', 'b', now() + interval '5 minutes')`,
+    );
+    await shop.tick('credential-retention');
+    const left = async (column: string, table: string) =>
+      (await shop.db.query<{ name: string }>(`select ${column} as name from ${table} order by 1`)).map(
+        ({ name }) => name,
+      );
+    expect(await left('source', 'session')).toEqual(['expiredlately', 'open', 'revokedlately', 'rotated']);
+    expect(await left('name', 'api_key')).toEqual(['active', 'expires', 'revokedlately']);
+    expect(await left('id', 'pending_login')).toEqual(['awaited']);
   });
 });

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { post, type Resolve } from '../../provisioning/webhooks/post.ts';
-import { AddressRules, RefusedUrl } from '../../provisioning/webhooks/public-address.ts';
+import { cardUrl } from '../../provisioning/agents/card.ts';
+import { call, type Resolve } from '../../provisioning/outbound/call.ts';
+import { AddressRules, RefusedUrl } from '../../provisioning/outbound/public-address.ts';
+import { post } from '../../provisioning/webhooks/post.ts';
 import { startFreehold } from '../freehold.ts';
 import { startReceiver } from '../receiver.ts';
 
@@ -120,6 +122,18 @@ const send = (url: string, resolve: Resolve, allow: string[] = []) =>
     { url: url.replace('PORT', String(port)), headers: {}, body: '{}' },
     { rules: new AddressRules(allow), resolve, timeoutSeconds: 5 },
   );
+/** As the cards of agents are read. */
+const read = (url: string, resolve: Resolve) =>
+  call(
+    {
+      method: 'GET',
+      url: cardUrl(url.replace('PORT', String(port))),
+      headers: {},
+      answerBytesMax: 1024,
+      timeoutSeconds: 5,
+    },
+    { rules: new AddressRules(), resolve },
+  );
 const never: Resolve = async () => {
   throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' });
 };
@@ -128,6 +142,7 @@ describe('A hostile URL', () => {
   it.each(HOSTILE)('%s is never called', async (url) => {
     const { error, responseStatus } = await send(url, nameserver([['127.0.0.1']]));
     expect([error, responseStatus]).toEqual(['refused_address', null]);
+    expect(await read(url, nameserver([['127.0.0.1']]))).toBe('refused_address');
     expect(connections).toBe(0);
   });
 
@@ -141,6 +156,7 @@ describe('A hostile URL', () => {
     ['a name that answers with what is no address', [['localhost']]],
   ])('with %s is never called', async (_, answers) => {
     expect((await send('https://hooks.attacker.net:PORT/', nameserver(answers))).error).toBe('refused_address');
+    expect(await read('https://hooks.attacker.net:PORT/', nameserver(answers))).toBe('refused_address');
     expect(connections).toBe(0);
   });
 

@@ -131,6 +131,7 @@ describe('A suspended server', () => {
       expect((await shop.read(order)).status).toBe('SUSPENDED');
       await shop.fund(account, PRICE);
       await tick();
+      await shop.work();
       await tick();
       const server = await shop.read(order);
       expect(server).toMatchObject({ status: from, suspendedAt: null, suspendedFrom: null });
@@ -151,6 +152,7 @@ describe('A suspended server', () => {
     await shop.db.transaction((tx) => shop.provisioning.retrySuspended(tx, account));
     await shop.db.transaction((tx) => shop.provisioning.retrySuspended(tx, account));
     expect(await shop.provisioning.newWorker().drain('periodic')).toBe(1);
+    await shop.work();
     const states = await Promise.all(orders.map(async (order) => (await shop.read(order)).status));
     expect(states).toEqual(['RUNNING', 'SUSPENDED', 'SUSPENDED']);
   });

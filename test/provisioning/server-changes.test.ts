@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { verifyBooks } from '../../entities/ledger.ts';
 import type { Server } from '../../entities/server.ts';
-import { SERVER_LANE } from '../../provisioning/servers/process.ts';
+import { SERVER_LANE } from '../../provisioning/servers/task.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { findServer } from '../../resolvers/servers/find.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';

@@ -8,7 +8,9 @@ import { Provisioning } from '../../provisioning/index.ts';
 import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import { cronSubject } from '../../provisioning/schedule.ts';
+import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import { SERVER_LANE } from '../../provisioning/servers/task.ts';
 
 export const PRICE = 6_000_000n;
 export const HOUR_MS = 3_600_000;
@@ -18,7 +20,7 @@ export interface Shop {
   provisioning: Provisioning;
   account(micros: bigint): Promise<string>;
   fund(accountId: string, micros: bigint): Promise<void>;
-  /** Orders were paid before time began here: each server starts where its first month is over. */
+  /** Orders were paid before time began here: each server starts where its first month is over, with a machine. */
   server(accountId: string, set?: Partial<Server>): Promise<string>;
   /** So many more of each server that there is, each due a second later than the one before; their order numbers. */
   copies(count: number): Promise<string[]>;
@@ -26,13 +28,19 @@ export interface Shop {
   balance(accountId: string): Promise<bigint>;
   events(subject: string): Promise<string[]>;
   renewals(): Promise<{ orderNumber: string; externalKey: string }[]>;
+  /** Does what is due for servers now. */
+  work(): Promise<unknown>;
   /** The next tick of a periodic process comes now, and is done with all that follows from it. */
   tick(process: string): Promise<void>;
   balanced(): Promise<boolean>;
 }
 
-export function openShop(db: Database, folder: string, payments: PaymentDriver = PAYMENTS): Shop {
-  const driver = new SimulatedDriver({ folder, bootSeconds: 0 });
+export function openShop(
+  db: Database,
+  folder: string,
+  payments: PaymentDriver = PAYMENTS,
+  driver = new SimulatedDriver({ folder, bootSeconds: 0 }),
+): Shop {
   const drivers = { VPS: driver, DEDICATED: driver };
   const provisioning = new Provisioning({
     db,
@@ -67,6 +75,7 @@ export function openShop(db: Database, folder: string, payments: PaymentDriver =
         ...{ serviceCode: 'vps-1', region: 'ams', os: 'debian-13', priceMonthMicros: PRICE, setupFeeMicros: 0n },
         ...{ paidUntil: new Date(Date.now() - 1000), ...set },
       });
+      await makeMachine(driver, orderNumber, set.status === 'STOPPED' || set.suspendedFrom !== undefined);
       return orderNumber;
     },
     copies: async (count) => {
@@ -99,6 +108,7 @@ export function openShop(db: Database, folder: string, payments: PaymentDriver =
       db.query(
         `select order_number as "orderNumber", external_key as "externalKey" from transfer where kind = 'renewal' order by id`,
       ),
+    work: () => worker.drain(SERVER_LANE),
     tick: async (process) => {
       await provisioning.schedule();
       await db.query(`update task set run_at = now() + interval '1 day' where subject like 'cron:%'`);
@@ -108,4 +118,22 @@ export function openShop(db: Database, folder: string, payments: PaymentDriver =
     balanced: async () => (await verifyBooks(db)).balanced,
   };
 }
+
+async function makeMachine(driver: SimulatedDriver, order: string, off: boolean) {
+  const { signal } = new AbortController();
+  const key = { order, generation: 1 };
+  await driver.create({ ...key, ...SPEC }, signal);
+  if (off) await driver.power(key, 'off', 'before', signal);
+}
+const SPEC: Omit<MachineSpec, 'order' | 'generation'> = {
+  kind: 'VPS',
+  serviceCode: 'vps-1',
+  region: 'ams',
+  image: 'debian-13',
+  hostname: 'srv',
+  sshPublicKeys: [],
+  rootPassword: null,
+  userData: null,
+  addresses: { ipv4: null, ipv6: null, ipv6Prefix: null },
+};
 const PAYMENTS = new SimulatedPayments({ confirmSeconds: 0 });

@@ -129,6 +129,7 @@ describe('A confirmed top-up', () => {
     await watch();
     expect((await shop.read(order)).status).toBe('SUSPENDED');
     await shop.provisioning.newWorker().drain('periodic');
+    await shop.work();
     expect((await shop.read(order)).status).toBe('RUNNING');
     expect(await shop.balance(accountId)).toBe(44_000_000n);
     expect(await shop.balanced()).toBe(true);

@@ -118,6 +118,74 @@ describe('A running worker', () => {
   });
 });
 
+describe('A step that does not end though it was aborted', () => {
+  const lane = { lanes: { lane: 2 }, pollSeconds: 0.05, leaseSeconds: 0.6, graceSeconds: 0.2 };
+
+  it.each([
+    ['takes too long', { stepSeconds: 0.2 }, {}, 'select 1', 'The step takes too long.'],
+    ['has no time left', {}, { deadlineSeconds: 0.3 }, 'select 1', 'The deadline has passed.'],
+    ['is of a lost lease', {}, {}, 'update task set fence = fence + 1', 'The lease was lost.'],
+  ])('and %s gives its place to others; its task is done again, and its late end changes nothing', async (...given) => {
+    const [, options, task, meanwhile, reason] = given;
+    const { promise: late, resolve: goOn } = Promise.withResolvers<void>();
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const errors = vi.fn();
+    let runs = 0;
+    engine.steps = {
+      start: async ({ subject }) => {
+        if (subject === 'other') return done({ commit: effect('other') });
+        if (runs++) return done({ commit: effect('again') });
+        await engine.db.query(meanwhile);
+        await late;
+        setTimeout(end, 100);
+        return done({ commit: effect('late') });
+      },
+    };
+    engine.onDead = async () => 'start';
+    await start(task);
+    const worker = running({ ...lane, ...options, onError: errors, lanes: { lane: 1 } });
+    await vi.waitFor(() => expect(worker.abandoned('lane')).toBe(1), WAIT);
+    expect(String(errors.mock.calls[0]![0])).toContain(
+      `${reason} The step does not end. Abandoned in the lane "lane": 1.`,
+    );
+    await start({ subject: 'other' });
+    await vi.waitFor(async () => expect(await effects()).toContain('other'), WAIT);
+    await vi.waitFor(async () => {
+      await engine.db.query('update task set run_at = now() where leased_by is null');
+      expect(await read()).toBeUndefined();
+    }, WAIT);
+    goOn();
+    await ended;
+    await vi.waitFor(() => expect(worker.abandoned()).toBe(0), WAIT);
+    expect((await effects()).sort()).toEqual(['again', 'other']);
+  });
+
+  it('takes room from the others when half of a lane is like that, so that they do not become ever more', async () => {
+    const { promise: late, resolve: goOn } = Promise.withResolvers<void>();
+    let [now, most] = [0, 0];
+    engine.steps = {
+      start: async () => {
+        most = Math.max(most, ++now);
+        await late;
+        return nap(1000);
+      },
+    };
+    for (let i = 0; i < 12; i++) await start({ subject: `thing ${i}` });
+    const worker = running({ ...lane, lanes: { lane: 4 }, stepSeconds: 0.2, onError: () => {} });
+    await vi.waitFor(() => expect(worker.abandoned('lane')).toBe(6), WAIT);
+    await new Promise((resume) => setTimeout(resume, 600));
+    expect([most, worker.abandoned('lane')]).toEqual([6, 6]);
+    goOn();
+    await vi.waitFor(async () => {
+      await engine.db.query(
+        'update task set run_at = now() where leased_by is null and step = $1 and error is not null',
+        ['start'],
+      );
+      expect(await engine.db.query('select 1 from task where error is not null')).toEqual([]);
+    }, WAIT);
+  });
+});
+
 describe('A worker that stops', () => {
   it('finishes the step that runs, and takes no other', async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();

@@ -93,6 +93,35 @@ describe('The directory of agents', () => {
     }
   });
 
+  it('has a key checked against the card, anew when key or URL change', async () => {
+    const { rest } = await newAccount();
+    const newKey = () => generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }).x!;
+    const [first, second] = [newKey(), newKey()];
+    const publish = async (more: object) => (await rest('POST', '/v1/agents/directory', card('checked', more))).body;
+    const { id } = await publish({});
+    const checks = async () =>
+      (await db.query<{ signals: number }>('select signals from task where subject = $1', [id])).map(
+        (row) => row.signals,
+      );
+    expect(await checks()).toEqual([]);
+    await publish({ public_key: first });
+    expect(await checks()).toEqual([0]);
+    await db.query('update agent set verified = true where id = $1', [id]);
+    expect(await publish({ public_key: first, name: 'Other' })).toMatchObject({ verified: true, name: 'Other' });
+    expect(await slugs('?verified=true')).toEqual(['checked']);
+    expect(await checks()).toEqual([0]);
+    for (const [signals, change] of [
+      [1, { public_key: second }],
+      [2, { public_key: second, url: 'https://other.example.org' }],
+      [3, {}],
+    ] as const) {
+      expect((await publish(change)).verified).toBe(false);
+      expect(await checks()).toEqual([signals]);
+      await db.query('update agent set verified = true where id = $1', [id]);
+    }
+    await publish({ listed: false });
+  });
+
   it('finds by skill, tag, protocol and verification, and by pages', async () => {
     const { rest } = await newAccount();
     await rest(

@@ -158,6 +158,79 @@ describe('An API key with spend_limit_usd', () => {
     expect((await order(clientOf(plaintext))).status).toBe(200);
   });
 
+  /** Stopped servers of the account, ordered by itself. */
+  async function stopped(account: TestAccount, count: number): Promise<string[]> {
+    const paths: string[] = [];
+    for (let i = 0; i < count; i++) {
+      const { body } = await order(account.rest, { region: 'ams' });
+      const path = `/v1/servers/${body.order_number}`;
+      await account.rest('GET', `${path}?wait_for=running`);
+      await account.rest('PATCH', path, { power_state: 'off' });
+      await account.rest('GET', `${path}?wait_for=stopped`);
+      paths.push(path);
+    }
+    return paths;
+  }
+  const spentBy = async (key_id: string) =>
+    (
+      await db.query<{ micros: bigint }>(
+        'select sum(amount_micros)::bigint as micros from transfer where credential_id = $1',
+        [key_id],
+      )
+    )[0]!.micros;
+
+  it('counts resizes as well, also when twenty of both come at once', { timeout: 60_000 }, async () => {
+    const account = await newAccount();
+    await account.fund(500);
+    const paths = await stopped(account, 10);
+    const { plaintext, key_id } = (await make(account, { spend_limit_usd: 20 })).body;
+    const rest = clientOf(plaintext);
+    const answers = await Promise.all([
+      ...paths.map((path) => rest('PATCH', path, { service_code: 'vps-2' })),
+      ...paths.map(() => order(rest)),
+    ]);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3); // six dollars each
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(new Set(refused.map(({ body }) => body.code))).toEqual(new Set(['spend_limit_exceeded']));
+    expect(await spentBy(key_id)).toBe(18_000_000n);
+    expect((await account.rest('PATCH', paths.at(-1)!, { labels: { a: 'b' } })).status).toBe(200);
+  });
+
+  it('has again what a resize that fails gives back', async () => {
+    const account = await newAccount();
+    await account.fund(100);
+    const [first, second] = await stopped(account, 2);
+    const { plaintext, key_id } = (await make(account, { spend_limit_usd: 7 })).body;
+    const rest = clientOf(plaintext);
+    expect((await rest('PATCH', first!, { service_code: 'vps-2' })).status).toBe(200);
+    expect((await rest('PATCH', second!, { service_code: 'vps-2' })).body.code).toBe('spend_limit_exceeded');
+    // What a resize that fails writes, whose hold was that one.
+    await db.query(
+      `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
+        select 'xfr_' || id, account_id, 'release', credit, debit, amount_micros, 'release:' || substr(external_key, 6), ''
+        from transfer where credential_id = $1`,
+      [key_id],
+    );
+    expect((await rest('PATCH', second!, { service_code: 'vps-2' })).status).toBe(200);
+  });
+
+  it('does not pay for renewals, which no key causes', async () => {
+    const account = await newAccount();
+    await account.fund(50);
+    const { plaintext, key_id } = (await make(account, { spend_limit_usd: 6 })).body;
+    const rest = clientOf(plaintext);
+    const { body } = await order(rest);
+    await rest('GET', `/v1/servers/${body.order_number}?wait_for=running`);
+    await db.query(`update server set paid_until = now() - interval '1 hour' where order_number = $1`, [
+      body.order_number,
+    ]);
+    await db.query(`update task set run_at = now() where subject = 'cron:renewals' and leased_by is null`);
+    const renewal = () =>
+      db.query(`select credential_id from transfer where kind = 'renewal' and account_id = $1`, [account.id]);
+    expect(await eventually(async () => (await renewal()).length > 0 && renewal())).toEqual([{ credential_id: null }]);
+    expect(await spentBy(key_id)).toBe(6_000_000n);
+  });
+
   it('may spend nothing with a limit of nothing, and still reads', async () => {
     const account = await newAccount();
     await account.fund(50);

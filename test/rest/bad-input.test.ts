@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS } from '../../entities/errors.ts';
 import { startFreehold, type TestAccount } from '../freehold.ts';
+import { checkedFetch } from '../openapi.ts';
 
 const freehold = await startFreehold();
 const { db, newAccount, publicUrl } = freehold;
@@ -72,7 +73,7 @@ const BODIES: [name: string, body: string | Buffer, contentType?: string][] = [
 
 describe.each(POSTS)('POST %s', (path) => {
   it.each(BODIES)('refuses %s', async (_, body, contentType = 'application/json') => {
-    const response = await fetch(publicUrl + path, {
+    const response = await checkedFetch(publicUrl + path, {
       method: 'POST',
       headers: { authorization: `Bearer ${account.accessToken}`, 'content-type': contentType },
       body: typeof body === 'string' ? body : new Uint8Array(body),

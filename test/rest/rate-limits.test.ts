@@ -193,9 +193,9 @@ describe('One process', () => {
     const alone = await startFreehold({ DATABASE_URL: proxy.url, RATE_LIMIT_STORE: 'memory', ROLES: 'api' });
     afterAll(() => proxy.close());
     const rest = restClient(alone.publicUrl, await newKey());
-    expect((await rest('GET', '/v1/billing/coins')).status).toBe(200);
+    expect((await rest('GET', '/v1/billing/bonus-tiers')).status).toBe(200);
     const before = proxy.statements;
-    for (let i = 0; i < 20; i++) expect((await rest('GET', '/v1/billing/coins')).status).toBe(200);
+    for (let i = 0; i < 20; i++) expect((await rest('GET', '/v1/billing/bonus-tiers')).status).toBe(200);
     expect(proxy.statements - before).toBe(0);
     expect((await rest('GET', '/v1/account')).status).toBe(200);
     expect(proxy.statements - before).toBe(1);

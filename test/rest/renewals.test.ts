@@ -50,6 +50,40 @@ describe('A server whose month is over', () => {
     expect(events.map(({ type }) => type).slice(-3)).toEqual(['server.suspended', 'server.running', 'server.renewed']);
   });
 
+  it('resumes at once when its owner wants it to renew itself again, though nobody ticks', async () => {
+    const account = await newAccount();
+    await account.fund(30);
+    const path = await dueServer(account, false);
+    await becomes(account, path, 'suspended');
+    await db.query(`update task set run_at = now() + interval '1 day' where subject = 'cron:renewals'`);
+    for (const asked of [{ power_state: 'on' }, { action: 'rebuild' }, { auto_renew: true, power_state: 'on' }]) {
+      const { status, body } = await account.rest('PATCH', path, asked);
+      expect([status, body.code]).toEqual([422, 'server_suspended']);
+    }
+    expect((await account.rest('GET', path)).body).toMatchObject({ status: 'suspended', auto_renew: false });
+    expect((await account.rest('PATCH', path, { auto_renew: true })).body).toMatchObject({ status: 'suspended' });
+    await eventually(async () => (await account.rest('GET', path)).body.status === 'running');
+    expect(await account.balance()).toBe(18);
+    const { body } = await account.rest('GET', '/v1/account/usage');
+    expect(body.data[0]).toMatchObject({ kind: 'renewal', amount_usd: -6, hours: 730, order_number: path.slice(12) });
+  });
+
+  it('that is deleted while it resumes has the month back, and its task does not turn it on any more', async () => {
+    const account = await newAccount();
+    await account.fund(30);
+    const path = await dueServer(account, false);
+    await becomes(account, path, 'suspended');
+    await Promise.all([
+      account.rest('PATCH', path, { auto_renew: true }),
+      ...[1, 2, 3].map(() => account.rest('DELETE', path)),
+    ]);
+    await eventually(async () => (await account.rest('GET', path)).status === 404);
+    const balance = await account.balance();
+    expect(24 - balance).toBeLessThan(0.01); // one hour of it, if it had resumed by then
+    const { data } = await operator('{ books { balanced } }');
+    expect(data.books.balanced).toBe(true);
+  });
+
   it('can be deleted while it is suspended, without a refund', async () => {
     const account = await newAccount();
     await account.fund(30);

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../freehold.ts';
 
-const { anonymous, db, newAccount, operator } = await startFreehold();
+const { anonymous, dataDir, db, newAccount, operator } = await startFreehold();
 const CODES = ['CEASE', 'DURESS', 'GAG', 'RAID', 'SEIZE', 'SUBP', 'TRAP', 'WAR', 'XCRED', 'XOPERS'];
 
 describe('The canary', () => {
@@ -125,6 +127,42 @@ describe('The status', () => {
     await eventually(async () => (await status()).indicator === 'none');
   });
 
+  it('finds that a driver cannot be reached, and when it can again', async () => {
+    const look = () =>
+      db.query(`update task set run_at = now() where subject = 'cron:driver-health' and leased_by is null`);
+    const machines = join(dataDir, 'machines');
+    renameSync(machines, `${machines}-away`);
+    await eventually(async () => {
+      await look();
+      return (await component('machines-kef')).status === 'major_outage';
+    });
+    expect(await status()).toMatchObject({ indicator: 'major' });
+    expect(await component('payments')).toMatchObject({ status: 'operational' });
+    renameSync(`${machines}-away`, machines);
+    await eventually(async () => {
+      await look();
+      return (await status()).indicator === 'none';
+    });
+  });
+
+  it.each([
+    ['MINOR', 'INVESTIGATING', 'minor'],
+    ['MAJOR', 'IDENTIFIED', 'major'],
+    ['CRITICAL', 'MONITORING', 'critical'],
+    ['NONE', 'INVESTIGATING', 'none'],
+  ])('is told of an incident that names no component: %s', async (impact, state, indicator) => {
+    const input = { name: 'Routing', status: state, impact, components: [], body: 'We look into it.' };
+    const PUBLISH = 'mutation ($input: PublishIncidentInput!) { publishIncident(input: $input) { id } }';
+    const { data } = await operator(PUBLISH, { input });
+    expect(await status()).toMatchObject({ indicator, incidents: [{ name: 'Routing' }] });
+    const resolve = { id: data.publishIncident.id, input: { status: 'RESOLVED', body: 'It is over.' } };
+    await operator(
+      'mutation ($id: ID!, $input: UpdateIncidentInput!) { updateIncident(id: $id, input: $input) { id } }',
+      resolve,
+    );
+    expect(await status()).toMatchObject({ indicator: 'none', incidents: [] });
+  });
+
   it('has the incidents that the operator opens, updates and resolves', async () => {
     const input = {
       name: 'Power',
@@ -173,6 +211,12 @@ describe('The status', () => {
       'mutation ($id: ID!, $input: UpdateIncidentInput!) { updateIncident(id: $id, input: $input) { id } }';
     await operator(UPDATE, { id: data.publishIncident.id, input: { status: 'IN_PROGRESS', body: 'Begun.' } });
     expect(await component('machines-buh')).toMatchObject({ status: 'under_maintenance' });
+    expect(await status()).toMatchObject({
+      indicator: 'minor',
+      description: 'Parts of the service are under maintenance.',
+    });
+    await operator(UPDATE, { id: data.publishIncident.id, input: { status: 'COMPLETED', body: 'Done.' } });
+    expect(await status()).toMatchObject({ indicator: 'none', scheduled_maintenances: [] });
   });
 });
 

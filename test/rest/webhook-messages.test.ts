@@ -1,27 +1,15 @@
 import { Webhook } from 'standardwebhooks';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/audit.ts';
 import type { Event, EventType } from '../../entities/event.ts';
 import { record } from '../../entities/record.ts';
 import { messageOf } from '../../provisioning/webhooks/message.ts';
 import { signedHeaders } from '../../provisioning/webhooks/sign.ts';
-import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
-import { type Receiver, startReceiver, verify } from '../receiver.ts';
+import { eventually, startFreehold } from '../freehold.ts';
+import { verify } from '../receiver.ts';
+import { KEY, list, receiver, register } from '../webhooks.ts';
 
 const { newAccount, db } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
-const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/ ada@laptop';
-
-async function receiver(): Promise<Receiver> {
-  const started = await startReceiver();
-  afterAll(() => started.close());
-  return started;
-}
-const register = async ({ rest }: TestAccount, url: string, more: object = {}) => {
-  const { status, body } = await rest('POST', '/v1/webhooks', { url, ...more });
-  expect(status, JSON.stringify(body)).toBe(200);
-  return body;
-};
-const list = async ({ rest }: TestAccount) => (await rest('GET', '/v1/webhooks')).body.data;
 
 describe('A message', () => {
   it('tells of a change as REST shows it, signed so that the library of Standard Webhooks verifies it', async () => {

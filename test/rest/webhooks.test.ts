@@ -1,21 +1,9 @@
-import { afterAll, describe, expect, it } from 'vitest';
-import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
-import { type Receiver, startReceiver, verify } from '../receiver.ts';
+import { describe, expect, it } from 'vitest';
+import { eventually, startFreehold } from '../freehold.ts';
+import { verify } from '../receiver.ts';
+import { KEY, list, receiver, register } from '../webhooks.ts';
 
 const { newAccount, operator, db } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', LIMIT_WEBHOOKS: '3' });
-const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/ ada@laptop';
-
-async function receiver(): Promise<Receiver> {
-  const started = await startReceiver();
-  afterAll(() => started.close());
-  return started;
-}
-const register = async ({ rest }: TestAccount, url: string, more: object = {}) => {
-  const { status, body } = await rest('POST', '/v1/webhooks', { url, ...more });
-  expect(status, JSON.stringify(body)).toBe(200);
-  return body;
-};
-const list = async ({ rest }: TestAccount) => (await rest('GET', '/v1/webhooks')).body.data;
 
 describe('A webhook', () => {
   it('is registered, listed and deleted by its owner only, and shows its secret once', async () => {

@@ -43,6 +43,8 @@ export interface PaymentDriver {
   coins(): readonly Coin[];
   /** A fresh address for an invoice; asks nobody. */
   address(invoice: Omit<Invoice, 'createdAt'>): PaymentAddress;
+  /** Whether it could tell now what has come. It is asked twice a minute; without it, it counts as reachable. */
+  reachable?(signal: AbortSignal): Promise<boolean>;
   /** What has come for an invoice so far. */
   observe(invoice: Invoice, signal: AbortSignal): Promise<Payment>;
 }

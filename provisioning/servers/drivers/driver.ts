@@ -58,6 +58,11 @@ export interface HardwareDriver {
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation>;
   /** Gives a machine that is off the size of its tier, and keeps what is on it. @throws DriverError */
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation>;
+  /**
+   * Whether it can be asked to make machines in a region; costs little, and changes nothing. It is asked twice a minute,
+   * for the status page. Without it, the driver counts as reachable.
+   */
+  reachable?(region: string, signal: AbortSignal): Promise<boolean>;
   /** Removes the machine; only `absent` is confirmation. @throws DriverError */
   destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation>;
 }

@@ -95,6 +95,11 @@ export class SimulatedDriver implements HardwareDriver {
     return this.#observation(key, undefined);
   }
 
+  /** Without its folder there is no hardware. */
+  async reachable(): Promise<boolean> {
+    return existsSync(this.#folder);
+  }
+
   /** What was done, oldest first: `create SRV-… 1`. */
   journal(): string[] {
     const file = join(this.#folder, 'journal');

@@ -1,0 +1,18 @@
+/** One figure of the benchmark: a ratio that must not be above its bar. Small is good. */
+
+export interface Figure {
+  name: string;
+  ratio: number;
+  bar: number;
+}
+
+/** Prints `name ratio bar`, and whether the bar is met. */
+export function print({ name, ratio, bar }: Figure): void {
+  console.log(`${name.padEnd(72)} ${ratio.toFixed(2)} (bar ${bar.toFixed(2)}) ${ratio <= bar ? 'met' : 'NOT MET'}`);
+}
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
+
+/** The smallest value that is not below this part of them all. */
+export const quantile = (values: readonly number[], part: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))]!;

@@ -1,0 +1,29 @@
+/** Ed25519 keys of agents, as JWK (RFC 8037) or base64. */
+import { createHash, createPublicKey } from 'node:crypto';
+
+const KEY_BYTES = 32;
+
+/** The 32 bytes of a key; undefined for what is none. */
+export function ed25519Key(given: unknown): Buffer | undefined {
+  try {
+    const jwk = typeof given === 'string' && given.trim().startsWith('{') ? JSON.parse(given) : given;
+    const x = typeof jwk === 'string' ? Buffer.from(jwk.replace(/=+$/, ''), 'base64').toString('base64url') : xOf(jwk);
+    if (!x) return undefined;
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    const bytes = Buffer.from(key.export({ format: 'jwk' }).x!, 'base64url');
+    return bytes.length === KEY_BYTES ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A key of another kind may well have an x, too. */
+function xOf(jwk: { kty?: unknown; crv?: unknown; x?: unknown } | null): string | undefined {
+  return jwk?.kty === 'OKP' && jwk.crv === 'Ed25519' && typeof jwk.x === 'string' ? jwk.x : undefined;
+}
+
+/** The thumbprint of RFC 7638 and RFC 8037. */
+export const thumbprint = (key: Buffer): string =>
+  createHash('sha256')
+    .update(`{"crv":"Ed25519","kty":"OKP","x":"${key.toString('base64url')}"}`)
+    .digest('base64url');

@@ -1,0 +1,178 @@
+/** What OpenAPI says of answers: their headers, and the errors with all their codes. */
+import { STATUS_CODES } from 'node:http';
+import { ERRORS, type ErrorCode } from '../schema/index.ts';
+import { takesKey } from './idempotency.ts';
+import type { Operation } from './operations.ts';
+import type { JsonSchema } from './schemas.ts';
+import { STYLES } from './styles.ts';
+
+type Json = Record<string, unknown>;
+
+const header = (required: boolean, description: string, schema: JsonSchema): Json => ({
+  description,
+  required,
+  schema,
+});
+const text = (maxLength: number, pattern: string): JsonSchema => ({ type: 'string', maxLength, pattern });
+const count = (minimum: number, maximum = 2 ** 31 - 1): JsonSchema => ({
+  type: 'integer',
+  format: maximum < 2 ** 31 ? 'int32' : 'int64',
+  minimum,
+  maximum,
+});
+
+const BASE64 = text(16_384, '^[A-Za-z0-9+/=]+$');
+
+/** Those that are required are in every answer of an endpoint that names them. */
+const NAMED: Readonly<Record<string, Json>> = {
+  'Access-Control-Allow-Origin': header(true, 'Browsers may call this from everywhere.', { const: '*' }),
+  'Cache-Control': header(true, 'Whether and for how long the answer may be kept.', text(64, '^[a-z0-9=, -]+$')),
+  ETag: header(true, 'Send it as If-None-Match, to be answered 304 while nothing has changed.', text(64, '^".+"$')),
+  'Idempotency-Replayed': header(false, '"true" if this is the answer to an earlier request with the same key.', {
+    const: 'true',
+  }),
+  'PAYMENT-REQUIRED': header(false, 'The x402 challenge, version 2: JSON in base64. Version 1 is in the body.', BASE64),
+  'PAYMENT-RESPONSE': header(false, 'The receipt of an x402 payment: JSON in base64.', BASE64),
+  RateLimit: header(
+    true,
+    'What is left of each limit (r), and the seconds until it is renewed (t).',
+    text(200, '^"\\w+";r=\\d+;t=\\d+(, "\\w+";r=\\d+;t=\\d+)*$'),
+  ),
+  'RateLimit-Policy': header(
+    true,
+    'The limits: requests (q) in a window of seconds (w).',
+    text(200, '^"\\w+";q=\\d+;w=\\d+(, "\\w+";q=\\d+;w=\\d+)*$'),
+  ),
+  'Retry-After': header(true, 'How long to wait, in seconds.', count(1)),
+  'WWW-Authenticate': header(true, 'How to prove who you are (RFC 6750, section 3).', text(200, '^(Bearer|Basic) ')),
+  RetryLater: header(false, 'If it is worth a wait: how long, in seconds.', count(1)),
+  RequiredScope: header(false, 'The scope that the credential lacks, if that is why.', text(200, '^Bearer ')),
+  'X-PAYMENT-RESPONSE': header(false, 'PAYMENT-RESPONSE, as clients of version 1 read it.', BASE64),
+  'X-RateLimit-Limit': header(true, 'The requests of the limit with the least left.', count(0)),
+  'X-RateLimit-Remaining': header(true, 'What is left of it.', count(0)),
+  'X-RateLimit-Reset': header(true, 'When it is renewed, in seconds since the epoch.', count(0, 253_402_300_799)),
+  'X-Request-Id': header(true, 'Names the request in our logs.', text(64, '^[A-Za-z0-9_-]+$')),
+};
+const RATES = ['RateLimit', 'RateLimit-Policy', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+/** What broke may have done so before the request was counted. */
+const ifCounted = (name: string): string => `${name}-IfCounted`;
+export const HEADERS: Readonly<Record<string, Json>> = {
+  ...NAMED,
+  ...Object.fromEntries(RATES.map((name) => [ifCounted(name), { ...NAMED[name], required: false }])),
+};
+const refer = (...names: string[]): Json =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const ANY_HEADERS = refer('Access-Control-Allow-Origin', 'Cache-Control', 'X-Request-Id');
+/** Of whatever is counted. */
+const EVERY_HEADER = {
+  ...ANY_HEADERS,
+  ...refer(...RATES),
+};
+
+const BROKEN_HEADERS = {
+  ...ANY_HEADERS,
+  ...Object.fromEntries(RATES.map((name) => [name, { $ref: `#/components/headers/${ifCounted(name)}` }])),
+};
+
+const STATUSES = [400, 401, 402, 403, 404, 422, 429, 500, 503] as const;
+type Status = (typeof STATUSES)[number];
+const NOT_MODIFIED = 304;
+
+const HEADERS_OF: Readonly<Partial<Record<Status, Json>>> = {
+  401: { ...EVERY_HEADER, ...refer('WWW-Authenticate') },
+  402: { ...EVERY_HEADER, ...refer('PAYMENT-REQUIRED') },
+  403: { ...EVERY_HEADER, 'WWW-Authenticate': { $ref: '#/components/headers/RequiredScope' } },
+  422: { ...EVERY_HEADER, 'Retry-After': { $ref: '#/components/headers/RetryLater' } },
+  429: { ...EVERY_HEADER, ...refer('Retry-After') },
+  500: BROKEN_HEADERS,
+  503: { ...BROKEN_HEADERS, ...refer('Retry-After') },
+};
+
+/** All the responses of an operation, by status. */
+export function responsesOf(operation: Operation, content: Json): Json {
+  const { http } = operation;
+  const { success } = STYLES[http!.style];
+  const kept = http!.maxAgeSeconds !== undefined;
+  const own = {
+    ...EVERY_HEADER,
+    ...(kept && refer('ETag')),
+    ...(takesKey(operation) && refer('Idempotency-Replayed')),
+    ...(isPayable(operation) && refer('PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE')),
+  };
+  return {
+    [success]: { description: STATUS_CODES[success], headers: own, content },
+    ...Object.fromEntries(
+      [...(kept ? [NOT_MODIFIED] : []), ...statusesOf(operation)].map((status) => [
+        status,
+        { $ref: `#/components/responses/${nameOf(status)}` },
+      ]),
+    ),
+  };
+}
+
+/** Whether it takes payments by x402. */
+const isPayable = ({ parameters }: Operation): boolean =>
+  parameters.some((parameter) => parameter.header?.toLowerCase() === 'payment-signature');
+
+/** The responses that operations share, by name. */
+export const sharedResponses = (publicUrl: string): Json => ({
+  [nameOf(NOT_MODIFIED)]: {
+    description: 'What If-None-Match names is still right.',
+    headers: { ...EVERY_HEADER, ...refer('ETag') },
+  },
+  ...Object.fromEntries(STATUSES.map((status) => [nameOf(status), errorResponse(status, publicUrl)])),
+});
+
+const nameOf = (status: number): string => STATUS_CODES[status]!.replaceAll(' ', '');
+
+/** The errors that an operation can have, as far as its document tells. */
+function statusesOf({ scopes, input, kind }: Operation): Status[] {
+  const spends = kind === 'mutation' && scopes.some((scope) => scope === 'servers' || scope === 'billing');
+  // A credential is looked at wherever it is sent, so 401 and 403 are everywhere, as is 404 for the operator's.
+  const applies: Partial<Record<Status, boolean>> = { 402: spends, 422: input !== undefined || kind === 'mutation' };
+  return STATUSES.filter((status) => applies[status] ?? true);
+}
+
+function errorResponse(status: Status, publicUrl: string): Json {
+  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code][0] === status);
+  const examples = Object.fromEntries(codes.map((code) => [code, { value: errorExample(code, publicUrl) }]));
+  const schema = { $ref: '#/components/schemas/Error' };
+  return {
+    description: `${STATUS_CODES[status]}. Codes: ${codes.join(', ')}.`,
+    headers: HEADERS_OF[status] ?? EVERY_HEADER,
+    content: { 'application/json': { schema, examples }, 'application/problem+json': { schema } },
+  };
+}
+
+function errorExample(code: ErrorCode, publicUrl: string): Json {
+  const [status, detail, retryable] = ERRORS[code] as readonly [number, string, string?];
+  return {
+    type: `${publicUrl}/docs/errors#${code}`,
+    title: STATUS_CODES[status],
+    status,
+    code,
+    detail,
+    request_id: 'req_01m7z3eaymx8r1n4b6tq0c5d2h',
+    retryable: retryable !== undefined,
+    ...EXTRAS[code],
+  };
+}
+
+/** The members that some errors have beside the common ones. */
+const EXTRAS: Readonly<Partial<Record<ErrorCode, Json>>> = {
+  endpoint_planned: { availability: 'PLANNED' },
+  insufficient_scope: { required_scope: 'servers' },
+  insufficient_balance: { required_usd: 6, balance_usd: 1.5 },
+  out_of_stock: { available_regions: ['ams', 'fra'] },
+  rate_limited: { retry_after: 12 },
+  login_throttled: { retry_after: 60 },
+  unavailable: { retry_after: 1 },
+  unknown_field: {
+    detail: 'There is no field hostnam. Did you mean hostname?',
+    errors: [{ field: 'hostnam', code: 'unknown_field', message: 'There is no field hostnam. Did you mean hostname?' }],
+  },
+  validation_failed: {
+    detail: 'limit must be at most 200.',
+    errors: [{ field: 'limit', code: 'too_high', message: 'limit must be at most 200.', limit: 200 }],
+  },
+};

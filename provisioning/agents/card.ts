@@ -1,0 +1,57 @@
+/**
+ * Which keys an agent's own card names. The card is A2A's; A2A has no member for a bare key, so three places count:
+ * - `publicKey` (or `public_key`): an Ed25519 JWK (RFC 8037), or the key in base64;
+ * - `jwks.keys`: a set of JWKs (RFC 7517);
+ * - `signatures` (A2A, RFC 7515): `jwk`, or `kid` if it is a thumbprint (RFC 7638), of the protected header.
+ * A signature is not verified: the card came from the agent's own URL over TLS, and only has to name the key.
+ */
+import { ed25519Key, thumbprint } from '../../entities/agent-key.ts';
+
+/** More of them are not looked at. */
+const KEYS_MAX = 20;
+const CARD_PATH = '/.well-known/agent-card.json';
+
+/** Where the card of an agent is: below the path of its URL, so that many agents can share a host. What is no URL stays. */
+export function cardUrl(agentUrl: string): string {
+  const url = URL.parse(agentUrl);
+  if (!url) return agentUrl;
+  url.search = '';
+  url.hash = '';
+  url.pathname = url.pathname.replace(/\/+$/, '') + CARD_PATH;
+  return url.href;
+}
+
+/** The thumbprints of the keys that a card names; undefined if that is no card, that is no JSON object. */
+export function namedKeys(card: string): string[] | undefined {
+  let found: unknown;
+  try {
+    found = JSON.parse(card);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(found)) return undefined;
+  const given = [
+    found.publicKey,
+    found.public_key,
+    ...(isObject(found.jwks) ? listOf(found.jwks.keys) : []),
+    ...listOf(found.signatures).map((signature) => headerOf(signature).jwk),
+  ];
+  const thumbprints = given.map(ed25519Key).map((key) => key && thumbprint(key));
+  const kids = listOf(found.signatures).map((signature) => headerOf(signature).kid);
+  return [...thumbprints, ...kids].filter((one) => typeof one === 'string');
+}
+
+/** The protected header of a signature; empty if there is none. */
+function headerOf(signature: unknown): Record<string, unknown> {
+  if (!isObject(signature) || typeof signature.protected !== 'string') return {};
+  try {
+    const header = JSON.parse(Buffer.from(signature.protected, 'base64url').toString('utf8'));
+    return isObject(header) ? header : {};
+  } catch {
+    return {};
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, KEYS_MAX) : []);

@@ -1,0 +1,61 @@
+/** Asks each driver twice a minute whether it reaches what it drives. The status page reads what was found. */
+import type { Database } from '../entities/database.ts';
+import { type Health, machinesComponent, PAYMENTS_COMPONENT } from '../entities/health.ts';
+import type { PaymentDriver } from './payments/drivers/driver.ts';
+import { periodic } from './schedule.ts';
+import type { HardwareDriver } from './servers/drivers/driver.ts';
+import { hop, type Process } from './tasks.ts';
+
+export const DRIVER_HEALTH_PROCESS = 'driver-health';
+const TICK_SECONDS = 30;
+/** Who says nothing for so long is not reached. */
+const ANSWER_SECONDS = 10;
+
+interface Drivers {
+  machines: readonly HardwareDriver[];
+  payments: PaymentDriver;
+}
+
+export const driverHealthProcess = (db: Database, { machines, payments }: Drivers): Process =>
+  periodic({
+    start: async ({ aborted }) => {
+      const ask = (asked: (signal: AbortSignal) => Promise<boolean>) => answered(asked, aborted);
+      const regions = await db.query<{ code: string }>(
+        `select code from catalog_item where kind = 'bastion' and offered`,
+      );
+      const found = await Promise.all([
+        statusOf(PAYMENTS_COMPONENT, [ask(async (signal) => (await payments.reachable?.(signal)) ?? true)]),
+        ...regions.map(({ code }) =>
+          statusOf(
+            machinesComponent(code),
+            [...new Set(machines)].map((driver) =>
+              ask(async (signal) => (await driver.reachable?.(code, signal)) ?? true),
+            ),
+          ),
+        ),
+      ]);
+      return hop('start', {
+        afterSeconds: TICK_SECONDS,
+        commit: (tx) => tx.query(KEEP, [found.map(({ component }) => component), found.map(({ status }) => status)]),
+      });
+    },
+  });
+
+/** False for an error, and for silence. */
+async function answered(ask: (signal: AbortSignal) => Promise<boolean>, aborted: AbortSignal): Promise<boolean> {
+  const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
+  const silence = new Promise<boolean>((resolve) => signal.addEventListener('abort', () => resolve(false)));
+  const reached = await Promise.race([ask(signal).catch(() => false), silence]);
+  aborted.throwIfAborted();
+  return reached;
+}
+
+async function statusOf(component: string, answers: Promise<boolean>[]): Promise<Omit<Health, 'checkedAt'>> {
+  const reached = await Promise.all(answers);
+  if (reached.every(Boolean)) return { component, status: 'operational' };
+  return { component, status: reached.some(Boolean) ? 'partial_outage' : 'major_outage' };
+}
+
+const KEEP = `
+  insert into health (component, status, checked_at) select given.*, now() from unnest($1::text[], $2::text[]) as given
+  on conflict (component) do update set status = excluded.status, checked_at = now()`;

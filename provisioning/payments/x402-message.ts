@@ -1,0 +1,124 @@
+/**
+ * The messages of x402 in its versions 1 and 2: one answer 402 carries both, version 2 in the header PAYMENT-REQUIRED and
+ * version 1 in the body. A payment is the same authorization in either, so its version does not matter to us.
+ */
+import {
+  decodePaymentSignatureHeader,
+  encodePaymentRequiredHeader,
+  encodePaymentResponseHeader,
+} from '@x402/core/http';
+import { PaymentPayloadSchema } from '@x402/core/schemas';
+import { ApiError } from '../../entities/errors.ts';
+import type { Authorization, X402Terms } from './drivers/x402.ts';
+
+/** How long a payment may take; clients sign for that time. */
+const TIMEOUT_SECONDS = 300;
+/** An authorization that ends sooner than this could not be settled any more. */
+const MARGIN_SECONDS = 6;
+
+/** A payment as it was sent; nothing of it has been checked but its form. */
+export interface SignedPayment {
+  scheme: string;
+  network: string;
+  /** What the client thinks it accepted; version 1 does not say. */
+  accepted: { asset: string; payTo: string; amount: string } | undefined;
+  authorization: Authorization;
+  signature: `0x${string}`;
+}
+
+/** What is sold, as the challenge names it. */
+export interface Offer {
+  amountMicros: bigint;
+  url: string;
+  description: string;
+}
+
+export interface Challenge {
+  /** The value of PAYMENT-REQUIRED. */
+  header: string;
+  /** `accepts` of version 1. */
+  accepts: object[];
+}
+
+const ADDRESS = /^0x[0-9a-f]{40}$/i;
+const NONCE = /^0x[0-9a-f]{64}$/i;
+const UINT = /^\d{1,78}$/;
+const SIGNATURE = /^0x([0-9a-f]{2}){65,4096}$/i;
+
+/** Reads PAYMENT-SIGNATURE or X-PAYMENT. @throws ApiError invalid_payment */
+export function decodePayment(header: string): SignedPayment {
+  let decoded: unknown;
+  try {
+    decoded = decodePaymentSignatureHeader(header);
+  } catch {
+    throw new ApiError('invalid_payment');
+  }
+  const { success, data } = PaymentPayloadSchema.safeParse(decoded);
+  if (!success) throw new ApiError('invalid_payment');
+  const { scheme, network } = data.x402Version === 1 ? data : data.accepted;
+  const { signature, authorization } = data.payload as Record<string, unknown>;
+  if (typeof signature !== 'string' || !SIGNATURE.test(signature)) throw new ApiError('invalid_payment');
+  return {
+    scheme,
+    network,
+    accepted: data.x402Version === 1 ? undefined : data.accepted,
+    authorization: readAuthorization(authorization),
+    signature: signature as `0x${string}`,
+  };
+}
+
+function readAuthorization(given: unknown): Authorization {
+  const read = <T extends string>(name: string, form: RegExp): T => {
+    const value = (given as Record<string, unknown> | null | undefined)?.[name];
+    if (typeof value !== 'string' || !form.test(value)) throw new ApiError('invalid_payment');
+    return value as T;
+  };
+  const uint = (name: string) => BigInt(read(name, UINT));
+  return {
+    from: read('from', ADDRESS),
+    to: read('to', ADDRESS),
+    value: uint('value'),
+    validAfter: uint('validAfter'),
+    validBefore: uint('validBefore'),
+    nonce: read('nonce', NONCE),
+  };
+}
+
+/** Why a payment is not what was asked for, as x402 names it; undefined if it is. The signature is left to the driver. */
+export function mismatchOf(terms: X402Terms, payment: SignedPayment, amountMicros: bigint): string | undefined {
+  const { scheme, network, accepted, authorization } = payment;
+  const nowSeconds = BigInt(Math.floor(Date.now() / 1000));
+  if (scheme !== 'exact') return 'unsupported_scheme';
+  if (network !== (accepted ? terms.network : terms.networkV1)) return 'invalid_network';
+  if (accepted && !same(accepted.asset, terms.asset)) return 'invalid_asset';
+  if (!same(accepted?.payTo ?? terms.payTo, terms.payTo) || !same(authorization.to, terms.payTo))
+    return 'invalid_exact_evm_recipient_mismatch';
+  if (authorization.value !== amountMicros) return 'invalid_exact_evm_payload_authorization_value_mismatch';
+  if (authorization.validAfter > nowSeconds) return 'invalid_exact_evm_payload_authorization_valid_after';
+  if (authorization.validBefore < nowSeconds + BigInt(MARGIN_SECONDS) || authorization.validBefore > SECONDS_MAX)
+    return 'invalid_exact_evm_payload_authorization_valid_before';
+  return undefined;
+}
+const same = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
+/** The end of the year 9999: until then, times can be kept. */
+const SECONDS_MAX = 253_402_300_799n;
+
+/** @param error what went wrong, if anything did; clients of version 1 need it to be a string */
+export function challengeOf(terms: X402Terms, { amountMicros, url, description }: Offer, error: string): Challenge {
+  const { network, networkV1, asset, payTo, domain } = terms;
+  const [amount, mimeType] = [String(amountMicros), 'application/json'];
+  const common = { scheme: 'exact', asset, payTo, maxTimeoutSeconds: TIMEOUT_SECONDS, extra: { ...domain } };
+  return {
+    header: encodePaymentRequiredHeader({
+      x402Version: 2,
+      error,
+      resource: { url, description, mimeType },
+      accepts: [{ ...common, network: network as `${string}:${string}`, amount }],
+    }),
+    accepts: [{ ...common, network: networkV1, maxAmountRequired: amount, resource: url, description, mimeType }],
+  };
+}
+
+/** The value of PAYMENT-RESPONSE, and of X-PAYMENT-RESPONSE. */
+export const receiptOf = (network: string, payer: string, transaction: string): string =>
+  encodePaymentResponseHeader({ success: true, transaction, network: network as `${string}:${string}`, payer });

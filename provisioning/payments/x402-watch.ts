@@ -1,0 +1,148 @@
+/**
+ * Looks after a payment by x402 until the chain has moved the money or never will. What its request has credited already is
+ * credited once. What was made of it before anybody knew (a server that is PENDING, a top-up that is CONFIRMING) goes on, or
+ * fails; a request that died before it made anything leaves the money in the balance, and makes it when it comes again.
+ */
+import { SYSTEM } from '../../entities/audit.ts';
+import type { Database, Transaction } from '../../entities/database.ts';
+import { columnsOf } from '../../entities/entity.ts';
+import { available, BONUS, held, post } from '../../entities/ledger.ts';
+import { SERVER_LIFECYCLE, Server } from '../../entities/server.ts';
+import { TOP_UP_LIFECYCLE, TopUp } from '../../entities/top-up.ts';
+import { transition } from '../../entities/transition.ts';
+import { creditPayment, lockPayment, X402Payment } from '../../entities/x402-payment.ts';
+import { RESUME_TASK } from '../servers/renew.ts';
+import { retrySuspended } from '../servers/resume.ts';
+import { serverTask } from '../servers/task.ts';
+import { done, type NewTask, nap, type Process, Stale, startTask } from '../tasks.ts';
+import type { X402Driver } from './drivers/x402.ts';
+import { TOP_UP_LANE } from './watch-top-up.ts';
+
+export const X402_PROCESS = 'x402';
+
+export const watchTask = ({ id, accountId }: { id: string; accountId: string }): NewTask => ({
+  lane: TOP_UP_LANE,
+  process: X402_PROCESS,
+  subject: id,
+  accountId,
+  step: 'watch',
+});
+
+export const x402Process = (db: Database, driver: X402Driver, pollSeconds: number): Process => ({
+  lane: TOP_UP_LANE,
+  attemptsMax: Number.MAX_SAFE_INTEGER,
+  backoffSeconds: (attempt) => Math.min(300, pollSeconds * 2 ** attempt),
+  steps: {
+    watch: async ({ subject }) => {
+      const [payment] = await db.query<X402Payment>(
+        `select ${columnsOf(X402Payment)} from x402_payment where id = $1`,
+        [subject],
+      );
+      if (payment?.status !== 'SETTLING') return done();
+      const settlement = await driver.observe(payment);
+      if (settlement.state === 'open') return nap(restSeconds(payment, pollSeconds));
+      return done({
+        commit: (tx) =>
+          settlement.state === 'settled' ? settled(tx, payment.id, settlement.txId) : failed(tx, payment.id),
+      });
+    },
+  },
+});
+
+/** Asked ever more seldom: some authorizations are good for years. */
+const restSeconds = ({ createdAt }: X402Payment, pollSeconds: number): number =>
+  Math.max(pollSeconds, Math.min(300, (Date.now() - createdAt.getTime()) / 10_000));
+
+async function settled(tx: Transaction, id: string, txId: string): Promise<void> {
+  const payment = await lockPayment(tx, id);
+  if (payment.status !== 'SETTLING') return;
+  const { accountId, orderNumber } = payment;
+  // The server before the balance, as its deletion does: the other way round the two could wait for one another.
+  const server = orderNumber?.startsWith('SRV') ? await startPending(tx, orderNumber) : undefined;
+  await creditPayment(tx, payment, txId, orderNumber ?? undefined);
+  if (server && (await covers(tx, server))) await hold(tx, server, payment.credentialId);
+  else if (server)
+    await failServer(tx, server.orderNumber, 'The payment does not cover the price any more. It is in the balance.');
+  if (orderNumber?.startsWith('TOP')) await confirmPaidTopUp(tx, await readTopUp(tx, orderNumber), txId);
+  await retrySuspended(tx, accountId, RESUME_TASK);
+}
+
+async function failed(tx: Transaction, id: string): Promise<void> {
+  const { status, orderNumber } = await lockPayment(tx, id);
+  if (status !== 'SETTLING') return;
+  await tx.query(`update x402_payment set status = 'FAILED' where id = $1`, [id]);
+  if (orderNumber?.startsWith('TOP')) await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'EXPIRED', { actor: SYSTEM });
+  if (orderNumber?.startsWith('SRV'))
+    await failServer(tx, orderNumber, 'The payment was never settled. Nothing was taken.');
+}
+
+const failServer = (tx: Transaction, orderNumber: string, failureMessage: string) =>
+  transition(tx, SERVER_LIFECYCLE, orderNumber, 'FAILED', {
+    actor: SYSTEM,
+    set: { failureCode: 'payment_failed', failureMessage, rootPassword: null },
+  });
+
+/** Has a server made that waited for its payment; undefined if it was deleted meanwhile. */
+async function startPending(tx: Transaction, orderNumber: string): Promise<Server | undefined> {
+  const read = (more: string) =>
+    tx.query<Server>(`select ${columnsOf(Server)} from server where order_number = $1 ${more}`, [orderNumber]);
+  const [found] = await read('');
+  if (found?.status !== 'PENDING') return undefined;
+  await startTask(tx, serverTask(found));
+  const [server] = await read('for update');
+  return server?.status === 'PENDING' ? server : undefined;
+}
+
+/** Whether the balance has the price, which may have been raised before the order. */
+async function covers(tx: Transaction, { accountId, priceMonthMicros, setupFeeMicros }: Server): Promise<boolean> {
+  const [balance] = await tx.query<{ micros: bigint }>(
+    'select available_micros as micros from balance where account_id = $1 for update',
+    [accountId],
+  );
+  return balance!.micros >= priceMonthMicros + setupFeeMicros;
+}
+
+/** What the statement of an order that is paid at once does itself. */
+const hold = (tx: Transaction, server: Server, credentialId: string | null): Promise<number> =>
+  post(tx, server.accountId, [
+    {
+      kind: 'hold',
+      debit: available(server.accountId),
+      credit: held(server.accountId),
+      amountMicros: server.priceMonthMicros + server.setupFeeMicros,
+      externalKey: `hold:${server.orderNumber}`,
+      orderNumber: server.orderNumber,
+      serviceCode: server.serviceCode,
+      description: `Order of ${server.serviceCode}`,
+      ...(credentialId !== null && { credentialId }),
+    },
+  ]);
+
+/** Confirms a top-up whose payment was credited, and adds its bonus. */
+export async function confirmPaidTopUp(tx: Transaction, topUp: TopUp, txId: string): Promise<TopUp> {
+  const { accountId, orderNumber, amountMicros, bonusMicros, amountCrypto, confirmationsRequired } = topUp;
+  await post(tx, accountId, [
+    {
+      kind: 'bonus',
+      debit: BONUS,
+      credit: available(accountId),
+      amountMicros: bonusMicros,
+      externalKey: `bonus:${orderNumber}`,
+      orderNumber,
+      description: 'Bonus',
+    },
+  ]);
+  const set = {
+    receivedCrypto: amountCrypto,
+    confirmations: confirmationsRequired,
+    txIds: [txId],
+    creditedMicros: amountMicros + bonusMicros,
+    confirmedAt: new Date(),
+  };
+  const confirmed = await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CONFIRMED', { actor: SYSTEM, set });
+  if (!confirmed) throw new Stale(`${orderNumber} could not become CONFIRMED.`);
+  return confirmed;
+}
+
+const readTopUp = async (tx: Transaction, orderNumber: string): Promise<TopUp> =>
+  (await tx.query<TopUp>(`select ${columnsOf(TopUp)} from top_up where order_number = $1`, [orderNumber]))[0]!;

@@ -1,0 +1,189 @@
+/**
+ * Paying one request by x402: checked first, then settled, then credited and spent in one transaction. The same payment
+ * again, sent for the same thing, gets the same answer; once the money is under way, nobody is asked to pay again.
+ */
+import { hkdfSync } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { deserialize, serialize } from 'node:v8';
+import type { Transaction } from '../entities/database.ts';
+import { ApiError, type ErrorCode, type ErrorExtras } from '../entities/errors.ts';
+import { newOrderNumber } from '../entities/ids.ts';
+import { Vault } from '../entities/secrets.ts';
+import { creditPayment, lockPayment, type X402Payment } from '../entities/x402-payment.ts';
+import type { SignedPayment } from '../provisioning/index.ts';
+import { requireCoin } from './coins.ts';
+import { accountOf, type Context } from './context.ts';
+import { lockAccount } from './limits.ts';
+
+/** How long a request waits for another with the same payment. */
+const WAIT_MS = 25_000;
+const POLL_MS = 50;
+
+/** What the headers of a request say of paying. */
+export interface PaymentHeaders {
+  /** X-Payment-Mode: to be paid by x402, whatever the balance is. */
+  mode?: 'X402' | null | undefined;
+  /** PAYMENT-SIGNATURE, of version 2. */
+  signature?: string | null | undefined;
+  /** X-PAYMENT, of version 1. */
+  payment?: string | null | undefined;
+}
+
+export const signedPayment = ({ signature, payment }: PaymentHeaders): string | undefined =>
+  signature ?? payment ?? undefined;
+
+/** What can be paid for in one request. */
+export interface Sale<T> {
+  kind: 'SRV' | 'TOP';
+  /** Of the endpoint, such as /v1/servers. */
+  path: string;
+  description: string;
+  /** What was asked for: another input is another sale. */
+  input: unknown;
+  /** Refuses whatever can be refused, before anything is paid. @returns the price in micro-USD */
+  check(): Promise<bigint>;
+  /**
+   * Makes what was sold, under the lock of the account. With a transaction id the money is in the balance; without one
+   * nobody knows yet whether it will come.
+   */
+  fulfil(tx: Transaction, orderNumber: string, txId: string | undefined): Promise<T>;
+}
+
+/** The same error, with the challenge for the price: how to pay by x402. */
+export function withChallenge(
+  context: Context,
+  { path, description }: Pick<Sale<unknown>, 'path' | 'description'>,
+  amountMicros: bigint,
+  { code, message, extras }: { code: ErrorCode; message?: string; extras?: ErrorExtras },
+  reason: string = code,
+): ApiError {
+  const offer = { amountMicros, url: context.publicUrl + path, description };
+  const challenge = context.provisioning.x402?.challenge(offer, reason);
+  if (!challenge) return new ApiError(code, message, extras);
+  return new ApiError(code, message, {
+    ...extras,
+    requiredMicros: amountMicros,
+    headers: { 'payment-required': challenge.header },
+    x402: { error: reason, accepts: challenge.accepts },
+  });
+}
+
+/** @throws ApiError payment_required, or what refuses the sale itself */
+export async function demandPayment(context: Context, sale: Sale<unknown>): Promise<never> {
+  await requireCoin(context, available(context).terms.coin);
+  throw withChallenge(context, sale, await sale.check(), { code: 'payment_required' });
+}
+
+/**
+ * Sells for a signed payment.
+ * @throws ApiError invalid_payment, payment_rejected (nothing was taken), payment_nonce_used, idempotency_in_progress, or
+ * what refuses the sale itself; if that comes after the settlement, the money is in the balance
+ */
+export async function pay<T>(context: Context, header: string, sale: Sale<T>): Promise<T> {
+  const x402 = available(context);
+  const payment = x402.decode(header);
+  const { viewer, vault } = context;
+  const buyer = {
+    accountId: accountOf(context),
+    credentialId: viewer?.kind === 'api_key' ? viewer.credentialId : null,
+    requestMac: vault.keyedDigest(canonical([sale.path, sale.input]), 'x402 request'),
+  };
+  let row = await x402.find(payment, buyer);
+  if (!row) {
+    await requireCoin(context, x402.terms.coin);
+    const amountMicros = await sale.check();
+    const fault = await x402.fault(payment, amountMicros);
+    if (fault) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
+    await x402.reserve(payment, { ...buyer, amountMicros });
+    row = (await x402.find(payment, buyer))!;
+  }
+  for (const deadline = Date.now() + WAIT_MS; ; ) {
+    if (row.orderNumber) return answered(context, payment, row);
+    if (await x402.take(row.id, context.requestId)) return settle(context, payment, row, sale);
+    if (Date.now() > deadline || context.signal.aborted)
+      throw new ApiError('idempotency_in_progress', 'The payment is being settled for another request.', {
+        retryAfter: 1,
+      });
+    await sleep(POLL_MS);
+    row = (await x402.find(payment, buyer))!;
+  }
+}
+
+/** @throws ApiError coin_unavailable */
+function available({ provisioning: { x402 } }: Context): NonNullable<Context['provisioning']['x402']> {
+  if (!x402) throw new ApiError('coin_unavailable', 'Nothing can be paid by x402 at the moment.');
+  return x402;
+}
+
+async function settle<T>(context: Context, payment: SignedPayment, row: X402Payment, sale: Sale<T>): Promise<T> {
+  const x402 = available(context);
+  try {
+    const settlement = await x402.settle(row, payment);
+    if (settlement.state === 'refused' || settlement.state === 'dead') {
+      const reason =
+        settlement.state === 'refused' ? settlement.reason : 'invalid_exact_evm_payload_authorization_valid_before';
+      throw withChallenge(context, sale, row.amountMicros, { code: 'payment_rejected' }, reason);
+    }
+    const txId = settlement.state === 'settled' ? settlement.txId : undefined;
+    return await context.db.transaction((tx) => fulfil(tx, context, payment, row, sale, txId));
+  } catch (error) {
+    // Not waited for: a request with an idempotency key has a connection, and would wait for a second one.
+    void x402.giveUp(row, context.requestId).catch(() => {});
+    if (error instanceof ApiError && error.code === 'insufficient_balance')
+      throw new ApiError(
+        'payment_nonce_used',
+        'The payment is in the balance, which does not cover the price any more.',
+      );
+    throw error;
+  }
+}
+
+/** Credit, debit, what was sold and the answer exist together or not at all. */
+async function fulfil<T>(
+  tx: Transaction,
+  context: Context,
+  payment: SignedPayment,
+  { id, accountId }: X402Payment,
+  sale: Sale<T>,
+  txId: string | undefined,
+): Promise<T> {
+  const row = await lockPayment(tx, id);
+  if (row.orderNumber) return answered(context, payment, row);
+  await lockAccount(tx, accountId);
+  const orderNumber = newOrderNumber(sale.kind);
+  if (txId !== undefined) await creditPayment(tx, row, txId, orderNumber);
+  const answer = await sale.fulfil(tx, orderNumber, txId);
+  const sealed = sealOf(context, payment).seal(serialize(answer).toString('base64'), id);
+  await tx.query(
+    'update x402_payment set order_number = $2, sealed_answer = $3, leased_by = null, lease_until = now() where id = $1',
+    [id, orderNumber, sealed],
+  );
+  receipt(context, row, txId);
+  return answer;
+}
+
+/** @throws ApiError payment_nonce_used if the answer is so old that it was forgotten */
+function answered<T>(context: Context, payment: SignedPayment, row: X402Payment): T {
+  if (!row.sealedAnswer) throw new ApiError('payment_nonce_used', `The payment was for ${row.orderNumber}.`);
+  receipt(context, row, row.txId ?? undefined);
+  return deserialize(Buffer.from(sealOf(context, payment).open(row.sealedAnswer, row.id), 'base64')) as T;
+}
+
+function receipt(context: Context, row: X402Payment, txId: string | undefined): void {
+  if (txId === undefined) return;
+  const value = available(context).receipt(row, txId);
+  context.setHeader?.('payment-response', value);
+  context.setHeader?.('x-payment-response', value);
+}
+
+/** An answer can have a password in it: it is opened by our key and the signature of the payment together. */
+const sealOf = ({ vault }: Context, { signature }: SignedPayment): Vault =>
+  new Vault(Buffer.from(hkdfSync('sha256', signature.toLowerCase(), vault.derive('x402 answer'), '', 32)));
+
+/** JSON whose members are in order, so that two spellings of one input are equal. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, inner) => {
+    if (typeof inner === 'bigint') return String(inner);
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });

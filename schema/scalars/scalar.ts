@@ -1,0 +1,49 @@
+/**
+ * Every scalar is a JSON Schema: the same object is the check of inputs, the description in OpenAPI, and the one that
+ * MCP clients see. `x-error` names the code of the catalogue for a keyword that fails.
+ */
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { GraphQLError } from 'graphql';
+import { builder } from '../builder.ts';
+
+type Name = Exclude<
+  keyof (typeof builder)['$inferSchemaTypes']['Scalars'],
+  'String' | 'Int' | 'Float' | 'Boolean' | 'ID'
+>;
+interface Options {
+  parse?: (value: never) => unknown;
+  serialize?: (value: never) => unknown;
+}
+
+const ajv = new Ajv2020({ strict: false });
+addFormats.default(ajv);
+
+/** Text that PostgreSQL or JSON cannot hold: U+0000 and lone surrogates. */
+export const malformed = (value: unknown): boolean => {
+  if (typeof value === 'string') return !value.isWellFormed() || value.includes('\0');
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([key, inner]) => malformed(key) || malformed(inner));
+};
+
+export function scalar(name: Name, description: string, jsonSchema: object, { parse, serialize }: Options = {}) {
+  const valid = ajv.compile(jsonSchema);
+  builder.scalarType(name, {
+    description,
+    extensions: { jsonSchema: { ...jsonSchema, description } },
+    serialize: (serialize ?? ((value: unknown) => value)) as never,
+    parseValue: (value) => {
+      if (!valid(value)) throw new GraphQLError(`${name} ${ajv.errorsText(valid.errors, { dataVar: 'it' })}.`);
+      if (malformed(value)) throw new GraphQLError(`${name} has a character that cannot be stored.`);
+      return (parse ? parse(value as never) : value) as never;
+    },
+  });
+}
+
+/** The schema of a text of so many characters (code points). */
+export const text = (minLength: number, maxLength: number, more: object = {}) => ({
+  type: 'string',
+  minLength,
+  maxLength,
+  ...more,
+});

@@ -1,0 +1,50 @@
+/** What workers find of drivers, and what the status says when there are no workers. */
+import { afterAll, expect, it } from 'vitest';
+import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
+import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import { newDatabase } from '../database.ts';
+import { startFreehold } from '../freehold.ts';
+import { newFolder, removeFolder } from '../spawn.ts';
+import { openShop } from './shop.ts';
+
+const folder = newFolder();
+afterAll(() => removeFolder(folder));
+
+class PartlyReached extends SimulatedDriver {
+  override async reachable(region?: string): Promise<boolean> {
+    if (region === 'zrh') throw new Error('No route to Zürich');
+    return region !== 'kef';
+  }
+}
+
+it('a driver that says no, or fails, is out in that region alone', async () => {
+  class Payments extends SimulatedPayments {
+    reachable = async () => false;
+  }
+  const driver = new PartlyReached({ folder, bootSeconds: 0 });
+  const shop = openShop(await newDatabase(afterAll), folder, new Payments({ confirmSeconds: 0 }), driver);
+  await shop.tick('driver-health');
+  expect(await shop.db.query('select component, status from health order by 1')).toEqual([
+    { component: 'machines-ams', status: 'operational' },
+    { component: 'machines-buh', status: 'operational' },
+    { component: 'machines-kef', status: 'major_outage' },
+    { component: 'machines-zrh', status: 'major_outage' },
+    { component: 'payments', status: 'major_outage' },
+  ]);
+});
+
+it('without a worker the status says so, at once if there never was one, else as soon as work is late', async () => {
+  const { anonymous, db } = await startFreehold({ ROLES: 'api' });
+  const workers = async () => {
+    const { body } = await anonymous('GET', '/v1/transparency/status');
+    return [body.indicator, body.components.find(({ id }: { id: string }) => id === 'workers').status];
+  };
+  expect(await workers()).toEqual(['major', 'major_outage']);
+  const shop = openShop(db, folder);
+  await shop.provisioning.schedule();
+  expect(await workers()).toEqual(['none', 'operational']);
+  await db.query(`update task set run_at = now() - interval '70 seconds' where subject = 'cron:driver-health'`);
+  expect(await workers()).toEqual(['minor', 'degraded_performance']);
+  await db.query(`update task set run_at = now() - interval '11 minutes'`);
+  expect(await workers()).toEqual(['major', 'major_outage']);
+});
