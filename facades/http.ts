@@ -4,6 +4,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { ApiError, type ErrorCode, schema, type Viewer } from '../schema/index.ts';
 import type { AuditRequest } from './audit.ts';
 import { docs } from './docs.ts';
+import { downloads } from './downloads.ts';
 import { type AnswerError, errorAnswers, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import type { Once } from './idempotency.ts';
@@ -35,6 +36,8 @@ export interface PublicOptions {
   operations?: readonly Operation[];
   /** The proxies (addresses or CIDR) whose X-Forwarded-For is believed; by default none. */
   trustedProxies?: string[];
+  /** The folder of the downloads; by default where `npm run package` puts them. */
+  downloads?: string;
   /** Host names of further origins from which browsers may call /mcp. */
   mcpOrigins?: string[];
   /** Signs sessions and questions of MCP. At least 32 bytes; the same in every process. */
@@ -112,6 +115,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   });
   docs(app);
   const admit = admission(authenticate, rateLimits);
+  downloads(app, { ...options, admit });
   rest(app, { ...options, operations, admit });
   oauth(app, publicUrl);
   const document = JSON.stringify(openapi(operations, publicUrl));

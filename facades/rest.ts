@@ -111,11 +111,11 @@ function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
 }
 
 /** An answer that everybody may keep: with an ETag, and 304 for who has it already (RFC 9110, section 13). */
-export function cached(request: FastifyRequest, reply: FastifyReply, text: string, cacheControl: string) {
-  const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+export function cached(request: FastifyRequest, reply: FastifyReply, content: string | Buffer, cacheControl: string) {
+  const etag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
   reply.header('cache-control', cacheControl).header('etag', etag);
   const known = request.headers['if-none-match'];
-  if (known === undefined || !(known === '*' || known.includes(etag))) return text;
+  if (known === undefined || !(known === '*' || known.includes(etag))) return content;
   return reply.code(304).removeHeader('content-type').send();
 }
 

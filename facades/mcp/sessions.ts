@@ -73,7 +73,8 @@ export class Sessions {
     session.seenAt = Date.now();
     this.#live.delete(id);
     this.#live.set(id, session);
-    return session.transport.handleRequest(request, options);
+    const response = await session.transport.handleRequest(request, options);
+    return request.method === 'GET' ? begun(response) : response;
   }
 
   /** Ends all streams. The clients come back with their ids. */
@@ -195,3 +196,14 @@ const ASKS = 'a';
 
 /** Sessions without a credential have nothing that another could not see. */
 const ownerOf = ({ viewer }: McpCaller): string => viewer?.credentialId ?? '';
+
+/**
+ * A client takes a stream for open when its first bytes come, and for refused if it breaks before; the first event may be
+ * long in coming. A comment is none (it begins with a colon).
+ */
+function begun(response: Response): Response {
+  if (!response.ok || !response.body) return response;
+  const comment = new TextEncoder().encode(': open\n\n');
+  const first = new TransformStream<Uint8Array, Uint8Array>({ start: (stream) => stream.enqueue(comment) });
+  return new Response(response.body.pipeThrough(first), response);
+}

@@ -26,13 +26,13 @@ export interface AgentOptions {
   headers?: Record<string, string>;
 }
 
-const INFO = { name: 'test', version: '1.0.0' };
+export const INFO = { name: 'test', version: '1.0.0' };
 
 const requestInit = ({ credential, headers }: AgentOptions) => ({
   headers: { ...(credential && { authorization: `Bearer ${credential}` }), ...headers },
 });
 
-const capabilities = ({ user }: AgentOptions) => ({ capabilities: user ? { elicitation: {} } : {} });
+export const capabilities = ({ user }: AgentOptions) => ({ capabilities: user ? { elicitation: {} } : {} });
 
 /** The text mirrors the structure, for clients that know only text. */
 const resultOf = (result: Any) => {
@@ -42,7 +42,7 @@ const resultOf = (result: Any) => {
 
 const SERVERS = 'freehold://servers/{order_number}';
 
-function agentOf(client: Any, version: string, old: boolean, watch: Agent['watch']): Agent {
+export function agentOf(client: Any, version: string, old: boolean, watch: Agent['watch']): Agent {
   return {
     version,
     client,

@@ -70,6 +70,19 @@ describe('A session', () => {
     expect(await client.list(first)).toBe(200);
   });
 
+  it('has its stream open at once, before there is anything to tell', async () => {
+    const { publicUrl, newAccount } = await started;
+    const { accessToken } = await newAccount();
+    const session = await wire(`${publicUrl}/mcp`, accessToken).initialize();
+    const over = new AbortController();
+    onTestFinished(() => over.abort());
+    const headers = { authorization: `Bearer ${accessToken}`, accept: 'text/event-stream', 'mcp-session-id': session };
+    const { status, body } = await fetch(`${publicUrl}/mcp`, { headers, signal: over.signal });
+    expect(status).toBe(200);
+    const { value } = await body!.getReader().read();
+    expect(Buffer.from(value!).toString()).toMatch(/^:.*\n\n$/);
+  });
+
   it('is refused with the credential when that is revoked', async () => {
     const { publicUrl, newAccount } = await started;
     const { rest } = await newAccount();

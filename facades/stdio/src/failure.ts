@@ -1,0 +1,67 @@
+/** Why a request was not answered, as an error of JSON-RPC that a person can act on. */
+import { INTERNAL_ERROR, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+
+export interface Failure {
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+/** The endpoint began to answer, and did not end. */
+export const BROKEN_OFF: Failure = {
+  code: INTERNAL_ERROR,
+  message:
+    'The connection to Freehold broke before the answer came. The request may have been carried out: look before you repeat it.',
+};
+
+const NOT_CONNECTED =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_(TLS|SSL)_.*|.*CERT.*)$/;
+
+/** @param endpoint is named without its query, and never with a credential */
+export function failureOf(error: unknown, { origin, pathname }: URL, hasKey: boolean): Failure {
+  const where = origin + pathname;
+  if (error instanceof SdkHttpError) return refused(error, where, hasKey);
+  if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent)
+    return internal(`${where} does not speak MCP: check FREEHOLD_URL.`);
+  const why = causeOf(error);
+  // Only where no connection was made can nothing have happened.
+  return why && NOT_CONNECTED.test(why)
+    ? internal(`Freehold does not answer at ${where} (${why}). Nothing was done; try again later.`)
+    : BROKEN_OFF;
+}
+
+function refused({ status, data }: SdkHttpError, where: string, hasKey: boolean): Failure {
+  const body = parsed((data as { text?: unknown }).text);
+  const own = recordOf(body?.error);
+  if (own && typeof own.code === 'number' && typeof own.message === 'string')
+    return { code: own.code, message: own.message, ...('data' in own && { data: own.data }) };
+  const detail = typeof body?.detail === 'string' ? ` ${body.detail}` : '';
+  if (status === 401 && hasKey)
+    return internal(`FREEHOLD_API_KEY was refused (HTTP 401).${detail} Make a new key and restart with it.`, status);
+  if (status === 404) return internal(`There is no MCP endpoint at ${where}: check FREEHOLD_URL.`, status);
+  return internal(`Freehold answered HTTP ${status}.${detail}`, status);
+}
+
+const internal = (message: string, status?: number): Failure => ({
+  code: INTERNAL_ERROR,
+  message,
+  ...(status !== undefined && { data: { status } }),
+});
+
+/** The code of the system error beneath, as fetch hides it. */
+function causeOf(error: unknown): string | undefined {
+  const cause = (error as { cause?: { code?: unknown; errors?: { code?: unknown }[] } } | undefined)?.cause;
+  const code = cause?.code ?? cause?.errors?.[0]?.code;
+  return typeof code === 'string' ? code : undefined;
+}
+
+function parsed(text: unknown): Record<string, unknown> | undefined {
+  try {
+    return typeof text === 'string' ? recordOf(JSON.parse(text)) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const recordOf = (value: unknown): Record<string, unknown> | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
