@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startFreehold } from '../freehold.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
-import { openFixtures } from './conformance/server.ts';
 import { run } from './commands.ts';
+import { openFixtures } from './conformance/server.ts';
 
 const REVISIONS = ['2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'];
 /** How many checks there are at least: a suite that found nothing to check would pass, too. */
