@@ -1,4 +1,4 @@
-/** One figure of the benchmark: a ratio that must not be above its bar. Small is good. */
+/** One figure of the benchmark: a ratio, or a size, that must not be above its bar. Small is good. */
 
 export interface Figure {
   name: string;

@@ -9,7 +9,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { publicServer } from '../facades/http.ts';
 import { freePort, restClient, spawnService } from '../test/spawn.ts';
-import { cpuSeconds, middle } from './report.ts';
+import { median, print } from './figure.ts';
+import { cpuSeconds } from './report.ts';
 
 const ROUNDS = 9;
 const REQUESTS = 400;
@@ -77,7 +78,7 @@ async function calls(service: Peer, peer: Peer): Promise<void> {
           : ((await [await cost(peer, 'constant'), await cost(service, tool)].reverse()) as [number, number]);
       if (round >= 0) ratios.push(pair[0] / pair[1]);
     }
-    line(`tools/call ${tool}, CPU against the SDK's constant tool`, middle(ratios).toFixed(2), `at most ${COST_BAR}`);
+    print({ name: `tools/call ${tool}, CPU against the SDK's constant tool`, ratio: median(ratios), bar: COST_BAR });
   }
 }
 
@@ -85,8 +86,12 @@ async function listSize(service: Peer): Promise<void> {
   const { tools } = (await post({ url: service.url }, 'tools/list', {})) as { tools: Json[] };
   const read = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   const tokens = (value: unknown) => Math.ceil(JSON.stringify(value).length / BYTES_PER_TOKEN);
-  line(`tools/list, tokens that a model reads (${tools.length} tools)`, tokens(read), `at most ${TOKENS_BAR}`);
-  line('tools/list, the whole answer with hints and output schemas', tokens(tools), 'for programs');
+  print({
+    name: `tools/list, tokens that a model reads (${tools.length} tools)`,
+    ratio: tokens(read),
+    bar: TOKENS_BAR,
+  });
+  console.log(`tools/list, tokens of the whole answer, with what programs read: ${tokens(tools)}`);
 }
 
 async function sessionSize(): Promise<void> {
@@ -123,12 +128,9 @@ async function sessionSize(): Promise<void> {
   for (let i = 0; i < warm; i++) await open(i);
   const before = used();
   for (let i = 0; i < counted; i++) await open(warm + i);
-  line('a session of 2025, KiB', ((used() - before) / counted / 1024).toFixed(1), `at most ${SESSION_BAR_KIB}`);
+  print({ name: 'A session of 2025, KiB', ratio: (used() - before) / counted / 1024, bar: SESSION_BAR_KIB });
   await app.close();
 }
-
-const line = (name: string, value: number | string, bar: string) =>
-  console.log(`${name.padEnd(66)}${String(value).padStart(8)}   ${bar}`);
 
 async function startPeer(): Promise<Peer & { stop: () => void }> {
   const port = await freePort();

@@ -59,6 +59,6 @@ const LEGEND =
   'Medians. The ratio is that of one round: requests per second of the service to those of the handwritten server.\n' +
   'CPU is the processor time (user and system) of the server process for one request, without PostgreSQL.';
 
-export const middle = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+const middle = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 const short = (ratio: number): string => ratio.toFixed(2).replace(/^0/, '');
 const micros = (value: number): string => (Number.isNaN(value) ? '-' : `${value.toFixed(0)} µs`);
