@@ -2,6 +2,7 @@ import { createClient } from 'graphql-ws';
 import { describe, expect, it } from 'vitest';
 import WebSocket from 'ws';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
+import { listen as subscription } from '../subscription.ts';
 
 const freehold = await startFreehold();
 const { newAccount, graphqlUrl, operatorToken, internalUrl } = freehold;
@@ -10,28 +11,8 @@ interface Closed {
   code: number;
 }
 /** Collects what a subscription says. */
-function listen(credential: string, query: string, variables: Record<string, unknown> = {}) {
-  // biome-ignore lint/suspicious/noExplicitAny: what came
-  const messages: any[] = [];
-  // biome-ignore lint/suspicious/noExplicitAny: what came
-  let failure: any;
-  let over = false;
-  const client = createClient({
-    url: graphqlUrl.replace('http', 'ws'),
-    webSocketImpl: WebSocket,
-    connectionParams: { authorization: `Bearer ${credential}` },
-    retryAttempts: 0,
-  });
-  client.subscribe(
-    { query, variables },
-    {
-      next: ({ data, errors }) => messages.push(errors ? { errors } : data),
-      error: (error) => (failure = error),
-      complete: () => (over = true),
-    },
-  );
-  return { messages, failure: () => failure, over: () => over, dispose: () => client.dispose() };
-}
+const listen = (credential: string, query: string, variables?: Record<string, unknown>) =>
+  subscription(graphqlUrl, credential, query, variables);
 const SERVER =
   'subscription ($orderNumber: ID) { serverUpdated(orderNumber: $orderNumber) { type server { orderNumber status } } }';
 

@@ -1,11 +1,11 @@
 /** The throttle of logins where several processes count together; time is moved in the database. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { ApiError } from '../../entities/errors.ts';
 import { sweepLogins } from '../../entities/login-tally.ts';
 import { SharedTallies } from '../../resolvers/auth/tallies.ts';
 import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
 import { newDatabase } from '../database.ts';
 import { eventually } from '../freehold.ts';
+import { codeOf, wrong } from './attempts.ts';
 
 const db = await newDatabase(afterAll);
 const KEY = Buffer.alloc(32, 7);
@@ -16,14 +16,6 @@ const processes = Array.from(
   () => new LoginThrottle(10, new SharedTallies(db, (e) => faults.push(e)), KEY),
 );
 
-const wrong = async () => {
-  throw new ApiError('invalid_login');
-};
-const codeOf = (attempt: Promise<unknown>) =>
-  attempt.then(
-    () => 'ok',
-    (error: ApiError) => error.code,
-  );
 const tryAll = (
   n: number,
   trier: (i: number) => { name: string; address: string | null },

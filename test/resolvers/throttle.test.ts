@@ -1,15 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ApiError } from '../../entities/errors.ts';
 import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
+import { codeOf, wrong } from './attempts.ts';
 
-const wrong = async () => {
-  throw new ApiError('invalid_login');
-};
-const codeOf = (attempt: Promise<unknown>) =>
-  attempt.then(
-    () => 'ok',
-    (error: ApiError) => error.code,
-  );
 const MINUTE = 60_000;
 
 describe('The throttle of logins', () => {
