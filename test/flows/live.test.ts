@@ -1,6 +1,4 @@
-import { createClient } from 'graphql-ws';
 import { describe, expect, it } from 'vitest';
-import WebSocket from 'ws';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 import { listen as subscription } from '../subscription.ts';
 
