@@ -74,7 +74,7 @@ describe('Introspection (RFC 7662)', () => {
       exp: expect.any(Number),
       iat: expect.any(Number),
       sub: account.id,
-      aud: [publicUrl, `${publicUrl}/mcp`],
+      aud: [publicUrl, `${publicUrl}/mcp`, `${publicUrl}/mcp/secure`],
       iss: publicUrl,
       jti: expect.stringMatching(/^tok_/),
     };
