@@ -1,5 +1,5 @@
 /** Secrets: credentials with a prefix and a checksum, stored as SHA-256 only, and sealing at rest (AES-256-GCM). */
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -37,7 +37,7 @@ export function credentialKind(credential: string): CredentialKind | undefined {
 }
 
 /** What is stored of a credential. */
-export const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+export const digest = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
 /** A password for a machine that has no SSH key: 24 characters, 142 bits. */
 export const newMachinePassword = (): string => random62(24);

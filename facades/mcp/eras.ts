@@ -8,6 +8,7 @@ import {
   isLegacyRequest,
   type McpHandlerRequestOptions,
   type McpServerFactory,
+  PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/server';
 import type { Viewer } from '../../schema/index.ts';
 import { isRecord } from '../wire.ts';
@@ -39,7 +40,8 @@ export class Eras {
 
   readonly fetch = async (request: Request, options: McpHandlerRequestOptions = {}): Promise<Response> => {
     const { parsedBody } = options;
-    if (await isLegacyRequest(request, parsedBody)) return this.sessions.fetch(request, options);
+    if (!claimsRevision(parsedBody) && (await isLegacyRequest(request, parsedBody)))
+      return this.sessions.fetch(request, options);
     const listens = isRecord(parsedBody) && parsedBody.method === 'subscriptions/listen';
     return listens ? this.#listen(request, parsedBody, options) : this.#modern.fetch(request, options);
   };
@@ -81,6 +83,13 @@ export class Eras {
     return response;
   }
 }
+
+/** Whether it names its revision, as only the newer era does; the SDK looks at it again when it serves it. */
+const claimsRevision = (message: unknown): boolean =>
+  isRecord(message) &&
+  isRecord(message.params) &&
+  isRecord(message.params._meta) &&
+  message.params._meta[PROTOCOL_VERSION_META_KEY] !== undefined;
 
 /** The message, subscribing to what may be subscribed to alone; the client is told which that is. */
 async function onlyGranted(
