@@ -142,7 +142,7 @@ async function startPeer(): Promise<Peer & { stop: () => void }> {
   return { url: `http://127.0.0.1:${port}`, pid: child.pid!, credential: 'none', stop: () => child.kill() };
 }
 
-const service = await spawnService({ ROLES: 'api' });
+const service = await spawnService({ ROLES: 'api', RATE_LIMIT_STORE: 'memory' });
 const peer = await startPeer();
 try {
   const { body } = await restClient(service.url)('POST', '/v1/auth/register', {

@@ -1,6 +1,5 @@
 /** The coins of the payment driver, and the operator's switch for each. */
 import { OPERATOR_ACCOUNT } from '../entities/audit.ts';
-import { CoinSwitch } from '../entities/coin-switch.ts';
 import { ApiError } from '../entities/errors.ts';
 import { record } from '../entities/record.ts';
 import type { Coin } from '../provisioning/index.ts';
@@ -10,7 +9,7 @@ import { actorOf, type Context } from './context.ts';
 export type CoinView = Coin & { available: boolean };
 
 export async function listCoins({ db, provisioning }: Context): Promise<CoinView[]> {
-  const switches = await db.source.manager.findBy(CoinSwitch, { available: false });
+  const switches = await db.query<{ code: string }>('select code from coin_switch where not available');
   const off = new Set(switches.map(({ code }) => code));
   return provisioning.coins().map((coin) => ({ ...coin, available: coin.rateMicros !== null && !off.has(coin.code) }));
 }
