@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -10,6 +11,8 @@ export default defineConfig({
     pool: 'forks',
     // Files share a process and its modules: loading them anew for each file took two fifths of the time.
     isolate: false,
+    // What tests start as processes of their own is compiled once, and not at each of some hundred starts.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'node') },
     // Tests wait more than they compute.
     maxWorkers: 4,
     testTimeout: 60_000,

@@ -91,7 +91,7 @@ async function journey() {
   ensure(running.status === 'running' && running.ipv4, `not running: ${JSON.stringify(running)}`);
   step('Watch it run (GraphQL subscription)', `${running.ipv4}, ${running.ipv6}`);
 
-  const deleted = await tool('cancel_server', { order_number: orderNumber });
+  const deleted = await tool('cancel_server', { order_number: orderNumber, confirm: orderNumber });
   step('Delete it (MCP)', `refunded ${deleted.refunded_usd} USD`);
   await live('serverUpdated', orderNumber, 'type server { status }', ({ server }) => server.status === 'DELETED');
   ensure((await rest('GET', `/v1/servers/${orderNumber}`)).status === 404, 'the server is still there');

@@ -30,6 +30,9 @@ export const UNLIMITED = {
   RATE_LIMIT_PUBLIC_PER_MINUTE: '1000000',
 };
 
+/** What a process gets of the environment of the tests. */
+export const MACHINE = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
+
 const MAIN = join(import.meta.dirname, '..', 'main.ts');
 
 /** Starts the service on free ports and waits until it is ready. */
@@ -42,7 +45,7 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
   const child = spawn(process.execPath, [MAIN], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      PATH: process.env.PATH,
+      ...MACHINE,
       PORT: String(port),
       INTERNAL_PORT: String(internalPort),
       DATA_DIR: dataDir,

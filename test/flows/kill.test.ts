@@ -13,7 +13,7 @@ import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
 import { eventually } from '../freehold.ts';
-import { newFolder, removeFolder, restClient, spawnService } from '../spawn.ts';
+import { MACHINE, newFolder, removeFolder, restClient, spawnService } from '../spawn.ts';
 import { FUNDS_MICROS, finish, type OnEnd, openShop, type Shop, traces } from './shop.ts';
 
 const MOMENTS = ['before', 'called', 'committing', 'committed'] as const;
@@ -141,7 +141,7 @@ const HOLDS: Partial<Record<ServerStatus, [addresses: number, places: number]>> 
 /** A worker process that kills itself; resolves with the signal that ended it. */
 async function killedAt(onEnd: OnEnd, { url, folder }: Shop, environment: Record<string, string>): Promise<string> {
   const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
-    env: { PATH: process.env.PATH, DATABASE_URL: url, FOLDER: folder, ...environment },
+    env: { ...MACHINE, DATABASE_URL: url, FOLDER: folder, ...environment },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   onEnd(() => void worker.kill('SIGKILL'));

@@ -9,6 +9,7 @@ import { createTopUp } from '../../resolvers/billing.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { eventually } from '../freehold.ts';
+import { MACHINE } from '../spawn.ts';
 import { FUNDS_MICROS, finish, traces } from './shop.ts';
 import {
   another,
@@ -212,7 +213,7 @@ describe('kill -9 of who is paid', () => {
       const payment = await paymentForOrder(shop.context);
       const child = spawn(process.execPath, [join(import.meta.dirname, 'killed-payer.ts')], {
         env: {
-          ...{ PATH: process.env.PATH, DATABASE_URL: shop.url, FOLDER: shop.folder, ACCOUNT: shop.accountId },
+          ...{ ...MACHINE, DATABASE_URL: shop.url, FOLDER: shop.folder, ACCOUNT: shop.accountId },
           ...{ PAYMENT: payment.signature!, KILL_MOMENT: moment },
         },
         stdio: ['ignore', 'inherit', 'inherit'],

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { newFolder, removeFolder } from '../spawn.ts';
+import { MACHINE, newFolder, removeFolder } from '../spawn.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'node_modules', '.bin');
 
@@ -18,7 +18,7 @@ export async function run(command: string, args: string[]): Promise<Ran> {
   const child = spawn(process.execPath, [join(BIN, command), ...args], {
     cwd: home,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: `${BIN}:${process.env.PATH}`, HOME: home, NO_COLOR: '1' },
+    env: { ...MACHINE, PATH: `${BIN}:${process.env.PATH}`, HOME: home, NO_COLOR: '1' },
   });
   const ran = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (chunk) => (ran.stdout += chunk));

@@ -107,7 +107,9 @@ export const STDIO_AGENTS: [name: string, version: string, connect: ConnectStdio
 
 /** The process itself, for what no client would do. It is ended with the test. */
 export function start(environment: Environment) {
-  const child = spawn(installed(), [], { env: { ...environment, PATH: machinePath } });
+  const child = spawn(installed(), [], {
+    env: { ...environment, PATH: machinePath, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+  });
   const answers: Any[] = [];
   let [output, complaints] = ['', ''];
   child.stdout.on('data', (chunk) => (output += chunk));

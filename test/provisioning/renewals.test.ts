@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ServerStatus } from '../../entities/server.ts';
 import { newDatabase } from '../database.ts';
 import { eventually } from '../freehold.ts';
-import { newFolder, removeFolder } from '../spawn.ts';
+import { MACHINE, newFolder, removeFolder } from '../spawn.ts';
 import { HOUR_MS, openShop, PRICE, type Shop } from './shop.ts';
 
 const MONTH_MS = 730 * HOUR_MS;
@@ -236,7 +236,7 @@ describe('Many servers that are due at once', { timeout: 90_000 }, () => {
       const prepared = await prepare();
       const worker = spawn(process.execPath, [join(import.meta.dirname, 'renewing-worker.ts')], {
         env: {
-          PATH: process.env.PATH,
+          ...MACHINE,
           DATABASE_URL: (shop.db.source.options as { url: string }).url,
           FOLDER: folder,
           MOMENT: moment,
