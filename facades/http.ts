@@ -11,7 +11,7 @@ import type { Once } from './idempotency.ts';
 import { readJson } from './json.ts';
 import { type McpOptions, mcp } from './mcp/http.ts';
 import { oauth, oauthError } from './oauth.ts';
-import { openapi } from './openapi.ts';
+import { openapi } from './openapi/document.ts';
 import { type Operation, readOperations } from './operations.ts';
 import { admission, type RateLimits } from './rate-limit.ts';
 import { type Authenticate, type ContextOf, cached, rest } from './rest.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../entities/errors.ts';
 import { errorsMarkdown } from '../facades/docs.ts';
-import { openapi } from '../facades/openapi.ts';
+import { openapi } from '../facades/openapi/document.ts';
 import { readOperations } from '../facades/operations.ts';
 import { schema } from '../schema/index.ts';
 import { ENDPOINTS } from './endpoints.ts';

@@ -1,6 +1,6 @@
 /** The check of answers finds what the OpenAPI document does not say. */
 import { describe, expect, it } from 'vitest';
-import { openapi } from '../facades/openapi.ts';
+import { openapi } from '../facades/openapi/document.ts';
 import { readOperations } from '../facades/operations.ts';
 import { schema } from '../schema/index.ts';
 import { startFreehold } from './freehold.ts';

@@ -5,7 +5,7 @@
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { openapi } from '../facades/openapi.ts';
+import { openapi } from '../facades/openapi/document.ts';
 import { readOperations } from '../facades/operations.ts';
 import { schema } from '../schema/index.ts';
 

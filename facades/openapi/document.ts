@@ -1,14 +1,14 @@
 /** The OpenAPI 3.1 document, derived from the operation documents and the schema. */
 import { isNonNullType } from 'graphql';
+import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../idempotency.ts';
+import type { Operation } from '../operations.ts';
+import { type Parameter, readsCredential } from '../parameters.ts';
+import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from '../schemas.ts';
+import { FORM_TYPE, STYLES } from '../styles.ts';
 import { ABOUT, TAGS } from './about.ts';
 import { ERROR } from './error-schema.ts';
 import { answerExample, parameterExample, requestExample, type Shared } from './examples.ts';
-import { KEY_HEADER, KEY_SCHEMA, takesKey } from './idempotency.ts';
-import type { Operation } from './operations.ts';
-import { type Parameter, readsCredential } from './parameters.ts';
 import { HEADERS, responsesOf, sharedResponses } from './responses.ts';
-import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from './schemas.ts';
-import { FORM_TYPE, STYLES } from './styles.ts';
 
 type Json = Record<string, unknown>;
 

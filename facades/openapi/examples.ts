@@ -3,10 +3,10 @@
  * by the names of the fields. test/examples.test.ts validates all of them.
  */
 
+import type { JsonSchema } from '../schemas.ts';
 import { PLACES } from './example-places.ts';
 import { REQUESTS } from './example-requests.ts';
 import { VALUES as NAMES } from './example-values.ts';
-import type { JsonSchema } from './schemas.ts';
 
 /** Shared schemas by name. */
 export type Shared = ReadonlyMap<string, JsonSchema>;
