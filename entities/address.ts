@@ -1,5 +1,5 @@
 /** Addresses: every one that can be given to a machine, and the order that holds it. */
-import { entity, inet, nullable, oneOf, type RowOf, text, timestamp } from './entity.ts';
+import { entity, inet, int, nullable, oneOf, type RowOf, text, timestamp } from './entity.ts';
 
 export const Address = entity(
   'address',
@@ -8,6 +8,9 @@ export const Address = entity(
     address: { ...inet(), primary: true },
     family: oneOf('IPV4', 'IPV6'),
     regionCode: text(),
+    /** Of the network that it is in; null where hosts route it by itself. */
+    prefixLength: nullable(int()),
+    gateway: nullable(inet()),
     /** The order number that holds it; null: free, or resting until `freeAt`. */
     heldBy: nullable(text()),
     freeAt: nullable(timestamp()),

@@ -10,7 +10,7 @@ import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
 import { type Move, transition } from '../../entities/transition.ts';
 import { done, hop, nap, Stale } from '../tasks.ts';
 import { occupy, vacate } from './capacity.ts';
-import { DriverError, type DriverErrorCode, type MachineSpec } from './drivers/driver.ts';
+import { DriverError, type DriverErrorCode } from './drivers/driver.ts';
 import type { ServerStep } from './process.ts';
 
 /** Claims a place and addresses. Without room the order fails. */
@@ -24,9 +24,9 @@ export const claim: ServerStep = async (_task, { server }) =>
   });
 
 /** Makes the machine; again, if it was made before. */
-export const create: ServerStep = async (task, { server, driver, openSecret }) => {
+export const create: ServerStep = async (task, { server, driver, specOf }) => {
   try {
-    await driver.create(specOf(server, openSecret), task.aborted);
+    await driver.create(await specOf(server), task.aborted);
   } catch (error) {
     if (!isFinal(error)) throw error;
     return hop('clean', { commit: (tx) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE) });
@@ -37,20 +37,6 @@ export const create: ServerStep = async (task, { server, driver, openSecret }) =
 export const isFinal = (error: unknown): boolean => error instanceof DriverError && FINAL.has(error.code);
 const FINAL: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
 export const UNDELIVERABLE = 'The machine could not be delivered. The order was paid back in full.';
-
-export const specOf = (server: Server, openSecret: (server: Server) => string): MachineSpec => ({
-  order: server.orderNumber,
-  generation: server.generation,
-  kind: server.kind,
-  serviceCode: server.serviceCode,
-  region: server.region,
-  image: server.os,
-  hostname: server.hostname,
-  sshPublicKeys: server.sshPublicKeys,
-  rootPassword: server.rootPassword && openSecret(server),
-  userData: server.userData,
-  addresses: { ipv4: server.ipv4, ipv6: server.ipv6, ipv6Prefix: server.ipv6Prefix },
-});
 
 /** Waits until the machine gives proof; then the server runs, and is billed from that moment. */
 export const prove: ServerStep = async (task, { server, driver, pollSeconds }) => {

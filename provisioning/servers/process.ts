@@ -7,8 +7,9 @@ import { done, hop, type LeasedTask, type Outcome, type Process } from '../tasks
 import { change, confirm, fallBack, restore } from './change.ts';
 import { claim, clean, create, fail, prove, UNDELIVERABLE } from './create.ts';
 import { destroy } from './delete.ts';
-import type { HardwareDriver } from './drivers/driver.ts';
+import type { HardwareDriver, MachineSpec } from './drivers/driver.ts';
 import { persist, powerOn } from './resume.ts';
+import { specOf } from './spec.ts';
 import { powerOff } from './suspend.ts';
 import { SERVER_LANE } from './task.ts';
 
@@ -21,7 +22,7 @@ interface Work {
   driver: HardwareDriver;
   /** How long to wait before a machine is looked at again. */
   pollSeconds: number;
-  openSecret(server: Server): string;
+  specOf(server: Server): Promise<MachineSpec>;
 }
 export type ServerStep = (task: LeasedTask, work: Work) => Promise<Outcome>;
 
@@ -36,7 +37,10 @@ interface Options {
 export const passwordContext = (orderNumber: string): string => `server.root_password:${orderNumber}`;
 
 export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Process {
-  const openSecret = ({ orderNumber, rootPassword }: Server) => vault.open(rootPassword!, passwordContext(orderNumber));
+  const toSpec = (server: Server) => {
+    const { orderNumber, rootPassword } = server;
+    return specOf(db, server, rootPassword && vault.open(rootPassword, passwordContext(orderNumber)));
+  };
   const step =
     (run: ServerStep, ...statuses: ServerStatus[]) =>
     async (task: LeasedTask): Promise<Outcome> => {
@@ -48,7 +52,7 @@ export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Pro
       if (CHANGING.has(server.status) && !statuses.includes(server.status)) return hop('change');
       if (server.status === 'SUSPENDED' && !statuses.includes('SUSPENDED')) return hop('suspend');
       if (!statuses.includes(server.status)) return done();
-      return run(task, { server, driver: drivers[server.kind], pollSeconds, openSecret });
+      return run(task, { server, driver: drivers[server.kind], pollSeconds, specOf: toSpec });
     };
   return {
     lane: SERVER_LANE,
