@@ -19,6 +19,8 @@ import type { ChaosWorkerOptions } from './chaos-worker.ts';
 const WORKERS = 3;
 const CONCURRENCY = 4;
 const LEASE_SECONDS = 1;
+/** How long a worker is given to be in the middle of steps. */
+const BUSY_MS = 3_000;
 const EFFECTS = 'claimed,created,proved,billed';
 const DISTURBANCES = ['freeze', 'kill', 'disconnect', 'stop', 'kill', 'freeze', 'kill', 'freeze'] as const;
 type Disturbance = (typeof DISTURBANCES)[number];
@@ -90,7 +92,7 @@ class Chaos {
       url: this.url,
       leaseSeconds: LEASE_SECONDS,
       concurrency: CONCURRENCY,
-      dieAtCommit: Math.floor((mutant ? 10 : 50) * (1 + this.random())),
+      dieAtCommit: Math.floor((mutant === 'outside' ? 10 : 50) * (1 + this.random())),
       mutant,
     }));
   }
@@ -145,7 +147,8 @@ class Chaos {
   /** In the middle of its steps, until others have taken them over. */
   async #freeze(victim: ChildProcess, id: string) {
     const held = () => this.count(`task where leased_by = '${id}'`);
-    while (this.crew.working.has(victim) && (await held()) < CONCURRENCY / 2) await sleep(5);
+    for (const end = Date.now() + BUSY_MS; Date.now() < end && this.crew.working.has(victim); await sleep(5))
+      if ((await held()) >= CONCURRENCY / 2) break;
     victim.kill('SIGSTOP');
     const before = await held();
     for (const end = Date.now() + LEASE_SECONDS * 1000 + 1500; Date.now() < end && (await held()) > 0; )
@@ -176,15 +179,22 @@ class Chaos {
   }
 }
 
-/** A mutant is disturbed for several rounds, because one may by chance hit no worker in the middle of a step. */
-const MUTANT_ROUNDS = 4;
+/** A mutant is disturbed by what finds it out, again and again, because one may by chance hit nobody in a step. */
+const MUTANTS = {
+  unfenced: Array<Disturbance>(16).fill('freeze'),
+  outside: Array<Disturbance>(16).fill('kill'),
+} as const;
 
-/** Goes through all disturbances, or until something is as wrong as it is expected to be. */
-async function run(chaos: Chaos, rounds = 1, enough: () => Promise<boolean> = async () => false) {
+/** Goes through the disturbances, or until something is as wrong as it is expected to be. */
+async function run(
+  chaos: Chaos,
+  disturbances: readonly Disturbance[] = DISTURBANCES,
+  enough: () => Promise<boolean> = async () => false,
+) {
   const over = new AbortController();
   onTestFinished(() => over.abort());
   const ordering = chaos.order(over.signal);
-  for (const disturbance of Array.from({ length: rounds }, () => DISTURBANCES).flat()) {
+  for (const disturbance of disturbances) {
     await chaos.disturb(disturbance);
     await sleep(200 + chaos.random() * 400);
     if (await enough()) break;
@@ -222,7 +232,7 @@ it.each(['unfenced', 'outside'] as const)(
   'the mutant %s of the engine is found out: it has effects twice',
   async (mutant) => {
     const chaos = await Chaos.begin(SEED, mutant);
-    await run(chaos, MUTANT_ROUNDS, async () => (await chaos.duplicates()) > 0);
+    await run(chaos, MUTANTS[mutant], async () => (await chaos.duplicates()) > 0);
     const duplicates = await chaos.duplicates();
     console.log(
       `chaos: seed ${SEED}, mutant ${mutant}: ${duplicates} effects twice, of ${await chaos.count('placed')} orders`,
