@@ -49,6 +49,8 @@ export interface ProvisioningOptions {
   x402?: X402Driver | undefined;
   /** How long a worker waits before it looks at a machine or an invoice again. */
   pollSeconds: number;
+  /** How long a machine has to give proof, before something else is tried. Default: five minutes; dedicated: an hour. */
+  proofSeconds?: Record<Server['kind'], number>;
   /** Networks that customers' URLs may lead to although they are not public, also without TLS. Default: none. */
   allowCidrs?: readonly string[];
   /** Default: asks the nameservers of the machine. */
@@ -153,9 +155,9 @@ export class Provisioning {
 
   /** A worker that carries everything out. Any number of processes may have one. */
   newWorker(options: { leaseSeconds?: number } = {}): Worker {
-    const { db, vault, drivers, payments, x402, pollSeconds } = this.#options;
+    const { db, vault, drivers, payments, x402, pollSeconds, proofSeconds } = this.#options;
     const processes = {
-      [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds }),
+      [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
       ...(x402 && { [X402_PROCESS]: x402Process(db, x402, pollSeconds) }),
       [RENEWAL_PROCESS]: renewalProcess(db),
