@@ -12,6 +12,7 @@ import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retentio
 import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
 import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './driver-health.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
+import { OBSERVER_PROCESS, observerProcess } from './observe.ts';
 import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
 import { AddressRules } from './outbound/public-address.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
@@ -24,13 +25,14 @@ import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
 import { releaseHold } from './servers/create.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
+import { giveUpServer } from './servers/give-up.ts';
 import { releaseChange } from './servers/hold.ts';
 import { passwordContext, serverProcess } from './servers/process.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts';
 import { beginResize, type Resize } from './servers/resize.ts';
 import { retrySuspended } from './servers/resume.ts';
 import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/task.ts';
-import { startTask } from './tasks.ts';
+import { signalTask, startTask } from './tasks.ts';
 import { type RenderResource, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
@@ -38,7 +40,17 @@ export type { Coin } from './payments/drivers/driver.ts';
 export type { SignedPayment } from './payments/x402-message.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
-export { beginResize, confirmPaidTopUp, passwordContext, type Resize, releaseChange, releaseHold, serverTask };
+export {
+  beginResize,
+  confirmPaidTopUp,
+  giveUpServer,
+  passwordContext,
+  type Resize,
+  releaseChange,
+  releaseHold,
+  serverTask,
+  signalTask,
+};
 
 export interface ProvisioningOptions {
   db: Database;
@@ -81,6 +93,11 @@ export class Provisioning {
       machines: Object.values(drivers).some(({ simulated }) => simulated),
       payments: payments.simulated || x402?.simulated === true,
     };
+  }
+
+  /** The engine that makes machines of a kind. */
+  engineOf(kind: Server['kind']): string {
+    return this.#options.drivers[kind].name;
   }
 
   coins(): readonly Coin[] {
@@ -142,7 +159,7 @@ export class Provisioning {
     if (this.simulated.machines) await seedDocumentationAddresses(this.#options.db);
   }
 
-  /** Has periodic work done from now on: renewals, low balances, health, the end of old audit entries and credentials. */
+  /** Has periodic work done from now on: renewals, low balances, health, what engines have, the end of old audit entries and credentials. */
   schedule(): Promise<void> {
     return schedule(this.#options.db, [
       RENEWAL_PROCESS,
@@ -150,6 +167,7 @@ export class Provisioning {
       AUDIT_RETENTION_PROCESS,
       CREDENTIAL_RETENTION_PROCESS,
       DRIVER_HEALTH_PROCESS,
+      OBSERVER_PROCESS,
     ]);
   }
 
@@ -164,6 +182,7 @@ export class Provisioning {
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
       [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments }),
+      [OBSERVER_PROCESS]: observerProcess(db, drivers, console.error),
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(db),
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),

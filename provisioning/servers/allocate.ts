@@ -25,7 +25,10 @@ export async function claimHost(tx: Transaction, machine: Machine): Promise<stri
   const host = await claim('skip locked');
   if (host) return host;
   // Nothing is free of others, so those are waited for; all in one order, so that nobody waits in a circle.
-  const hosts = await tx.query(`select host.name ${HOSTS} order by host.name for update of host`, [region, serviceCode]);
+  const hosts = await tx.query(`select host.name ${HOSTS} order by host.name for update of host`, [
+    region,
+    serviceCode,
+  ]);
   return hosts.length ? claim('') : null;
 }
 

@@ -33,3 +33,37 @@ export const reportStuck = (tx: Transaction, driver: string, seen: Observation) 
     ...{ kind: 'STUCK', order: seen.order, generation: seen.generation },
     detail: `It was given up and cannot be removed. ${seen.detail ?? `${seen.phase}, ${seen.power ?? 'power unknown'}`}`,
   });
+
+/**
+ * What is not so any more, of some kinds: what was not found again, or what is named.
+ */
+export async function resolve(
+  tx: Transaction,
+  driver: string,
+  kinds: FindingKind[],
+  found: Found[],
+  named?: MachineKey[],
+): Promise<void> {
+  const nameOf = ({ order, generation }: MachineKey) => `${order}.${generation}`;
+  const names = named?.map(nameOf) ?? found.map((one) => `${one.kind}.${nameOf(one)}`);
+  const which = named
+    ? `order_number || '.' || generation = any($3)`
+    : `kind || '.' || order_number || '.' || generation <> all($3)`;
+  await tx.query(
+    `update finding set resolved_at = now() where driver = $1 and kind = any($2) and resolved_at is null and ${which}`,
+    [driver, kinds, names],
+  );
+}
+
+/** Stops the destroyer of an engine, until the operator releases it. */
+export async function pullBrake(tx: Transaction, driver: string, reason: string): Promise<void> {
+  const pulled = await tx.query(
+    'insert into brake (driver, reason) values ($1, $2) on conflict do nothing returning driver',
+    [driver, reason],
+  );
+  if (pulled.length)
+    await record(tx, OPERATOR_ACCOUNT, driver, {
+      ...{ type: 'engine.braked', resource: 'engine', actor: SYSTEM },
+      data: { reason },
+    });
+}

@@ -42,7 +42,8 @@ export function isHopeless(error: unknown, attempts: number): boolean {
 }
 
 /** Whatever the engine says but that it cannot be asked leads to the next rung. */
-const tryRung = (rung: 'restart' | 'remake', call: (task: LeasedTask, work: Work) => Promise<Observation>): ServerStep =>
+const tryRung =
+  (rung: 'restart' | 'remake', call: (task: LeasedTask, work: Work) => Promise<Observation>): ServerStep =>
   async (task, work) => {
     const data = proofWithin(work.proofSeconds, rung);
     try {

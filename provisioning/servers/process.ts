@@ -41,13 +41,7 @@ const PROOF_SECONDS: Record<Server['kind'], number> = { VPS: 300, DEDICATED: 360
 /** What the root password of a server is sealed for. */
 export const passwordContext = (orderNumber: string): string => `server.root_password:${orderNumber}`;
 
-export function serverProcess({
-  db,
-  vault,
-  drivers,
-  pollSeconds,
-  proofSeconds = PROOF_SECONDS,
-}: Options): Process {
+export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = PROOF_SECONDS }: Options): Process {
   const toSpec = (server: Server) => {
     const { orderNumber, rootPassword } = server;
     return specOf(db, server, rootPassword && vault.open(rootPassword, passwordContext(orderNumber)));
