@@ -22,7 +22,8 @@ export async function claimAddresses(
   const ipv4 = await claim(tx, region, 'IPV4', orderNumber);
   const ipv6Prefix = await claim(tx, region, 'IPV6', orderNumber);
   if (!ipv4 || !ipv6Prefix) {
-    await freeAddresses(tx, orderNumber);
+    // No machine has had it, so it need not rest.
+    await tx.query('update address set held_by = null where held_by = $1', [orderNumber]);
     return undefined;
   }
   const [first] = await tx.query<{ ipv6: string }>(`select host($1::inet + 1) as ipv6`, [ipv6Prefix]);
