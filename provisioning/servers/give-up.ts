@@ -2,11 +2,12 @@
 
 import type { Transaction } from '../../entities/database.ts';
 import { CHANGING } from '../../entities/server.ts';
+import { taskChange } from '../tasks.ts';
 import { vacate } from './capacity.ts';
 import { fail, UNDELIVERABLE } from './create.ts';
 import { completeDeletion } from './delete.ts';
 import { findServer } from './process.ts';
-import { SERVER_PROCESS } from './task.ts';
+import { SERVER_LANE, SERVER_PROCESS } from './task.ts';
 
 /**
  * Gives up what is being done for a server. An order fails and is paid back, a change falls back. Where a machine is to be
@@ -35,5 +36,6 @@ export async function giveUpServer(tx: Transaction, orderNumber: string): Promis
       deadline_at = null, run_at = now() where subject = $1`,
     [orderNumber, isOrder ? 'clean' : 'restore'],
   );
+  tx.changed(taskChange(SERVER_LANE));
   return true;
 }
