@@ -15,6 +15,7 @@ import { Balance, Transfer } from './ledger.ts';
 import { LoginTally } from './login-tally.ts';
 import { OauthClient } from './oauth-client.ts';
 import { Rate } from './rate.ts';
+import { ReverseDnsTold } from './reverse-dns.ts';
 import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
@@ -49,6 +50,7 @@ export const ENTITIES = [
   Placement,
   Rate,
   RecoveryCode,
+  ReverseDnsTold,
   Server,
   Session,
   SshKey,

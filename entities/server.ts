@@ -119,6 +119,7 @@ export const Server = entity(
     { name: 'server_live', columns: ['accountId', 'id'], where: `status <> 'DELETED'` },
     { name: 'server_due', columns: ['paidUntil'], where: `status in ('RUNNING', 'STOPPED')` },
     { name: 'server_suspended', columns: ['accountId', 'paidUntil'], where: `status = 'SUSPENDED'` },
+    { name: 'server_reverse_dns', columns: ['id'], where: `reverse_dns <> '[]'` },
   ],
 );
 export type Server = RowOf<typeof Server>;

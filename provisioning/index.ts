@@ -21,6 +21,7 @@ import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.t
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
 import { X402 } from './payments/x402.ts';
 import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
+import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
 import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
 import { releaseHold } from './servers/create.ts';
@@ -63,6 +64,8 @@ export interface ProvisioningOptions {
   pollSeconds: number;
   /** How long a machine has to give proof, before something else is tried. Default: five minutes; dedicated: an hour. */
   proofSeconds?: Record<Server['kind'], number>;
+  /** Absent: names of addresses are data alone. */
+  reverseDns?: ReverseDnsHook | undefined;
   /** Networks that customers' URLs may lead to although they are not public, also without TLS. Default: none. */
   allowCidrs?: readonly string[];
   /** Default: asks the nameservers of the machine. */
@@ -168,12 +171,13 @@ export class Provisioning {
       CREDENTIAL_RETENTION_PROCESS,
       DRIVER_HEALTH_PROCESS,
       OBSERVER_PROCESS,
+      ...(this.#options.reverseDns ? [REVERSE_DNS_PROCESS] : []),
     ]);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
   newWorker(options: { leaseSeconds?: number } = {}): Worker {
-    const { db, vault, drivers, payments, x402, pollSeconds, proofSeconds } = this.#options;
+    const { db, vault, drivers, payments, x402, pollSeconds, proofSeconds, reverseDns } = this.#options;
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
@@ -182,6 +186,7 @@ export class Provisioning {
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
       [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments }),
+      ...(reverseDns && { [REVERSE_DNS_PROCESS]: reverseDnsProcess(db, reverseDns) }),
       [OBSERVER_PROCESS]: observerProcess(db, drivers, console.error),
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(db),
       [API_KEY_PROCESS]: apiKeyProcess,

@@ -1,15 +1,16 @@
-/** Hosts and what they hold, the networks of the operator, and what watching the engines has found. */
+/** Hosts and what they hold, the networks of the operator, what watching the engines has found, and what DNS was told. */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 export class Placements0000000000017 implements MigrationInterface {
   readonly name = 'Placements0000000000017';
 
   async up(runner: QueryRunner): Promise<void> {
-    for (const statements of [HOSTS, POOLS, FINDINGS]) await runner.query(statements);
+    for (const statements of [HOSTS, POOLS, FINDINGS, NAMES]) await runner.query(statements);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
+      drop index server_reverse_dns; drop table reverse_dns_told;
       drop table brake; drop table finding;
       drop index address_pool_id;
       alter table address drop pool_id;
@@ -92,3 +93,10 @@ const FINDINGS = `
     reason text not null,
     created_at timestamptz(3) not null default now()
   );`;
+
+const NAMES = `
+  create table reverse_dns_told (
+    ip inet primary key,
+    ptr text not null
+  );
+  create index server_reverse_dns on server (id) where reverse_dns <> '[]';`;
