@@ -48,6 +48,10 @@ export interface Config {
   loginFailuresMax: number;
   /** Addresses that webhooks may call although they are not public, also without TLS. */
   webhookAllowCidrs: string[];
+  /** Where names of addresses are told; absent: nowhere. */
+  reverseDnsUrl: string | undefined;
+  /** Signs what is told there, as webhooks are signed. Absent: made in dataDir on first start. */
+  reverseDnsSecret: string | undefined;
   limits: typeof DEFAULT_LIMITS;
 }
 
@@ -91,6 +95,9 @@ export function readConfig(environment: Environment = process.env): Config {
   const webhookAllowCidrs = (given('WEBHOOK_ALLOW_CIDRS') ?? '').split(',').flatMap((cidr) => cidr.trim() || []);
   if (!webhookAllowCidrs.every((cidr) => cidr.includes('/') && isNetwork(cidr)))
     throw wrong('WEBHOOK_ALLOW_CIDRS', 'networks such as 10.0.0.0/8, with commas');
+  const reverseDnsSecret = given('REVERSE_DNS_SECRET');
+  if (reverseDnsSecret && !/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(reverseDnsSecret))
+    throw wrong('REVERSE_DNS_SECRET', 'whsec_ and 24 to 64 bytes in base64');
   const port = number('PORT', 3000, 1, 65_535);
   return {
     host: given('HOST') ?? '127.0.0.1',
@@ -118,6 +125,8 @@ export function readConfig(environment: Environment = process.env): Config {
     trustedProxies,
     loginFailuresMax: number('LOGIN_FAILURES_MAX', 10, 1, 1_000_000),
     webhookAllowCidrs,
+    reverseDnsUrl: url('REVERSE_DNS_URL', undefined, ['http:', 'https:']),
+    reverseDnsSecret,
     limits: Object.fromEntries(
       Object.entries(DEFAULT_LIMITS).map(([name, fallback]) => [
         name,

@@ -13,7 +13,7 @@ import { publicServer } from './facades/http.ts';
 import { RateLimits } from './facades/rate-limit.ts';
 import { RedisRates } from './facades/rates/redis.ts';
 import { resourceRenderer } from './facades/resources.ts';
-import { Provisioning } from './provisioning/index.ts';
+import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
@@ -84,6 +84,7 @@ async function compose(
     pollSeconds: config.pollSeconds,
     allowCidrs: config.webhookAllowCidrs,
     render: resourceRenderer(),
+    reverseDns: reverseDnsOf(config),
   });
   await provisioning.prepare();
   if (config.webhookAllowCidrs.length)
@@ -172,6 +173,12 @@ async function compose(
     simulated: provisioning.simulated,
     db,
   };
+}
+
+/** Undefined: names of addresses are told to nobody. */
+function reverseDnsOf(config: Config) {
+  const { reverseDnsUrl: url, reverseDnsSecret } = config;
+  return url ? { url, secret: reverseDnsSecret ?? kept(config, 'reverse-dns-secret', newWebhookSecret) } : undefined;
 }
 
 /** How often what has expired is deleted. */

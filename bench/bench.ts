@@ -15,6 +15,7 @@ import { freePort, newFolder, removeFolder, spawnService } from '../test/spawn.t
 import { print } from './figure.ts';
 import { load, prepare } from './load.ts';
 import { logins } from './logins.ts';
+import { orders } from './orders.ts';
 import { pages } from './pages.ts';
 import { cpuSeconds, type Round, report, type Slice } from './report.ts';
 import { clear, type SeededAccount, seed } from './seed.ts';
@@ -76,11 +77,12 @@ async function bench() {
   await announce(db);
   const measured = await measure(db, cases, peers);
   const { port } = peers[0]!;
-  const figures = [await logins(port), ...(await pages(port, db, orderer))];
+  const worked = await orders(postgres.url, folder, port, db, orderer);
+  const figures = [await logins(port), ...(await pages(port, db, orderer)), worked];
   const { balanced } = await verifyBooks(db);
   assert.ok(balanced, 'The books do not balance.');
   console.log(report(measured));
-  console.log('\nRatios of the service to itself, medians; small is good:');
+  console.log('\nRatios of the service to itself, medians, and what a worker costs; small is good:');
   for (const figure of figures) print(figure);
 }
 

@@ -71,7 +71,7 @@ export const CatalogItem = entity('catalog_item', {
 });
 export type CatalogItem = RowOf<typeof CatalogItem>;
 
-/** How many machines of a tier a bastion can hold, and how many are claimed. Claimed and freed by provisioning alone. */
+/** How many machines of a tier the operator offers at a bastion, and how many are claimed. Claimed and freed by provisioning alone. */
 export const Stock = entity('stock', {
   regionCode: key(),
   serviceCode: key(),
@@ -83,8 +83,9 @@ export type Stock = RowOf<typeof Stock>;
 /** Below this many free machines the stock is called low. */
 const STOCK_LOW = 3;
 export type StockLevel = 'AVAILABLE' | 'LOW' | 'NONE';
-export const stockLevel = ({ total, claimed }: Pick<Stock, 'total' | 'claimed'>): StockLevel =>
-  total - claimed <= 0 ? 'NONE' : total - claimed < STOCK_LOW ? 'LOW' : 'AVAILABLE';
+/** @param free how many can still be ordered */
+export const stockLevel = ({ free }: { free: number }): StockLevel =>
+  free <= 0 ? 'NONE' : free < STOCK_LOW ? 'LOW' : 'AVAILABLE';
 
 /** The columns of an item in a query that calls it `item`. */
 export const columnsOfCatalog = columnsOf(CatalogItem, 'item');

@@ -15,6 +15,7 @@ export const text = (): Column<string> => ({ type: 'text' });
 export const textArray = (): Column<string[]> => ({ type: 'text', array: true, default: () => "'{}'" });
 export const oneOf = <const T extends string>(..._values: readonly T[]): Column<T> => ({ type: 'text' });
 export const int = (): Column<number> => ({ type: 'int' });
+export const real = (): Column<number> => ({ type: 'double precision' });
 export const bigint = (): Column<bigint> => ({ type: 'bigint', transformer: asBigInt });
 export const boolean = (): Column<boolean> => ({ type: 'boolean' });
 export const bytes = (): Column<Buffer> => ({ type: 'bytea' });

@@ -41,6 +41,13 @@ export const EVENT_TYPES = [
   'status.changed',
   'canary.updated',
   'agent.updated',
+  'host.updated',
+  'address_pool.updated',
+  'catalog.updated',
+  'task.updated',
+  'finding.reported',
+  'engine.braked',
+  'engine.released',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -23,7 +23,9 @@ export type IdPrefix =
   | 'chg'
   | 'whk'
   | 'dlv'
-  | 'pay';
+  | 'pay'
+  | 'pool'
+  | 'fnd';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

@@ -1,18 +1,21 @@
 /** Every table. */
 import { Account } from './account.ts';
-import { Address } from './address.ts';
+import { Address, AddressPool } from './address.ts';
 import { Agent } from './agent.ts';
 import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
 import { CoinSwitch } from './coin-switch.ts';
 import { ApiKey, Session } from './credential.ts';
 import { Event } from './event.ts';
+import { Brake, Finding } from './finding.ts';
 import { Health } from './health.ts';
+import { Host, Placement } from './host.ts';
 import { IdempotencyKey } from './idempotency.ts';
 import { Balance, Transfer } from './ledger.ts';
 import { LoginTally } from './login-tally.ts';
 import { OauthClient } from './oauth-client.ts';
 import { Rate } from './rate.ts';
+import { ReverseDnsTold } from './reverse-dns.ts';
 import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { Task } from './task.ts';
@@ -25,23 +28,29 @@ import { X402Payment } from './x402-payment.ts';
 export const ENTITIES = [
   Account,
   Address,
+  AddressPool,
   Agent,
   ApiKey,
   AuditEntry,
   Balance,
+  Brake,
   Canary,
   CatalogItem,
   CoinSwitch,
   Event,
+  Finding,
   Health,
+  Host,
   IdempotencyKey,
   Incident,
   LoginTally,
   OauthClient,
   Peering,
   PendingLogin,
+  Placement,
   Rate,
   RecoveryCode,
+  ReverseDnsTold,
   Server,
   Session,
   SshKey,

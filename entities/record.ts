@@ -30,7 +30,14 @@ export type ResourceType =
   | 'canary'
   | 'peering'
   | 'incident'
-  | 'agent';
+  | 'agent'
+  | 'host'
+  | 'address_pool'
+  | 'image'
+  | 'stock'
+  | 'task'
+  | 'finding'
+  | 'engine';
 
 export interface Happening {
   type: EventType;

@@ -83,6 +83,8 @@ export const Server = entity(
     serviceCode: text(),
     region: text(),
     os: text(),
+    /** The host that its machine is on; null where the driver has but one. */
+    host: nullable(text()),
     /** Grows by one with each machine that had to be given up; drivers know a machine by order number and generation. */
     generation: defaulting(int(), 1),
     ipv4: nullable(inet()),
@@ -117,6 +119,7 @@ export const Server = entity(
     { name: 'server_live', columns: ['accountId', 'id'], where: `status <> 'DELETED'` },
     { name: 'server_due', columns: ['paidUntil'], where: `status in ('RUNNING', 'STOPPED')` },
     { name: 'server_suspended', columns: ['accountId', 'paidUntil'], where: `status = 'SUSPENDED'` },
+    { name: 'server_reverse_dns', columns: ['id'], where: `reverse_dns <> '[]'` },
   ],
 );
 export type Server = RowOf<typeof Server>;

@@ -1,4 +1,7 @@
-/** Asks each driver twice a minute whether it reaches what it drives. The status page reads what was found. */
+/**
+ * Asks each driver twice a minute whether it reaches what it drives. The status page reads what was found. An engine of
+ * which many machines vanished at once is not well, even if it answers.
+ */
 import type { Database } from '../entities/database.ts';
 import { type Health, machinesComponent, PAYMENTS_COMPONENT } from '../entities/health.ts';
 import type { PaymentDriver } from './payments/drivers/driver.ts';
@@ -10,6 +13,8 @@ export const DRIVER_HEALTH_PROCESS = 'driver-health';
 const TICK_SECONDS = 30;
 /** Who says nothing for so long is not reached. */
 const ANSWER_SECONDS = 10;
+
+type Found = Omit<Health, 'checkedAt'>;
 
 interface Drivers {
   machines: readonly HardwareDriver[];
@@ -23,16 +28,17 @@ export const driverHealthProcess = (db: Database, { machines, payments }: Driver
       const regions = await db.query<{ code: string }>(
         `select code from catalog_item where kind = 'bastion' and offered`,
       );
+      const brakes = await db.query<{ driver: string }>('select driver from brake');
+      const isBraked = machines.some(({ name }) => brakes.some(({ driver }) => driver === name));
       const found = await Promise.all([
         statusOf(PAYMENTS_COMPONENT, [ask(async (signal) => (await payments.reachable?.(signal)) ?? true)]),
-        ...regions.map(({ code }) =>
-          statusOf(
-            machinesComponent(code),
-            [...new Set(machines)].map((driver) =>
-              ask(async (signal) => (await driver.reachable?.(code, signal)) ?? true),
-            ),
-          ),
-        ),
+        ...regions.map(async ({ code }): Promise<Found> => {
+          const answers = [...new Set(machines)].map((driver) =>
+            ask(async (signal) => (await driver.reachable?.(code, signal)) ?? true),
+          );
+          const { component, status } = await statusOf(machinesComponent(code), answers);
+          return { component, status: isBraked && status === 'operational' ? 'partial_outage' : status };
+        }),
       ]);
       return hop('start', {
         afterSeconds: TICK_SECONDS,
@@ -50,7 +56,7 @@ async function answered(ask: (signal: AbortSignal) => Promise<boolean>, aborted:
   return reached;
 }
 
-async function statusOf(component: string, answers: Promise<boolean>[]): Promise<Omit<Health, 'checkedAt'>> {
+async function statusOf(component: string, answers: Promise<boolean>[]): Promise<Found> {
   const reached = await Promise.all(answers);
   if (reached.every(Boolean)) return { component, status: 'operational' };
   return { component, status: reached.some(Boolean) ? 'partial_outage' : 'major_outage' };

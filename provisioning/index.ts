@@ -12,6 +12,7 @@ import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retentio
 import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
 import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './driver-health.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
+import { OBSERVER_PROCESS, observerProcess } from './observe.ts';
 import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
 import { AddressRules } from './outbound/public-address.ts';
 import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
@@ -20,17 +21,19 @@ import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.t
 import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
 import { X402 } from './payments/x402.ts';
 import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
+import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
 import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
 import { releaseHold } from './servers/create.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
+import { giveUpServer } from './servers/give-up.ts';
 import { releaseChange } from './servers/hold.ts';
 import { passwordContext, serverProcess } from './servers/process.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts';
 import { beginResize, type Resize } from './servers/resize.ts';
 import { retrySuspended } from './servers/resume.ts';
 import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/task.ts';
-import { startTask } from './tasks.ts';
+import { signalTask, startTask } from './tasks.ts';
 import { type RenderResource, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
@@ -38,7 +41,17 @@ export type { Coin } from './payments/drivers/driver.ts';
 export type { SignedPayment } from './payments/x402-message.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
-export { beginResize, confirmPaidTopUp, passwordContext, type Resize, releaseChange, releaseHold, serverTask };
+export {
+  beginResize,
+  confirmPaidTopUp,
+  giveUpServer,
+  passwordContext,
+  type Resize,
+  releaseChange,
+  releaseHold,
+  serverTask,
+  signalTask,
+};
 
 export interface ProvisioningOptions {
   db: Database;
@@ -49,6 +62,10 @@ export interface ProvisioningOptions {
   x402?: X402Driver | undefined;
   /** How long a worker waits before it looks at a machine or an invoice again. */
   pollSeconds: number;
+  /** How long a machine has to give proof, before something else is tried. Default: five minutes; dedicated: an hour. */
+  proofSeconds?: Record<Server['kind'], number>;
+  /** Absent: names of addresses are data alone. */
+  reverseDns?: ReverseDnsHook | undefined;
   /** Networks that customers' URLs may lead to although they are not public, also without TLS. Default: none. */
   allowCidrs?: readonly string[];
   /** Default: asks the nameservers of the machine. */
@@ -79,6 +96,11 @@ export class Provisioning {
       machines: Object.values(drivers).some(({ simulated }) => simulated),
       payments: payments.simulated || x402?.simulated === true,
     };
+  }
+
+  /** The engine that makes machines of a kind. */
+  engineOf(kind: Server['kind']): string {
+    return this.#options.drivers[kind].name;
   }
 
   coins(): readonly Coin[] {
@@ -140,7 +162,7 @@ export class Provisioning {
     if (this.simulated.machines) await seedDocumentationAddresses(this.#options.db);
   }
 
-  /** Has periodic work done from now on: renewals, low balances, health, the end of old audit entries and credentials. */
+  /** Has periodic work done from now on: renewals, low balances, health, what engines have, the end of old audit entries and credentials. */
   schedule(): Promise<void> {
     return schedule(this.#options.db, [
       RENEWAL_PROCESS,
@@ -148,20 +170,24 @@ export class Provisioning {
       AUDIT_RETENTION_PROCESS,
       CREDENTIAL_RETENTION_PROCESS,
       DRIVER_HEALTH_PROCESS,
+      OBSERVER_PROCESS,
+      ...(this.#options.reverseDns ? [REVERSE_DNS_PROCESS] : []),
     ]);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
   newWorker(options: { leaseSeconds?: number } = {}): Worker {
-    const { db, vault, drivers, payments, x402, pollSeconds } = this.#options;
+    const { db, vault, drivers, payments, x402, pollSeconds, proofSeconds, reverseDns } = this.#options;
     const processes = {
-      [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds }),
+      [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
       ...(x402 && { [X402_PROCESS]: x402Process(db, x402, pollSeconds) }),
       [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
       [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments }),
+      ...(reverseDns && { [REVERSE_DNS_PROCESS]: reverseDnsProcess(db, reverseDns) }),
+      [OBSERVER_PROCESS]: observerProcess(db, drivers, console.error),
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(db),
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),

@@ -7,6 +7,7 @@ import {
   stockLevel,
 } from '../entities/catalog.ts';
 import { ApiError } from '../entities/errors.ts';
+import { FREE_SQL } from '../entities/host.ts';
 import { hourlyMicros } from '../entities/money.ts';
 import type { Context } from './context.ts';
 
@@ -44,17 +45,18 @@ export async function catalogItems({ db }: Context, codes: readonly string[]): P
   return codes.map((code) => offers.get(code) ?? null);
 }
 
-type OfferRow = CatalogItem & { stock: { code: string; total: number; claimed: number }[] };
+type OfferRow = CatalogItem & { stock: { code: string; free: number }[] };
 const OFFERS = `
   select ${columnsOfCatalog},
-    coalesce(json_agg(json_build_object('code', bastion.code, 'total', stock.total, 'claimed', stock.claimed) order by bastion.position)
+    coalesce(json_agg(json_build_object('code', bastion.code, 'free', ${FREE_SQL}) order by bastion.position)
       filter (where bastion.code is not null), '[]') as stock
   from catalog_item item
     left join stock on stock.service_code = item.code
+    left join catalog_item tier on tier.code = stock.service_code
     left join catalog_item bastion on bastion.code = stock.region_code and bastion.offered`;
 
 const offer = ({ stock, ...item }: OfferRow): Offer => ({
   item,
   hourMicros: item.priceMonthMicros === null ? null : hourlyMicros(item.priceMonthMicros),
-  regions: stock.map(({ code, ...amounts }) => ({ code, stock: stockLevel(amounts) })),
+  regions: stock.map(({ code, free }) => ({ code, stock: stockLevel({ free }) })),
 });

@@ -26,6 +26,12 @@ export const builder = new SchemaBuilder<{
     Labels: Same<Record<string, string>>;
     LabelSelector: Same<string>;
     ReverseDnsList: Same<{ ip: string; ptr: string }[]>;
+    Amount: Same<number>;
+    Cidr: Same<string>;
+    HostName: Same<string>;
+    IpAddress: Same<string>;
+    Mac: Same<string>;
+    Overcommit: Same<number>;
     ClientText: Same<string>;
     ClientUri: Same<string>;
     Code: Same<string>;

@@ -1,12 +1,16 @@
 /** The schema: the only door through which facades reach the domain. */
 import './scalars/index.ts';
 import './account.ts';
+import './address-pools.ts';
 import './agents.ts';
 import './audit.ts';
 import './api-keys.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
+import './findings.ts';
+import './hosts.ts';
+import './images.ts';
 import './oauth.ts';
 import './oauth-clients.ts';
 import './operator.ts';
@@ -14,6 +18,8 @@ import './planned.ts';
 import './servers.ts';
 import './server-changes.ts';
 import './ssh-keys.ts';
+import './stock.ts';
+import './tasks.ts';
 import './transparency.ts';
 import './usage.ts';
 import './sessions.ts';

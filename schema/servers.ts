@@ -12,7 +12,7 @@ const ServerStatus = builder.enumType('ServerStatus', {
   description: 'Running, stopped, suspended, failed and deleted are settled.',
   values: SERVER_STATUSES,
 });
-const ServerKind = builder.enumType('ServerKind', {
+export const ServerKind = builder.enumType('ServerKind', {
   description: 'Virtual or dedicated.',
   values: ['VPS', 'DEDICATED'] as const,
 });

@@ -15,6 +15,13 @@ describe('The configuration', () => {
     expect(readConfig({ PORT: '', DATABASE_URL: ' ', ROLES: '' })).toEqual(config);
   });
 
+  it('takes where names of addresses are told, and refuses what is no URL or no secret of a webhook', () => {
+    expect(readConfig({}).reverseDnsUrl).toBeUndefined();
+    expect(readConfig({ REVERSE_DNS_URL: 'http://10.0.0.1/ptr' }).reverseDnsUrl).toBe('http://10.0.0.1/ptr');
+    expect(() => readConfig({ REVERSE_DNS_URL: 'ns1' })).toThrow('REVERSE_DNS_URL');
+    expect(() => readConfig({ REVERSE_DNS_SECRET: 'hush' })).toThrow('REVERSE_DNS_SECRET');
+  });
+
   it('takes what is set', () => {
     const config = readConfig({
       PORT: '8080',

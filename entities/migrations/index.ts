@@ -13,6 +13,8 @@ import { Agents0000000000010 } from './0010-agents.ts';
 import { X4020000000000011 } from './0011-x402.ts';
 import { Suspensions0000000000013 } from './0013-suspensions.ts';
 import { Health0000000000015 } from './0015-health.ts';
+import { Hosts0000000000016 } from './0016-hosts.ts';
+import { Placements0000000000017 } from './0017-placements.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -28,4 +30,6 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   X4020000000000011,
   Suspensions0000000000013,
   Health0000000000015,
+  Hosts0000000000016,
+  Placements0000000000017,
 ];

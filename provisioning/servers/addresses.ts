@@ -1,4 +1,7 @@
-/** Addresses (IPAM): claimed in the database, and freed only when the machine that had them is confirmed absent. */
+/**
+ * Addresses (IPAM): claimed in the database, and freed only when the machine that had them is confirmed absent. Where the
+ * operator has given a region networks of its own, those of simulated machines are not used.
+ */
 import type { Queryable, Transaction } from '../../entities/database.ts';
 
 /** How long a freed address rests, so that nobody's old connections reach the next machine. */
@@ -19,7 +22,8 @@ export async function claimAddresses(
   const ipv4 = await claim(tx, region, 'IPV4', orderNumber);
   const ipv6Prefix = await claim(tx, region, 'IPV6', orderNumber);
   if (!ipv4 || !ipv6Prefix) {
-    await freeAddresses(tx, orderNumber);
+    // No machine has had it, so it need not rest.
+    await tx.query('update address set held_by = null where held_by = $1', [orderNumber]);
     return undefined;
   }
   const [first] = await tx.query<{ ipv6: string }>(`select host($1::inet + 1) as ipv6`, [ipv6Prefix]);
@@ -37,6 +41,7 @@ async function claim(
       free as (
         select address from address
         where region_code = $1 and family = $2 and held_by is null and (free_at is null or free_at <= now()) and not exists (select from mine)
+          and (pool_id is not null or not exists (select from address_pool where region_code = $1 and family = $2))
         order by address limit 1 for update skip locked),
       claimed as (update address set held_by = $3, free_at = null from free where address.address = free.address returning address.address)
     select address from mine union all select address from claimed`,

@@ -5,7 +5,7 @@
 import type { Transaction } from '../../entities/database.ts';
 import type { Server, ServerChange } from '../../entities/server.ts';
 import { done, hop, nap } from '../tasks.ts';
-import { isFinal, move, specOf } from './create.ts';
+import { isFinal, move } from './create.ts';
 import type { PowerChange } from './drivers/driver.ts';
 import type { ServerStep } from './process.ts';
 import { completeResize, undoResize } from './resize.ts';
@@ -21,12 +21,12 @@ const POWER = { start: 'on', stop: 'off', reboot: 'restart', reset: 'reset' } as
 const keyOf = ({ orderNumber, generation }: Server) => ({ order: orderNumber, generation });
 
 /** Has the machine changed; again, if it was changed before. */
-export const change: ServerStep = async (task, { server, driver, openSecret }) => {
+export const change: ServerStep = async (task, { server, driver, specOf }) => {
   const asked = server.change as CarriedOut;
   const { id, operation } = asked;
   try {
     if (operation === 'rebuild' || operation === 'resize') {
-      const spec = specOf({ ...server, ...changedBy(asked) }, openSecret);
+      const spec = await specOf({ ...server, ...changedBy(asked) });
       await driver[operation](spec, id, task.aborted);
     } else await driver.power(keyOf(server), POWER[operation], id, task.aborted);
   } catch (error) {

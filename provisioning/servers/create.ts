@@ -9,54 +9,55 @@ import { hoursFromNow, PAID_HOURS } from '../../entities/money.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
 import { type Move, transition } from '../../entities/transition.ts';
 import { done, hop, nap, Stale } from '../tasks.ts';
+import { isWorthWaiting } from './allocate.ts';
 import { occupy, vacate } from './capacity.ts';
-import { DriverError, type DriverErrorCode, type MachineSpec } from './drivers/driver.ts';
+import { destroyAll, restSeconds } from './delete.ts';
+import { DriverError, type DriverErrorCode } from './drivers/driver.ts';
+import { isHopeless, nextRung, proofWithin } from './ladder.ts';
 import type { ServerStep } from './process.ts';
 
-/** Claims a place and addresses. Without room the order fails. */
-export const claim: ServerStep = async (_task, { server }) =>
-  hop('create', {
+/** How long an order waits before it looks again for room on a host that is drained or out of reach. */
+const ROOM_SECONDS = 15;
+
+/** Claims a place, a host and addresses. Without room the order fails, unless a host may come back that has some. */
+export const claim: ServerStep = async (_task, { db, server }) => {
+  if (await isWorthWaiting(db, server)) return nap(ROOM_SECONDS);
+  return hop('create', {
     commit: async (tx) => {
       const claimed = await occupy(tx, server);
       if (claimed) await move(tx, server, 'PROVISIONING', claimed);
+      else if (await isWorthWaiting(tx, server)) throw new Stale('There is no room any more.');
       else await fail(tx, server, 'out_of_stock', 'The last one was taken by another order.');
     },
   });
+};
 
-/** Makes the machine; again, if it was made before. */
-export const create: ServerStep = async (task, { server, driver, openSecret }) => {
+/** Makes the machine; again, if it was made before. What cannot be finished is given up, and another is made. */
+export const create: ServerStep = async (task, { server, driver, specOf, proofSeconds }) => {
   try {
-    await driver.create(specOf(server, openSecret), task.aborted);
+    await driver.create(await specOf(server), task.aborted);
   } catch (error) {
-    if (!isFinal(error)) throw error;
-    return hop('clean', { commit: (tx) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE) });
+    if (isFinal(error)) return hop('clean', { commit: (tx) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE) });
+    if (isHopeless(error, task.attempts)) return hop('replace');
+    throw error;
   }
-  return hop('prove');
+  return hop('prove', { data: proofWithin(proofSeconds) });
 };
 /** Whether trying again would change nothing. */
 export const isFinal = (error: unknown): boolean => error instanceof DriverError && FINAL.has(error.code);
 const FINAL: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
 export const UNDELIVERABLE = 'The machine could not be delivered. The order was paid back in full.';
 
-export const specOf = (server: Server, openSecret: (server: Server) => string): MachineSpec => ({
-  order: server.orderNumber,
-  generation: server.generation,
-  kind: server.kind,
-  serviceCode: server.serviceCode,
-  region: server.region,
-  image: server.os,
-  hostname: server.hostname,
-  sshPublicKeys: server.sshPublicKeys,
-  rootPassword: server.rootPassword && openSecret(server),
-  userData: server.userData,
-  addresses: { ipv4: server.ipv4, ipv6: server.ipv6, ipv6Prefix: server.ipv6Prefix },
-});
-
 /** Waits until the machine gives proof; then the server runs, and is billed from that moment. */
-export const prove: ServerStep = async (task, { server, driver, pollSeconds }) => {
+export const prove: ServerStep = async (task, { server, driver, pollSeconds, proofSeconds }) => {
   const seen = await driver.observe({ order: server.orderNumber, generation: server.generation }, task.aborted);
   if (seen.phase === 'absent') return hop('create');
-  if (seen.phase !== 'present' || !seen.proven) return nap(pollSeconds);
+  if (seen.phase !== 'present' || !seen.proven) {
+    if (typeof task.data.proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(proofSeconds) });
+    // Of what nobody can see nothing is concluded.
+    const isLate = seen.phase !== 'unknown' && Date.parse(task.data.proofBy) <= Date.now();
+    return isLate ? hop(nextRung(task)) : nap(pollSeconds);
+  }
   const paidUntil = hoursFromNow(PAID_HOURS);
   return done({
     commit: async (tx) => {
@@ -80,10 +81,10 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds }) =
 };
 
 /** Removes what was made of an order that failed, and gives its place back. The customer has the money already. */
-export const clean: ServerStep = async (task, { server, driver, pollSeconds }) => {
-  const seen = await driver.destroy({ order: server.orderNumber, generation: server.generation }, task.aborted);
-  return seen.phase === 'absent' ? done({ commit: (tx) => vacate(tx, server.orderNumber) }) : nap(pollSeconds);
-};
+export const clean: ServerStep = async (task, work) =>
+  (await destroyAll(task, work))
+    ? done({ commit: (tx) => vacate(tx, work.server.orderNumber) })
+    : nap(await restSeconds(work));
 
 /** Lets an order fail that has not run yet: the hold is released in full. */
 export async function fail(

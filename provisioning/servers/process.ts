@@ -7,21 +7,23 @@ import { done, hop, type LeasedTask, type Outcome, type Process } from '../tasks
 import { change, confirm, fallBack, restore } from './change.ts';
 import { claim, clean, create, fail, prove, UNDELIVERABLE } from './create.ts';
 import { destroy } from './delete.ts';
-import type { HardwareDriver } from './drivers/driver.ts';
+import type { HardwareDriver, MachineSpec } from './drivers/driver.ts';
+import { remake, replace, restart } from './ladder.ts';
 import { persist, powerOn } from './resume.ts';
+import { specOf } from './spec.ts';
 import { powerOff } from './suspend.ts';
-import { SERVER_LANE } from './task.ts';
-
-/** After this many failed calls of a driver an order is given up. */
-const ATTEMPTS_MAX = 3;
+import { ATTEMPTS_MAX, SERVER_LANE } from './task.ts';
 
 /** What a step works with. */
-interface Work {
+export interface Work {
+  db: Database;
   server: Server;
   driver: HardwareDriver;
   /** How long to wait before a machine is looked at again. */
   pollSeconds: number;
-  openSecret(server: Server): string;
+  /** How long a machine has to give proof, before something else is tried. */
+  proofSeconds: number;
+  specOf(server: Server): Promise<MachineSpec>;
 }
 export type ServerStep = (task: LeasedTask, work: Work) => Promise<Outcome>;
 
@@ -30,13 +32,20 @@ interface Options {
   vault: Vault;
   drivers: Record<Server['kind'], HardwareDriver>;
   pollSeconds: number;
+  /** Default: five minutes, and an hour for dedicated servers. */
+  proofSeconds?: Record<Server['kind'], number> | undefined;
 }
+
+const PROOF_SECONDS: Record<Server['kind'], number> = { VPS: 300, DEDICATED: 3600 };
 
 /** What the root password of a server is sealed for. */
 export const passwordContext = (orderNumber: string): string => `server.root_password:${orderNumber}`;
 
-export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Process {
-  const openSecret = ({ orderNumber, rootPassword }: Server) => vault.open(rootPassword!, passwordContext(orderNumber));
+export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = PROOF_SECONDS }: Options): Process {
+  const toSpec = (server: Server) => {
+    const { orderNumber, rootPassword } = server;
+    return specOf(db, server, rootPassword && vault.open(rootPassword, passwordContext(orderNumber)));
+  };
   const step =
     (run: ServerStep, ...statuses: ServerStatus[]) =>
     async (task: LeasedTask): Promise<Outcome> => {
@@ -47,8 +56,12 @@ export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Pro
       // A change that was asked for while the task was at something else is carried out from its beginning.
       if (CHANGING.has(server.status) && !statuses.includes(server.status)) return hop('change');
       if (server.status === 'SUSPENDED' && !statuses.includes('SUSPENDED')) return hop('suspend');
+      // An order that failed while it held something gives that back.
+      if (server.status === 'FAILED' && server.ipv4 && run !== clean) return hop('clean');
       if (!statuses.includes(server.status)) return done();
-      return run(task, { server, driver: drivers[server.kind], pollSeconds, openSecret });
+      const { kind } = server;
+      const work = { db, server, driver: drivers[kind], pollSeconds, proofSeconds: proofSeconds[kind], specOf: toSpec };
+      return run(task, work);
     };
   return {
     lane: SERVER_LANE,
@@ -58,6 +71,9 @@ export function serverProcess({ db, vault, drivers, pollSeconds }: Options): Pro
       claim: step(claim, 'PENDING'),
       create: step(create, 'PROVISIONING'),
       prove: step(prove, 'PROVISIONING'),
+      restart: step(restart, 'PROVISIONING'),
+      remake: step(remake, 'PROVISIONING'),
+      replace: step(replace, 'PROVISIONING'),
       clean: step(clean, 'FAILED'),
       change: step(change, ...CHANGING),
       confirm: step(confirm, ...CHANGING),
@@ -86,7 +102,7 @@ async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<s
   return 'clean';
 }
 
-async function findServer(db: Queryable, orderNumber: string): Promise<Server | undefined> {
+export async function findServer(db: Queryable, orderNumber: string): Promise<Server | undefined> {
   const [server] = await db.query<Server>(`select ${columnsOf(Server)} from server where order_number = $1`, [
     orderNumber,
   ]);

@@ -1,9 +1,10 @@
 /**
- * What a resize costs and holds. From the request to its end the server has a place of either tier and the difference
- * is held; then one of the places is freed, and the money captured or released. Each of that happens once.
+ * What a resize costs and holds. From the request to its end the server has a place of either tier, its host has room for
+ * the larger one, and the difference is held; then one of the places is freed, and the money captured or released. Each of that happens once.
  */
 import type { Transaction } from '../../entities/database.ts';
 import type { Server, ServerChange } from '../../entities/server.ts';
+import { claimMore, freeMore, keepMore } from './allocate.ts';
 import { claimPlace, freePlace } from './capacity.ts';
 import { releaseChange, transferHeld } from './hold.ts';
 
@@ -23,6 +24,10 @@ export async function beginResize(
 ): Promise<boolean> {
   const place = { region: server.region, serviceCode: resize.serviceCode };
   if (!(await claimPlace(tx, place))) return false;
+  if (!(await claimMore(tx, { ...server, serviceCode: resize.serviceCode }))) {
+    await freePlace(tx, place);
+    return false;
+  }
   await transferHeld(tx, server, resize, 'hold', { credentialId });
   return true;
 }
@@ -32,10 +37,12 @@ export async function completeResize(tx: Transaction, server: Server, resize: Re
   const period = server.paidUntil && { periodFrom: new Date(), periodTo: server.paidUntil };
   await transferHeld(tx, server, resize, 'capture', period ?? {});
   await freePlace(tx, server);
+  await keepMore(tx, server.orderNumber);
 }
 
 /** The server keeps the old tier. */
 export async function undoResize(tx: Transaction, server: Server, resize: Resize): Promise<void> {
   await releaseChange(tx, server);
   await freePlace(tx, { region: server.region, serviceCode: resize.serviceCode });
+  await freeMore(tx, server.orderNumber);
 }

@@ -5,6 +5,9 @@ import type { NewTask } from '../tasks.ts';
 export const SERVER_PROCESS = 'server';
 export const SERVER_LANE = 'servers';
 
+/** After this many failed calls of a driver at one step, that is given up. */
+export const ATTEMPTS_MAX = 3;
+
 type Ordered = Pick<Server, 'kind' | 'orderNumber' | 'accountId'>;
 
 /** How long an order or a change may take before it is given up, by the kind of machine. */

@@ -1,8 +1,9 @@
 /** Orders a server: one transaction checks, one statement of it holds the money and writes order, task and records. */
-import { type Stock, stockLevel } from '../../entities/catalog.ts';
+import { stockLevel } from '../../entities/catalog.ts';
 import type { Queryable, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { FREE_SQL } from '../../entities/host.ts';
 import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
 import { holdSql } from '../../entities/ledger.ts';
 import { usdFromMicros } from '../../entities/money.ts';
@@ -147,7 +148,7 @@ const ORDER_UNPAID = orderSql('paid as (select $1::text as account_id, $2::bigin
 export interface Facts {
   servers: number;
   tier: { kind: 'vps' | 'dedicated'; priceMonthMicros: string; setupFeeMicros: string; minDiskGb: number } | null;
-  regions: (Pick<Stock, 'total' | 'claimed'> & { code: string })[];
+  regions: { code: string; free: number }[];
   bastions: string[];
   imageOffered: boolean;
   keys: { id: string; publicKey: string }[];
@@ -167,8 +168,9 @@ export const FACTS = `
     (select count(*)::int from server where account_id = $1 and status <> 'DELETED') as servers,
     (select json_build_object('kind', kind, 'priceMonthMicros', price_month_micros::text, 'setupFeeMicros', setup_fee_micros::text)
       from catalog_item where code = $2 and kind in ('vps', 'dedicated') and offered) as tier,
-    (select coalesce(json_agg(json_build_object('code', bastion.code, 'total', stock.total, 'claimed', stock.claimed) order by bastion.position), '[]')
-      from stock join catalog_item bastion on bastion.code = stock.region_code and bastion.offered where stock.service_code = $2) as regions,
+    (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', ${FREE_SQL}) order by bastion.position), '[]')
+      from stock join catalog_item tier on tier.code = stock.service_code
+        join catalog_item bastion on bastion.code = stock.region_code and bastion.offered where stock.service_code = $2) as regions,
     (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
     exists (select from catalog_item where code = $3 and kind = 'image' and offered) as "imageOffered",
     (select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')

@@ -5,6 +5,7 @@ import './audit.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
+import './hosts.ts';
 import './json.ts';
 import './oauth.ts';
 import './pages.ts';

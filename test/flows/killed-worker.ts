@@ -19,6 +19,7 @@ const real = serverProcess({
   vault: new Vault(Buffer.alloc(32)),
   drivers: { VPS: driver, DEDICATED: driver },
   pollSeconds: 0.02,
+  proofSeconds: { VPS: 0.1, DEDICATED: 0.1 },
 });
 
 let dieAfterCommit = false;

@@ -32,6 +32,9 @@ export type OnEnd = TestContext['onTestFinished'];
 /** What an account of a shop has at first. */
 export const FUNDS_MICROS = 20_000_000n;
 
+/** Machines boot at once here, or never. */
+const PROOF = { VPS: 0.1, DEDICATED: 0.1 };
+
 export const LIMITS = {
   apiKeys: 10,
   servers: 25,
@@ -51,7 +54,7 @@ export async function openShop(onEnd: OnEnd, refused: readonly string[], code?: 
   const vault = new Vault(Buffer.alloc(32));
   const payments = new SimulatedPayments({ confirmSeconds: 0 });
   const drivers = { VPS: driver, DEDICATED: driver };
-  const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02 });
+  const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02, proofSeconds: PROOF });
   await provisioning.prepare();
   const accountId = newId('acct');
   await db.transaction(async (tx) => {

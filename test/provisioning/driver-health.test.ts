@@ -33,6 +33,16 @@ it('a driver that says no, or fails, is out in that region alone', async () => {
   ]);
 });
 
+it('an engine that is braked counts as partly out, though it answers', async () => {
+  const shop = openShop(await newDatabase(afterAll), folder);
+  await shop.db.query(`insert into brake (driver, reason) values ('simulated', 'test')`);
+  await shop.tick('driver-health');
+  const found = await shop.db.query<{ status: string }>(
+    `select distinct status from health where component <> 'payments'`,
+  );
+  expect(found).toEqual([{ status: 'partial_outage' }]);
+});
+
 it('without a worker the status says so, at once if there never was one, else as soon as work is late', async () => {
   const { anonymous, db } = await startFreehold({ ROLES: 'api' });
   const workers = async () => {

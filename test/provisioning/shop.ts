@@ -134,6 +134,8 @@ const SPEC: Omit<MachineSpec, 'order' | 'generation'> = {
   sshPublicKeys: [],
   rootPassword: null,
   userData: null,
-  addresses: { ipv4: null, ipv6: null, ipv6Prefix: null },
+  size: { vcpus: 1, memoryMb: 2048, diskGb: 25 },
+  host: null,
+  network: { mac: '02:00:00:00:00:01', ipv4: null, ipv6: null, ipv6Prefix: null },
 };
 const PAYMENTS = new SimulatedPayments({ confirmSeconds: 0 });

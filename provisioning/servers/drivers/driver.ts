@@ -25,7 +25,35 @@ export interface MachineSpec extends MachineKey {
   rootPassword: string | null;
   /** cloud-init. */
   userData: string | null;
-  addresses: { ipv4: string | null; ipv6: string | null; ipv6Prefix: string | null };
+  /** What the tier has. */
+  size: MachineSize;
+  /** The host that the allocator has picked; null where drivers know but one, or pick it themselves. */
+  host: string | null;
+  network: MachineNetwork;
+}
+
+export interface MachineSize {
+  vcpus: number;
+  memoryMb: number;
+  diskGb: number;
+}
+
+/** An address of the machine, in a network that its host is connected to. */
+export interface MachineAddress {
+  address: string;
+  prefixLength: number;
+  /** Null: the host routes by itself. */
+  gateway: string | null;
+}
+
+/** What was claimed for the machine. Drivers give it no other address, and let it use no other (spoofing). */
+export interface MachineNetwork {
+  /** Locally administered, of the order and its generation: another generation never has the MAC of a dead one. */
+  mac: string;
+  ipv4: MachineAddress | null;
+  ipv6: MachineAddress | null;
+  /** The whole prefix that is routed to the machine, such as 2001:db8::/64. */
+  ipv6Prefix: string | null;
 }
 
 export type Power = 'on' | 'off';
@@ -38,6 +66,17 @@ export interface Observation extends MachineKey {
   power?: Power;
   /** Its SSH server answered, or it phoned home. A server is running, and billed, only with proof. */
   proven: boolean;
+  /** The host that it is on. */
+  host?: string;
+  /** What the engine calls its state, for operators. */
+  detail?: string;
+}
+
+/** A host as its engine sees it. */
+export interface HostReport {
+  name: string;
+  state: 'online' | 'offline' | 'drained';
+  size: MachineSize;
 }
 
 export interface HardwareDriver {
@@ -45,6 +84,10 @@ export interface HardwareDriver {
   readonly name: string;
   /** Whether no real machine comes of it. */
   readonly simulated: boolean;
+  /** The hosts that machines can be made on; empty where there is nothing to pick from. @throws DriverError unreachable */
+  capacity(signal: AbortSignal): Promise<HostReport[]>;
+  /** All machines with our mark, whatever became of them. @throws DriverError unreachable */
+  list(signal: AbortSignal): Promise<Observation[]>;
   /** Makes the machine, or finds that it is made already. @throws DriverError */
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation>;
   /** @throws DriverError unreachable */

@@ -8,6 +8,7 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -17,6 +18,7 @@ import { join } from 'node:path';
 import {
   DriverError,
   type HardwareDriver,
+  type HostReport,
   type MachineKey,
   type MachineSpec,
   type Observation,
@@ -59,6 +61,21 @@ export class SimulatedDriver implements HardwareDriver {
       throw new DriverError('conflict', 'There is a machine of that order with another specification.');
     }
     return this.#observation(spec, machine);
+  }
+
+  /** There is one host, and it has room for everything. */
+  async capacity(): Promise<HostReport[]> {
+    return [];
+  }
+
+  async list(): Promise<Observation[]> {
+    return readdirSync(this.#folder).flatMap((name) => {
+      const [, order, generation] = /^(.+)\.(\d+)\.json$/.exec(name) ?? [];
+      if (!order) return [];
+      const key = { order, generation: Number(generation) };
+      const machine = this.#read(key);
+      return machine ? [this.#observation(key, machine)] : [];
+    });
   }
 
   async observe(key: MachineKey, _signal: AbortSignal): Promise<Observation> {

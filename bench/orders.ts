@@ -1,0 +1,61 @@
+/**
+ * What a worker costs: its processor time for one of many orders that come at once, from the order to the machine that
+ * gave proof, on simulated machines that take no time of their own.
+ */
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../entities/database.ts';
+import { restClient, spawnService } from '../test/spawn.ts';
+import type { Figure } from './figure.ts';
+import { cpuSeconds } from './report.ts';
+import type { SeededAccount } from './seed.ts';
+
+const ORDERS = 200;
+/** These are not counted: compilers and pools warm up. */
+const ORDERS_BEFORE = 40;
+const REGIONS = ['ams', 'zrh', 'kef', 'buh'];
+const BAR_MS = 10;
+const PATIENCE_SECONDS = 120;
+
+/** @param folder where the API has its secrets, which the worker opens passwords with */
+export async function orders(
+  databaseUrl: string,
+  folder: string,
+  port: number,
+  db: Database,
+  account: SeededAccount,
+): Promise<Figure> {
+  const rest = restClient(`http://127.0.0.1:${port}`, account.credential);
+  const worker = await spawnService({ DATABASE_URL: databaseUrl, DATA_DIR: folder, ROLES: 'worker' });
+  try {
+    await run(rest, db, ORDERS_BEFORE);
+    const before = cpuSeconds(worker.process.pid!);
+    await run(rest, db, ORDERS);
+    const ms = ((cpuSeconds(worker.process.pid!) - before) * 1000) / ORDERS;
+    return { name: `ms of a worker for one of ${ORDERS} orders at once`, ratio: ms, bar: BAR_MS };
+  } finally {
+    await worker.stop();
+  }
+}
+
+/** Orders so many at once, and waits until all run. @throws Error if one does not, or has an address of another */
+async function run(rest: ReturnType<typeof restClient>, db: Database, count: number): Promise<void> {
+  const answers = await Promise.all(
+    Array.from({ length: count }, (_, n) =>
+      rest('POST', '/v1/servers', { service_code: 'vps-1', region: REGIONS[n % REGIONS.length] }),
+    ),
+  );
+  const numbers = answers.map(({ status, body }) => {
+    assert.equal(status, 200, JSON.stringify(body));
+    return body.order_number as string;
+  });
+  for (const end = Date.now() + PATIENCE_SECONDS * 1000; ; await sleep(100)) {
+    const [found] = await db.query<{ running: number; addresses: number }>(
+      `select count(*) filter (where status = 'RUNNING')::int as running, count(distinct ipv4)::int as addresses
+        from server where order_number = any($1)`,
+      [numbers],
+    );
+    if (found!.running === count) return assert.equal(found!.addresses, count, 'An address was given twice.');
+    assert.ok(Date.now() < end, `Only ${found!.running} of ${count} servers run.`);
+  }
+}

@@ -1,0 +1,69 @@
+/** Writes down where an engine and we believe different things. It is told once, when it is new. */
+import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/audit.ts';
+import type { Transaction } from '../../entities/database.ts';
+import type { FindingKind } from '../../entities/finding.ts';
+import { newId } from '../../entities/ids.ts';
+import { record } from '../../entities/record.ts';
+import type { MachineKey, Observation } from './drivers/driver.ts';
+
+export interface Found extends MachineKey {
+  kind: FindingKind;
+  detail: string;
+}
+
+/** @returns whether it is new */
+export async function report(tx: Transaction, driver: string, { kind, order, generation, detail }: Found) {
+  const [finding] = await tx.query<{ id: string; isNew: boolean }>(
+    `insert into finding (id, kind, driver, order_number, generation, detail) values ($1, $2, $3, $4, $5, $6)
+      on conflict (kind, order_number, generation) where resolved_at is null
+        do update set last_seen_at = now(), detail = excluded.detail
+      returning id, xmax = 0 as "isNew"`,
+    [newId('fnd'), kind, driver, order, generation, detail],
+  );
+  if (!finding!.isNew) return false;
+  await record(tx, OPERATOR_ACCOUNT, finding!.id, {
+    ...{ type: 'finding.reported', resource: 'finding', actor: SYSTEM },
+    data: { kind, driver, orderNumber: order, generation },
+  });
+  return true;
+}
+
+export const reportStuck = (tx: Transaction, driver: string, seen: Observation) =>
+  report(tx, driver, {
+    ...{ kind: 'STUCK', order: seen.order, generation: seen.generation },
+    detail: `It was given up and cannot be removed. ${seen.detail ?? `${seen.phase}, ${seen.power ?? 'power unknown'}`}`,
+  });
+
+/**
+ * What is not so any more, of some kinds: what was not found again, or what is named.
+ */
+export async function resolve(
+  tx: Transaction,
+  driver: string,
+  kinds: FindingKind[],
+  found: Found[],
+  named?: MachineKey[],
+): Promise<void> {
+  const nameOf = ({ order, generation }: MachineKey) => `${order}.${generation}`;
+  const names = named?.map(nameOf) ?? found.map((one) => `${one.kind}.${nameOf(one)}`);
+  const which = named
+    ? `order_number || '.' || generation = any($3)`
+    : `kind || '.' || order_number || '.' || generation <> all($3)`;
+  await tx.query(
+    `update finding set resolved_at = now() where driver = $1 and kind = any($2) and resolved_at is null and ${which}`,
+    [driver, kinds, names],
+  );
+}
+
+/** Stops the destroyer of an engine, until the operator releases it. */
+export async function pullBrake(tx: Transaction, driver: string, reason: string): Promise<void> {
+  const pulled = await tx.query(
+    'insert into brake (driver, reason) values ($1, $2) on conflict do nothing returning driver',
+    [driver, reason],
+  );
+  if (pulled.length)
+    await record(tx, OPERATOR_ACCOUNT, driver, {
+      ...{ type: 'engine.braked', resource: 'engine', actor: SYSTEM },
+      data: { reason },
+    });
+}

@@ -1,0 +1,123 @@
+/** The hosts that machines are made on, for the operator. */
+import type { Host } from '../entities/host.ts';
+import {
+  addHost,
+  BMC_PROTOCOLS,
+  HOST_STATES,
+  listHosts,
+  removeHost,
+  setHostState,
+  updateHost,
+} from '../resolvers/hosts.ts';
+import { builder } from './builder.ts';
+import { ServerKind } from './servers.ts';
+
+const HostState = builder.enumType('HostState', {
+  description: 'Only active hosts get machines. Draining: by your word. Offline: by that of its engine.',
+  values: HOST_STATES,
+});
+const BmcProtocol = builder.enumType('BmcProtocol', {
+  description: 'How a management controller is spoken to.',
+  values: BMC_PROTOCOLS,
+});
+const HostType = builder.objectRef<Host>('Host').implement({
+  description: 'A host, what it has, and how much of that machines have claimed.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'As its engine calls it.' }),
+    region: t.exposeString('regionCode'),
+    kind: t.expose('kind', { type: ServerKind }),
+    engine: t.exposeString('driver'),
+    state: t.expose('state', { type: HostState }),
+    vcpus: t.exposeInt('vcpus'),
+    memoryMb: t.exposeInt('memoryMb'),
+    diskGb: t.exposeInt('diskGb'),
+    vcpuOvercommit: t.exposeFloat('vcpuOvercommit', { description: 'How often each vCPU is sold.' }),
+    claimedVcpus: t.exposeInt('claimedVcpus'),
+    claimedMemoryMb: t.exposeInt('claimedMemoryMb'),
+    claimedDiskGb: t.exposeInt('claimedDiskGb'),
+    machines: t.exposeInt('machines'),
+    serviceCode: t.exposeString('serviceCode', {
+      nullable: true,
+      description: 'The tier that a dedicated server is sold as.',
+    }),
+    bmcAddress: t.exposeString('bmcAddress', { nullable: true }),
+    mac: t.exposeString('mac', { nullable: true }),
+  }),
+});
+
+const BmcInput = builder.inputType('BmcInput', {
+  fields: (t) => ({
+    protocol: t.field({ type: BmcProtocol, required: true }),
+    address: t.field({ type: 'Line', required: true, description: 'A name or an address, or a URL for Redfish.' }),
+    user: t.field({ type: 'Line', required: true }),
+    password: t.field({ type: 'Line', required: true, description: 'Kept sealed, and never shown.' }),
+    mac: t.field({ type: 'Mac', required: true, description: 'Of the interface that it boots from.' }),
+  }),
+});
+type Fields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
+const sizeOf = (t: Fields) => ({
+  vcpus: t.field({ type: 'Amount' }),
+  memoryMb: t.field({ type: 'Amount' }),
+  diskGb: t.field({ type: 'Amount' }),
+  vcpuOvercommit: t.field({ type: 'Overcommit', description: 'How often each vCPU is sold. By default once.' }),
+  bmc: t.field({ type: BmcInput, description: 'Of a dedicated server.' }),
+});
+const AddHostInput = builder.inputType('AddHostInput', {
+  fields: (t) => ({
+    name: t.field({ type: 'HostName', required: true, description: 'As its engine calls it.' }),
+    region: t.field({ type: 'Code', required: true, description: 'The code of a bastion.' }),
+    kind: t.field({ type: ServerKind, required: true }),
+    serviceCode: t.field({ type: 'Code', description: 'The tier that a dedicated server is sold as.' }),
+    ...sizeOf(t),
+  }),
+});
+const UpdateHostInput = builder.inputType('UpdateHostInput', { fields: sizeOf });
+
+builder.queryFields((t) => ({
+  hosts: t.field({
+    type: [HostType],
+    scope: 'operator',
+    description: 'The hosts and their usage.',
+    args: { region: t.arg({ type: 'Code', description: 'Of that bastion only.' }) },
+    resolve: (_, { region }, context) => listHosts(context, region),
+  }),
+}));
+
+const name = { type: 'HostName', required: true, description: 'The host.' } as const;
+builder.mutationFields((t) => ({
+  addHost: t.field({
+    type: HostType,
+    scope: 'operator',
+    description: 'Adds a host, which gets machines from then on.',
+    args: { input: t.arg({ type: AddHostInput, required: true }) },
+    resolve: (_, { input }, context) => addHost(context, input),
+  }),
+  updateHost: t.field({
+    type: HostType,
+    scope: 'operator',
+    description: 'Changes what a host has, not below what is claimed.',
+    args: { name: t.arg(name), input: t.arg({ type: UpdateHostInput, required: true }) },
+    resolve: (_, args, context) => updateHost(context, args.name, args.input),
+  }),
+  drainHost: t.field({
+    type: HostType,
+    scope: 'operator',
+    description: 'It gets no new machines; those that it has stay.',
+    args: { name: t.arg(name) },
+    resolve: (_, args, context) => setHostState(context, args.name, 'DRAINING'),
+  }),
+  activateHost: t.field({
+    type: HostType,
+    scope: 'operator',
+    description: 'It gets machines again.',
+    args: { name: t.arg(name) },
+    resolve: (_, args, context) => setHostState(context, args.name, 'ACTIVE'),
+  }),
+  removeHost: t.field({
+    type: HostType,
+    scope: 'operator',
+    description: 'Removes a host that holds no machines.',
+    args: { name: t.arg(name) },
+    resolve: (_, args, context) => removeHost(context, args.name),
+  }),
+}));
