@@ -49,6 +49,25 @@ export interface Config {
   /** Addresses that webhooks may call although they are not public, also without TLS. */
   webhookAllowCidrs: string[];
   limits: typeof DEFAULT_LIMITS;
+  /** Absent: VPS are simulated. */
+  lxc: LxcConfig | undefined;
+  /** Whether what is simulated may run beside what is real. */
+  allowSimulated: boolean;
+}
+
+/** LXD or Incus, one server or a cluster. */
+export interface LxcConfig {
+  /** `unix:/path` or `https://host:8443`; several of one cluster. */
+  endpoints: string[];
+  /** PEM files; for https endpoints. */
+  tls: { certificateFile: string; keyFile: string; serverCertificateFile: string } | undefined;
+  project: string;
+  pool: string;
+  /** Of the engine, or a bridge of its hosts. */
+  network: string;
+  nameservers: string[];
+  /** Absent: the worker itself connects to the machines. */
+  probeCommand: string | undefined;
 }
 
 type Environment = Record<string, string | undefined>;
@@ -91,6 +110,8 @@ export function readConfig(environment: Environment = process.env): Config {
   const webhookAllowCidrs = (given('WEBHOOK_ALLOW_CIDRS') ?? '').split(',').flatMap((cidr) => cidr.trim() || []);
   if (!webhookAllowCidrs.every((cidr) => cidr.includes('/') && isNetwork(cidr)))
     throw wrong('WEBHOOK_ALLOW_CIDRS', 'networks such as 10.0.0.0/8, with commas');
+  const allowSimulated = given('ALLOW_SIMULATED') ?? 'false';
+  if (allowSimulated !== 'true' && allowSimulated !== 'false') throw wrong('ALLOW_SIMULATED', 'true or false');
   const port = number('PORT', 3000, 1, 65_535);
   return {
     host: given('HOST') ?? '127.0.0.1',
@@ -124,6 +145,42 @@ export function readConfig(environment: Environment = process.env): Config {
         number(limitVariable(name), fallback, 1, 1_000_000),
       ]),
     ) as typeof DEFAULT_LIMITS,
+    lxc: lxcOf(given, wrong),
+    allowSimulated: allowSimulated === 'true',
+  };
+}
+
+function lxcOf(
+  given: (name: string) => string | undefined,
+  wrong: (name: string, expected: string) => Error,
+): LxcConfig | undefined {
+  const list = (name: string) => (given(name) ?? '').split(',').flatMap((one) => one.trim() || []);
+  const endpoints = list('LXC_ENDPOINTS');
+  if (!endpoints.length) return undefined;
+  const isEndpoint = (text: string) => /^unix:\/./.test(text) || URL.parse(text)?.protocol === 'https:';
+  if (!endpoints.every(isEndpoint)) throw wrong('LXC_ENDPOINTS', 'unix:/path or https://host:8443, with commas');
+  const file = (name: string) => {
+    const path = given(name);
+    if (!path) throw wrong(name, 'a PEM file, for an endpoint by https');
+    return path;
+  };
+  const remote = endpoints.some((text) => text.startsWith('https:'));
+  const nameservers = list('LXC_NAMESERVERS');
+  if (!nameservers.every(isIP)) throw wrong('LXC_NAMESERVERS', 'addresses, with commas');
+  return {
+    endpoints,
+    tls: remote
+      ? {
+          certificateFile: file('LXC_CLIENT_CERT_FILE'),
+          keyFile: file('LXC_CLIENT_KEY_FILE'),
+          serverCertificateFile: file('LXC_SERVER_CERT_FILE'),
+        }
+      : undefined,
+    project: given('LXC_PROJECT') ?? 'default',
+    pool: given('LXC_POOL') ?? 'default',
+    network: given('LXC_NETWORK') ?? 'lxdbr0',
+    nameservers,
+    probeCommand: given('LXC_PROBE_COMMAND'),
   };
 }
 

@@ -16,4 +16,6 @@ exec unshare --net --mount --pid --fork --kill-child --mount-proc bash -c '
   mount --rbind /sys/fs/cgroup "$ENGINE_FOLDER/cgroup"
   mount -t sysfs sysfs /sys
   mount --rbind "$ENGINE_FOLDER/cgroup" /sys/fs/cgroup
-  "$@"' namespace "$@"
+  "$@"
+  exit $? # not exec: this shell reaps what engines leave behind
+  ' namespace "$@"

@@ -10,7 +10,7 @@ root=$work/rootfs
 mkdir -p "$root"/{bin,sbin,proc,sys,dev,etc/dropbear,root/.ssh,lib,lib64,tmp,run,var/log,var/run} "$work/templates"
 
 cp /bin/busybox "$root/bin/"
-for applet in awk cat chmod chown cp cut df echo free grep hostname init ip kill ls mkdir mount nproc poweroff ps sed sh sleep sync touch true; do
+for applet in awk cat chmod chown cp cut df echo free grep hostname init ip kill ls mkdir mount nproc ping poweroff ps sed sh sleep sync touch true; do
   ln -s busybox "$root/bin/$applet"
 done
 ln -s ../bin/busybox "$root/sbin/init"
@@ -23,13 +23,13 @@ cat >"$root/etc/inittab" <<'EOF'
 ::ctrlaltdel:/bin/poweroff
 ::shutdown:/bin/sync
 EOF
-# LXD stops a container with SIGPWR, Incus and LXD reboot with SIGINT; busybox init knows the former as SIGUSR1 or SIGUSR2.
 cat >"$root/etc/rc" <<'EOF'
 #!/bin/sh
-hostname "$(cat /etc/hostname)"
+hostname "$(sed -n 's/^ *"hostname": *"\([^"]*\)".*/\1/p' /etc/user-data)"
 ip link set lo up
 ip link set eth0 up
-for address in $(sed -n 's/.*"addresses": *\[\([^]]*\)\].*/\1/p' /etc/network-config | sed 's/[",]/ /g'); do ip addr add "$address" dev eth0; done
+# The addresses of the machine come first, those of nameservers after them.
+for address in $(sed -n 's/^[^[]*"addresses": *\[\([^]]*\)\].*/\1/p' /etc/network-config | sed 's/[",]/ /g'); do ip addr add "$address" dev eth0; done
 gateway=$(sed -n 's/.*"gateway4": *"\([^"]*\)".*/\1/p' /etc/network-config)
 [ -n "$gateway" ] && ip route add default via "$gateway"
 sed -n 's/^ *"\(\(ssh-\|ecdsa-\|sk-\)[^"]*\)",*$/\1/p' /etc/user-data >/root/.ssh/authorized_keys
@@ -42,7 +42,6 @@ echo root:x:0:0:root:/root:/bin/sh >"$root/etc/passwd"
 echo root:x:0: >"$root/etc/group"
 echo /bin/sh >"$root/etc/shells"
 
-echo '{{ container.name }}' >"$work/templates/hostname.tpl"
 echo '{{ config_get("cloud-init.user-data", "") }}' >"$work/templates/user.tpl"
 echo '{{ config_get("cloud-init.network-config", "") }}' >"$work/templates/network.tpl"
 cat >"$work/metadata.yaml" <<'EOF'
@@ -50,7 +49,6 @@ architecture: x86_64
 creation_date: 1700000000
 properties: {description: "tiny (busybox, dropbear)", os: tiny, release: "1"}
 templates:
-  /etc/hostname: {when: [create, copy], template: hostname.tpl}
   /etc/user-data: {when: [create, copy], template: user.tpl}
   /etc/network-config: {when: [create, copy], template: network.tpl}
 EOF

@@ -29,7 +29,9 @@ export const probeByConnecting: Probe = (address, _host, signal) =>
 export function probeByCommand(command: string): Probe {
   const words = command.split(/\s+/).filter(Boolean);
   return (address, host, signal) => {
-    const [file, ...given] = words.map((word) => word.replaceAll('{address}', address).replaceAll('{host}', host ?? ''));
+    const [file, ...given] = words.map((word) =>
+      word.replaceAll('{address}', address).replaceAll('{host}', host ?? ''),
+    );
     return new Promise((resolve) => {
       // The exit code says nothing: what holds a connection open to read a banner is ended by a timeout.
       execFile(file!, given, { signal, timeout: COMMAND_MS }, (_error, output) => resolve(BANNER.test(output)));
