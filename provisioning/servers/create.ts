@@ -42,7 +42,7 @@ export const UNDELIVERABLE = 'The machine could not be delivered. The order was 
 export const prove: ServerStep = async (task, { server, driver, pollSeconds }) => {
   const seen = await driver.observe({ order: server.orderNumber, generation: server.generation }, task.aborted);
   // Something became of it after it was made, such as an engine that died: it is made again.
-  if (seen.phase === 'absent' || seen.phase === 'incomplete') return hop('create', { afterSeconds: pollSeconds });
+  if (seen.phase === 'absent' || seen.phase === 'incomplete') return hop('create');
   if (seen.phase !== 'present' || !seen.proven) return nap(pollSeconds);
   const paidUntil = hoursFromNow(PAID_HOURS);
   return done({

@@ -15,6 +15,8 @@ export interface Lxd {
   socketPath: string;
   /** A call of its API, waited for. @throws Error */
   call(method: string, path: string, body?: object): Promise<unknown>;
+  /** Begins what goes on in the background. @returns the operation */
+  begin(method: string, path: string, body?: object): Promise<unknown>;
   /** Starts it again after it was killed. */
   start(): Promise<void>;
   /** SIGKILL of the engine alone; machines go on. */
@@ -49,7 +51,8 @@ export async function startLxd(name: string, within: string[] = []): Promise<Lxd
     await gone;
   };
   await start();
-  return { folder, socketPath, call, start, kill };
+  const begin: Lxd['begin'] = async (...given) => (await asked(socketPath, ...given)).metadata;
+  return { folder, socketPath, call, begin, start, kill };
 }
 
 /** One server with a btrfs pool and a bridge 10.79.0.1/24, and the tiny image under the code of a catalog's one. */
@@ -77,10 +80,16 @@ interface Answer {
   error: string;
 }
 
-const callerOf = (socketPath: string) => async (method: string, path: string, body?: object) => {
+const callerOf =
+  (socketPath: string) =>
+  async (method: string, path: string, body?: object): Promise<unknown> =>
+    finished(socketPath, await asked(socketPath, method, path, body), `${method} ${path}`);
+
+async function asked(socketPath: string, method: string, path: string, body?: object): Promise<Answer> {
   const answer = await raw(socketPath, method, path, (open) => open.end(body && JSON.stringify(body)));
-  return finished(socketPath, answer, `${method} ${path}`);
-};
+  if (answer.type === 'error') throw new Error(`${method} ${path}: ${answer.error}`);
+  return answer;
+}
 
 const upload = async (socketPath: string, file: string) =>
   finished(
