@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endpointOf } from '../../provisioning/servers/drivers/lxc/endpoint.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { readFileSync } from 'node:fs';
+import { newDatabaseUrl } from '../database.ts';
 import { eventually } from '../freehold.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { type Customer, login, newCustomer, startWorld, type World } from './customer.ts';
@@ -20,6 +21,7 @@ beforeAll(async () => {
   cluster = await startCluster();
   const { files, endpoints } = cluster;
   world = await startWorld(
+    await newDatabaseUrl(afterAll),
     {
       LXC_ENDPOINTS: endpoints.join(','),
       LXC_CLIENT_CERT_FILE: files.certificate,

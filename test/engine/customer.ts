@@ -1,6 +1,5 @@
 /** The service beside a real engine, and a customer of it who logs in to what was sold. */
 import { Database } from '../../entities/database.ts';
-import { newDatabaseUrl } from '../database.ts';
 import { eventually } from '../freehold.ts';
 import { type RestClient, type RunningService, restClient, spawnService } from '../spawn.ts';
 import { ssh } from './lxd.ts';
@@ -12,11 +11,11 @@ export interface World {
 
 /** Its addresses are those of a network, from .100 on; machines are given them, and documentation ones never. */
 export async function startWorld(
+  databaseUrl: string,
   environment: Record<string, string>,
   network: string,
   onEnd: (end: () => Promise<unknown>) => void,
 ): Promise<World> {
-  const databaseUrl = await newDatabaseUrl(async (end) => onEnd(end));
   const service = await spawnService({
     DATABASE_URL: databaseUrl,
     ALLOW_SIMULATED: 'true',

@@ -1,5 +1,6 @@
 /** From an order over REST to a login, and to nothing left on the engine: with real LXD, also one that is killed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newDatabaseUrl } from '../database.ts';
 import { eventually } from '../freehold.ts';
 import { type Customer, login, newCustomer, startWorld, type World } from './customer.ts';
 import { type Lxd, newKey, ssh, startSingleLxd } from './lxd.ts';
@@ -13,6 +14,7 @@ const keyIds: string[] = [];
 beforeAll(async () => {
   lxd = await startSingleLxd('journey');
   world = await startWorld(
+    await newDatabaseUrl(afterAll),
     { LXC_ENDPOINTS: `unix:${lxd.socketPath}`, LXC_POOL: 'machines', LXC_NETWORK: 'machines' },
     '10.79.0.0',
     afterAll,
