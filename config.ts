@@ -53,6 +53,25 @@ export interface Config {
   /** Signs what is told there, as webhooks are signed. Absent: made in dataDir on first start. */
   reverseDnsSecret: string | undefined;
   limits: typeof DEFAULT_LIMITS;
+  /** Absent: VPS are simulated. */
+  lxc: LxcConfig | undefined;
+  /** Whether what is simulated may run beside what is real. */
+  allowSimulated: boolean;
+}
+
+/** LXD or Incus, one server or a cluster. */
+export interface LxcConfig {
+  /** `unix:/path` or `https://host:8443`; several of one cluster. */
+  endpoints: string[];
+  /** PEM files; for https endpoints. */
+  tls: { certificateFile: string; keyFile: string; serverCertificateFile: string } | undefined;
+  project: string;
+  pool: string;
+  /** Of the engine, or a bridge of its hosts. */
+  network: string;
+  nameservers: string[];
+  /** Absent: the worker itself connects to the machines. */
+  probeCommand: string | undefined;
 }
 
 type Environment = Record<string, string | undefined>;
@@ -98,6 +117,8 @@ export function readConfig(environment: Environment = process.env): Config {
   const reverseDnsSecret = given('REVERSE_DNS_SECRET');
   if (reverseDnsSecret && !/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(reverseDnsSecret))
     throw wrong('REVERSE_DNS_SECRET', 'whsec_ and 24 to 64 bytes in base64');
+  const allowSimulated = given('ALLOW_SIMULATED') ?? 'false';
+  if (allowSimulated !== 'true' && allowSimulated !== 'false') throw wrong('ALLOW_SIMULATED', 'true or false');
   const port = number('PORT', 3000, 1, 65_535);
   return {
     host: given('HOST') ?? '127.0.0.1',
@@ -133,6 +154,42 @@ export function readConfig(environment: Environment = process.env): Config {
         number(limitVariable(name), fallback, 1, 1_000_000),
       ]),
     ) as typeof DEFAULT_LIMITS,
+    lxc: lxcOf(given, wrong),
+    allowSimulated: allowSimulated === 'true',
+  };
+}
+
+function lxcOf(
+  given: (name: string) => string | undefined,
+  wrong: (name: string, expected: string) => Error,
+): LxcConfig | undefined {
+  const list = (name: string) => (given(name) ?? '').split(',').flatMap((one) => one.trim() || []);
+  const endpoints = list('LXC_ENDPOINTS');
+  if (!endpoints.length) return undefined;
+  const isEndpoint = (text: string) => /^unix:\/./.test(text) || URL.parse(text)?.protocol === 'https:';
+  if (!endpoints.every(isEndpoint)) throw wrong('LXC_ENDPOINTS', 'unix:/path or https://host:8443, with commas');
+  const file = (name: string) => {
+    const path = given(name);
+    if (!path) throw wrong(name, 'a PEM file, for an endpoint by https');
+    return path;
+  };
+  const remote = endpoints.some((text) => text.startsWith('https:'));
+  const nameservers = list('LXC_NAMESERVERS');
+  if (!nameservers.every(isIP)) throw wrong('LXC_NAMESERVERS', 'addresses, with commas');
+  return {
+    endpoints,
+    tls: remote
+      ? {
+          certificateFile: file('LXC_CLIENT_CERT_FILE'),
+          keyFile: file('LXC_CLIENT_KEY_FILE'),
+          serverCertificateFile: file('LXC_SERVER_CERT_FILE'),
+        }
+      : undefined,
+    project: given('LXC_PROJECT') ?? 'default',
+    pool: given('LXC_POOL') ?? 'default',
+    network: given('LXC_NETWORK') ?? 'lxdbr0',
+    nameservers,
+    probeCommand: given('LXC_PROBE_COMMAND'),
   };
 }
 

@@ -1,7 +1,7 @@
 /** The composition root: reads the configuration, puts the parts together, starts and stops them. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, readConfig } from './config.ts';
+import { type Config, type LxcConfig, readConfig } from './config.ts';
 import { Database } from './entities/database.ts';
 import { startEmbeddedPostgres } from './entities/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
@@ -16,6 +16,9 @@ import { resourceRenderer } from './facades/resources.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
+import { endpointOf } from './provisioning/servers/drivers/lxc/endpoint.ts';
+import { LxcDriver } from './provisioning/servers/drivers/lxc/lxc.ts';
+import { probeByCommand } from './provisioning/servers/drivers/lxc/ssh-proof.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
@@ -78,7 +81,7 @@ async function compose(
   const provisioning = new Provisioning({
     db,
     vault,
-    drivers: { VPS: machines, DEDICATED: machines },
+    drivers: { VPS: config.lxc ? lxcDriver(config.lxc) : machines, DEDICATED: machines },
     payments,
     x402: new SimulatedX402({ folder: join(config.dataDir, 'x402') }),
     pollSeconds: config.pollSeconds,
@@ -86,6 +89,7 @@ async function compose(
     render: resourceRenderer(),
     reverseDns: reverseDnsOf(config),
   });
+  refuseSimulated(config, provisioning);
   await provisioning.prepare();
   if (config.webhookAllowCidrs.length)
     console.log(`Webhooks may call what is not public: ${config.webhookAllowCidrs.join(', ')}`);
@@ -181,6 +185,27 @@ function reverseDnsOf(config: Config) {
   return url ? { url, secret: reverseDnsSecret ?? kept(config, 'reverse-dns-secret', newWebhookSecret) } : undefined;
 }
 
+function lxcDriver({ endpoints, tls: files, probeCommand, ...options }: LxcConfig): LxcDriver {
+  const read = (file: string) => readFileSync(file, 'utf8');
+  const tls = files && {
+    certificate: read(files.certificateFile),
+    key: read(files.keyFile),
+    serverCertificate: read(files.serverCertificateFile),
+  };
+  return new LxcDriver({
+    ...options,
+    endpoints: endpoints.map((text) => endpointOf(text, tls)),
+    ...(probeCommand && { probe: probeByCommand(probeCommand) }),
+  });
+}
+
+/** Nobody shall buy what is not there with real money, or what is there with money that is not. */
+function refuseSimulated({ lxc, allowSimulated }: Config, { simulated }: Provisioning) {
+  if (!lxc || allowSimulated || !(simulated.machines || simulated.payments)) return;
+  const what = [simulated.machines && 'machines', simulated.payments && 'payments'].filter(Boolean).join(' and ');
+  throw new Error(`Some ${what} are simulated beside real ones: set ALLOW_SIMULATED=true if that is meant.`);
+}
+
 /** How often what has expired is deleted. */
 const SWEEP_MS = 60_000;
 
@@ -225,7 +250,7 @@ function announce(
   console.log(`\nFreehold is running (${[...roles].join(' and ')}).\n`);
   for (const [name, value] of lines) console.log(`  ${name!.padEnd(16)}${value}`);
   if (simulated.machines)
-    console.log('\n  Machines are SIMULATED: servers run nowhere and have documentation addresses.');
+    console.log('\n  Machines are SIMULATED, all or those without a driver of their own: these servers run nowhere.');
   if (simulated.payments) console.log('  Payments are SIMULATED: top-ups confirm by themselves, and no coin moves.');
   console.log('');
 }

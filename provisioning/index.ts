@@ -159,7 +159,9 @@ export class Provisioning {
 
   /** Whatever the drivers need in the database before the first order. */
   async prepare(): Promise<void> {
-    if (this.simulated.machines) await seedDocumentationAddresses(this.#options.db);
+    const { db, drivers } = this.#options;
+    // Real machines would be given these addresses, too.
+    if (Object.values(drivers).every(({ simulated }) => simulated)) await seedDocumentationAddresses(db);
   }
 
   /** Has periodic work done from now on: renewals, low balances, health, what engines have, the end of old audit entries and credentials. */

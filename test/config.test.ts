@@ -53,7 +53,33 @@ describe('The configuration', () => {
     expect(trustedProxies).toEqual(['10.0.0.0/8', '::1']);
   });
 
+  it('reads where LXD or Incus is, and wants certificates for an endpoint by https', () => {
+    expect(readConfig({}).lxc).toBeUndefined();
+    expect(readConfig({ LXC_ENDPOINTS: 'unix:/run/lxd.socket', LXC_NAMESERVERS: '9.9.9.9' }).lxc).toEqual({
+      endpoints: ['unix:/run/lxd.socket'],
+      tls: undefined,
+      project: 'default',
+      pool: 'default',
+      network: 'lxdbr0',
+      nameservers: ['9.9.9.9'],
+      probeCommand: undefined,
+    });
+    const cluster = { LXC_ENDPOINTS: 'https://a:8443, https://b:8443' };
+    expect(() => readConfig(cluster)).toThrow('LXC_CLIENT_CERT_FILE is wrong: expected a PEM file');
+    const files = { LXC_CLIENT_CERT_FILE: 'c', LXC_CLIENT_KEY_FILE: 'k', LXC_SERVER_CERT_FILE: 's' };
+    expect(readConfig({ ...cluster, ...files }).lxc).toMatchObject({
+      endpoints: ['https://a:8443', 'https://b:8443'],
+      tls: { certificateFile: 'c', keyFile: 'k', serverCertificateFile: 's' },
+    });
+    expect(() => readConfig({ LXC_ENDPOINTS: 'unix:/s', LXC_NAMESERVERS: 'nine' })).toThrow(
+      /^LXC_NAMESERVERS is wrong/,
+    );
+  });
+
   it.each([
+    ['LXC_ENDPOINTS', 'http://a:8443'],
+    ['LXC_ENDPOINTS', 'here'],
+    ['ALLOW_SIMULATED', 'perhaps'],
     ['RATE_LIMIT_STORE', 'paper'],
     ['RATE_LIMIT_STORE', 'redis'],
     ['RATE_LIMIT_PUBLIC_PER_MINUTE', '0'],

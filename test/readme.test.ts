@@ -37,7 +37,7 @@ describe('The README', () => {
 
   it('names every variable of the configuration that it has, and none that it has not', () => {
     const config = readFileSync('config.ts', 'utf8');
-    const known = new Set([...config.matchAll(/(?:given|number|url)\('([A-Z_]+)'/g)].map(([, name]) => name));
+    const known = new Set([...config.matchAll(/(?:given|number|url|list|file)\('([A-Z_]+)'/g)].map(([, name]) => name));
     const table = [...readme.matchAll(/^\| (`[A-Z_`, ]+`) \|/gm)].flatMap(([, names]) =>
       [...names!.matchAll(/[A-Z_]+/g)].map(String),
     );

@@ -51,7 +51,8 @@ export const UNDELIVERABLE = 'The machine could not be delivered. The order was 
 /** Waits until the machine gives proof; then the server runs, and is billed from that moment. */
 export const prove: ServerStep = async (task, { server, driver, pollSeconds, proofSeconds }) => {
   const seen = await driver.observe({ order: server.orderNumber, generation: server.generation }, task.aborted);
-  if (seen.phase === 'absent') return hop('create');
+  // Something became of it after it was made, such as an engine that died: it is made again.
+  if (seen.phase === 'absent' || seen.phase === 'incomplete') return hop('create');
   if (seen.phase !== 'present' || !seen.proven) {
     if (typeof task.data.proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(proofSeconds) });
     // Of what nobody can see nothing is concluded.

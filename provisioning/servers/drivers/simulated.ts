@@ -49,7 +49,8 @@ export class SimulatedDriver implements HardwareDriver {
     this.#bootSeconds = bootSeconds;
   }
 
-  async create(spec: MachineSpec, _signal: AbortSignal): Promise<Observation> {
+  async create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
+    signal.throwIfAborted();
     const specDigest = digestOf(spec);
     const file = this.#file(spec);
     if (!existsSync(file)) {
@@ -82,14 +83,16 @@ export class SimulatedDriver implements HardwareDriver {
     return this.#observation(key, this.#read(key));
   }
 
-  async power(key: MachineKey, want: PowerChange, change: string, _signal: AbortSignal): Promise<Observation> {
+  async power(key: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
+    signal.throwIfAborted();
     return this.#change(key, change, want, ({ power = 'on', bootedAt }) => {
       if (want === power) return { power, bootedAt };
       return want === 'off' ? { power: want, bootedAt } : { power: 'on', bootedAt: this.#booted() };
     });
   }
 
-  async rebuild(spec: MachineSpec, change: string, _signal: AbortSignal): Promise<Observation> {
+  async rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
+    signal.throwIfAborted();
     return this.#change(spec, change, 'rebuild', () => ({
       specDigest: digestOf(spec),
       power: 'on',
@@ -97,14 +100,16 @@ export class SimulatedDriver implements HardwareDriver {
     }));
   }
 
-  async resize(spec: MachineSpec, change: string, _signal: AbortSignal): Promise<Observation> {
+  async resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
+    signal.throwIfAborted();
     return this.#change(spec, change, 'resize', ({ power = 'on' }) => {
       if (power === 'on') throw new DriverError('rejected', 'The machine is on.');
       return { specDigest: digestOf(spec) };
     });
   }
 
-  async destroy(key: MachineKey, _signal: AbortSignal): Promise<Observation> {
+  async destroy(key: MachineKey, signal: AbortSignal): Promise<Observation> {
+    signal.throwIfAborted();
     if (existsSync(this.#file(key))) {
       rmSync(this.#file(key), { force: true });
       this.#note('destroy', key);

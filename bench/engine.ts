@@ -1,0 +1,139 @@
+/**
+ * `npm run bench:engine`: from an order to an SSH login through the platform, against what the engine itself needs to make
+ * and boot the same machine. Both in turns, on a private LXD and a tiny image. It needs root, and says so where it is not.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
+import { configOf, devicesOf } from '../provisioning/servers/drivers/lxc/instance.ts';
+import { macOf } from '../provisioning/servers/spec.ts';
+import { type Customer, newCustomer, startWorld } from '../test/engine/customer.ts';
+import { type Lxd, newKey, ssh, startSingleLxd } from '../test/engine/lxd.ts';
+import { eventually } from '../test/freehold.ts';
+import { newFolder, removeFolder } from '../test/spawn.ts';
+import { median, print } from './figure.ts';
+
+const ROUNDS = 9;
+const BAR = 1.25;
+const KEY = 'bench';
+
+if (process.env.ENGINE_FOLDER) await bench();
+else {
+  const run = join(import.meta.dirname, '../test/engine/run.ts');
+  process.exitCode = spawnSync(process.execPath, [run, import.meta.filename], { stdio: 'inherit' }).status ?? 1;
+}
+
+async function bench() {
+  const ends: (() => unknown)[] = [];
+  const folder = newFolder();
+  ends.push(() => removeFolder(folder));
+  try {
+    const postgres = await startEmbeddedPostgres(folder);
+    ends.push(postgres.stop);
+    const lxd = await startSingleLxd('bench');
+    const environment = {
+      LXC_ENDPOINTS: `unix:${lxd.socketPath}`,
+      LXC_POOL: 'machines',
+      LXC_NETWORK: 'machines',
+    };
+    const world = await startWorld(postgres.url, environment, '10.79.0.0', (end) => ends.push(end));
+    const customer = await newCustomer(world, 500);
+    const key = newKey(KEY);
+    await customer.upload(key.publicKey);
+    const [engine, platform]: [number[], number[]] = [[], []];
+    for (let round = -1; round < ROUNDS; round++) {
+      const [alone, through] = [await engineAlone(lxd, key, round), await throughPlatform(lxd, customer, key.file)];
+      if (round < 0) continue; // warms up
+      engine.push(alone);
+      platform.push(through);
+    }
+    const seconds = (values: number[]) => `${(median(values) / 1000).toFixed(2)} s`;
+    console.log(
+      `\nTo an SSH login, median of ${ROUNDS}: the engine alone ${seconds(engine)}, an order ${seconds(platform)}.`,
+    );
+    print({
+      name: 'order to SSH login, to the engine alone',
+      ratio: median(platform) / median(engine),
+      bar: BAR,
+    });
+  } finally {
+    for (const end of ends.reverse()) await end();
+  }
+  process.exit(0);
+}
+
+/** Makes and starts an instance as the driver would. @returns milliseconds until a login */
+async function engineAlone(lxd: Lxd, key: { file: string; publicKey: string }, round: number): Promise<number> {
+  const machine = { order: `SRV-BENCH${round + 1}`, generation: 1 };
+  const address = `10.79.0.${20 + round}`;
+  const spec = {
+    ...machine,
+    kind: 'VPS',
+    serviceCode: 'vps-1',
+    region: 'zrh',
+    image: 'debian-13',
+    hostname: 'bench',
+    sshPublicKeys: [key.publicKey],
+    rootPassword: null,
+    userData: null,
+    size: { vcpus: 1, memoryMb: 2048, diskGb: 25 },
+    host: null,
+    network: {
+      mac: macOf(machine),
+      ipv4: { address, prefixLength: 24, gateway: '10.79.0.1' },
+      ipv6: null,
+      ipv6Prefix: null,
+    },
+  } as const;
+  const given = { ...spec, sshPublicKeys: [...spec.sshPublicKeys] };
+  const place = { network: { name: 'machines', managed: true, ipv6: false }, pool: 'machines', nameservers: [] };
+  const name = `bench-${round + 1}`;
+  const began = performance.now();
+  await lxd.call('POST', '/1.0/instances', {
+    name,
+    profiles: [],
+    source: { type: 'image', alias: spec.image },
+    config: configOf(given, place),
+    devices: devicesOf(given, place),
+  });
+  await lxd.call('PUT', `/1.0/instances/${name}/state`, { action: 'start' });
+  await login(address, key.file);
+  const took = performance.now() - began;
+  await lxd.call('PUT', `/1.0/instances/${name}/state`, { action: 'stop', force: true });
+  await lxd.call('DELETE', `/1.0/instances/${name}`);
+  return took;
+}
+
+/** Orders over REST. @returns milliseconds until a login */
+async function throughPlatform(lxd: Lxd, customer: Customer, keyFile: string): Promise<number> {
+  const began = performance.now();
+  const orderNumber = await customer.order();
+  const address = await eventually(async () => {
+    const { body } = await customer.rest('GET', `/v1/servers/${orderNumber}?wait_for=running`);
+    return body.status === 'running' && (body.ipv4 as string);
+  });
+  await login(address, keyFile);
+  const took = performance.now() - began;
+  assert.equal((await customer.rest('DELETE', `/v1/servers/${orderNumber}`)).status, 200);
+  await eventually(async () => ((await lxd.call('GET', '/1.0/instances')) as string[]).length === 0, 60);
+  return took;
+}
+
+/** Tries to connect, quickly again and again, and then logs in. */
+async function login(address: string, keyFile: string): Promise<void> {
+  await eventually(() => answers(address), 60);
+  assert.equal(await ssh(address, keyFile, 'echo in'), 'in');
+}
+
+const answers = (address: string) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect({ host: address, port: 22 });
+    const end = (answered: boolean) => {
+      resolve(answered);
+      socket.destroy();
+    };
+    socket.setTimeout(1000, () => end(false));
+    socket.on('data', () => end(true)).on('error', () => end(false));
+  });

@@ -1,0 +1,110 @@
+/**
+ * The REST API of LXD and Incus: asks the endpoints one after the other, and waits for what they do in the background.
+ * Their errors are prose, and no decision hangs on it but one: whether there is room.
+ */
+import { DriverError, type DriverErrorCode } from '../driver.ts';
+import { type Answer, type Endpoint, NoAnswer, send } from './endpoint.ts';
+
+const SILENT_MS = 30_000;
+/** How long one call waits for an operation; the engine is asked again until it has taken too long. */
+const WAIT_SECONDS = 20;
+const OPERATION_MS_MAX = 600_000;
+
+/** What the engine said. */
+export class EngineError extends DriverError {
+  /** As in HTTP; 0 if an operation failed in the background. */
+  readonly status: number;
+  constructor(status: number, text: string, what: string) {
+    super(codeOf(status, text), `${what}: ${text}`);
+    this.status = status;
+  }
+}
+
+function codeOf(status: number, text: string): DriverErrorCode {
+  if (/reached maximum|no space left|disk quota exceeded|not enough|exceeds? (the )?(project|available)/i.test(text))
+    return 'no_capacity';
+  if (/unable to connect|missing event connection|no available dqlite|no known leader|shutting down/i.test(text))
+    return 'unreachable';
+  // Not trusted any more: nothing can be known, and nothing is to be given up for it.
+  return status === 401 || status === 403 ? 'unreachable' : 'failed';
+}
+
+interface Operation {
+  description: string;
+  status_code: number;
+  err: string;
+  metadata: unknown;
+}
+
+export class LxcClient {
+  readonly #endpoints: Endpoint[];
+  readonly #project: string;
+
+  constructor({ endpoints, project }: { endpoints: Endpoint[]; project: string }) {
+    this.#endpoints = [...endpoints];
+    this.#project = project;
+  }
+
+  get<T>(path: string, signal: AbortSignal): Promise<T> {
+    return this.call('GET', path, undefined, signal) as Promise<T>;
+  }
+
+  /**
+   * Calls, and waits until it is done.
+   * @param path from /1.0 on
+   * @throws EngineError; DriverError unreachable, which leaves open whether it was done
+   */
+  async call(method: string, path: string, body: object | undefined, signal: AbortSignal): Promise<unknown> {
+    const what = `${method} ${path}`;
+    const answer = await this.#ask(method, path, body, signal, SILENT_MS);
+    if (answer.type === 'error') throw new EngineError(answer.error_code ?? 500, answer.error ?? '', what);
+    if (answer.type !== 'async') return answer.metadata;
+    // Clusters put a query behind it, to which nothing may be appended.
+    return this.#wait(answer.operation!.split('?')[0]!, what, signal);
+  }
+
+  async #wait(operation: string, what: string, signal: AbortSignal): Promise<unknown> {
+    for (const end = Date.now() + OPERATION_MS_MAX; Date.now() < end; ) {
+      const path = `${operation}/wait?timeout=${WAIT_SECONDS}`;
+      const answer = await this.#ask('GET', path, undefined, signal, SILENT_MS + WAIT_SECONDS * 1000);
+      // Finished operations are forgotten after seconds: who asks too late has to look at the instance.
+      if (answer.type === 'error' && answer.error_code === 404)
+        throw new DriverError('unreachable', `${what}: the engine has forgotten the operation.`);
+      if (answer.type === 'error') throw new EngineError(answer.error_code ?? 500, answer.error ?? '', what);
+      const { status_code: status, err, metadata } = answer.metadata as Operation;
+      if (status === 200) return metadata;
+      if (status >= 400) throw new EngineError(0, err, what);
+    }
+    throw new DriverError('unreachable', `${what}: it is not done after ${OPERATION_MS_MAX / 1000} s.`);
+  }
+
+  /** Whatever member is asked forwards to the right one. The endpoint that answered is the first to be asked next. */
+  async #ask(
+    method: string,
+    path: string,
+    body: object | undefined,
+    signal: AbortSignal,
+    silentMs: number,
+  ): Promise<Answer> {
+    const url = `${path}${path.includes('?') ? '&' : '?'}project=${encodeURIComponent(this.#project)}`;
+    let last: unknown;
+    for (const endpoint of [...this.#endpoints]) {
+      try {
+        const answer = await send(endpoint, { method, path: url, body, silentMs, signal });
+        this.#prefer(endpoint);
+        return answer;
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error;
+        last = error;
+        if (error.sent && method !== 'GET') break; // it may have been done
+      }
+    }
+    throw new DriverError('unreachable', `${method} ${path}: ${last instanceof Error ? last.message : last}`);
+  }
+
+  #prefer(endpoint: Endpoint) {
+    if (this.#endpoints[0] === endpoint) return;
+    this.#endpoints.splice(this.#endpoints.indexOf(endpoint), 1);
+    this.#endpoints.unshift(endpoint);
+  }
+}

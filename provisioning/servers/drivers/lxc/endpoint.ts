@@ -1,0 +1,109 @@
+/** One address of an engine's REST API, and one request to it. */
+import { type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { PeerCertificate } from 'node:tls';
+
+/** How long an endpoint may take to accept a connection. */
+const CONNECT_MS = 3000;
+
+/** A unix socket, or HTTPS with a client certificate, where the server's certificate is pinned. */
+export type Endpoint = { socketPath: string } | { host: string; port: number; tls: Tls };
+
+/** PEM. */
+export interface Tls {
+  certificate: string;
+  key: string;
+  /** That of the server, or of the cluster, which all its members show. */
+  serverCertificate: string;
+}
+
+/** @param text `unix:/path` or `https://host:8443` */
+export function endpointOf(text: string, tls: Tls | undefined): Endpoint {
+  if (text.startsWith('unix:')) return { socketPath: text.slice('unix:'.length) };
+  const { hostname, port } = new URL(text);
+  if (!tls) throw new Error(`${text} needs certificates.`);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 443), tls };
+}
+
+/** What the engine answers (LXD and Incus, `rest-api.md`). */
+export interface Answer {
+  type: 'sync' | 'async' | 'error';
+  metadata: unknown;
+  /** The path of the operation, if it is async; clusters add a query. */
+  operation?: string;
+  error?: string;
+  error_code?: number;
+}
+
+/** Nothing came back. */
+export class NoAnswer extends Error {
+  /** Whether the engine may have got the request, and acted upon it. */
+  readonly sent: boolean;
+  constructor(message: string, sent: boolean) {
+    super(message);
+    this.sent = sent;
+  }
+}
+
+export interface Request {
+  method: string;
+  path: string;
+  body?: object | undefined;
+  /** How long the endpoint may be silent. */
+  silentMs: number;
+  signal: AbortSignal;
+}
+
+/** @throws NoAnswer, or the reason of the signal */
+export function send(endpoint: Endpoint, { method, path, body, silentMs, signal }: Request): Promise<Answer> {
+  signal.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    let sent = false;
+    const options: RequestOptions = {
+      method,
+      path,
+      // Engines close connections when their listeners are configured anew.
+      agent: false,
+      signal,
+      timeout: silentMs,
+      headers: body ? { 'content-type': 'application/json' } : {},
+    };
+    const request = open(endpoint, options);
+    const fail = (error: unknown) =>
+      reject(signal.aborted ? signal.reason : new NoAnswer(error instanceof Error ? error.message : `${error}`, sent));
+    const patience = setTimeout(() => request.destroy(new Error('It accepts no connection.')), CONNECT_MS);
+    request.on('socket', (socket) =>
+      socket.once('socketPath' in endpoint ? 'connect' : 'secureConnect', () => {
+        clearTimeout(patience);
+        sent = true;
+      }),
+    );
+    request.on('timeout', () => request.destroy(new Error('It says nothing.')));
+    request.on('error', fail).on('close', () => clearTimeout(patience));
+    request.on('response', async (response) => {
+      try {
+        const chunks: Buffer[] = [];
+        for await (const chunk of response) chunks.push(chunk as Buffer);
+        resolve(JSON.parse(Buffer.concat(chunks).toString()) as Answer);
+      } catch (error) {
+        fail(error);
+      }
+    });
+    request.end(body && JSON.stringify(body));
+  });
+}
+
+function open(endpoint: Endpoint, options: RequestOptions): ClientRequest {
+  if ('socketPath' in endpoint) return httpRequest({ ...options, socketPath: endpoint.socketPath });
+  const { host, port, tls } = endpoint;
+  return httpsRequest({
+    ...options,
+    host,
+    port,
+    cert: tls.certificate,
+    key: tls.key,
+    ca: tls.serverCertificate,
+    // It is signed by itself and names no host; the chain has been checked, so it is the pinned one.
+    checkServerIdentity: (_host: string, _peer: PeerCertificate) => undefined,
+  });
+}

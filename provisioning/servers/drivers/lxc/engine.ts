@@ -1,0 +1,259 @@
+/** What the driver does with an engine, in its words: servers, members, and what becomes of one instance. */
+import { DriverError, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
+import { EngineError, type LxcClient } from './client.ts';
+import { configOf, devicesOf, type Instance, keyOf, MARK, type Network, NIC, nameOf, type Place } from './instance.ts';
+
+/** How long a system may take to shut down before its power is cut. */
+const SHUTDOWN_SECONDS = 20;
+/** A single server may become a cluster, and an engine may be replaced by a newer one. */
+const FACTS_MS = 60_000;
+/** How long somebody else's work on an instance is waited for. */
+const OTHERS_MS_MAX = 60_000;
+
+export interface Facts {
+  extensions: ReadonlySet<string>;
+  clustered: boolean;
+  serverName: string;
+  network: Network;
+}
+
+interface ServerInfo {
+  api_extensions: string[];
+  auth: string;
+  environment: { server_clustered: boolean; server_name: string };
+}
+
+interface Member {
+  server_name: string;
+  status: string;
+}
+
+export interface EngineOptions {
+  pool: string;
+  network: string;
+  nameservers: readonly string[];
+}
+
+export class LxcEngine {
+  readonly #client: LxcClient;
+  readonly #options: EngineOptions;
+  #facts: { value: Facts; until: number } | undefined;
+
+  constructor(client: LxcClient, options: EngineOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  /** What changes hardly ever. @throws DriverError unreachable, also if our certificate is not trusted */
+  async facts(signal: AbortSignal): Promise<Facts> {
+    if (this.#facts && this.#facts.until > Date.now()) return this.#facts.value;
+    const { api_extensions, environment } = await this.#trusted(signal);
+    const value: Facts = {
+      extensions: new Set(api_extensions),
+      clustered: environment.server_clustered,
+      serverName: environment.server_name,
+      network: await this.#network(signal),
+    };
+    this.#facts = { value, until: Date.now() + FACTS_MS };
+    return value;
+  }
+
+  async reachable(signal: AbortSignal): Promise<boolean> {
+    return (await this.#trusted(signal)).auth === 'trusted';
+  }
+
+  async #trusted(signal: AbortSignal): Promise<ServerInfo> {
+    const info = await this.#client.get<ServerInfo>('/1.0', signal);
+    if (info.auth !== 'trusted') throw new DriverError('unreachable', 'The engine does not trust our certificate.');
+    return info;
+  }
+
+  async #network(signal: AbortSignal): Promise<Network> {
+    const name = this.#options.network;
+    const { managed, config } = await this.#client.get<{ managed: boolean; config: Record<string, string> }>(
+      `/1.0/networks/${encodeURIComponent(name)}`,
+      signal,
+    );
+    // The engine fixes addresses by its DHCP server; those of IPv6 only where that is stateful.
+    return { name, managed, ipv6: !managed || config['ipv6.dhcp.stateful'] === 'true' };
+  }
+
+  async hosts(signal: AbortSignal): Promise<HostReport[]> {
+    const { clustered, serverName } = await this.facts(signal);
+    if (!clustered) return [{ name: serverName, state: 'online', size: await this.#size('', signal) }];
+    const members = await this.#client.get<Member[]>('/1.0/cluster/members?recursion=1', signal);
+    return Promise.all(
+      members.map(async ({ server_name: name, status }) => {
+        const online = status === 'Online';
+        const size = online ? await this.#size(`?target=${encodeURIComponent(name)}`, signal).catch(() => null) : null;
+        signal.throwIfAborted();
+        const state = size ? 'online' : status === 'Evacuated' ? 'drained' : 'offline';
+        return { name, state, size: size ?? { vcpus: 0, memoryMb: 0, diskGb: 0 } } as const;
+      }),
+    );
+  }
+
+  async #size(target: string, signal: AbortSignal) {
+    const [{ cpu, memory }, { space }] = await Promise.all([
+      this.#client.get<{ cpu: { total: number }; memory: { total: number } }>(`/1.0/resources${target}`, signal),
+      this.#client.get<{ space: { total: number } }>(
+        `/1.0/storage-pools/${encodeURIComponent(this.#options.pool)}/resources${target}`,
+        signal,
+      ),
+    ]);
+    return {
+      vcpus: cpu.total,
+      memoryMb: Math.floor(memory.total / 2 ** 20),
+      diskGb: Math.floor(space.total / 2 ** 30),
+    };
+  }
+
+  instances(signal: AbortSignal): Promise<Instance[]> {
+    return this.#client.get('/1.0/instances?recursion=1', signal);
+  }
+
+  /** Whatever has the machine's name. A list is answered by any member, one instance only by that which it is on. */
+  async find(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
+    const name = nameOf(key);
+    if ((await this.facts(signal)).clustered) {
+      const filter = encodeURIComponent(`name eq ${name}`);
+      return (await this.#client.get<Instance[]>(`/1.0/instances?recursion=1&filter=${filter}`, signal))[0];
+    }
+    return this.#client.get<Instance>(`/1.0/instances/${name}`, signal).catch((error) => {
+      if (error instanceof EngineError && error.status === 404) return undefined;
+      throw error;
+    });
+  }
+
+  /** The machine's instance, if it is ours. @throws DriverError unreachable if the member does not answer */
+  async ours(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
+    const found = await this.find(key, signal);
+    if (!found || !isOf(found, key)) return undefined;
+    if (found.status === 'Error') throw new DriverError('unreachable', `${found.location} does not answer.`);
+    return found;
+  }
+
+  /** Waits until nobody is at work on the instance, such as a worker that is not one any more. */
+  async idle({ name }: Instance, signal: AbortSignal): Promise<void> {
+    for (const end = Date.now() + OTHERS_MS_MAX; Date.now() < end; await pause(200, signal)) {
+      const { running = [] } = await this.#client.get<{
+        running?: { resources?: { instances?: string[] }; class: string }[];
+      }>('/1.0/operations?recursion=1', signal);
+      const busy = running.some(({ resources }) =>
+        resources?.instances?.some((path) => path.split('?')[0]!.endsWith(`/${name}`)),
+      );
+      if (!busy) return;
+    }
+    throw new DriverError('failed', `${name} is busy.`);
+  }
+
+  /**
+   * Makes an instance, starts it, and only then calls it ready.
+   * @param marks more of its configuration
+   * @throws DriverError rejected where the engine cannot make such a thing
+   */
+  async make(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
+    const { network, clustered } = await this.facts(signal);
+    const place: Place = { ...this.#options, network };
+    const target = clustered && spec.host ? `?target=${encodeURIComponent(spec.host)}` : '';
+    const body = {
+      name: nameOf(spec),
+      type: 'container',
+      // Profiles may name networks and limits of their own.
+      profiles: [],
+      source: { type: 'image', alias: spec.image },
+      config: { ...configOf(spec, place), ...marks },
+      devices: devicesOf(spec, place),
+    };
+    await this.#client.call('POST', `/1.0/instances${target}`, body, signal).catch((error) => {
+      const refused = error instanceof EngineError && error.code === 'failed' && [400, 404].includes(error.status);
+      throw refused ? new DriverError('rejected', error.message) : error;
+    });
+    await this.start(body.name, signal);
+    await this.mark(body.name, { [MARK.ready]: '1' }, signal);
+  }
+
+  /** Puts another image into an instance that is off, with the configuration of a new order. */
+  async replace(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
+    const { network } = await this.facts(signal);
+    const name = nameOf(spec);
+    const config = { ...configOf(spec, { ...this.#options, network }), ...marks, [MARK.ready]: '' };
+    await this.mark(name, config, signal);
+    const source = { type: 'image', alias: spec.image };
+    await this.#client.call('POST', `/1.0/instances/${name}/rebuild`, { source }, signal);
+    await this.start(name, signal);
+    await this.mark(name, { [MARK.ready]: '1' }, signal);
+  }
+
+  start(name: string, signal: AbortSignal): Promise<unknown> {
+    return this.#client.call('PUT', `/1.0/instances/${name}/state`, { action: 'start', timeout: -1 }, signal);
+  }
+
+  /** Asks the system to end, and cuts its power if it does not. */
+  async stop(name: string, graceful: boolean, signal: AbortSignal): Promise<void> {
+    const stop = (force: boolean) =>
+      this.#client.call(
+        'PUT',
+        `/1.0/instances/${name}/state`,
+        { action: 'stop', timeout: force ? -1 : SHUTDOWN_SECONDS, force },
+        signal,
+      );
+    if (graceful) {
+      const ended = await stop(false).then(
+        () => true,
+        () => false,
+      );
+      if (ended) return;
+      signal.throwIfAborted();
+    }
+    await stop(true);
+  }
+
+  /** The process that its system began with; 0 if it is off. */
+  async bootOf(name: string, signal: AbortSignal): Promise<number> {
+    return (await this.#client.get<{ pid: number }>(`/1.0/instances/${name}/state`, signal)).pid;
+  }
+
+  /** Changes what is named, of the configuration and of the devices. */
+  mark(
+    name: string,
+    config: Record<string, string>,
+    signal: AbortSignal,
+    devices?: Instance['devices'],
+  ): Promise<unknown> {
+    return this.#client.call('PATCH', `/1.0/instances/${name}`, { config, ...(devices && { devices }) }, signal);
+  }
+
+  /**
+   * Removes an instance. One that can be neither finished nor removed (an engine that was killed leaves such) loses its
+   * network, so that its address and its MAC bother nobody, and is marked for the operator.
+   * @throws DriverError stuck
+   */
+  async remove({ name, status }: Instance, signal: AbortSignal): Promise<void> {
+    const path = `/1.0/instances/${name}`;
+    if (status !== 'Stopped') await this.stop(name, false, signal).catch(() => signal.throwIfAborted());
+    try {
+      await this.#client.call('DELETE', path, undefined, signal);
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.code === 'unreachable') throw error;
+      if (error.status === 404) return;
+      const left = await this.#client.get<Instance>(path, signal).catch(() => undefined);
+      if (!left) throw error; // gone after all, or not to be seen: whoever comes next finds out
+      const { [NIC]: _, ...devices } = left.devices ?? {};
+      const config = { ...left.config, [MARK.stuck]: '1' };
+      await this.#client.call('PUT', path, { ...left, devices, config }, signal).catch(() => signal.throwIfAborted());
+      throw new DriverError('stuck', error.message);
+    }
+  }
+}
+
+const isOf = (instance: Instance, key: MachineKey): boolean => {
+  const found = keyOf(instance);
+  return found?.order === key.order && found.generation === key.generation;
+};
+
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await new Promise<void>((resolve) => setTimeout(resolve, ms));
+  signal.throwIfAborted();
+}

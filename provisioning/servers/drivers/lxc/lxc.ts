@@ -1,0 +1,237 @@
+/**
+ * Machines as system containers of LXD (5 or newer) or Incus (6 or newer), on one server or in a cluster. The engine is
+ * believed for what is, never for what its errors say: after each of them the instance is looked at again.
+ */
+import {
+  DriverError,
+  type HardwareDriver,
+  type HostReport,
+  type MachineKey,
+  type MachineSpec,
+  type Observation,
+  type PowerChange,
+} from '../driver.ts';
+import { LxcClient } from './client.ts';
+import type { Endpoint } from './endpoint.ts';
+import { type EngineOptions, LxcEngine, pause } from './engine.ts';
+import {
+  digestOf,
+  type Instance,
+  isReady,
+  keyOf,
+  limitsOf,
+  MARK,
+  nameOf,
+  observationOf,
+  ROOT,
+  rootOf,
+} from './instance.ts';
+import { type Probe, probeByConnecting } from './ssh-proof.ts';
+
+/** How long a machine that was just started is waited for, so that quick ones need no second look. */
+const PROOF_MS = 2000;
+const PROOF_POLL_MS = 25;
+
+export interface LxcOptions extends EngineOptions {
+  /** Of one server, or of several members of a cluster. */
+  endpoints: Endpoint[];
+  project: string;
+  /** Default: connects to port 22. */
+  probe?: Probe;
+}
+
+export class LxcDriver implements HardwareDriver {
+  readonly name = 'lxc';
+  readonly simulated = false;
+  readonly #engine: LxcEngine;
+  readonly #pool: string;
+  readonly #probe: Probe;
+  /** What is under way, by the name of the machine: one thing at a time. */
+  readonly #busy = new Map<string, Promise<unknown>>();
+
+  constructor({ endpoints, project, probe = probeByConnecting, ...engine }: LxcOptions) {
+    this.#engine = new LxcEngine(new LxcClient({ endpoints, project }), engine);
+    this.#pool = engine.pool;
+    this.#probe = probe;
+  }
+
+  capacity(signal: AbortSignal): Promise<HostReport[]> {
+    return this.#engine.hosts(signal);
+  }
+
+  reachable(_region: string, signal: AbortSignal): Promise<boolean> {
+    return this.#engine.reachable(signal);
+  }
+
+  /** Proof is not looked for. */
+  async list(signal: AbortSignal): Promise<Observation[]> {
+    const { serverName } = await this.#engine.facts(signal);
+    return (await this.#engine.instances(signal)).flatMap((instance) => {
+      const key = keyOf(instance);
+      return key ? [observationOf(instance, key, serverName)] : [];
+    });
+  }
+
+  async observe(key: MachineKey, signal: AbortSignal): Promise<Observation> {
+    const { serverName } = await this.#engine.facts(signal);
+    const found = await this.#engine.find(key, signal);
+    const owner = found && keyOf(found);
+    // What has its name by chance, and not our mark, is not the machine.
+    if (!found || owner?.order !== key.order || owner.generation !== key.generation)
+      return { order: key.order, generation: key.generation, phase: 'absent', proven: false };
+    const seen = observationOf(found, key, serverName);
+    const address = found.config?.[MARK.address];
+    if (seen.phase !== 'present' || seen.power !== 'on' || !address) return seen;
+    return { ...seen, proven: await this.#probe(address, seen.host, signal) };
+  }
+
+  create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
+    return this.#alone(spec, async () => {
+      const found = await this.#finished(spec, signal);
+      if (!found) await this.#make(spec, {}, signal);
+      else if (found.config?.[MARK.spec] !== digestOf(spec))
+        throw new DriverError('conflict', `${found.name} was made from another specification.`);
+      else if (found.status === 'Stopped') await this.#engine.start(found.name, signal);
+      return this.#proven(spec, signal);
+    });
+  }
+
+  power(key: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
+    return this.#alone(key, async () => {
+      const { name, status, config } = await this.#existing(key, signal);
+      const off = status === 'Stopped';
+      if (want === 'off') {
+        if (!off) await this.#settle(key, 'off', () => this.#engine.stop(name, true, signal), signal);
+        return this.observe(key, signal);
+      }
+      if (want === 'on') {
+        if (!off) return this.observe(key, signal);
+      } else if (!(await this.#stopOnce(name, config ?? {}, change, want === 'restart', signal)))
+        return this.observe(key, signal);
+      await this.#settle(key, 'on', () => this.#engine.start(name, signal), signal);
+      return this.#proven(key, signal);
+    });
+  }
+
+  /**
+   * The first half of a restart. The process of the system before it is kept with the instance: when the call comes
+   * again, another one says that it has been done.
+   * @returns whether it is to be started
+   */
+  async #stopOnce(
+    name: string,
+    config: Record<string, string>,
+    change: string,
+    graceful: boolean,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const boot = await this.#engine.bootOf(name, signal);
+    const begun = config[MARK.change] === change;
+    if (begun && boot > 0 && String(boot) !== config[MARK.before]) return false;
+    if (!begun) await this.#engine.mark(name, { [MARK.change]: change, [MARK.before]: String(boot) }, signal);
+    if (boot > 0) await this.#engine.stop(name, graceful, signal);
+    return true;
+  }
+
+  /** Where the engine cannot rebuild (LXD before 5.20), the machine is removed and made anew, under the same name. */
+  rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
+    return this.#alone(spec, async () => {
+      const { extensions } = await this.#engine.facts(signal);
+      const found = await this.#finished(spec, signal);
+      const marks = { [MARK.change]: change };
+      if (found?.config?.[MARK.change] === change) return this.#proven(spec, signal);
+      if (found && extensions.has('instances_rebuild')) {
+        if (found.status !== 'Stopped') await this.#engine.stop(found.name, false, signal);
+        await this.#engine.replace(spec, marks, signal);
+      } else {
+        if (found) await this.#engine.remove(found, signal);
+        await this.#make(spec, marks, signal);
+      }
+      return this.#proven(spec, signal);
+    });
+  }
+
+  resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
+    return this.#alone(spec, async () => {
+      const { name, status, config } = await this.#existing(spec, signal);
+      if (config?.[MARK.change] !== change) {
+        if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
+        const marks = { ...limitsOf(spec.size), [MARK.spec]: digestOf(spec), [MARK.change]: change };
+        await this.#engine.mark(name, marks, signal, { [ROOT]: rootOf(spec.size, this.#pool) });
+      }
+      return this.observe(spec, signal);
+    });
+  }
+
+  destroy(key: MachineKey, signal: AbortSignal): Promise<Observation> {
+    return this.#alone(key, async () => {
+      const seen = await this.observe(key, signal);
+      if (seen.phase === 'absent' || seen.phase === 'unknown') return seen;
+      const found = await this.#engine.ours(key, signal);
+      if (found) {
+        if (!isReady(found)) await this.#engine.idle(found, signal);
+        await this.#engine.remove(found, signal);
+      }
+      return this.observe(key, signal);
+    });
+  }
+
+  /** @throws DriverError failed if there is none, or half of one */
+  async #existing(key: MachineKey, signal: AbortSignal): Promise<Instance> {
+    const found = await this.#engine.ours(key, signal);
+    if (!found || !isReady(found)) throw new DriverError('failed', 'There is no machine of that order.');
+    return found;
+  }
+
+  /** The instance if it was finished; what was not is removed, for nothing can be said of what is in it. */
+  async #finished(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
+    let found = await this.#engine.ours(key, signal);
+    if (!found || isReady(found)) return found;
+    await this.#engine.idle(found, signal);
+    found = await this.#engine.ours(key, signal);
+    if (!found || isReady(found)) return found;
+    await this.#engine.remove(found, signal);
+    return undefined;
+  }
+
+  async #make(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
+    if (await this.#engine.find(spec, signal))
+      throw new DriverError('conflict', `There is an instance ${nameOf(spec)} without our mark.`);
+    await this.#engine.make(spec, marks, signal);
+  }
+
+  /** An engine may refuse what it has already done: what counts is the state. */
+  async #settle(key: MachineKey, power: 'on' | 'off', act: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      signal.throwIfAborted();
+      const found = await this.#engine.ours(key, signal);
+      if (!found || (found.status === 'Stopped' ? 'off' : 'on') !== power) throw error;
+    }
+  }
+
+  /** Looks at a machine that was just started, for a moment until it gives proof. */
+  async #proven(key: MachineKey, signal: AbortSignal): Promise<Observation> {
+    for (const end = Date.now() + PROOF_MS; ; await pause(PROOF_POLL_MS, signal)) {
+      const seen = await this.observe(key, signal);
+      if (seen.proven || seen.phase !== 'present' || seen.power !== 'on' || Date.now() > end) return seen;
+    }
+  }
+
+  /** In this process one thing at a time is done to a machine; among processes, its lease sees to it. */
+  async #alone<T>(key: MachineKey, work: () => Promise<T>): Promise<T> {
+    const name = nameOf(key);
+    const before = this.#busy.get(name);
+    const mine = (async () => {
+      await before?.catch(() => {});
+      return work();
+    })();
+    this.#busy.set(name, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#busy.get(name) === mine) this.#busy.delete(name);
+    }
+  }
+}

@@ -1,0 +1,96 @@
+/** Three LXD in one cluster, each in a network of its own on one segment 10.78.0.0/24, as three hosts are. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FOLDER, importImage, type Lxd, startLxd } from './lxd.ts';
+
+export interface Cluster {
+  members: Lxd[];
+  /** For https endpoints. */
+  files: { certificate: string; key: string; server: string };
+  endpoints: string[];
+}
+
+const sh = (script: string) => execFileSync('sh', ['-ec', script]);
+const addressOf = (n: number) => `10.78.0.${n}`;
+
+/** Members are called n1, n2, n3; machines are on their bridge br0, and so is who tests, with .254. */
+export async function startCluster(): Promise<Cluster> {
+  sh('ip link add br0 type bridge; ip addr add 10.78.0.254/24 dev br0; ip link set br0 up');
+  const members: Lxd[] = [];
+  for (const n of [1, 2, 3]) {
+    sh(`ip netns add n${n}; ip link add v${n} type veth peer name eth0 netns n${n}; ip link set v${n} master br0 up
+      ip -n n${n} link add br0 type bridge; ip -n n${n} link set eth0 master br0 up
+      ip -n n${n} addr add ${addressOf(n)}/24 dev br0; ip -n n${n} link set br0 up; ip -n n${n} link set lo up`);
+    members.push(await startLxd(`n${n}`, withinNetwork(n)));
+  }
+  const [first, ...others] = members as [Lxd, ...Lxd[]];
+  const https = `${addressOf(1)}:8443`;
+  await first.call('PATCH', '/1.0', { config: { 'core.https_address': https, 'cluster.https_address': https } });
+  await first.call('PUT', '/1.0/cluster', { server_name: 'n1', enabled: true });
+  await first.call('POST', '/1.0/storage-pools', { name: 'local', driver: 'dir' });
+  for (const [index, member] of others.entries()) await joinCluster(first, member, index + 2);
+  // Refused before there is a cluster; less than that the engine does not take.
+  await first.call('PATCH', '/1.0', { config: { 'cluster.offline_threshold': '11' } });
+  await importImage(first, ['debian-13']);
+  return { members, files: await trust(first), endpoints: [1, 2, 3].map((n) => `https://${addressOf(n)}:8443`) };
+}
+
+/** A /sys of its own shows the network; the control groups are those of the machine. */
+function withinNetwork(n: number): string[] {
+  const script = join(FOLDER, `within-n${n}`);
+  writeFileSync(
+    script,
+    `#!/bin/sh
+exec unshare -m --propagation slave nsenter --net=/run/netns/n${n} sh -ec '
+  mount -t sysfs sysfs /sys
+  mount --rbind ${FOLDER}/cgroup /sys/fs/cgroup
+  exec "$@"' within "$@"
+`,
+    { mode: 0o755 },
+  );
+  return [script];
+}
+
+interface Token {
+  fingerprint: string;
+  addresses: string[];
+  secret: string;
+  expiresAt: string;
+}
+
+async function joinCluster(first: Lxd, member: Lxd, n: number): Promise<void> {
+  const name = `n${n}`;
+  // The token is in the operation, which does not end: the engine waits for the member that brings it.
+  const { metadata } = (await first.begin('POST', '/1.0/cluster/members', { server_name: name })) as {
+    metadata: Token;
+  };
+  const { environment } = (await first.call('GET', '/1.0')) as { environment: { certificate: string } };
+  const token = { ...metadata, server_name: name, expires_at: metadata.expiresAt };
+  await member.call('PUT', '/1.0/cluster', {
+    server_name: name,
+    enabled: true,
+    server_address: `${addressOf(n)}:8443`,
+    cluster_address: `${addressOf(1)}:8443`,
+    cluster_certificate: environment.certificate,
+    // LXD 5.0; newer ones and Incus call it cluster_token.
+    cluster_password: Buffer.from(JSON.stringify(token)).toString('base64'),
+    member_config: [{ entity: 'storage-pool', name: 'local', key: 'source', value: '' }],
+  });
+}
+
+/** A client certificate that the cluster trusts, and the cluster's own. */
+async function trust(first: Lxd): Promise<Cluster['files']> {
+  const files = {
+    certificate: join(FOLDER, 'client.crt'),
+    key: join(FOLDER, 'client.key'),
+    server: join(FOLDER, 'cluster.crt'),
+  };
+  sh(`openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=freehold \
+    -keyout ${files.key} -out ${files.certificate} 2>/dev/null`);
+  const certificate = readFileSync(files.certificate, 'utf8').replace(/-----.*-----|\n/g, '');
+  await first.call('POST', '/1.0/certificates', { type: 'client', name: 'freehold', certificate });
+  const { environment } = (await first.call('GET', '/1.0')) as { environment: { certificate: string } };
+  writeFileSync(files.server, environment.certificate);
+  return files;
+}

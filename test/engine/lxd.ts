@@ -1,0 +1,161 @@
+/** Engines for the tests, which must run in namespaces of their own (namespace.sh): LXD, with a pool, a network, images. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { eventually } from '../freehold.ts';
+
+/** Made by run.ts. */
+export const FOLDER = process.env.ENGINE_FOLDER!;
+const IMAGE = join(FOLDER, 'tiny.tar.gz');
+
+export interface Lxd {
+  folder: string;
+  socketPath: string;
+  /** A call of its API, waited for. @throws Error */
+  call(method: string, path: string, body?: object): Promise<unknown>;
+  /** Begins what goes on in the background. @returns the operation */
+  begin(method: string, path: string, body?: object): Promise<unknown>;
+  /** Starts it again after it was killed. */
+  start(): Promise<void>;
+  /** SIGKILL of the engine alone; machines go on. */
+  kill(): Promise<void>;
+}
+
+/** Starts LXD with its state in a folder. @param within a command that runs another one, such as in a network of its own */
+export async function startLxd(name: string, within: string[] = []): Promise<Lxd> {
+  const folder = join(FOLDER, name);
+  mkdirSync(folder, { recursive: true });
+  const socketPath = join(folder, 'unix.socket');
+  let daemon: ChildProcess;
+  const call = callerOf(socketPath);
+  const start = async () => {
+    const log = openSync(join(FOLDER, `${name}.log`), 'a');
+    const [file, ...args] = [...within, 'lxd', '--group', 'root'];
+    daemon = spawn(file!, args, { stdio: ['ignore', log, log], env: { ...process.env, LXD_DIR: folder } });
+    closeSync(log);
+    // The socket answers before the engine is ready.
+    await eventually(
+      () =>
+        call('GET', '/internal/ready').then(
+          () => true,
+          () => false,
+        ),
+      60,
+    );
+  };
+  const kill = async () => {
+    const gone = once(daemon, 'exit');
+    daemon.kill('SIGKILL');
+    await gone;
+  };
+  await start();
+  const begin: Lxd['begin'] = async (...given) => (await asked(socketPath, ...given)).metadata;
+  return { folder, socketPath, call, begin, start, kill };
+}
+
+/** One server with a btrfs pool and a bridge 10.79.0.1/24, and the tiny image under the code of a catalog's one. */
+export async function startSingleLxd(name: string): Promise<Lxd> {
+  const lxd = await startLxd(name);
+  await lxd.call('POST', '/1.0/storage-pools', { name: 'machines', driver: 'btrfs', config: { size: '8GiB' } });
+  await lxd.call('POST', '/1.0/networks', {
+    name: 'machines',
+    type: 'bridge',
+    config: { 'ipv4.address': '10.79.0.1/24', 'ipv4.nat': 'false', 'ipv6.address': 'none', 'dns.mode': 'none' },
+  });
+  await importImage(lxd, ['debian-13', 'alpine-3.22']);
+  return lxd;
+}
+
+export async function importImage({ socketPath, call }: Lxd, aliases: string[]): Promise<void> {
+  const { fingerprint } = (await upload(socketPath, IMAGE)) as { fingerprint: string };
+  for (const name of aliases) await call('POST', '/1.0/images/aliases', { name, target: fingerprint });
+}
+
+interface Answer {
+  type: string;
+  metadata: unknown;
+  operation: string;
+  error: string;
+}
+
+const callerOf =
+  (socketPath: string) =>
+  async (method: string, path: string, body?: object): Promise<unknown> =>
+    finished(socketPath, await asked(socketPath, method, path, body), `${method} ${path}`);
+
+async function asked(socketPath: string, method: string, path: string, body?: object): Promise<Answer> {
+  const answer = await raw(socketPath, method, path, (open) => open.end(body && JSON.stringify(body)));
+  if (answer.type === 'error') throw new Error(`${method} ${path}: ${answer.error}`);
+  return answer;
+}
+
+const upload = async (socketPath: string, file: string) =>
+  finished(
+    socketPath,
+    await raw(socketPath, 'POST', '/1.0/images', (open) => createReadStream(file).pipe(open)),
+    'upload',
+  ).then((metadata) => (metadata as { metadata: unknown }).metadata);
+
+async function finished(socketPath: string, answer: Answer, what: string): Promise<unknown> {
+  if (answer.type === 'error') throw new Error(`${what}: ${answer.error}`);
+  if (answer.type !== 'async') return answer.metadata;
+  const path = `${answer.operation.split('?')[0]}/wait?timeout=120`;
+  const { metadata, error } = await raw(socketPath, 'GET', path, (open) => open.end());
+  const { status_code, err } = (metadata ?? {}) as { status_code?: number; err?: string };
+  if (status_code !== 200) throw new Error(`${what}: ${err ?? error}`);
+  return metadata;
+}
+
+function raw(
+  socketPath: string,
+  method: string,
+  path: string,
+  write: (open: ReturnType<typeof request>) => unknown,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const open = request({ socketPath, method, path, agent: false }, async (response) => {
+      try {
+        let text = '';
+        for await (const chunk of response) text += chunk;
+        const answer = JSON.parse(text) as Answer;
+        resolve(path === '/internal/ready' && response.statusCode !== 200 ? { ...answer, type: 'error' } : answer);
+      } catch (error) {
+        reject(error);
+      }
+    });
+    open.on('error', reject);
+    write(open);
+  });
+}
+
+/** A new key pair. @returns the file of the private key, and the public one */
+export function newKey(name: string): { file: string; publicKey: string } {
+  const file = join(FOLDER, name);
+  execFileSync('rm', ['-f', file, `${file}.pub`]);
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', file]);
+  return { file, publicKey: execFileSync('cat', [`${file}.pub`], { encoding: 'utf8' }).trim() };
+}
+
+const SSH_OPTIONS = [
+  'IdentitiesOnly=yes',
+  'StrictHostKeyChecking=no',
+  'UserKnownHostsFile=/dev/null',
+  'LogLevel=ERROR',
+  'BatchMode=yes',
+  'ConnectTimeout=3',
+].flatMap((option) => ['-o', option]);
+
+/** Logs in as root and runs a command. @returns what it printed, undefined if there was no login */
+export function ssh(address: string, keyFile: string, command: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const child = spawn('ssh', ['-i', keyFile, ...SSH_OPTIONS, `root@${address}`, command], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: 15_000,
+    });
+    let output = '';
+    child.stdout.on('data', (data) => (output += data));
+    child.on('close', (code) => resolve(code === 0 ? output.trim() : undefined));
+  });
+}

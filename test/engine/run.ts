@@ -1,0 +1,70 @@
+/**
+ * `npm run test:engine [files]`: the tests that need a real engine. It is started privately, in namespaces that vanish
+ * with the tests, so it needs root, and packages of Debian; where something is missing it says so, and succeeds.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** What is looked for, and the Debian package that has it. */
+const NEEDED: Record<string, string> = {
+  lxd: 'lxd',
+  dnsmasq: 'dnsmasq-base',
+  'mkfs.btrfs': 'btrfs-progs',
+  unsquashfs: 'squashfs-tools',
+  nft: 'nftables',
+  '/bin/busybox': 'busybox-static',
+  dropbear: 'dropbear-bin',
+  ssh: 'openssh-client',
+  ip: 'iproute2',
+  unshare: 'util-linux',
+  nc: 'netcat-openbsd',
+};
+const HERE = import.meta.dirname;
+
+const reason = why();
+if (reason) console.log(`Skipped: the tests over a real engine. ${reason}`);
+else process.exitCode = run(process.argv.slice(2));
+
+function why(): string | undefined {
+  if (process.getuid?.() !== 0) return 'They need root.';
+  const missing = Object.entries(NEEDED).filter(([command]) => !has(command));
+  if (missing.length) return `Packages are missing: ${missing.map(([, name]) => name).join(', ')}.`;
+  const refused = spawnSync('unshare', ['--net', '--mount', '--pid', '--fork', 'true'], { encoding: 'utf8' });
+  return refused.status === 0 ? undefined : `Namespaces cannot be made: ${refused.stderr}`;
+}
+
+function has(command: string): boolean {
+  return (
+    spawnSync('sh', ['-c', `command -v ${command}`], { env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin` } })
+      .status === 0
+  );
+}
+
+/** @returns the exit code */
+function run(files: string[]): number {
+  const folder = mkdtempSync(join(tmpdir(), 'freehold-engine-'));
+  chmodSync(folder, 0o755);
+  try {
+    execFileSync(join(HERE, 'tiny-image.sh'), [join(folder, 'tiny.tar.gz')]);
+    const vitest = join(HERE, '../../node_modules/vitest/vitest.mjs');
+    const given = files[0]?.endsWith('.ts') && !files[0].includes('.engine') ? files : undefined;
+    const command = given ?? [
+      vitest,
+      'run',
+      '--config',
+      join(HERE, 'vitest.config.ts'),
+      '--root',
+      join(HERE, '../..'),
+      ...files,
+    ];
+    const { status } = spawnSync(join(HERE, 'namespace.sh'), [folder, process.execPath, ...command], {
+      stdio: 'inherit',
+      env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
+    });
+    return status ?? 1;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+import shared from '../../vitest.config.ts';
+
+export default defineConfig({
+  test: {
+    ...shared.test,
+    include: ['test/engine/*.engine.ts'],
+    // Engines share one network: a file at a time.
+    fileParallelism: false,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+  },
+});
