@@ -1,5 +1,6 @@
 /** The composition root: reads the configuration, puts the parts together, starts and stops them. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import type { Server } from 'node:http';
 import { join } from 'node:path';
 import { type Config, readConfig } from './config.ts';
 import { Database } from './entities/database.ts';
@@ -14,8 +15,13 @@ import { RateLimits } from './facades/rate-limit.ts';
 import { RedisRates } from './facades/rates/redis.ts';
 import { resourceRenderer } from './facades/resources.ts';
 import { Provisioning } from './provisioning/index.ts';
+import { Netboot } from './provisioning/netboot/boot.ts';
+import { boxesOf } from './provisioning/netboot/boxes.ts';
+import { Deployments } from './provisioning/netboot/deployments.ts';
+import { provisioningServer } from './provisioning/netboot/listener.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
+import { BmcDriver } from './provisioning/servers/drivers/bmc/bmc.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
@@ -74,11 +80,12 @@ async function compose(
     folder: join(config.dataDir, 'machines'),
     bootSeconds: config.simulatedProvisionSeconds,
   });
+  const dedicated = dedicatedDriver(config, db, vault);
   const payments = new SimulatedPayments({ confirmSeconds: config.simulatedPaymentSeconds });
   const provisioning = new Provisioning({
     db,
     vault,
-    drivers: { VPS: machines, DEDICATED: machines },
+    drivers: { VPS: machines, DEDICATED: dedicated ?? machines },
     payments,
     x402: new SimulatedX402({ folder: join(config.dataDir, 'x402') }),
     pollSeconds: config.pollSeconds,
@@ -93,6 +100,11 @@ async function compose(
     const worker = provisioning.newWorker({ leaseSeconds: config.leaseSeconds });
     worker.start();
     onStop(() => worker.stop());
+  }
+
+  if (config.provisioningPort) {
+    const server = provisioningServer({ netboot: new Netboot(db, vault), folder: config.netbootDir, onError: report });
+    await listen(server, config.provisioningPort, config.provisioningHost, onStop);
   }
 
   const audit = new RequestAudit(db);
@@ -129,16 +141,7 @@ async function compose(
       ),
     onError: report,
   });
-  await new Promise<void>((done, fail) =>
-    internal.once('error', fail).listen(config.internalPort, config.internalHost, done),
-  );
-  onStop(
-    () =>
-      new Promise((done) => {
-        internal.close(done);
-        internal.closeAllConnections();
-      }),
-  );
+  await listen(internal, config.internalPort, config.internalHost, onStop);
 
   if (config.roles.has('api')) {
     await prepareDummy();
@@ -174,6 +177,24 @@ async function compose(
 
 /** How often what has expired is deleted. */
 const SWEEP_MS = 60_000;
+
+async function listen(server: Server, port: number, host: string, onStop: (stop: () => Promise<unknown>) => void) {
+  await new Promise<void>((done, fail) => server.once('error', fail).listen(port, host, done));
+  onStop(
+    () =>
+      new Promise((done) => {
+        server.close(done);
+        server.closeAllConnections();
+      }),
+  );
+}
+
+/** Undefined: dedicated servers are simulated, too. */
+function dedicatedDriver({ dedicatedDriver, bmcBoxesFile }: Config, db: Database, vault: Vault) {
+  if (dedicatedDriver === 'bmc')
+    return new BmcDriver({ inventory: boxesOf(bmcBoxesFile!), store: new Deployments(db, vault) });
+  return undefined;
+}
 
 function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop: () => Promise<unknown>) => void) {
   const { rateLimitStore, redisUrl, rateLimits: quotas } = config;

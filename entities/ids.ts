@@ -23,7 +23,9 @@ export type IdPrefix =
   | 'chg'
   | 'whk'
   | 'dlv'
-  | 'pay';
+  | 'pay'
+  | 'dep'
+  | 'job';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

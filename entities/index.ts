@@ -6,11 +6,13 @@ import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
 import { CoinSwitch } from './coin-switch.ts';
 import { ApiKey, Session } from './credential.ts';
+import { Deployment } from './deployment.ts';
 import { Event } from './event.ts';
 import { Health } from './health.ts';
 import { IdempotencyKey } from './idempotency.ts';
 import { Balance, Transfer } from './ledger.ts';
 import { LoginTally } from './login-tally.ts';
+import { ManualJob } from './manual-job.ts';
 import { OauthClient } from './oauth-client.ts';
 import { Rate } from './rate.ts';
 import { Server } from './server.ts';
@@ -32,11 +34,13 @@ export const ENTITIES = [
   Canary,
   CatalogItem,
   CoinSwitch,
+  Deployment,
   Event,
   Health,
   IdempotencyKey,
   Incident,
   LoginTally,
+  ManualJob,
   OauthClient,
   Peering,
   PendingLogin,

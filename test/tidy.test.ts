@@ -48,9 +48,13 @@ describe('The house', () => {
     expect(imports.length).toBeGreaterThan(100);
   });
 
-  it('lets a driver know its siblings only', () => {
+  it('lets a driver know its siblings only, and one with a folder of its own the interface above it', () => {
     const wrong = imports.filter(
-      ({ from, to }) => /\/drivers\//.test(from) && from.startsWith('provisioning') && dirname(from) !== dirname(to),
+      ({ from, to }) =>
+        /\/drivers\//.test(from) &&
+        from.startsWith('provisioning') &&
+        dirname(from) !== dirname(to) &&
+        join(dirname(from), '..', 'driver.ts') !== to,
     );
     expect(wrong).toEqual([]);
   });

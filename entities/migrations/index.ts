@@ -14,6 +14,7 @@ import { X4020000000000011 } from './0011-x402.ts';
 import { Suspensions0000000000013 } from './0013-suspensions.ts';
 import { Health0000000000015 } from './0015-health.ts';
 import { Hosts0000000000016 } from './0016-hosts.ts';
+import { Dedicated0000000000018 } from './0018-dedicated.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -30,4 +31,5 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Suspensions0000000000013,
   Health0000000000015,
   Hosts0000000000016,
+  Dedicated0000000000018,
 ];
