@@ -15,6 +15,7 @@ import { RateLimits } from './facades/rate-limit.ts';
 import { RedisRates } from './facades/rates/redis.ts';
 import { resourceRenderer } from './facades/resources.ts';
 import { Provisioning } from './provisioning/index.ts';
+import { ManualJobs } from './provisioning/manual/queue.ts';
 import { Netboot } from './provisioning/netboot/boot.ts';
 import { boxesOf } from './provisioning/netboot/boxes.ts';
 import { Deployments } from './provisioning/netboot/deployments.ts';
@@ -22,6 +23,7 @@ import { provisioningServer } from './provisioning/netboot/listener.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
 import { BmcDriver } from './provisioning/servers/drivers/bmc/bmc.ts';
+import { ManualDriver } from './provisioning/servers/drivers/manual.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
@@ -193,7 +195,7 @@ async function listen(server: Server, port: number, host: string, onStop: (stop:
 function dedicatedDriver({ dedicatedDriver, bmcBoxesFile }: Config, db: Database, vault: Vault) {
   if (dedicatedDriver === 'bmc')
     return new BmcDriver({ inventory: boxesOf(bmcBoxesFile!), store: new Deployments(db, vault) });
-  return undefined;
+  return dedicatedDriver === 'manual' ? new ManualDriver(new ManualJobs(db, vault)) : undefined;
 }
 
 function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop: () => Promise<unknown>) => void) {

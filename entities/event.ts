@@ -41,6 +41,7 @@ export const EVENT_TYPES = [
   'status.changed',
   'canary.updated',
   'agent.updated',
+  'manual_job.closed',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -30,7 +30,8 @@ export type ResourceType =
   | 'canary'
   | 'peering'
   | 'incident'
-  | 'agent';
+  | 'agent'
+  | 'manual_job';
 
 export interface Happening {
   type: EventType;

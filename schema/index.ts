@@ -7,6 +7,7 @@ import './api-keys.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
+import './manual-jobs.ts';
 import './oauth.ts';
 import './oauth-clients.ts';
 import './operator.ts';

@@ -22,10 +22,10 @@ export class ManualJobs implements ManualQueue {
   }
 
   of({ order, generation }: MachineKey): Promise<ManualJob[]> {
-    return this.#db.query(
-      `select ${COLUMNS} from manual_job where order_number = $1 and generation = $2 order by id`,
-      [order, generation],
-    );
+    return this.#db.query(`select ${COLUMNS} from manual_job where order_number = $1 and generation = $2 order by id`, [
+      order,
+      generation,
+    ]);
   }
 
   all(): Promise<ManualJob[]> {
@@ -50,12 +50,11 @@ export class ManualJobs implements ManualQueue {
       [id, order, generation, action, change, power, specDigest, sealed],
     );
   }
-
-  /** What is to be made, for the operator; null for jobs that need none, and for closed ones. */
-  specOf({ id, spec }: Pick<ManualJob, 'id' | 'spec'>): MachineSpec | null {
-    return spec && (JSON.parse(this.#vault.open(spec, specContext(id))) as MachineSpec);
-  }
 }
+
+/** What is to be made, for the operator; null for jobs that need none, and for closed ones. */
+export const manualSpecOf = (vault: Vault, { id, spec }: Pick<ManualJob, 'id' | 'spec'>): MachineSpec | null =>
+  spec && (JSON.parse(vault.open(spec, specContext(id))) as MachineSpec);
 
 /** Open jobs first, oldest first among them. */
 export const listManualJobs = (db: Queryable, limit: number): Promise<ManualJob[]> =>

@@ -10,9 +10,12 @@ const ends: (() => Promise<void>)[] = [];
 let orders = 0;
 const nextOrder = () => `SRV-BMC${String(++orders).padStart(7, '0')}`;
 const stateOf = async (order: string) =>
-  (await db.query<{ state: string; seed: Buffer | null }>('select state, seed from deployment where order_number = $1', [
-    order,
-  ]))[0];
+  (
+    await db.query<{ state: string; seed: Buffer | null }>(
+      'select state, seed from deployment where order_number = $1',
+      [order],
+    )
+  )[0];
 
 beforeAll(async () => {
   db = await newDatabase(afterAll);
@@ -35,7 +38,9 @@ describe('A dedicated server', () => {
     const spec = specOf(nextOrder());
     const machine = room.machine(rack);
     expect(await driver.create(spec, NEVER)).toMatchObject({ phase: 'present', proven: false, host: 'box-1' });
-    expect(await machine.script()).toMatch(/kernel .*\/files\/vmlinuz .*fh_do=install fh_disk=\/dev\/vda .*debian-13\.img\.gz/);
+    expect(await machine.script()).toMatch(
+      /kernel .*\/files\/vmlinuz .*fh_do=install fh_disk=\/dev\/vda .*debian-13\.img\.gz/,
+    );
     expect(await (await machine.get('user-data')).text()).toBe(spec.userData);
     expect(await (await machine.get('meta-data')).text()).toContain(`local-hostname: "metal"`);
     const system = await machine.bootedAt();
@@ -93,12 +98,21 @@ describe('A dedicated server', () => {
     await Promise.allSettled([1, 2].map(() => room.newDriver().create(spec, NEVER)));
     expect(await room.driver.create(spec, NEVER)).toMatchObject({ host: 'box-1', power: 'on' });
     expect(await db.query('select from deployment')).toHaveLength(1);
-    await expect(room.driver.create({ ...spec, image: 'debian-12' }, NEVER)).rejects.toMatchObject({ code: 'conflict' });
+    await expect(room.driver.create({ ...spec, image: 'debian-12' }, NEVER)).rejects.toMatchObject({
+      code: 'conflict',
+    });
     await expect(room.driver.resize()).rejects.toMatchObject({ code: 'rejected' });
   });
 
   it('has a box of its own; without a free one there is no capacity', async () => {
-    const made = await Promise.all([1, 2].map(() => room.newDriver().create(specOf(nextOrder()), NEVER).catch((e) => e)));
+    const made = await Promise.all(
+      [1, 2].map(() =>
+        room
+          .newDriver()
+          .create(specOf(nextOrder()), NEVER)
+          .catch((e) => e),
+      ),
+    );
     const last = await room.driver.create(specOf(nextOrder()), NEVER).catch((error) => error);
     const boxes = (await db.query<{ box: string }>('select box from deployment')).map(({ box }) => box);
     expect(new Set(boxes).size).toBe(boxes.length);

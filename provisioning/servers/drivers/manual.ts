@@ -34,7 +34,11 @@ export interface ManualQueue {
   /** Of all machines that are not gone, oldest first. */
   all(): Promise<QueuedJob[]>;
   /** Writes a job, unless the machine has one of that action and change. */
-  add(machine: MachineKey, job: Pick<QueuedJob, 'action' | 'change' | 'power' | 'specDigest'>, spec?: MachineSpec): Promise<void>;
+  add(
+    machine: MachineKey,
+    job: Pick<QueuedJob, 'action' | 'change' | 'power' | 'specDigest'>,
+    spec?: MachineSpec,
+  ): Promise<void>;
 }
 
 const digestOf = (spec: MachineSpec) => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
