@@ -4,13 +4,14 @@ import { Ajv, type JSONSchemaType } from 'ajv';
 import type { Box, Inventory } from '../servers/drivers/bmc/box.ts';
 
 const text = { type: 'string', minLength: 1, maxLength: 255 } as const;
+const count = { type: 'integer', minimum: 1, maximum: 1_000_000_000 } as const;
 const optional = { nullable: true } as const;
 const BOXES: JSONSchemaType<Box[]> = {
   type: 'array',
   items: {
     type: 'object',
     additionalProperties: false,
-    required: ['name', 'region', 'serviceCode', 'bmc', 'mac', 'disk'],
+    required: ['name', 'region', 'serviceCode', 'bmc', 'mac', 'disk', 'size'],
     properties: {
       name: { type: 'string', pattern: '^[a-z0-9][a-z0-9.-]{0,62}$' },
       region: text,
@@ -30,6 +31,12 @@ const BOXES: JSONSchemaType<Box[]> = {
       },
       mac: { type: 'string', pattern: '^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$' },
       disk: { type: 'string', pattern: '^/dev/[A-Za-z0-9/_.:-]{1,200}$' },
+      size: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['vcpus', 'memoryMb', 'diskGb'],
+        properties: { vcpus: count, memoryMb: count, diskGb: count },
+      },
       firmware: { type: 'string', enum: ['BIOS', 'UEFI'], ...optional },
     },
   },

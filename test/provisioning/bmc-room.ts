@@ -52,7 +52,15 @@ export async function newRack(name: string, number: number, delayMs = 10): Promi
   await connect();
   const bmc = { protocol: 'redfish', address: `http://127.0.0.1:${port}`, user: 'u', password: 'p' } as const;
   return {
-    box: { name, region: 'ams', serviceCode: 'ded-1', bmc, mac: `52:54:00:00:01:0${number}`, disk: '/dev/vda' },
+    box: {
+      name,
+      region: 'ams',
+      serviceCode: 'ded-1',
+      bmc,
+      mac: `52:54:00:00:01:0${number}`,
+      disk: '/dev/vda',
+      size: { vcpus: 16, memoryMb: 65_536, diskGb: 1920 },
+    },
     journal,
     isOn: () => now.on,
     turnOff: () => {
@@ -98,6 +106,7 @@ export function machineOf(url: string, mac: string) {
   };
 }
 
+export const VAULT_KEY = Buffer.alloc(32, 7);
 export const NEVER = new AbortController().signal;
 
 export const specOf = (order: string, more: Partial<MachineSpec> = {}): MachineSpec => ({
@@ -122,7 +131,7 @@ export async function openRoom(db: Database, racks: Rack[], onEnd: (end: () => P
   const folder = newFolder();
   mkdirSync(join(folder, 'deeper'));
   for (const name of ['vmlinuz', 'initrd.img', 'debian-13.img.gz']) writeFileSync(join(folder, name), `it is ${name}`);
-  const vault = new Vault(Buffer.alloc(32, 7));
+  const vault = new Vault(VAULT_KEY);
   const faults: unknown[] = [];
   const server = provisioningServer({
     netboot: new Netboot(db, vault),

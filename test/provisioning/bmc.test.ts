@@ -101,7 +101,7 @@ describe('A dedicated server', () => {
     await expect(room.driver.create({ ...spec, image: 'debian-12' }, NEVER)).rejects.toMatchObject({
       code: 'conflict',
     });
-    await expect(room.driver.resize()).rejects.toMatchObject({ code: 'rejected' });
+    await expect(room.driver.resize(spec)).rejects.toMatchObject({ code: 'rejected' });
   });
 
   it('has a box of its own; without a free one there is no capacity', async () => {

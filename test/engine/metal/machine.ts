@@ -70,6 +70,7 @@ export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort:
       },
       mac: '52:54:00:00:00:01',
       disk: '/dev/vda',
+      size: { vcpus: 1, memoryMb: 256, diskGb: 1 },
     },
     folder,
     sshPort,

@@ -51,13 +51,11 @@ export class BmcDriver implements HardwareDriver {
     this.#patience = { graceSeconds: 30, powerSeconds: 60, pollSeconds: 1, ...patience };
   }
 
-  /** Sizes are those of tiers, which the catalog knows; here they are 0. */
   async capacity(signal: AbortSignal): Promise<HostReport[]> {
-    const size = { vcpus: 0, memoryMb: 0, diskGb: 0 };
     return Promise.all(
       (await this.#inventory()).map(async (box) => {
         const state = (await this.#answers(box, signal)) ? ('online' as const) : ('offline' as const);
-        return { name: box.name, state, size };
+        return { name: box.name, state, size: box.size };
       }),
     );
   }
@@ -112,7 +110,8 @@ export class BmcDriver implements HardwareDriver {
     });
   }
 
-  async resize(): Promise<Observation> {
+  async resize(spec: MachineSpec): Promise<Observation> {
+    await this.#existing(spec);
     throw new DriverError('rejected', 'A dedicated machine is what it is.');
   }
 

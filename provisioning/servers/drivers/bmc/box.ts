@@ -1,4 +1,5 @@
 /** Boxes: physical machines that stand somewhere, each with a controller (BMC) that turns it on and off. */
+import type { MachineSize } from '../driver.ts';
 
 export interface BmcAccess {
   protocol: 'ipmi' | 'redfish';
@@ -20,6 +21,7 @@ export interface Box {
   mac: string;
   /** The device that the system goes to, and that is wiped, such as /dev/nvme0n1. */
   disk: string;
+  size: MachineSize;
   /** How it starts. Default: BIOS. */
   firmware?: 'BIOS' | 'UEFI';
 }
