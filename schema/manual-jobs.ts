@@ -9,9 +9,13 @@ import {
 import { builder } from './builder.ts';
 
 const ManualAction = builder.enumType('ManualAction', {
+  description: 'What is to be done with the machine.',
   values: ['CREATE', 'POWER', 'REBUILD', 'RESIZE', 'DESTROY'] as const,
 });
-const ManualJobState = builder.enumType('ManualJobState', { values: ['OPEN', 'DONE', 'FAILED'] as const });
+const ManualJobState = builder.enumType('ManualJobState', {
+  description: 'Only what is open waits for somebody.',
+  values: ['OPEN', 'DONE', 'FAILED'] as const,
+});
 
 const ManualSpec = builder.objectRef<MachineSpec>('ManualSpec').implement({
   description: 'What is to be made.',

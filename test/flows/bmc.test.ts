@@ -59,7 +59,7 @@ function play({ rack, room }: Hall, onEnd: OnEnd): void {
     system = await machine.bootedAt();
     await machine.tell('installed');
   };
-  const timer = setInterval(() => turn().catch(() => {}), 30);
+  const timer = setInterval(() => turn().catch(() => {}), 150);
   onEnd(() => clearInterval(timer));
 }
 

@@ -39,9 +39,9 @@ const driver = new BmcDriver({
   store: mortal(new Deployments(db, vault)),
   controller: (box) => mortal(controllerOf(box)),
   graceSeconds: 0.2,
-  pollSeconds: 0.02,
+  pollSeconds: 0.05,
 });
-const process_ = serverProcess({ db, vault, drivers: { VPS: driver, DEDICATED: driver }, pollSeconds: 0.02 });
+const process_ = serverProcess({ db, vault, drivers: { VPS: driver, DEDICATED: driver }, pollSeconds: 0.1 });
 new Worker(
   db,
   { [SERVER_PROCESS]: process_ },
