@@ -1,6 +1,6 @@
 /** Configuration: the only reader of process.env. Everything is optional; set but empty means unset. */
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 
 /** How many of each thing an account may have. LIMIT_API_KEYS and so on change them. */
 const DEFAULT_LIMITS = {
@@ -13,6 +13,8 @@ const DEFAULT_LIMITS = {
   sessions: 100,
   oauthClients: 20,
 };
+
+const DEDICATED_DRIVERS = ['simulated', 'bmc', 'manual'] as const;
 
 export type Role = 'api' | 'worker';
 
@@ -33,6 +35,15 @@ export interface Config {
   secretKey: string | undefined;
   simulatedPaymentSeconds: number;
   simulatedProvisionSeconds: number;
+  /** What makes dedicated servers. */
+  dedicatedDriver: (typeof DEDICATED_DRIVERS)[number];
+  /** The inventory of the driver `bmc`. */
+  bmcBoxesFile: string | undefined;
+  provisioningHost: string;
+  /** Of the listener for machines that boot from the network. Absent: there is none. */
+  provisioningPort: number | undefined;
+  /** What it gives them: vmlinuz, initrd.img, and an image for each system. */
+  netbootDir: string;
   /** How long a worker waits before it looks at a machine or an invoice again. */
   pollSeconds: number;
   /** How long a worker may be silent before another takes its work over. */
@@ -120,19 +131,29 @@ export function readConfig(environment: Environment = process.env): Config {
   const allowSimulated = given('ALLOW_SIMULATED') ?? 'false';
   if (allowSimulated !== 'true' && allowSimulated !== 'false') throw wrong('ALLOW_SIMULATED', 'true or false');
   const port = number('PORT', 3000, 1, 65_535);
+  const dataDir = resolve(given('DATA_DIR') ?? 'data');
+  const dedicatedDriver = DEDICATED_DRIVERS.find((name) => name === (given('DEDICATED_DRIVER') ?? 'simulated'));
+  if (!dedicatedDriver) throw wrong('DEDICATED_DRIVER', DEDICATED_DRIVERS.join(', '));
+  const bmcBoxesFile = given('BMC_BOXES_FILE');
+  if (dedicatedDriver === 'bmc' && !bmcBoxesFile) throw wrong('BMC_BOXES_FILE', 'a file, with DEDICATED_DRIVER=bmc');
   return {
     host: given('HOST') ?? '127.0.0.1',
     port,
     internalHost: given('INTERNAL_HOST') ?? '127.0.0.1',
     internalPort: number('INTERNAL_PORT', 3001, 1, 65_535),
     publicUrl: url('PUBLIC_URL', `http://localhost:${port}`, ['http:', 'https:'])!,
-    dataDir: resolve(given('DATA_DIR') ?? 'data'),
+    dataDir,
     databaseUrl,
     roles: new Set(roles as Role[]),
     operatorToken,
     secretKey,
     simulatedPaymentSeconds: number('SIMULATED_PAYMENT_SECONDS', 2, 0, 3600, false),
     simulatedProvisionSeconds: number('SIMULATED_PROVISION_SECONDS', 2, 0, 3600, false),
+    dedicatedDriver,
+    bmcBoxesFile: bmcBoxesFile && resolve(bmcBoxesFile),
+    provisioningHost: given('PROVISIONING_HOST') ?? '127.0.0.1',
+    provisioningPort: given('PROVISIONING_PORT') ? number('PROVISIONING_PORT', 0, 1, 65_535) : undefined,
+    netbootDir: resolve(given('NETBOOT_DIR') ?? join(dataDir, 'netboot')),
     pollSeconds: number('POLL_SECONDS', 0.5, 0.01, 60, false),
     leaseSeconds: number('LEASE_SECONDS', 30, 1, 3600),
     databasePoolSize: number('DATABASE_POOL_SIZE', 10, 2, 1000),

@@ -1,5 +1,6 @@
 /** The composition root: reads the configuration, puts the parts together, starts and stops them. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import type { Server } from 'node:http';
 import { join } from 'node:path';
 import { type Config, type LxcConfig, readConfig } from './config.ts';
 import { Database } from './entities/database.ts';
@@ -14,11 +15,18 @@ import { RateLimits } from './facades/rate-limit.ts';
 import { RedisRates } from './facades/rates/redis.ts';
 import { resourceRenderer } from './facades/resources.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
+import { ManualJobs } from './provisioning/manual/queue.ts';
+import { Netboot } from './provisioning/netboot/boot.ts';
+import { boxesOf } from './provisioning/netboot/boxes.ts';
+import { Deployments } from './provisioning/netboot/deployments.ts';
+import { provisioningServer } from './provisioning/netboot/listener.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
+import { BmcDriver } from './provisioning/servers/drivers/bmc/bmc.ts';
 import { endpointOf } from './provisioning/servers/drivers/lxc/endpoint.ts';
 import { LxcDriver } from './provisioning/servers/drivers/lxc/lxc.ts';
 import { probeByCommand } from './provisioning/servers/drivers/lxc/ssh-proof.ts';
+import { ManualDriver } from './provisioning/servers/drivers/manual.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
@@ -77,11 +85,12 @@ async function compose(
     folder: join(config.dataDir, 'machines'),
     bootSeconds: config.simulatedProvisionSeconds,
   });
+  const dedicated = dedicatedDriver(config, db, vault);
   const payments = new SimulatedPayments({ confirmSeconds: config.simulatedPaymentSeconds });
   const provisioning = new Provisioning({
     db,
     vault,
-    drivers: { VPS: config.lxc ? lxcDriver(config.lxc) : machines, DEDICATED: machines },
+    drivers: { VPS: config.lxc ? lxcDriver(config.lxc) : machines, DEDICATED: dedicated ?? machines },
     payments,
     x402: new SimulatedX402({ folder: join(config.dataDir, 'x402') }),
     pollSeconds: config.pollSeconds,
@@ -98,6 +107,11 @@ async function compose(
     const worker = provisioning.newWorker({ leaseSeconds: config.leaseSeconds });
     worker.start();
     onStop(() => worker.stop());
+  }
+
+  if (config.provisioningPort) {
+    const server = provisioningServer({ netboot: new Netboot(db, vault), folder: config.netbootDir, onError: report });
+    await listen(server, config.provisioningPort, config.provisioningHost, onStop);
   }
 
   const audit = new RequestAudit(db);
@@ -134,16 +148,7 @@ async function compose(
       ),
     onError: report,
   });
-  await new Promise<void>((done, fail) =>
-    internal.once('error', fail).listen(config.internalPort, config.internalHost, done),
-  );
-  onStop(
-    () =>
-      new Promise((done) => {
-        internal.close(done);
-        internal.closeAllConnections();
-      }),
-  );
+  await listen(internal, config.internalPort, config.internalHost, onStop);
 
   if (config.roles.has('api')) {
     await prepareDummy();
@@ -208,6 +213,24 @@ function refuseSimulated({ lxc, allowSimulated }: Config, { simulated }: Provisi
 
 /** How often what has expired is deleted. */
 const SWEEP_MS = 60_000;
+
+async function listen(server: Server, port: number, host: string, onStop: (stop: () => Promise<unknown>) => void) {
+  await new Promise<void>((done, fail) => server.once('error', fail).listen(port, host, done));
+  onStop(
+    () =>
+      new Promise((done) => {
+        server.close(done);
+        server.closeAllConnections();
+      }),
+  );
+}
+
+/** Undefined: dedicated servers are simulated, too. */
+function dedicatedDriver({ dedicatedDriver, bmcBoxesFile }: Config, db: Database, vault: Vault) {
+  if (dedicatedDriver === 'bmc')
+    return new BmcDriver({ inventory: boxesOf(bmcBoxesFile!), store: new Deployments(db, vault) });
+  return dedicatedDriver === 'manual' ? new ManualDriver(new ManualJobs(db, vault)) : undefined;
+}
 
 function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop: () => Promise<unknown>) => void) {
   const { rateLimitStore, redisUrl, rateLimits: quotas } = config;

@@ -48,6 +48,7 @@ export const EVENT_TYPES = [
   'finding.reported',
   'engine.braked',
   'engine.released',
+  'manual_job.closed',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

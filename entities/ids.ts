@@ -25,7 +25,9 @@ export type IdPrefix =
   | 'dlv'
   | 'pay'
   | 'pool'
-  | 'fnd';
+  | 'fnd'
+  | 'dep'
+  | 'job';
 
 let lastMs = 0;
 let entropy = new Uint8Array(10);

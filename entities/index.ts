@@ -6,6 +6,7 @@ import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
 import { CoinSwitch } from './coin-switch.ts';
 import { ApiKey, Session } from './credential.ts';
+import { Deployment } from './deployment.ts';
 import { Event } from './event.ts';
 import { Brake, Finding } from './finding.ts';
 import { Health } from './health.ts';
@@ -13,6 +14,7 @@ import { Host, Placement } from './host.ts';
 import { IdempotencyKey } from './idempotency.ts';
 import { Balance, Transfer } from './ledger.ts';
 import { LoginTally } from './login-tally.ts';
+import { ManualJob } from './manual-job.ts';
 import { OauthClient } from './oauth-client.ts';
 import { Rate } from './rate.ts';
 import { ReverseDnsTold } from './reverse-dns.ts';
@@ -37,6 +39,7 @@ export const ENTITIES = [
   Canary,
   CatalogItem,
   CoinSwitch,
+  Deployment,
   Event,
   Finding,
   Health,
@@ -44,6 +47,7 @@ export const ENTITIES = [
   IdempotencyKey,
   Incident,
   LoginTally,
+  ManualJob,
   OauthClient,
   Peering,
   PendingLogin,

@@ -37,7 +37,8 @@ export type ResourceType =
   | 'stock'
   | 'task'
   | 'finding'
-  | 'engine';
+  | 'engine'
+  | 'manual_job';
 
 export interface Happening {
   type: EventType;

@@ -37,8 +37,10 @@ import { signalTask, startTask } from './tasks.ts';
 import { type RenderResource, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
+export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
 export type { Coin } from './payments/drivers/driver.ts';
 export type { SignedPayment } from './payments/x402-message.ts';
+export type { MachineSpec } from './servers/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 export {

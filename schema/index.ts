@@ -11,6 +11,7 @@ import './catalog.ts';
 import './findings.ts';
 import './hosts.ts';
 import './images.ts';
+import './manual-jobs.ts';
 import './oauth.ts';
 import './oauth-clients.ts';
 import './operator.ts';

@@ -15,6 +15,7 @@ import { Suspensions0000000000013 } from './0013-suspensions.ts';
 import { Health0000000000015 } from './0015-health.ts';
 import { Hosts0000000000016 } from './0016-hosts.ts';
 import { Placements0000000000017 } from './0017-placements.ts';
+import { Dedicated0000000000018 } from './0018-dedicated.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -32,4 +33,5 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Health0000000000015,
   Hosts0000000000016,
   Placements0000000000017,
+  Dedicated0000000000018,
 ];

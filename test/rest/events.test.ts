@@ -18,7 +18,14 @@ const BEYOND: EventType[] = [
     'host.updated',
     'address_pool.updated',
   ] as const),
-  ...(['catalog.updated', 'task.updated', 'finding.reported', 'engine.braked', 'engine.released'] as const),
+  ...([
+    'catalog.updated',
+    'task.updated',
+    'finding.reported',
+    'engine.braked',
+    'engine.released',
+    'manual_job.closed',
+  ] as const),
 ];
 
 it('there is no kind of event without a test', () => {

@@ -1,0 +1,77 @@
+/** The queue of the driver for machines that people make, as rows. What is to be made is sealed until the job is closed. */
+import type { Queryable, Transaction } from '../../entities/database.ts';
+import { columnsOf } from '../../entities/entity.ts';
+import { newId } from '../../entities/ids.ts';
+import { ManualJob } from '../../entities/manual-job.ts';
+import type { Vault } from '../../entities/secrets.ts';
+import type { MachineKey, MachineSpec } from '../servers/drivers/driver.ts';
+import type { ManualQueue, QueuedJob } from '../servers/drivers/manual.ts';
+import { signalTask } from '../tasks.ts';
+
+const COLUMNS = columnsOf(ManualJob);
+const LIST_MAX = 10_000;
+/** What the specification of a job is sealed for. */
+const specContext = (id: string) => `manual_job.spec:${id}`;
+
+export class ManualJobs implements ManualQueue {
+  readonly #db: Queryable;
+  readonly #vault: Vault;
+  constructor(db: Queryable, vault: Vault) {
+    this.#db = db;
+    this.#vault = vault;
+  }
+
+  of({ order, generation }: MachineKey): Promise<ManualJob[]> {
+    return this.#db.query(`select ${COLUMNS} from manual_job where order_number = $1 and generation = $2 order by id`, [
+      order,
+      generation,
+    ]);
+  }
+
+  all(): Promise<ManualJob[]> {
+    return this.#db.query(
+      `select ${COLUMNS} from manual_job where not exists (
+        select from manual_job gone where gone.order_number = manual_job.order_number
+          and gone.generation = manual_job.generation and gone.action = 'DESTROY' and gone.state = 'DONE')
+      order by id limit ${LIST_MAX}`,
+    );
+  }
+
+  async add(
+    { order, generation }: MachineKey,
+    { action, change, power, specDigest }: Pick<QueuedJob, 'action' | 'change' | 'power' | 'specDigest'>,
+    spec?: MachineSpec,
+  ): Promise<void> {
+    const id = newId('job');
+    const sealed = spec ? this.#vault.seal(JSON.stringify(spec), specContext(id)) : null;
+    await this.#db.query(
+      `insert into manual_job (id, order_number, generation, action, change, power, spec_digest, spec)
+      values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
+      [id, order, generation, action, change, power, specDigest, sealed],
+    );
+  }
+}
+
+/** What is to be made, for the operator; null for jobs that need none, and for closed ones. */
+export const manualSpecOf = (vault: Vault, { id, spec }: Pick<ManualJob, 'id' | 'spec'>): MachineSpec | null =>
+  spec && (JSON.parse(vault.open(spec, specContext(id))) as MachineSpec);
+
+/** Open jobs first, oldest first among them. */
+export const listManualJobs = (db: Queryable, limit: number): Promise<ManualJob[]> =>
+  db.query(`select ${COLUMNS} from manual_job order by state <> 'OPEN', id limit $1`, [limit]);
+
+/** Closes a job that is open, and has the server go on. @returns undefined if there is no such open job */
+export async function closeManualJob(
+  tx: Transaction,
+  id: string,
+  state: 'DONE' | 'FAILED',
+  note: string | null,
+): Promise<ManualJob | undefined> {
+  const [closed] = await tx.query<ManualJob>(
+    `update manual_job set state = $2, note = $3, spec = null, closed_at = now()
+    where id = $1 and state = 'OPEN' returning ${COLUMNS}`,
+    [id, state, note],
+  );
+  if (closed) await signalTask(tx, closed.orderNumber);
+  return closed;
+}

@@ -1,0 +1,37 @@
+#!/bin/bash
+# build.sh <folder> [kernel package]   Makes vmlinuz and initrd.img, which machines boot from the network, of Debian packages.
+# Needs: busybox-static cpio kmod fdisk dosfstools. The default kernel has drivers for real hardware; linux-image-cloud-amd64 is small.
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+out=$(realpath -m "$1")
+package=${2:-linux-image-amd64}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$out" "$work/kernel" "$work/root"/{bin,proc,sys,dev,lib,lib64}
+cd "$work"
+chmod 777 "$work" # apt-get downloads as a user of its own
+apt-get download -qq "$(apt-cache depends "$package" | awk '/Depends: linux-image-[0-9]/ {print $2; exit}')"
+dpkg-deb -x linux-image-*.deb kernel
+version=$(basename kernel/lib/modules/*)
+cp "kernel/boot/vmlinuz-$version" "$out/vmlinuz"
+
+cd root
+cp /bin/busybox bin/
+ln -s busybox bin/sh
+for program in sfdisk mkfs.vfat; do
+  cp "$(command -v $program)" bin/
+  ldd "$(command -v $program)" | grep -o '/[^ ]*' | while read -r library; do cp -L --parents "$library" .; done
+done
+cp "$here/init" .
+chmod +x init
+# Storage, networks, what a FAT volume needs, and whatever those need in turn.
+parts='drivers/(ata|block|nvme|scsi|virtio|net/ethernet|net/virtio_net|net/mdio|net/phy|md|message|char/hw_random|usb/host)|fs/(fat|nls)'
+depmod -b "$work/kernel" "$version"
+modules=lib/modules/$version
+mkdir -p "$modules"
+sed -nE "s#^(kernel/($parts)[/.].*)#\1#p" "$work/kernel/$modules/modules.dep" | tr -d : | tr ' ' '\n' | sort -u |
+  while read -r module; do [ -z "$module" ] || install -D -m 644 "$work/kernel/$modules/$module" "$modules/$module"; done
+cp "$work/kernel/$modules"/modules.{builtin,order} "$modules/"
+depmod -b . "$version" 2>/dev/null
+find . | cpio -o -H newc --quiet | gzip -1 >"$out/initrd.img"
+ls -l "$out/vmlinuz" "$out/initrd.img"

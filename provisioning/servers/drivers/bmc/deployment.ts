@@ -1,0 +1,45 @@
+/** What the driver keeps of the machines that it makes. It is kept outside of this process, so that any other can go on. */
+import type { MachineKey, MachineSpec } from '../driver.ts';
+import type { Box } from './box.ts';
+import type { Device } from './controller.ts';
+
+export interface BoxDeployment {
+  id: string;
+  orderNumber: string;
+  generation: number;
+  box: string;
+  /** WAITING until the machine has been given its installer by the network, BOOTED when its own system phoned home. */
+  state: 'WAITING' | 'INSTALLING' | 'INSTALLED' | 'BOOTED' | 'WIPING' | 'WIPED';
+  /** Grows with each system that is installed, and with the wipe. */
+  run: number;
+  specDigest: string;
+  device: Device;
+  /** What is left to do of a power cycle that leads to that device. */
+  cycle: 'OFF' | 'ON' | null;
+  /** The last change that was asked for. */
+  change: string | null;
+}
+
+/** What is to be done with the power: both halves of a cycle, or only the second. */
+export interface PowerPlan {
+  device: Device;
+  cycle: 'OFF' | 'ON' | null;
+  change?: string;
+}
+
+/** All writes are fenced by the run: of a deployment that went on meanwhile they change nothing. */
+export interface DeploymentStore {
+  find(machine: MachineKey): Promise<BoxDeployment | undefined>;
+  list(): Promise<BoxDeployment[]>;
+  /** Writes that the machine goes onto that box. Undefined: another is there. Of the same machine: the one that is. */
+  begin(spec: MachineSpec, specDigest: string, box: Box): Promise<BoxDeployment | undefined>;
+  /** Writes that the system is to be made anew, for a change. */
+  renew(of: BoxDeployment, spec: MachineSpec, specDigest: string, change: string): Promise<void>;
+  /** Writes that the disk is to be wiped. */
+  wipe(of: BoxDeployment): Promise<void>;
+  plan(of: BoxDeployment, plan: PowerPlan): Promise<void>;
+  /** Writes that a half of the power cycle is done: the first, or the second, which `of` has as the next. */
+  cycled(of: BoxDeployment): Promise<void>;
+  /** The box is free again. */
+  release(of: BoxDeployment): Promise<void>;
+}

@@ -1,0 +1,71 @@
+/** IPMI 2.0 over the network (RMCP+), spoken by `ipmitool`. */
+import { execFile } from 'node:child_process';
+import { DriverError, type Power } from '../driver.ts';
+import type { Box } from './box.ts';
+import type { Controller, Device } from './controller.ts';
+
+/** Controllers are slow, and lose packets. */
+const [RETRIES, RETRY_SECONDS, CALL_SECONDS] = ['3', '2', 20];
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+export class IpmiController implements Controller {
+  readonly #box: Box;
+  constructor(box: Box) {
+    this.#box = box;
+  }
+
+  async power(signal: AbortSignal): Promise<Power> {
+    const said = await this.#chassis(['power', 'status'], signal);
+    const [, state] = /Chassis Power is (on|off)/i.exec(said) ?? [];
+    if (!state) throw new DriverError('unreachable', `The controller of ${this.#box.name} says no state of its power.`);
+    return state.toLowerCase() as Power;
+  }
+
+  async on(signal: AbortSignal): Promise<void> {
+    await this.#chassis(['power', 'on'], signal);
+  }
+
+  async off(signal: AbortSignal): Promise<void> {
+    await this.#chassis(['power', 'off'], signal);
+  }
+
+  async shutDown(signal: AbortSignal): Promise<void> {
+    await this.#chassis(['power', 'soft'], signal);
+  }
+
+  /** For the next start alone; controllers forget it after a minute, so it is said right before. */
+  async bootFrom(device: Device, signal: AbortSignal): Promise<void> {
+    const options = this.#box.firmware === 'UEFI' ? ['options=efiboot'] : [];
+    await this.#chassis(['bootdev', device === 'PXE' ? 'pxe' : 'disk', ...options], signal);
+  }
+
+  /** The password goes through the environment: arguments can be read by every user of the machine. */
+  #chassis(what: string[], signal: AbortSignal): Promise<string> {
+    const { name, bmc } = this.#box;
+    const [, host = '', port = '623'] = /^(.*?)(?::(\d+))?$/.exec(bmc.address) ?? [];
+    // Cipher suite 3 is what every controller has; without a word ipmitool asks for the list, which takes a second.
+    const session = ['-I', 'lanplus', '-C', '3', '-H', host, '-p', port, '-U', bmc.user, '-E'];
+    const patience = ['-R', RETRIES, '-N', RETRY_SECONDS];
+    const env = { PATH, IPMI_PASSWORD: bmc.password };
+    return new Promise((resolve, reject) => {
+      execFile(
+        'ipmitool',
+        [...session, ...patience, 'chassis', ...what],
+        { env, signal, timeout: CALL_SECONDS * 1000, killSignal: 'SIGKILL' },
+        (error, stdout, stderr) => {
+          if (!error) resolve(stdout);
+          else if (signal.aborted) reject(signal.reason);
+          else reject(failureOf(name, what.join(' '), error as NodeJS.ErrnoException, stderr));
+        },
+      );
+    });
+  }
+}
+
+/** A command that the controller itself refuses is told apart from a controller that cannot be talked to. */
+function failureOf(name: string, what: string, error: NodeJS.ErrnoException, stderr: string): DriverError {
+  if (error.code === 'ENOENT') return new DriverError('unreachable', 'ipmitool is not installed.');
+  if (/Set Chassis .* failed|Set Boot .* failed|Command not supported/i.test(stderr))
+    return new DriverError('failed', `The controller of ${name} refused: chassis ${what}.`);
+  return new DriverError('unreachable', `The controller of ${name} could not be asked: chassis ${what}.`);
+}

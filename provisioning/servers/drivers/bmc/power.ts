@@ -1,0 +1,84 @@
+/** The power of a box, and the cycles that a deployment needs: so that what was killed half way is not done twice. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DriverError, type Power } from '../driver.ts';
+import type { Box } from './box.ts';
+import type { Controller } from './controller.ts';
+import type { BoxDeployment, DeploymentStore } from './deployment.ts';
+import { IpmiController } from './ipmi.ts';
+import { RedfishController } from './redfish.ts';
+
+export interface Patience {
+  /** How long a system may take to turn itself off before its power is cut. */
+  graceSeconds: number;
+  /** How long a controller may take to do what it has said yes to. */
+  powerSeconds: number;
+  pollSeconds: number;
+}
+
+export const controllerOf = (box: Box): Controller =>
+  box.bmc.protocol === 'redfish' ? new RedfishController(box) : new IpmiController(box);
+
+/**
+ * Does what is left of a power cycle: off, then on from the device that comes next. Each half is written when it is done.
+ * A box that is found on in the second half was turned on by whoever died before he could write it.
+ */
+export async function carryCycle(
+  controller: Controller,
+  store: DeploymentStore,
+  deployment: BoxDeployment,
+  { gently = false, ...patience }: Patience & { gently?: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  let left = deployment.cycle;
+  if (left === 'OFF') {
+    await turnOff(controller, patience, gently, signal);
+    await store.cycled(deployment);
+    left = 'ON';
+  }
+  if (left !== 'ON') return;
+  if ((await controller.power(signal)) === 'off') {
+    await controller.bootFrom(deployment.device, signal);
+    await controller.on(signal);
+    await reach(controller, 'on', patience.powerSeconds, patience, signal);
+  }
+  await store.cycled({ ...deployment, cycle: 'ON' });
+}
+
+/** @param gently the system is asked first */
+export async function turnOff(
+  controller: Controller,
+  patience: Patience,
+  gently: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  if ((await controller.power(signal)) === 'off') return;
+  if (gently) {
+    await controller.shutDown(signal).catch(ignoreRefusal);
+    if (await comes(controller, 'off', patience.graceSeconds, patience, signal)) return;
+  }
+  await controller.off(signal);
+  await reach(controller, 'off', patience.powerSeconds, patience, signal);
+}
+
+/** Who cannot ask systems to turn themselves off cuts the power. */
+function ignoreRefusal(error: unknown) {
+  if (!(error instanceof DriverError && error.code === 'failed')) throw error;
+}
+
+async function reach(controller: Controller, want: Power, seconds: number, patience: Patience, signal: AbortSignal) {
+  if (!(await comes(controller, want, seconds, patience, signal)))
+    throw new DriverError('failed', `The machine was told to turn ${want}, and did not within ${seconds} seconds.`);
+}
+
+async function comes(
+  controller: Controller,
+  want: Power,
+  seconds: number,
+  { pollSeconds }: Patience,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const end = Date.now() + seconds * 1000; ; await sleep(pollSeconds * 1000, undefined, { signal })) {
+    if ((await controller.power(signal)) === want) return true;
+    if (Date.now() > end) return false;
+  }
+}

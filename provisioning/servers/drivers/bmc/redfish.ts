@@ -1,0 +1,151 @@
+/** Redfish (DMTF DSP0266): the one computer system that a controller has. */
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { DriverError, type Power } from '../driver.ts';
+import type { Box } from './box.ts';
+import type { Controller, Device } from './controller.ts';
+
+const CALL_SECONDS = 20;
+const ANSWER_BYTES_MAX = 1 << 20;
+
+interface System {
+  '@odata.id': string;
+  PowerState?: string;
+  Actions?: { '#ComputerSystem.Reset'?: { target?: string; 'ResetType@Redfish.AllowableValues'?: string[] } };
+}
+interface Answer {
+  status: number;
+  etag: string | undefined;
+  body: unknown;
+}
+
+export class RedfishController implements Controller {
+  readonly #box: Box;
+  constructor(box: Box) {
+    this.#box = box;
+  }
+
+  async power(signal: AbortSignal): Promise<Power> {
+    const { PowerState } = (await this.#system(signal)).system;
+    // A machine that is on its way is still what it was.
+    if (PowerState === 'On' || PowerState === 'PoweringOff') return 'on';
+    if (PowerState === 'Off' || PowerState === 'PoweringOn') return 'off';
+    throw new DriverError('unreachable', `The controller of ${this.#box.name} says no state of its power.`);
+  }
+
+  on(signal: AbortSignal): Promise<void> {
+    return this.#reset(['On', 'ForceOn'], 'on', signal);
+  }
+
+  off(signal: AbortSignal): Promise<void> {
+    return this.#reset(['ForceOff'], 'off', signal);
+  }
+
+  shutDown(signal: AbortSignal): Promise<void> {
+    return this.#reset(['GracefulShutdown', 'PushPowerButton', 'ForceOff'], 'off', signal);
+  }
+
+  async bootFrom(device: Device, signal: AbortSignal): Promise<void> {
+    const { system, etag } = await this.#system(signal);
+    const Boot = {
+      BootSourceOverrideEnabled: 'Once',
+      BootSourceOverrideTarget: device === 'PXE' ? 'Pxe' : 'Hdd',
+      ...(this.#box.firmware && { BootSourceOverrideMode: this.#box.firmware === 'UEFI' ? 'UEFI' : 'Legacy' }),
+    };
+    const { status } = await this.#call('PATCH', system['@odata.id'], signal, { Boot }, etag);
+    if (status >= 400) throw this.#refused('the boot override', status);
+  }
+
+  /** The first kind of reset that the controller has. One that has reached its end already is no error. */
+  async #reset(kinds: string[], want: Power, signal: AbortSignal): Promise<void> {
+    const { system } = await this.#system(signal);
+    const reset = system.Actions?.['#ComputerSystem.Reset'];
+    const known = reset?.['ResetType@Redfish.AllowableValues'];
+    const ResetType = kinds.find((kind) => !known || known.includes(kind));
+    if (!reset?.target || !ResetType)
+      throw new DriverError('failed', `The controller of ${this.#box.name} cannot do it: ${kinds.join(', ')}.`);
+    const { status } = await this.#call('POST', reset.target, signal, { ResetType });
+    if (status >= 400 && (await this.power(signal)) !== want) throw this.#refused(ResetType, status);
+  }
+
+  async #system(signal: AbortSignal): Promise<{ system: System; etag: string | undefined }> {
+    const { Members } = (await this.#get('/redfish/v1/Systems', signal)).body as { Members?: System[] };
+    const path = Members?.[0]?.['@odata.id'];
+    if (!path) throw new DriverError('unreachable', `The controller of ${this.#box.name} has no system.`);
+    const { body, etag } = await this.#get(path, signal);
+    return { system: { ...(body as System), '@odata.id': path }, etag };
+  }
+
+  async #get(path: string, signal: AbortSignal): Promise<Answer> {
+    const answer = await this.#call('GET', path, signal);
+    if (answer.status === 200 && answer.body && typeof answer.body === 'object') return answer;
+    throw new DriverError(
+      'unreachable',
+      `The controller of ${this.#box.name} answered ${answer.status} to GET ${path}.`,
+    );
+  }
+
+  #refused(what: string, status: number) {
+    const code = status >= 500 || status === 401 || status === 403 ? 'unreachable' : 'failed';
+    return new DriverError(code, `The controller of ${this.#box.name} answered ${status} to ${what}.`);
+  }
+
+  /** Paths come from the controller, and lead nowhere but to it. */
+  async #call(method: string, path: string, signal: AbortSignal, body?: object, etag?: string): Promise<Answer> {
+    const { name, bmc } = this.#box;
+    try {
+      const url = new URL(path, bmc.address);
+      if (url.origin !== new URL(bmc.address).origin) throw new Error('It leads elsewhere.');
+      const headers = {
+        accept: 'application/json',
+        authorization: `Basic ${Buffer.from(`${bmc.user}:${bmc.password}`).toString('base64')}`,
+        ...(body && { 'content-type': 'application/json' }),
+        ...(etag && { 'if-match': etag }),
+      };
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(CALL_SECONDS * 1000)]);
+      return await exchange(url, { method, headers, certificate: bmc.certificate, signal: patience }, body);
+    } catch (error) {
+      signal.throwIfAborted();
+      const reason = (error as NodeJS.ErrnoException).code ?? 'no answer';
+      throw new DriverError('unreachable', `The controller of ${name} could not be asked: ${reason}.`);
+    }
+  }
+}
+
+interface Request {
+  method: string;
+  headers: Record<string, string>;
+  certificate: string | undefined;
+  signal: AbortSignal;
+}
+
+/** Not `fetch`, which cannot be told to trust a certificate of the controller's own. */
+function exchange(url: URL, { certificate, ...options }: Request, body: object | undefined): Promise<Answer> {
+  // The certificate itself is what was agreed on; whatever name it bears says nothing more.
+  const trust = certificate && { ca: certificate, checkServerIdentity: () => undefined };
+  const send = url.protocol === 'https:' ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const request = send(url, { ...options, ...trust }, async (response) => {
+      try {
+        let text = '';
+        for await (const chunk of response.setEncoding('utf8')) {
+          text += chunk;
+          if (text.length > ANSWER_BYTES_MAX) throw new Error('It is too long.');
+        }
+        resolve({ status: response.statusCode!, etag: response.headers.etag, body: parsed(text) });
+      } catch (error) {
+        reject(error);
+      }
+    });
+    request.on('error', reject);
+    request.end(body && JSON.stringify(body));
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Machines that people make: each call of the driver is a job in a queue, which an operator does and then says so. What a
+ * machine is follows from its jobs. Until an operator has said that a machine is gone, it is not.
+ */
+import { createHash } from 'node:crypto';
+import {
+  DriverError,
+  type HardwareDriver,
+  type HostReport,
+  type MachineKey,
+  type MachineSpec,
+  type Observation,
+  type Power,
+  type PowerChange,
+} from './driver.ts';
+
+export type ManualAction = 'CREATE' | 'POWER' | 'REBUILD' | 'RESIZE' | 'DESTROY';
+
+export interface QueuedJob {
+  orderNumber: string;
+  generation: number;
+  action: ManualAction;
+  /** The change that it belongs to; empty for CREATE and DESTROY. */
+  change: string;
+  power: PowerChange | null;
+  specDigest: string | null;
+  state: 'OPEN' | 'DONE' | 'FAILED';
+}
+
+/** Where the queue is kept. */
+export interface ManualQueue {
+  /** Of one machine, oldest first. */
+  of(machine: MachineKey): Promise<QueuedJob[]>;
+  /** Of all machines that are not gone, oldest first. */
+  all(): Promise<QueuedJob[]>;
+  /** Writes a job, unless the machine has one of that action and change. */
+  add(
+    machine: MachineKey,
+    job: Pick<QueuedJob, 'action' | 'change' | 'power' | 'specDigest'>,
+    spec?: MachineSpec,
+  ): Promise<void>;
+}
+
+const digestOf = (spec: MachineSpec) => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
+
+export class ManualDriver implements HardwareDriver {
+  readonly name = 'manual';
+  readonly simulated = false;
+  readonly #queue: ManualQueue;
+  constructor(queue: ManualQueue) {
+    this.#queue = queue;
+  }
+
+  /** The operator picks where a machine goes. */
+  async capacity(): Promise<HostReport[]> {
+    return [];
+  }
+
+  async list(): Promise<Observation[]> {
+    const machines = Map.groupBy(await this.#queue.all(), (job) => `${job.orderNumber}.${job.generation}`);
+    return [...machines.values()]
+      .map((jobs) => observation({ order: jobs[0]!.orderNumber, generation: jobs[0]!.generation }, jobs))
+      .filter(({ phase }) => phase !== 'absent');
+  }
+
+  async create(spec: MachineSpec): Promise<Observation> {
+    const specDigest = digestOf(spec);
+    await this.#queue.add(spec, { action: 'CREATE', change: '', power: null, specDigest }, spec);
+    const jobs = await this.#queue.of(spec);
+    const [made] = jobs;
+    if (made!.specDigest !== specDigest)
+      throw new DriverError('conflict', 'There is a machine of that order with another specification.');
+    if (made!.state === 'FAILED') throw new DriverError('rejected', 'The operator could not make the machine.');
+    return observation(spec, jobs);
+  }
+
+  async observe(machine: MachineKey): Promise<Observation> {
+    const jobs = await this.#queue.of(machine);
+    const last = jobs.at(-1);
+    if (last?.state === 'FAILED' && last.action !== 'DESTROY')
+      throw new DriverError('failed', `The operator could not do it: ${last.action}.`);
+    return observation(machine, jobs);
+  }
+
+  async power(machine: MachineKey, want: PowerChange, change: string): Promise<Observation> {
+    const jobs = await this.#existing(machine);
+    if (powerOf(jobs) === want) return observation(machine, jobs); // a machine that is on needs nobody to turn it on
+    return this.#ask(machine, 'POWER', change, want);
+  }
+
+  async rebuild(spec: MachineSpec, change: string): Promise<Observation> {
+    await this.#existing(spec);
+    return this.#ask(spec, 'REBUILD', change, null, spec);
+  }
+
+  async resize(spec: MachineSpec, change: string): Promise<Observation> {
+    await this.#existing(spec);
+    return this.#ask(spec, 'RESIZE', change, null, spec);
+  }
+
+  async destroy(machine: MachineKey): Promise<Observation> {
+    const jobs = await this.#queue.of(machine);
+    // Also of one that was never made: the operator may be at it.
+    if (jobs.length) await this.#queue.add(machine, { action: 'DESTROY', change: '', power: null, specDigest: null });
+    return observation(machine, await this.#queue.of(machine));
+  }
+
+  async #ask(
+    machine: MachineKey,
+    action: ManualAction,
+    change: string,
+    power: PowerChange | null,
+    spec?: MachineSpec,
+  ): Promise<Observation> {
+    await this.#queue.add(machine, { action, change, power, specDigest: spec ? digestOf(spec) : null }, spec);
+    const jobs = await this.#queue.of(machine);
+    if (jobs.find((job) => job.action === action && job.change === change)?.state === 'FAILED')
+      throw new DriverError('rejected', `The operator could not do it: ${action}.`);
+    return observation(machine, jobs);
+  }
+
+  async #existing(machine: MachineKey): Promise<QueuedJob[]> {
+    const jobs = await this.#queue.of(machine);
+    if (!jobs.length) throw new DriverError('failed', 'There is no machine of that order.');
+    return jobs;
+  }
+}
+
+/** As the last job that changed it has left it. */
+function powerOf(jobs: QueuedJob[]): Power | undefined {
+  const done = jobs.filter(({ state, action }) => state === 'DONE' && action !== 'RESIZE' && action !== 'DESTROY');
+  if (!done.length) return undefined;
+  return done.at(-1)!.power === 'off' ? 'off' : 'on';
+}
+
+function observation({ order, generation }: MachineKey, jobs: QueuedJob[]): Observation {
+  const key = { order, generation };
+  const gone = jobs.find(({ action }) => action === 'DESTROY');
+  if (!jobs.length || gone?.state === 'DONE') return { ...key, phase: 'absent', proven: false };
+  const made = jobs[0]!.state === 'DONE' && !gone;
+  const open = jobs.find(({ state }) => state === 'OPEN');
+  const power = made ? powerOf(jobs) : undefined;
+  return {
+    ...key,
+    phase: made ? 'present' : 'incomplete',
+    // While somebody is at it, it is neither on nor off for certain.
+    ...(power && !open && { power }),
+    proven: made && !open && power === 'on',
+    detail: open ? `${open.action} waits for the operator` : 'nothing to do',
+  };
+}

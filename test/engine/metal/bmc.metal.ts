@@ -1,0 +1,97 @@
+/** Dedicated servers, from the order to the wiped disk: real RMCP+ and Redfish, real network boot, machines of QEMU. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, type Freehold, startFreehold, type TestAccount } from '../../freehold.ts';
+import { freePort, newFolder, removeFolder } from '../../spawn.ts';
+import { makeNetbootFiles, missing } from './files.ts';
+import { bannerAt, newMachine, type TestMachine } from './machine.ts';
+
+const reason = missing();
+if (reason) console.log(`Machines with a BMC are not run: ${reason}.`);
+
+/** Emulated machines on a busy host are slow. */
+const BOOT_SECONDS = 300;
+const TEST_MS = 900_000;
+
+describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server over %s', (protocol) => {
+  const folder = newFolder();
+  const keyFile = join(folder, 'key');
+  let machine: TestMachine;
+  let freehold: Freehold;
+  let account: TestAccount;
+  let keyId: string;
+
+  beforeAll(async () => {
+    makeNetbootFiles(join(folder, 'netboot'));
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', keyFile]);
+    const port = await freePort();
+    machine = await newMachine(protocol, port);
+    writeFileSync(join(folder, 'boxes.json'), JSON.stringify([machine.box]));
+    freehold = await startFreehold({
+      DEDICATED_DRIVER: 'bmc',
+      BMC_BOXES_FILE: join(folder, 'boxes.json'),
+      PROVISIONING_PORT: String(port),
+      NETBOOT_DIR: join(folder, 'netboot'),
+      POLL_SECONDS: '1',
+    });
+    account = await freehold.newAccount();
+    await account.fund(1000);
+    const key = await account.rest('POST', '/v1/ssh-keys', {
+      name: 'key',
+      public_key: readFileSync(`${keyFile}.pub`, 'utf8'),
+    });
+    keyId = key.body.id;
+  }, TEST_MS);
+  afterAll(async () => {
+    await machine?.end();
+    removeFolder(folder);
+  });
+
+  const order = () =>
+    account.rest('POST', '/v1/servers', {
+      service_code: 'ded-1',
+      os: 'debian-13',
+      region: 'ams',
+      hostname: 'metal',
+      ssh_key_ids: [keyId],
+    });
+  const statusOf = async (number: string) => (await account.rest('GET', `/v1/servers/${number}`)).body.status;
+  const becomes = (number: string, status: string) =>
+    eventually(async () => (await statusOf(number)) === status, BOOT_SECONDS);
+  const isGone = (number: string) =>
+    eventually(async () => {
+      const [row] = await freehold.db.query<{ status: string }>('select status from server where order_number = $1', [
+        number,
+      ]);
+      return row!.status === 'DELETED';
+    }, BOOT_SECONDS);
+
+  it(
+    'is installed by network, lets its owner in, restarts, and leaves an empty disk',
+    async () => {
+      machine.soil();
+      const { body } = await order();
+      const number = body.order_number;
+      await becomes(number, 'running');
+      expect(machine.ssh(keyFile, 'hostname')).toBe('metal');
+      expect(machine.ssh(keyFile, 'cat /proc/cmdline')).not.toContain('fh_');
+      const booted = machine.ssh(keyFile, 'cat /proc/sys/kernel/random/boot_id');
+
+      expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual(['on n', 'on c']);
+      await account.rest('PATCH', `/v1/servers/${number}`, { action: 'reboot' });
+      await becomes(number, 'running');
+      await eventually(() => bannerAt(machine.sshPort), BOOT_SECONDS);
+      expect(machine.ssh(keyFile, 'cat /proc/sys/kernel/random/boot_id')).not.toBe(booted);
+      expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual(['on n', 'on c', 'on c']);
+
+      await account.rest('DELETE', `/v1/servers/${number}`);
+      await isGone(number);
+      expect(machine.isOn()).toBe(false);
+      expect(machine.diskIsEmpty()).toBe(true);
+      expect(await freehold.db.query('select from deployment')).toEqual([]);
+    },
+    TEST_MS,
+  );
+});

@@ -1,0 +1,171 @@
+/** A box for tests: a QEMU process that ipmi_sim (IPMI) or a small Redfish service of our own turns on and off. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, openSync, readFileSync, readSync, truncateSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import type { Box } from '../../../provisioning/servers/drivers/bmc/box.ts';
+import { eventually } from '../../freehold.ts';
+import { freePort, newFolder, removeFolder } from '../../spawn.ts';
+import { startRedfish } from './redfish.ts';
+
+const HERE = import.meta.dirname;
+const [USER, PASSWORD] = ['ADMIN', 'a password of a BMC'.replaceAll(' ', '-').slice(0, 16)];
+/** The image has 64 MiB, and the seed needs some more. */
+const DISK_BYTES = 80 << 20;
+
+export interface TestMachine {
+  box: Box;
+  folder: string;
+  sshPort: number;
+  /** What was done to its power, oldest first: `on n` (network), `on c` (disk), `off`, `soft`. */
+  journal(): string[];
+  isOn(): boolean;
+  /** Its controller is not there any more, and then it is again. */
+  stopController(): Promise<void>;
+  startController(): Promise<void>;
+  /** Whether every byte of its disk is zero. */
+  diskIsEmpty(): boolean;
+  soil(): void;
+  ssh(keyFile: string, command: string): string;
+  serial(): string;
+  end(): Promise<void>;
+}
+
+export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort: number): Promise<TestMachine> {
+  const folder = newFolder();
+  const [port, sshPort] = [await freePort(), await freePort()];
+  const disk = join(folder, 'disk.raw');
+  const write = (name: string, text: string | number) => writeFileSync(join(folder, name), `${text}`);
+  write('port', provisioningPort);
+  write('ssh', sshPort);
+  write('disk.raw', '');
+  truncateSync(disk, DISK_BYTES);
+  const chassis = (...what: string[]) =>
+    execFileSync(join(HERE, 'chassis.sh'), [folder, '0x20', ...what], { encoding: 'utf8' });
+  const isOn = () => chassis('get', 'power').trim() === 'power:1';
+  const read = (name: string) => (existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : '');
+  let controller: { stop(): Promise<void> } | undefined;
+  const startController = async () => {
+    controller =
+      protocol === 'ipmi'
+        ? await startIpmi(folder, port)
+        : await startRedfish({ port, user: USER, password: PASSWORD, chassis });
+  };
+  const stopController = async () => {
+    await controller?.stop();
+    controller = undefined;
+  };
+  await startController();
+  return {
+    box: {
+      name: `box-${port}`,
+      region: 'ams',
+      serviceCode: 'ded-1',
+      bmc: {
+        protocol,
+        address: protocol === 'ipmi' ? `127.0.0.1:${port}` : `http://127.0.0.1:${port}`,
+        user: USER,
+        password: PASSWORD,
+      },
+      mac: '52:54:00:00:00:01',
+      disk: '/dev/vda',
+      size: { vcpus: 1, memoryMb: 256, diskGb: 1 },
+    },
+    folder,
+    sshPort,
+    journal: () => read('journal').split('\n').filter(Boolean),
+    isOn,
+    stopController,
+    startController,
+    diskIsEmpty: () => isZero(disk),
+    soil: () => writeFileSync(disk, Buffer.alloc(DISK_BYTES, 'secret of a customer ')),
+    ssh: (keyFile, command) =>
+      execFileSync(
+        'ssh',
+        [
+          ...['-i', keyFile, '-p', String(sshPort), '-o', 'StrictHostKeyChecking=no', '-o', 'ConnectTimeout=5'],
+          ...['-o', 'UserKnownHostsFile=/dev/null', '-o', 'LogLevel=ERROR', '-o', 'IdentitiesOnly=yes'],
+          ...['-o', 'BatchMode=yes', 'root@127.0.0.1', command],
+        ],
+        { encoding: 'utf8', timeout: 30_000, stdio: ['ignore', 'pipe', 'pipe'] },
+      ).trim(),
+    serial: () => read('serial.log'),
+    end: async () => {
+      await stopController();
+      chassis('set', 'power', '0');
+      removeFolder(folder);
+    },
+  };
+}
+
+/** A BMC by OpenIPMI's simulator, over real RMCP+. */
+async function startIpmi(folder: string, port: number): Promise<{ stop(): Promise<void> }> {
+  const write = (name: string, lines: string[]) => writeFileSync(join(folder, name), `${lines.join('\n')}\n`);
+  const auths = ['callback', 'user', 'operator', 'admin'].map(
+    (level) => `allowed_auths_${level} none md2 md5 straight`,
+  );
+  write('lan.conf', [
+    'name "bmc"',
+    'set_working_mc 0x20',
+    'startlan 1',
+    `addr 127.0.0.1 ${port}`,
+    'priv_limit admin',
+    ...auths,
+    'guid a123456789abcdefa123456789abcdef',
+    'endlan',
+    `chassis_control "${join(HERE, 'chassis.sh')} ${folder} 0x20"`,
+    'user 1 true "" "test" user 10 none md2 md5 straight',
+    `user 2 true "${USER}" "${PASSWORD}" admin 10 none md2 md5 straight`,
+  ]);
+  write('sim.emu', [
+    'mc_setbmc 0x20',
+    'mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr',
+    'sel_enable 0x20 1000 0x0a',
+    'mc_enable 0x20',
+  ]);
+  mkdirSync(join(folder, 'state'), { recursive: true });
+  const files = ['-c', join(folder, 'lan.conf'), '-f', join(folder, 'sim.emu'), '-s', join(folder, 'state')];
+  const simulator: ChildProcess = spawn('ipmi_sim', ['-n', ...files], { stdio: 'ignore' });
+  await eventually(async () => ipmiAnswers(port));
+  return {
+    stop: async () => {
+      if (simulator.exitCode !== null || simulator.signalCode) return;
+      simulator.kill('SIGKILL');
+      await once(simulator, 'exit');
+    },
+  };
+}
+
+function ipmiAnswers(port: number): boolean {
+  const session = ['-I', 'lanplus', '-C', '3', '-H', '127.0.0.1', '-p', String(port), '-U', USER, '-E', '-R', '1'];
+  try {
+    execFileSync('ipmitool', [...session, 'mc', 'info'], {
+      env: { PATH: process.env.PATH, IPMI_PASSWORD: PASSWORD },
+      stdio: 'ignore',
+    });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isZero(file: string): boolean {
+  const descriptor = openSync(file, 'r');
+  const chunk = Buffer.alloc(1 << 20);
+  for (let read = readSync(descriptor, chunk); read > 0; read = readSync(descriptor, chunk))
+    if (chunk.subarray(0, read).some((byte) => byte !== 0)) return false;
+  return true;
+}
+
+/** Whether an SSH server answers there. */
+export const bannerAt = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1').setTimeout(1000);
+    const end = (found: boolean) => {
+      resolve(found);
+      socket.destroy();
+    };
+    socket.once('data', (data) => end(data.toString().startsWith('SSH-')));
+    for (const event of ['error', 'close', 'timeout']) socket.once(event, () => end(false));
+  });
