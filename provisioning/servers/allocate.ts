@@ -15,13 +15,18 @@ const HOSTS = `from catalog_item tier join host on ${hostsSql('$1')} where tier.
 
 /**
  * Claims room for a machine on an active host: one with much free memory, at some random, so that many who come at once
- * spread out, and none that a machine of the same order was given up on, if there is another.
+ * spread out. One that a machine of the same order was given up on, such as `avoided`, is the last resort.
  * @returns the host; null where the region has no hosts of that kind, so that the stock alone decides; undefined: no room
  */
-export async function claimHost(tx: Transaction, machine: Machine): Promise<string | null | undefined> {
+export async function claimHost(
+  tx: Transaction,
+  machine: Machine,
+  avoided: string | null = null,
+): Promise<string | null | undefined> {
   const { orderNumber, generation, region, serviceCode } = machine;
   const claim = async (wait: '' | 'skip locked') =>
-    (await tx.query<{ host: string }>(claimSql(wait), [region, serviceCode, orderNumber, generation]))[0]?.host;
+    (await tx.query<{ host: string }>(claimSql(wait), [region, serviceCode, orderNumber, generation, avoided]))[0]
+      ?.host;
   const host = await claim('skip locked');
   if (host) return host;
   // Nothing is free of others, so those are waited for; all in one order, so that nobody waits in a circle.
@@ -36,7 +41,7 @@ const claimSql = (wait: string) => `
   with picked as (
       select host.name, ${needSql('vcpus')} as vcpus, ${needSql('memoryMb')} as memory_mb, ${needSql('diskGb')} as disk_gb
       ${HOSTS} and host.state = 'ACTIVE' and ${ROOM_SQL} > 0
-      order by exists (select from placement where placement.order_number = $3 and placement.host = host.name),
+      order by coalesce(host.name = $5, false), exists (select from placement where placement.order_number = $3 and placement.host = host.name),
         (host.memory_mb - host.claimed_memory_mb) * (0.75 + random() / 2) desc
       limit 1 for update of host ${wait}),
     claimed as (

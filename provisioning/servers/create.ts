@@ -13,7 +13,7 @@ import { isWorthWaiting } from './allocate.ts';
 import { occupy, vacate } from './capacity.ts';
 import { destroyAll, restSeconds } from './delete.ts';
 import { DriverError, type DriverErrorCode } from './drivers/driver.ts';
-import { isHopeless, nextRung, proofWithin } from './ladder.ts';
+import { codeOf, isHopeless, nextRung, proofWithin } from './ladder.ts';
 import type { ServerStep } from './process.ts';
 
 /** How long an order waits before it looks again for room on a host that is drained or out of reach. */
@@ -37,11 +37,13 @@ export const create: ServerStep = async (task, { server, driver, specOf, proofSe
   try {
     await driver.create(await specOf(server), task.aborted);
   } catch (error) {
+    // Another host may have room.
+    if (server.host && codeOf(error) === 'no_capacity') return hop('replace');
     if (isFinal(error)) return hop('clean', { commit: (tx) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE) });
     if (isHopeless(error, task.attempts)) return hop('replace');
     throw error;
   }
-  return hop('prove', { data: proofWithin(proofSeconds) });
+  return hop('prove', typeof task.data.proofBy === 'string' ? {} : { data: proofWithin(proofSeconds) });
 };
 /** Whether trying again would change nothing. */
 export const isFinal = (error: unknown): boolean => error instanceof DriverError && FINAL.has(error.code);
@@ -51,13 +53,14 @@ export const UNDELIVERABLE = 'The machine could not be delivered. The order was 
 /** Waits until the machine gives proof; then the server runs, and is billed from that moment. */
 export const prove: ServerStep = async (task, { server, driver, pollSeconds, proofSeconds }) => {
   const seen = await driver.observe({ order: server.orderNumber, generation: server.generation }, task.aborted);
-  // Something became of it after it was made, such as an engine that died: it is made again.
-  if (seen.phase === 'absent' || seen.phase === 'incomplete') return hop('create');
   if (seen.phase !== 'present' || !seen.proven) {
-    if (typeof task.data.proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(proofSeconds) });
+    const { proofBy } = task.data;
+    if (typeof proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(proofSeconds) });
     // Of what nobody can see nothing is concluded.
-    const isLate = seen.phase !== 'unknown' && Date.parse(task.data.proofBy) <= Date.now();
-    return isLate ? hop(nextRung(task)) : nap(pollSeconds);
+    if (seen.phase !== 'unknown' && Date.parse(proofBy) <= Date.now()) return hop(nextRung(task));
+    // Something became of it after it was made, such as an engine that died: it is made again.
+    const isUndone = seen.phase === 'absent' || seen.phase === 'incomplete';
+    return isUndone ? hop('create', { afterSeconds: pollSeconds }) : nap(pollSeconds);
   }
   const paidUntil = hoursFromNow(PAID_HOURS);
   return done({

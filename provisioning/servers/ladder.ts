@@ -1,7 +1,7 @@
 /**
  * What is tried, one after the other, with a machine that gives no proof in time: it is restarted, then made anew where it
  * is, then given up, and another one is made with the next generation and so another MAC. A machine that can neither be
- * finished nor removed is given up at once. The last thing is the refund in full.
+ * finished nor removed is given up at once, and so is one that its host has no room for after all. The last thing is the refund in full.
  *
  * A machine that was given up is removed. Where it cannot be, it must at least be off, for the next one has its addresses;
  * it keeps what it has claimed of its host, and is reported. Of what nobody can see nothing is concluded: that ends by the
@@ -33,7 +33,9 @@ export const proofWithin = (seconds: number, tried: Rung | null = null): object 
 /** The next thing to try. */
 export const nextRung = ({ data }: LeasedTask): Rung => RUNGS[RUNGS.indexOf(data.tried as Rung) + 1] ?? 'replace';
 
-const codeOf = (error: unknown): DriverErrorCode | undefined => (error instanceof DriverError ? error.code : undefined);
+/** Undefined for what no driver says. */
+export const codeOf = (error: unknown): DriverErrorCode | undefined =>
+  error instanceof DriverError ? error.code : undefined;
 
 /** Whether a machine of this generation will not be finished: at once if it is stuck, else after some attempts. */
 export function isHopeless(error: unknown, attempts: number): boolean {
@@ -101,7 +103,7 @@ async function nextGeneration(tx: Transaction, server: Server, driver: string, s
   const { orderNumber, generation } = server;
   if (seen.phase === 'absent') await freeGeneration(tx, orderNumber, generation);
   else await reportStuck(tx, driver, { ...seen, order: orderNumber, generation });
-  const host = await claimHost(tx, { ...server, generation: generation + 1 });
+  const host = await claimHost(tx, { ...server, generation: generation + 1 }, server.host);
   if (host === undefined) return undeliverable(tx, server);
   const [moved] = await tx.query(
     `update server set generation = generation + 1, host = $3

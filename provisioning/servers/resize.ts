@@ -1,6 +1,7 @@
 /**
  * What a resize costs and holds. From the request to its end the server has a place of either tier, its host has room for
- * the larger one, and the difference is held; then one of the places is freed, and the money captured or released. Each of that happens once.
+ * the larger one, and the difference is held; then one of the places is freed, and the money captured or released. Each of
+ * that happens once.
  */
 import type { Transaction } from '../../entities/database.ts';
 import type { Server, ServerChange } from '../../entities/server.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { verifyBooks } from '../../entities/ledger.ts';
 import { OBSERVER_PROCESS } from '../../provisioning/observe.ts';
 import { cronSubject } from '../../provisioning/schedule.ts';
-import type { MachineKey, Observation } from '../../provisioning/servers/drivers/driver.ts';
+import { DriverError, type MachineKey, type Observation } from '../../provisioning/servers/drivers/driver.ts';
 import { macOf } from '../../provisioning/servers/spec.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
@@ -65,6 +65,15 @@ describe('A machine that gives no proof', () => {
     expect(new Set(macs).size).toBe(3);
   }, 60_000);
 
+  it('is made again if it vanishes or is undone, within the time that it has; then it is replaced', async () => {
+    const shop = await openShop(onTestFinished, []);
+    seen(shop, (one) => (one.generation === 1 ? { ...one, phase: 'incomplete', proven: false } : one));
+    const orderNumber = await order(shop);
+    await finish(shop, orderNumber, 'RUNNING');
+    expect(await read(shop, orderNumber)).toMatchObject({ generation: 2 });
+    expect(journal(shop)).toEqual(['create 1', 'reset 1', 'rebuild 1', 'destroy 1', 'create 2']);
+  });
+
   it('is left alone while nobody can see it, and keeps all that it has', async () => {
     const shop = await openShop(onTestFinished, []);
     await addHosts(shop, 'a');
@@ -82,6 +91,27 @@ describe('A machine that gives no proof', () => {
     await worker.stop();
     expect(journal(shop)).toEqual(['create 1']);
   });
+});
+
+it('A machine that its host has no room for after all is made on another host; the last host has the last word', async () => {
+  const shop = await openShop(onTestFinished, []);
+  await addHosts(shop, 'full', 'roomy');
+  const create = shop.driver.create.bind(shop.driver);
+  shop.driver.create = async (spec, signal) => {
+    if (spec.host !== 'roomy') throw new DriverError('no_capacity', 'no room, for the test');
+    return create(spec, signal);
+  };
+  await shop.db.query(`update host set memory_mb = memory_mb * 100 where name = 'full'`);
+  const orderNumber = await order(shop);
+  await finish(shop, orderNumber, 'RUNNING');
+  expect(await read(shop, orderNumber)).toMatchObject({ host: 'roomy', generation: 2 });
+  expect(await claims(shop)).toEqual([{ machines: 1, memory: 2048, placements: 1 }]);
+
+  await shop.db.query(`update host set state = 'DRAINING' where name = 'roomy'`);
+  const refused = await order(shop);
+  await finish(shop, refused, 'FAILED');
+  expect((await traces(shop, refused)).transfers).toEqual(['hold', 'release']);
+  expect(await claims(shop)).toEqual([{ machines: 1, memory: 2048, placements: 1 }]);
 });
 
 describe('A machine that is stuck', () => {
