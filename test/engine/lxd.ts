@@ -1,13 +1,13 @@
 /** Engines for the tests, which must run in namespaces of their own (namespace.sh): LXD, with a pool, a network, images. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs';
+import { closeSync, createReadStream, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { eventually } from '../freehold.ts';
 
 /** Made by run.ts. */
-export const FOLDER = process.env.ENGINE_FOLDER!;
+export const FOLDER = process.env.ENGINE_FOLDER ?? '';
 const IMAGE = join(FOLDER, 'tiny.tar.gz');
 
 export interface Lxd {
@@ -132,10 +132,9 @@ function raw(
 
 /** A new key pair. @returns the file of the private key, and the public one */
 export function newKey(name: string): { file: string; publicKey: string } {
-  const file = join(FOLDER, name);
-  execFileSync('rm', ['-f', file, `${file}.pub`]);
+  const file = join(FOLDER, `${name}.key`);
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', file]);
-  return { file, publicKey: execFileSync('cat', [`${file}.pub`], { encoding: 'utf8' }).trim() };
+  return { file, publicKey: readFileSync(`${file}.pub`, 'utf8').trim() };
 }
 
 const SSH_OPTIONS = [
