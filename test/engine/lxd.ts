@@ -86,7 +86,7 @@ exec unshare -m --propagation private sh -ec '
 `,
     { mode: 0o755 },
   );
-  return startLxd(name, [script], 'incusd').then(prepared);
+  return startLxd(name, [script], '/usr/libexec/incus/incusd').then(prepared);
 }
 
 /** One server with a btrfs pool and a bridge 10.79.0.1/24, and the tiny image under the code of a catalog's one. */
