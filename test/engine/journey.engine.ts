@@ -13,6 +13,7 @@ const keyIds: string[] = [];
 
 beforeAll(async () => {
   lxd = await startSingleLxd('journey');
+  afterAll(() => lxd.stop());
   world = await startWorld(
     await newDatabaseUrl(afterAll),
     { LXC_ENDPOINTS: `unix:${lxd.socketPath}`, LXC_POOL: 'machines', LXC_NETWORK: 'machines' },

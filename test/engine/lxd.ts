@@ -1,13 +1,13 @@
 /** Engines for the tests, which must run in namespaces of their own (namespace.sh): LXD, with a pool, a network, images. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs';
+import { closeSync, createReadStream, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { eventually } from '../freehold.ts';
 
 /** Made by run.ts. */
-export const FOLDER = process.env.ENGINE_FOLDER!;
+export const FOLDER = process.env.ENGINE_FOLDER ?? '';
 const IMAGE = join(FOLDER, 'tiny.tar.gz');
 
 export interface Lxd {
@@ -21,10 +21,15 @@ export interface Lxd {
   start(): Promise<void>;
   /** SIGKILL of the engine alone; machines go on. */
   kill(): Promise<void>;
+  /** Ends it for good, and takes its network away: others have one of that name. */
+  stop(): Promise<void>;
 }
 
-/** Starts LXD with its state in a folder. @param within a command that runs another one, such as in a network of its own */
-export async function startLxd(name: string, within: string[] = []): Promise<Lxd> {
+/**
+ * Starts an engine with its state in a folder.
+ * @param within a command that runs another one, such as in a network of its own
+ */
+export async function startLxd(name: string, within: string[] = [], command = 'lxd'): Promise<Lxd> {
   const folder = join(FOLDER, name);
   mkdirSync(folder, { recursive: true });
   const socketPath = join(folder, 'unix.socket');
@@ -32,8 +37,9 @@ export async function startLxd(name: string, within: string[] = []): Promise<Lxd
   const call = callerOf(socketPath);
   const start = async () => {
     const log = openSync(join(FOLDER, `${name}.log`), 'a');
-    const [file, ...args] = [...within, 'lxd', '--group', 'root'];
-    daemon = spawn(file!, args, { stdio: ['ignore', log, log], env: { ...process.env, LXD_DIR: folder } });
+    const [file, ...args] = [...within, command, '--group', 'root'];
+    const env = { ...process.env, LXD_DIR: folder, INCUS_DIR: folder };
+    daemon = spawn(file!, args, { stdio: ['ignore', log, log], env });
     closeSync(log);
     // The socket answers before the engine is ready.
     await eventually(
@@ -52,12 +58,41 @@ export async function startLxd(name: string, within: string[] = []): Promise<Lxd
   };
   await start();
   const begin: Lxd['begin'] = async (...given) => (await asked(socketPath, ...given)).metadata;
-  return { folder, socketPath, call, begin, start, kill };
+  const stop = async () => {
+    await kill();
+    const dnsmasq = `${folder}/networks/machines/dnsmasq.pid`;
+    const script = `kill $(sed -n 's/^pid: //p' ${dnsmasq}) 2>/dev/null; ip link del machines 2>/dev/null || true`;
+    execFileSync('sh', ['-c', script]);
+  };
+  return { folder, socketPath, call, begin, start, kill, stop };
+}
+
+/** Incus of another Debian, in whose folder it runs; a chroot would not do, for it makes user namespaces. */
+export function startIncus(name: string, root: string): Promise<Lxd> {
+  const script = join(FOLDER, `within-${name}`);
+  writeFileSync(
+    script,
+    `#!/bin/sh
+exec unshare -m --propagation private sh -ec '
+  mount --bind ${root} ${root}
+  mkdir -p ${root}${FOLDER} ${root}/old
+  for place in proc sys dev; do mount --rbind /$place ${root}/$place; done
+  mount --rbind ${FOLDER} ${root}${FOLDER}
+  mount -t tmpfs tmpfs ${root}/run
+  cd ${root}
+  pivot_root . old
+  umount -l /old
+  exec "$@"' within "$@"
+`,
+    { mode: 0o755 },
+  );
+  return startLxd(name, [script], '/usr/libexec/incus/incusd').then(prepared);
 }
 
 /** One server with a btrfs pool and a bridge 10.79.0.1/24, and the tiny image under the code of a catalog's one. */
-export async function startSingleLxd(name: string): Promise<Lxd> {
-  const lxd = await startLxd(name);
+export const startSingleLxd = (name: string): Promise<Lxd> => startLxd(name).then(prepared);
+
+async function prepared(lxd: Lxd): Promise<Lxd> {
   await lxd.call('POST', '/1.0/storage-pools', { name: 'machines', driver: 'btrfs', config: { size: '8GiB' } });
   await lxd.call('POST', '/1.0/networks', {
     name: 'machines',
@@ -132,10 +167,9 @@ function raw(
 
 /** A new key pair. @returns the file of the private key, and the public one */
 export function newKey(name: string): { file: string; publicKey: string } {
-  const file = join(FOLDER, name);
-  execFileSync('rm', ['-f', file, `${file}.pub`]);
+  const file = join(FOLDER, `${name}.key`);
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', file]);
-  return { file, publicKey: execFileSync('cat', [`${file}.pub`], { encoding: 'utf8' }).trim() };
+  return { file, publicKey: readFileSync(`${file}.pub`, 'utf8').trim() };
 }
 
 const SSH_OPTIONS = [

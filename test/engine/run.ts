@@ -24,6 +24,8 @@ const NEEDED: Record<string, string> = {
 const HERE = import.meta.dirname;
 
 const reason = why();
+if (!process.env.INCUS_ROOT)
+  console.log('Skipped: Incus. INCUS_ROOT names no folder with a Debian 13 that has it (test/engine/incus-root.sh).');
 if (reason) console.log(`Skipped: the tests over a real engine. ${reason}`);
 else process.exitCode = run(process.argv.slice(2));
 

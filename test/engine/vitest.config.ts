@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     ...shared.test,
     include: ['test/engine/*.engine.ts'],
+    exclude: process.env.INCUS_ROOT ? [] : ['test/engine/incus.engine.ts'],
     // Engines share one network: a file at a time.
     fileParallelism: false,
     testTimeout: 300_000,

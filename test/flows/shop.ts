@@ -8,7 +8,7 @@ import { available, gateway, openBalance, post } from '../../entities/ledger.ts'
 import { Vault } from '../../entities/secrets.ts';
 import { Provisioning } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import type { DriverErrorCode } from '../../provisioning/servers/drivers/driver.ts';
+import type { DriverErrorCode, HardwareDriver } from '../../provisioning/servers/drivers/driver.ts';
 import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
@@ -46,15 +46,27 @@ export const LIMITS = {
   oauthClients: 20,
 };
 
-export async function openShop(onEnd: OnEnd, refused: readonly string[], code?: DriverErrorCode): Promise<Shop> {
+/** @param wrap what stands between the service and the driver */
+export async function openShop(
+  onEnd: OnEnd,
+  refused: readonly string[],
+  code?: DriverErrorCode,
+  wrap: (driver: HardwareDriver) => HardwareDriver = (driver) => driver,
+): Promise<Shop> {
   const db = await newDatabase(onEnd);
   const folder = newFolder();
   onEnd(() => removeFolder(folder));
   const driver = new RefusingDriver(folder, refused, code);
   const vault = new Vault(Buffer.alloc(32));
   const payments = new SimulatedPayments({ confirmSeconds: 0 });
+<<<<<<< HEAD
   const drivers = { VPS: driver, DEDICATED: driver };
   const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02, proofSeconds: PROOF });
+=======
+  const hardware = wrap(driver);
+  const drivers = { VPS: hardware, DEDICATED: hardware };
+  const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02 });
+>>>>>>> wt-lxc
   await provisioning.prepare();
   const accountId = newId('acct');
   await db.transaction(async (tx) => {

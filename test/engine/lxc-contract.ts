@@ -1,0 +1,161 @@
+/** The lxc driver on a real engine: it keeps the contract, and does what is asked of this driver alone. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newOrderNumber } from '../../entities/ids.ts';
+import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
+import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
+import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
+import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
+import { macOf } from '../../provisioning/servers/spec.ts';
+import { codeOf, describeDriver } from '../drivers/contract.ts';
+import { type Lxd, newKey, ssh } from './lxd.ts';
+
+/** @param start starts an engine of that name */
+export function describeLxc(name: string, start: () => Promise<Lxd>): void {
+  let lxd: Lxd;
+  beforeAll(async () => {
+    lxd = await start();
+  });
+  afterAll(() => lxd.stop());
+  const keys = [newKey('one'), newKey('two')];
+  const never = new AbortController().signal;
+
+  const newDriver = (more: Partial<ConstructorParameters<typeof LxcDriver>[0]> = {}) =>
+    new LxcDriver({
+      endpoints: [{ socketPath: lxd.socketPath }],
+      project: 'default',
+      pool: 'machines',
+      network: 'machines',
+      nameservers: ['10.79.0.1'],
+      ...more,
+    });
+
+  let machines = 50;
+  function newSpec(): MachineSpec {
+    const key = { order: newOrderNumber('SRV'), generation: 1 };
+    return {
+      ...key,
+      kind: 'VPS',
+      serviceCode: 'vps-1',
+      region: 'zrh',
+      image: 'debian-13',
+      hostname: 'web',
+      sshPublicKeys: keys.map(({ publicKey }) => publicKey).slice(0, 2),
+      rootPassword: null,
+      userData: null,
+      size: { vcpus: 1, memoryMb: 128, diskGb: 1 },
+      host: null,
+      network: {
+        mac: macOf(key),
+        ipv4: { address: `10.79.0.${++machines}`, prefixLength: 24, gateway: '10.79.0.1' },
+        ipv6: null,
+        ipv6Prefix: null,
+      },
+    };
+  }
+  const login = ({ network, sshPublicKeys }: MachineSpec, command: string) =>
+    ssh(network.ipv4!.address, keys.find(({ publicKey }) => publicKey === sshPublicKeys[0])!.file, command);
+
+  describeDriver({
+    name: `lxc, on ${name}`,
+    newDriver,
+    newSpec,
+    larger: { vcpus: 2, memoryMb: 256, diskGb: 2 },
+    unreachable: new LxcDriver({
+      endpoints: [{ socketPath: '/nowhere' }],
+      project: 'default',
+      pool: 'machines',
+      network: 'machines',
+      nameservers: [],
+    }),
+    bootOf: async (key) => {
+      const { pid } = (await lxd.call('GET', `/1.0/instances/${nameOf(key)}/state`)) as { pid: number };
+      return String(pid);
+    },
+    trace: {
+      leave: async (spec) => void (await login(spec, 'touch /root/trace; sync')),
+      left: async (spec) => (await login(spec, 'ls /root'))?.includes('trace') ?? false,
+    },
+    opens: async (spec) => (await login(spec, 'hostname')) !== undefined,
+    plant: async (spec) => {
+      const place = nameOf(spec);
+      const source = { type: 'image', alias: 'debian-13' };
+      const devices = { root: { type: 'disk', path: '/', pool: 'machines' } };
+      await lxd.call('POST', '/1.0/instances', { name: place, source, devices });
+      return {
+        there: () =>
+          lxd.call('GET', `/1.0/instances/${place}`).then(
+            () => true,
+            () => false,
+          ),
+        remove: async () => void (await lxd.call('DELETE', `/1.0/instances/${place}`)),
+      };
+    },
+    bootSeconds: 30,
+  });
+
+  describe(`The driver lxc, on ${name}`, () => {
+    it('refuses what the engine cannot make, for good', async () => {
+      const driver = newDriver();
+      expect(await codeOf(driver.create({ ...newSpec(), image: 'no-such-image' }, never))).toBe('rejected');
+      expect(await driver.list(never)).toEqual([]);
+    });
+
+    it('gives a machine the size of its tier, its own address and MAC, and lets it use no other', async () => {
+      const driver = newDriver();
+      const spec = newSpec();
+      await driver.create(spec, never);
+      const { expanded_config: config, expanded_devices: devices } = (await lxd.call(
+        'GET',
+        `/1.0/instances/${nameOf(spec)}`,
+      )) as Record<string, Record<string, unknown>>;
+      expect(config).toMatchObject({ 'limits.cpu': '1', 'limits.memory': '128MiB' });
+      expect(devices).toMatchObject({
+        root: { size: '1GiB' },
+        eth0: { hwaddr: spec.network.mac, 'ipv4.address': spec.network.ipv4!.address },
+      });
+      expect(await login(spec, 'nproc; hostname; cat /sys/class/net/eth0/address')).toBe(`1\nweb\n${spec.network.mac}`);
+      const spoofed = '10.79.0.49';
+      await login(spec, `ip addr add ${spoofed}/24 dev eth0`);
+      const hears = (source: string) =>
+        login(spec, `ping -c 1 -W 1 -I ${source} 10.79.0.1 >/dev/null && echo heard || echo not`);
+      expect([await hears(spec.network.ipv4!.address), await hears(spoofed)]).toEqual(['heard', 'not']);
+      await driver.destroy(spec, never);
+    });
+
+    it('keeps the root password from whoever reads the engine', async () => {
+      const driver = newDriver();
+      const spec = { ...newSpec(), rootPassword: 'correct horse battery' };
+      await driver.create(spec, never);
+      const seen = JSON.stringify(await lxd.call('GET', `/1.0/instances/${nameOf(spec)}?recursion=1`));
+      expect(seen).not.toContain(spec.rootPassword);
+      expect(seen).toContain('$6$');
+      await driver.destroy(spec, never);
+    });
+
+    it('finds proof by a command where it cannot connect itself', async () => {
+      const spec = newSpec();
+      await newDriver().create(spec, never);
+      const driver = newDriver({ probe: probeByCommand('timeout 2 nc -w 1 {address} 22') });
+      expect(await driver.observe(spec, never)).toMatchObject({ proven: true });
+      const blind = newDriver({ probe: probeByCommand('echo {address} {host}') });
+      expect(await blind.observe(spec, never)).toMatchObject({ proven: false, power: 'on' });
+      await driver.destroy(spec, never);
+    });
+
+    it('says that there is no room where the project has none', async () => {
+      await lxd.call('POST', '/1.0/projects', {
+        name: 'full',
+        config: { 'features.images': 'false', 'features.profiles': 'false', 'limits.instances': '0' },
+      });
+      const driver = newDriver({ project: 'full' });
+      expect(await codeOf(driver.create(newSpec(), never))).toBe('no_capacity');
+    });
+
+    it('reports the server with what it has', async () => {
+      const [host, ...others] = await newDriver().capacity(never);
+      expect(others).toEqual([]);
+      expect(host).toMatchObject({ state: 'online', size: { diskGb: 8 } });
+      expect(await newDriver().reachable('zrh', never)).toBe(true);
+    });
+  });
+}
