@@ -59,14 +59,9 @@ export async function openShop(
   const driver = new RefusingDriver(folder, refused, code);
   const vault = new Vault(Buffer.alloc(32));
   const payments = new SimulatedPayments({ confirmSeconds: 0 });
-<<<<<<< HEAD
-  const drivers = { VPS: driver, DEDICATED: driver };
-  const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02, proofSeconds: PROOF });
-=======
   const hardware = wrap(driver);
   const drivers = { VPS: hardware, DEDICATED: hardware };
-  const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02 });
->>>>>>> wt-lxc
+  const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02, proofSeconds: PROOF });
   await provisioning.prepare();
   const accountId = newId('acct');
   await db.transaction(async (tx) => {
