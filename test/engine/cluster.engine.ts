@@ -4,6 +4,7 @@ import { endpointOf } from '../../provisioning/servers/drivers/lxc/endpoint.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { readFileSync } from 'node:fs';
 import { newDatabaseUrl } from '../database.ts';
+import { codeOf } from '../drivers/contract.ts';
 import { eventually } from '../freehold.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { type Customer, login, newCustomer, startWorld, type World } from './customer.ts';
@@ -13,6 +14,8 @@ let cluster: Cluster;
 let world: World;
 let customer: Customer;
 let driver: LxcDriver;
+/** Expects another certificate of the engine than it shows. */
+let deceived: LxcDriver;
 const key = newKey('cluster');
 let keyId: string;
 const never = new AbortController().signal;
@@ -35,18 +38,15 @@ beforeAll(async () => {
   );
   const read = (file: string) => readFileSync(file, 'utf8');
   const tls = { certificate: read(files.certificate), key: read(files.key), serverCertificate: read(files.server) };
-  driver = new LxcDriver({
-    endpoints: endpoints.map((text) => endpointOf(text, tls)),
-    project: 'default',
-    pool: 'local',
-    network: 'br0',
-    nameservers: [],
-  });
+  const place = { project: 'default', pool: 'local', network: 'br0', nameservers: [] };
+  driver = new LxcDriver({ ...place, endpoints: endpoints.map((text) => endpointOf(text, tls)) });
+  const another = { ...tls, serverCertificate: tls.certificate };
+  deceived = new LxcDriver({ ...place, endpoints: endpoints.map((text) => endpointOf(text, another)) });
   customer = await newCustomer(world, 500);
   keyId = await customer.upload(key.publicKey);
 });
 
-/** Orders, optionally on a host, and logs in. */
+/** Orders, and logs in. The host is picked by a trigger, as the allocator would. */
 async function sell(host?: string): Promise<{ orderNumber: string; ipv4: string }> {
   if (host)
     await world.db.query(
@@ -78,6 +78,11 @@ describe('A cluster of three', () => {
     const { orderNumber } = await sell('n2');
     expect((await observe(orderNumber)).host).toBe('n2');
     expect(await driver.list(never)).toHaveLength(2);
+  });
+
+  it('is spoken to only if it shows the certificate that was pinned', async () => {
+    expect(await driver.reachable('zrh', never)).toBe(true);
+    expect(await codeOf(deceived.list(never))).toBe('unreachable');
   });
 
   it('with one member killed: its machines are unknown, not absent, and others are sold', async () => {

@@ -1,7 +1,7 @@
 /** Engines for the tests, which must run in namespaces of their own (namespace.sh): LXD, with a pool, a network, images. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, createReadStream, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, createReadStream, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { eventually } from '../freehold.ts';
@@ -168,6 +168,7 @@ function raw(
 /** A new key pair. @returns the file of the private key, and the public one */
 export function newKey(name: string): { file: string; publicKey: string } {
   const file = join(FOLDER, `${name}.key`);
+  for (const old of [file, `${file}.pub`]) rmSync(old, { force: true }); // it would ask
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', file]);
   return { file, publicKey: readFileSync(`${file}.pub`, 'utf8').trim() };
 }
