@@ -20,11 +20,17 @@ const key = newKey('cluster');
 let keyId: string;
 const never = new AbortController().signal;
 
+const ends: (() => Promise<unknown>)[] = [];
+const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
 beforeAll(async () => {
   cluster = await startCluster();
   const { files, endpoints } = cluster;
   world = await startWorld(
-    await newDatabaseUrl(afterAll),
+    await newDatabaseUrl(onEnd),
     {
       LXC_ENDPOINTS: endpoints.join(','),
       LXC_CLIENT_CERT_FILE: files.certificate,
@@ -34,7 +40,7 @@ beforeAll(async () => {
       LXC_NETWORK: 'br0',
     },
     '10.78.0.0',
-    afterAll,
+    onEnd,
   );
   const read = (file: string) => readFileSync(file, 'utf8');
   const tls = { certificate: read(files.certificate), key: read(files.key), serverCertificate: read(files.server) };
