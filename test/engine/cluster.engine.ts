@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endpointOf } from '../../provisioning/servers/drivers/lxc/endpoint.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { newDatabaseUrl } from '../database.ts';
+import { codeOf } from '../drivers/contract.ts';
 import { eventually } from '../freehold.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { type Customer, login, newCustomer, startWorld, type World } from './customer.ts';
@@ -14,15 +15,23 @@ let cluster: Cluster;
 let world: World;
 let customer: Customer;
 let driver: LxcDriver;
+/** Expects another certificate of the engine than it shows. */
+let deceived: LxcDriver;
 const key = newKey('cluster');
 let keyId: string;
 const never = new AbortController().signal;
+
+const ends: (() => Promise<unknown>)[] = [];
+const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
 
 beforeAll(async () => {
   cluster = await startCluster();
   const { files, endpoints } = cluster;
   world = await startWorld(
-    await newDatabaseUrl(afterAll),
+    await newDatabaseUrl(onEnd),
     {
       LXC_ENDPOINTS: endpoints.join(','),
       LXC_CLIENT_CERT_FILE: files.certificate,
@@ -32,22 +41,19 @@ beforeAll(async () => {
       LXC_NETWORK: 'br0',
     },
     '10.78.0.0',
-    afterAll,
+    onEnd,
   );
   const read = (file: string) => readFileSync(file, 'utf8');
   const tls = { certificate: read(files.certificate), key: read(files.key), serverCertificate: read(files.server) };
-  driver = new LxcDriver({
-    endpoints: endpoints.map((text) => endpointOf(text, tls)),
-    project: 'default',
-    pool: 'local',
-    network: 'br0',
-    nameservers: [],
-  });
+  const place = { project: 'default', pool: 'local', network: 'br0', nameservers: [] };
+  driver = new LxcDriver({ ...place, endpoints: endpoints.map((text) => endpointOf(text, tls)) });
+  const another = { ...tls, serverCertificate: tls.certificate };
+  deceived = new LxcDriver({ ...place, endpoints: endpoints.map((text) => endpointOf(text, another)) });
   customer = await newCustomer(world, 500);
   keyId = await customer.upload(key.publicKey);
 });
 
-/** Orders, optionally on a host, and logs in. */
+/** Orders, and logs in. The host is picked by a trigger, as the allocator would. */
 async function sell(host?: string): Promise<{ orderNumber: string; ipv4: string }> {
   if (host)
     await world.db.query(
@@ -79,6 +85,11 @@ describe('A cluster of three', () => {
     const { orderNumber } = await sell('n2');
     expect((await observe(orderNumber)).host).toBe('n2');
     expect(await driver.list(never)).toHaveLength(2);
+  });
+
+  it('is spoken to only if it shows the certificate that was pinned', async () => {
+    expect(await driver.reachable('zrh', never)).toBe(true);
+    expect(await codeOf(deceived.list(never))).toBe('unreachable');
   });
 
   it('with one member killed: its machines are unknown, not absent, and others are sold', async () => {

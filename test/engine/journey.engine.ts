@@ -11,14 +11,19 @@ let customer: Customer;
 const [key, otherKey] = [newKey('customer'), newKey('customer-2')];
 const keyIds: string[] = [];
 
+const ends: (() => Promise<unknown>)[] = [];
+const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
 beforeAll(async () => {
   lxd = await startSingleLxd('journey');
-  afterAll(() => lxd.stop());
   world = await startWorld(
-    await newDatabaseUrl(afterAll),
+    await newDatabaseUrl(onEnd),
     { LXC_ENDPOINTS: `unix:${lxd.socketPath}`, LXC_POOL: 'machines', LXC_NETWORK: 'machines' },
     '10.79.0.0',
-    afterAll,
+    onEnd,
   );
   customer = await newCustomer(world, 500);
   for (const { publicKey } of [key, otherKey]) keyIds.push(await customer.upload(publicKey));

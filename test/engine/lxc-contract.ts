@@ -1,5 +1,5 @@
 /** The lxc driver on a real engine: it keeps the contract, and does what is asked of this driver alone. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newOrderNumber } from '../../entities/ids.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
@@ -15,7 +15,6 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
   beforeAll(async () => {
     lxd = await start();
   });
-  afterAll(() => lxd.stop());
   const keys = [newKey('one'), newKey('two')];
   const never = new AbortController().signal;
 

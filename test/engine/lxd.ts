@@ -1,7 +1,7 @@
 /** Engines for the tests, which must run in namespaces of their own (namespace.sh): LXD, with a pool, a network, images. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, createReadStream, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, createReadStream, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { eventually } from '../freehold.ts';
@@ -59,7 +59,7 @@ export async function startLxd(name: string, within: string[] = [], command = 'l
   await start();
   const begin: Lxd['begin'] = async (...given) => (await asked(socketPath, ...given)).metadata;
   const stop = async () => {
-    await kill();
+    if (daemon.exitCode === null && daemon.signalCode === null) await kill();
     const dnsmasq = `${folder}/networks/machines/dnsmasq.pid`;
     const script = `kill $(sed -n 's/^pid: //p' ${dnsmasq}) 2>/dev/null; ip link del machines 2>/dev/null || true`;
     execFileSync('sh', ['-c', script]);
@@ -92,7 +92,12 @@ exec unshare -m --propagation private sh -ec '
 /** One server with a btrfs pool and a bridge 10.79.0.1/24, and the tiny image under the code of a catalog's one. */
 export const startSingleLxd = (name: string): Promise<Lxd> => startLxd(name).then(prepared);
 
+/** The engine that has the bridge; another can have it only after that. */
+let before: Lxd | undefined;
+
 async function prepared(lxd: Lxd): Promise<Lxd> {
+  await before?.stop();
+  before = lxd;
   await lxd.call('POST', '/1.0/storage-pools', { name: 'machines', driver: 'btrfs', config: { size: '8GiB' } });
   await lxd.call('POST', '/1.0/networks', {
     name: 'machines',
@@ -168,6 +173,7 @@ function raw(
 /** A new key pair. @returns the file of the private key, and the public one */
 export function newKey(name: string): { file: string; publicKey: string } {
   const file = join(FOLDER, `${name}.key`);
+  for (const old of [file, `${file}.pub`]) rmSync(old, { force: true }); // it would ask
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', file]);
   return { file, publicKey: readFileSync(`${file}.pub`, 'utf8').trim() };
 }

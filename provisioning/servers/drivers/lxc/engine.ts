@@ -165,12 +165,21 @@ export class LxcEngine {
       config: { ...configOf(spec, place), ...marks },
       devices: devicesOf(spec, place),
     };
-    await this.#client.call('POST', `/1.0/instances${target}`, body, signal).catch((error) => {
-      const refused = error instanceof EngineError && error.code === 'failed' && [400, 404].includes(error.status);
+    await this.#client.call('POST', `/1.0/instances${target}`, body, signal).catch(async (error) => {
+      if (!(error instanceof EngineError) || error.code !== 'failed') throw error;
+      const refused = [400, 404].includes(error.status) || !(await this.#hasImage(spec.image, signal));
       throw refused ? new DriverError('rejected', error.message) : error;
     });
     await this.start(body.name, signal);
     await this.mark(body.name, { [MARK.ready]: '1' }, signal);
+  }
+
+  async #hasImage(alias: string, signal: AbortSignal): Promise<boolean> {
+    const path = `/1.0/images/aliases/${encodeURIComponent(alias)}`;
+    return this.#client.get(path, signal).then(
+      () => true,
+      (error) => !(error instanceof EngineError && error.status === 404),
+    );
   }
 
   /** Puts another image into an instance that is off, with the configuration of a new order. */
