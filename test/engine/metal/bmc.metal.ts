@@ -86,6 +86,16 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
       expect(machine.ssh(keyFile, 'cat /proc/sys/kernel/random/boot_id')).not.toBe(booted);
       expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual(['on n', 'on c', 'on c']);
 
+      await account.rest('PATCH', `/v1/servers/${number}`, { action: 'rebuild', os: 'debian-12' });
+      await becomes(number, 'running');
+      expect(
+        machine
+          .journal()
+          .filter((line) => line.startsWith('on'))
+          .slice(3),
+      ).toEqual(['on n', 'on c']);
+      expect(machine.ssh(keyFile, 'hostname')).toBe('metal');
+
       await account.rest('DELETE', `/v1/servers/${number}`);
       await isGone(number);
       expect(machine.isOn()).toBe(false);
