@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
-import { type Config, type LxcConfig, readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { Database } from './entities/database.ts';
 import { startEmbeddedPostgres } from './entities/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
@@ -23,9 +23,7 @@ import { provisioningServer } from './provisioning/netboot/listener.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
 import { BmcDriver } from './provisioning/servers/drivers/bmc/bmc.ts';
-import { endpointOf } from './provisioning/servers/drivers/lxc/endpoint.ts';
-import { LxcDriver } from './provisioning/servers/drivers/lxc/lxc.ts';
-import { probeByCommand } from './provisioning/servers/drivers/lxc/ssh-proof.ts';
+import { lxcDriver } from './provisioning/servers/drivers/lxc/settings.ts';
 import { ManualDriver } from './provisioning/servers/drivers/manual.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { RequestAudit } from './resolvers/audit.ts';
@@ -190,23 +188,10 @@ function reverseDnsOf(config: Config) {
   return url ? { url, secret: reverseDnsSecret ?? kept(config, 'reverse-dns-secret', newWebhookSecret) } : undefined;
 }
 
-function lxcDriver({ endpoints, tls: files, probeCommand, ...options }: LxcConfig): LxcDriver {
-  const read = (file: string) => readFileSync(file, 'utf8');
-  const tls = files && {
-    certificate: read(files.certificateFile),
-    key: read(files.keyFile),
-    serverCertificate: read(files.serverCertificateFile),
-  };
-  return new LxcDriver({
-    ...options,
-    endpoints: endpoints.map((text) => endpointOf(text, tls)),
-    ...(probeCommand && { probe: probeByCommand(probeCommand) }),
-  });
-}
-
 /** Nobody shall buy what is not there with real money, or what is there with money that is not. */
-function refuseSimulated({ lxc, allowSimulated }: Config, { simulated }: Provisioning) {
-  if (!lxc || allowSimulated || !(simulated.machines || simulated.payments)) return;
+function refuseSimulated({ lxc, dedicatedDriver, allowSimulated }: Config, { simulated }: Provisioning) {
+  const isReal = lxc !== undefined || dedicatedDriver !== 'simulated';
+  if (!isReal || allowSimulated || !(simulated.machines || simulated.payments)) return;
   const what = [simulated.machines && 'machines', simulated.payments && 'payments'].filter(Boolean).join(' and ');
   throw new Error(`Some ${what} are simulated beside real ones: set ALLOW_SIMULATED=true if that is meant.`);
 }

@@ -76,6 +76,13 @@ describe('The configuration', () => {
     );
   });
 
+  it('has an inventory where boxes are driven, and a listener for them only if it is told a port', () => {
+    expect(readConfig({})).toMatchObject({ dedicatedDriver: 'simulated', provisioningPort: undefined });
+    expect(readConfig({ PROVISIONING_PORT: '8080' })).toMatchObject({ provisioningPort: 8080 });
+    expect(() => readConfig({ DEDICATED_DRIVER: 'bmc' })).toThrow(/^BMC_BOXES_FILE is wrong/);
+    expect(readConfig({ DEDICATED_DRIVER: 'bmc', BMC_BOXES_FILE: '/x' }).bmcBoxesFile).toBe('/x');
+  });
+
   it.each([
     ['LXC_ENDPOINTS', 'http://a:8443'],
     ['LXC_ENDPOINTS', 'here'],
@@ -99,6 +106,8 @@ describe('The configuration', () => {
     ['WEBHOOK_ALLOW_CIDRS', '127.0.0.0/33'],
     ['WEBHOOK_ALLOW_CIDRS', '127.0.0.0/8/8'],
     ['SIMULATED_PROVISION_SECONDS', 'NaN'],
+    ['DEDICATED_DRIVER', 'paper'],
+    ['PROVISIONING_PORT', '0'],
   ])('stops at a wrong %s and says what was expected', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name} is wrong: expected .+\\.$`));
   });

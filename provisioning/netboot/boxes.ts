@@ -47,7 +47,7 @@ const validate = new Ajv({ allErrors: true }).compile(BOXES);
 export const boxesOf =
   (file: string): Inventory =>
   async () => {
-    const boxes: unknown = JSON.parse(await readFile(file, 'utf8'));
+    const boxes = parsed(file, await readFile(file, 'utf8'));
     if (!validate(boxes)) {
       const [wrong] = validate.errors!;
       throw new Error(`${file} is wrong at ${wrong!.instancePath || 'its beginning'}: ${wrong!.message}.`);
@@ -58,3 +58,12 @@ export const boxesOf =
     if (repeated) throw new Error(`${file} is wrong: two boxes have the same ${repeated}.`);
     return boxes;
   };
+
+/** What JSON.parse says of a file has a piece of it, and that may be a password. */
+function parsed(file: string, content: string): unknown {
+  try {
+    return JSON.parse(content);
+  } catch {
+    throw new Error(`${file} is wrong: it is not JSON.`);
+  }
+}

@@ -1,6 +1,7 @@
 /** What the lxc driver tells an engine, as far as that can be seen without one. */
-import { describe, expect, it } from 'vitest';
+
 import { verify } from 'unixcrypt';
+import { describe, expect, it } from 'vitest';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { networkConfigOf, userDataOf } from '../../provisioning/servers/drivers/lxc/cloud-init.ts';
 import { endpointOf } from '../../provisioning/servers/drivers/lxc/endpoint.ts';

@@ -3,6 +3,8 @@ import { eventually, startFreehold } from '../freehold.ts';
 import { AGENTS, NEWEST, OLD } from './agents.ts';
 
 const freehold = await startFreehold();
+/** Its machines take their time, so that there is something to wait for. */
+const slow = await startFreehold({ SIMULATED_PROVISION_SECONDS: '2' });
 const url = new URL(`${freehold.publicUrl}/mcp`);
 const PUBLIC = ['catalog', 'coins', 'canary', 'status'];
 
@@ -89,14 +91,15 @@ describe.each(AGENTS)('The client %s at %s', (_, __, connect) => {
   });
 
   it('is told how the server comes along while it waits', async () => {
-    const { credential, order_number, rest, path } = await withServer();
-    const agent = await connect(url, { credential });
+    const { rest, accessToken: credential, fund } = await slow.newAccount();
+    await fund(30);
+    const agent = await connect(new URL(`${slow.publicUrl}/mcp`), { credential });
+    const { order_number } = (await rest('POST', '/v1/servers', { service_code: 'vps-1' })).body;
     const said: string[] = [];
     const onprogress = ({ message }: { message?: string }) => said.push(message!);
-    await rest('PATCH', path, { power_state: 'off' });
-    const args = { order_number, status: 'stopped' };
-    expect((await agent.call('wait_for_server', args, { onprogress })).content.status).toBe('stopped');
-    expect(said[0]).toMatch(new RegExp(`^${order_number} is (stopping|stopped)\\.$`));
+    const args = { order_number, status: 'running' };
+    expect((await agent.call('wait_for_server', args, { onprogress })).content.status).toBe('running');
+    expect(said[0]).toMatch(new RegExp(`^${order_number} is (pending|provisioning)\\.$`));
   });
 });
 

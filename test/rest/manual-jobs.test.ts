@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../freehold.ts';
 
-const { newAccount, operator, db, anonymous } = await startFreehold({ DEDICATED_DRIVER: 'manual' });
+const { newAccount, operator, db, anonymous } = await startFreehold({
+  DEDICATED_DRIVER: 'manual',
+  ALLOW_SIMULATED: 'true',
+});
+const ADD = 'mutation ($input: AddAddressPoolInput!) { addAddressPool(input: $input) { id } }';
+for (const cidr of ['192.0.2.0/24', '2001:db8::/56']) await operator(ADD, { input: { region: 'ams', cidr } });
+
 const FIELDS = 'id orderNumber action power state note spec { hostname image ipv4 userData }';
 const jobs = async () => (await operator(`{ manualJobs { ${FIELDS} } }`)).data.manualJobs;
 const openJob = (orderNumber: string, action: string) =>

@@ -31,11 +31,15 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
     writeFileSync(join(folder, 'boxes.json'), JSON.stringify([machine.box]));
     freehold = await startFreehold({
       DEDICATED_DRIVER: 'bmc',
+      ALLOW_SIMULATED: 'true',
       BMC_BOXES_FILE: join(folder, 'boxes.json'),
       PROVISIONING_PORT: String(port),
       NETBOOT_DIR: join(folder, 'netboot'),
       POLL_SECONDS: '1',
     });
+    const pool = 'mutation ($input: AddAddressPoolInput!) { addAddressPool(input: $input) { id } }';
+    for (const cidr of ['192.0.2.0/24', '2001:db8::/56'])
+      await freehold.operator(pool, { input: { region: 'ams', cidr } });
     account = await freehold.newAccount();
     await account.fund(1000);
     const key = await account.rest('POST', '/v1/ssh-keys', {
@@ -85,6 +89,16 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
       await eventually(() => bannerAt(machine.sshPort), BOOT_SECONDS);
       expect(machine.ssh(keyFile, 'cat /proc/sys/kernel/random/boot_id')).not.toBe(booted);
       expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual(['on n', 'on c', 'on c']);
+
+      await account.rest('PATCH', `/v1/servers/${number}`, { action: 'rebuild', os: 'debian-12' });
+      await becomes(number, 'running');
+      expect(
+        machine
+          .journal()
+          .filter((line) => line.startsWith('on'))
+          .slice(3),
+      ).toEqual(['on n', 'on c']);
+      expect(machine.ssh(keyFile, 'hostname')).toBe('metal');
 
       await account.rest('DELETE', `/v1/servers/${number}`);
       await isGone(number);
