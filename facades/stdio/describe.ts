@@ -80,7 +80,6 @@ export function serverJsonOf({ name, version, mcpName }: Own, publicUrl: string,
     packages: [
       {
         registryType: 'npm',
-        registryBaseUrl: 'https://registry.npmjs.org',
         identifier: name,
         version,
         fileSha256: sums.tgz,
