@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { newDatabaseUrl } from '../database.ts';
-import { eventually, startFreehold } from '../freehold.ts';
-import { freePort, newFolder, removeFolder, restClient, spawnService } from '../spawn.ts';
+import { newDatabaseUrl } from '../../database.ts';
+import { eventually, startFreehold } from '../../freehold.ts';
+import { freePort, newFolder, removeFolder, restClient, spawnService } from '../../spawn.ts';
 import { STDIO_AGENTS, start } from './stdio-package.ts';
 
 const freehold = await startFreehold({ SIMULATED_PROVISION_SECONDS: '600' });

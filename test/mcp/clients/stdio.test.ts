@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { eventually, startFreehold } from '../freehold.ts';
+import { eventually, startFreehold } from '../../freehold.ts';
 import { STDIO_AGENTS } from './stdio-package.ts';
 
 const freehold = await startFreehold();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { eventually, startFreehold } from '../freehold.ts';
-import { restClient } from '../spawn.ts';
+import { eventually, startFreehold } from '../../freehold.ts';
+import { restClient } from '../../spawn.ts';
 import { run } from './commands.ts';
 
 const freehold = await startFreehold();

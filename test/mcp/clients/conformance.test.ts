@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startFreehold } from '../freehold.ts';
-import { newFolder, removeFolder } from '../spawn.ts';
+import { startFreehold } from '../../freehold.ts';
+import { newFolder, removeFolder } from '../../spawn.ts';
 import { run } from './commands.ts';
 import { openFixtures } from './conformance/server.ts';
 

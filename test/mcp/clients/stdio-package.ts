@@ -10,9 +10,9 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ElicitRequestSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { onTestFinished } from 'vitest';
-import { buildPackage } from '../../facades/stdio/package.ts';
-import { newFolder, removeFolder } from '../spawn.ts';
-import { type Agent, type AgentOptions, agentOf, capabilities, INFO } from './agents.ts';
+import { buildPackage } from '../../../facades/stdio/package.ts';
+import { newFolder, removeFolder } from '../../spawn.ts';
+import { type Agent, type AgentOptions, agentOf, capabilities, INFO } from '../agents.ts';
 
 export type Environment = Record<string, string>;
 export type ConnectStdio = (environment: Environment, options?: AgentOptions) => Promise<Agent>;

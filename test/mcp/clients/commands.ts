@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { MACHINE, newFolder, removeFolder } from '../spawn.ts';
+import { MACHINE, newFolder, removeFolder } from '../../spawn.ts';
 
-const BIN = join(import.meta.dirname, '..', '..', 'node_modules', '.bin');
+const BIN = join(import.meta.dirname, '..', '..', '..', 'node_modules', '.bin');
 
 export interface Ran {
   code: number | null;
