@@ -27,27 +27,27 @@ export interface ErasOptions {
 
 /** Serves web-standard requests whose `authInfo` carries the caller. */
 export class Eras {
-  readonly sessions: Sessions;
+  readonly #sessions: Sessions;
   readonly #options: ErasOptions;
   readonly #modern: ReturnType<typeof createMcpHandler>;
   readonly #streams = new Set<ReturnType<typeof createMcpHandler>>();
 
   constructor(options: ErasOptions) {
     this.#options = options;
-    this.sessions = new Sessions(options);
+    this.#sessions = new Sessions(options);
     this.#modern = createMcpHandler(options.factory, { legacy: 'reject', onerror: options.onError });
   }
 
   readonly fetch = async (request: Request, options: McpHandlerRequestOptions = {}): Promise<Response> => {
     const { parsedBody } = options;
     if (!claimsRevision(parsedBody) && (await isLegacyRequest(request, parsedBody)))
-      return this.sessions.fetch(request, options);
+      return this.#sessions.fetch(request, options);
     const listens = isRecord(parsedBody) && parsedBody.method === 'subscriptions/listen';
     return listens ? this.#listen(request, parsedBody, options) : this.#modern.fetch(request, options);
   };
 
   async close(): Promise<void> {
-    await this.sessions.close();
+    await this.#sessions.close();
     for (const stream of this.#streams) await stream.close();
     await this.#modern.close();
   }

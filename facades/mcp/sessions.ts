@@ -58,10 +58,6 @@ export class Sessions {
     this.#sweeper = setInterval(() => this.#sweep(), 60_000).unref();
   }
 
-  get size(): number {
-    return this.#live.size;
-  }
-
   async fetch(request: Request, options: McpHandlerRequestOptions): Promise<Response> {
     const caller = callerOf(options.authInfo);
     const id = request.headers.get('mcp-session-id');
