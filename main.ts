@@ -263,21 +263,30 @@ function announce(
   console.log('');
 }
 
+/** Stops on the signals of supervisors and terminals, also when they come during the start: then once it has started. */
+function stopOnSignal(starting: Promise<Service>) {
+  let askedAt: number | undefined;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      // Whoever asks twice does not want to wait. One Ctrl-C comes twice: from the terminal, and from npm.
+      if (askedAt !== undefined && performance.now() - askedAt > 1_000) process.exit(1);
+      if (askedAt !== undefined) return;
+      askedAt = performance.now();
+      // What fails to start says so itself, and ends by itself.
+      void starting.then(
+        (service) => service.stop().then(() => process.exit(0)),
+        () => {},
+      );
+    });
+  }
+}
+
 if (import.meta.main) {
   try {
     const config = readConfig();
-    const service = await startService(config);
-    announce(service, config.roles);
-    let askedAt: number | undefined;
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.on(signal, () => {
-        // Whoever asks twice does not want to wait. One Ctrl-C comes twice: from the terminal, and from npm.
-        if (askedAt !== undefined && performance.now() - askedAt > 500) process.exit(1);
-        if (askedAt !== undefined) return;
-        askedAt = performance.now();
-        void service.stop().then(() => process.exit(0));
-      });
-    }
+    const starting = startService(config);
+    stopOnSignal(starting);
+    announce(await starting, config.roles);
   } catch (error) {
     console.error(`Freehold cannot start. ${error instanceof Error ? error.message : error}`);
     process.exit(1);

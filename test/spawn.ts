@@ -33,7 +33,8 @@ export const UNLIMITED = {
 /** What a process gets of the environment of the tests. */
 export const MACHINE = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
 
-const MAIN = join(import.meta.dirname, '..', 'main.ts');
+/** The program as it is started. */
+export const MAIN = join(import.meta.dirname, '..', 'main.ts');
 
 /** Starts the service on free ports and waits until it is ready. */
 export async function spawnService(environment: Record<string, string> = {}): Promise<RunningService> {

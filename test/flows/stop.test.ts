@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newDatabaseUrl } from '../database.ts';
 import { eventually } from '../freehold.ts';
-import { freePort, newFolder, removeFolder, restClient, spawnService, UNLIMITED } from '../spawn.ts';
+import { freePort, MACHINE, MAIN, newFolder, removeFolder, restClient, spawnService, UNLIMITED } from '../spawn.ts';
 
 const environment = async (more: Record<string, string> = {}) => {
   const folder = newFolder();
@@ -53,6 +55,20 @@ describe('The service as a process', () => {
     },
     90_000,
   );
+
+  it('told to stop while it starts ends with 0 once it has started, and leaves no database running', async () => {
+    const folder = newFolder();
+    onTestFinished(() => removeFolder(folder));
+    const ports = { PORT: String(await freePort()), INTERNAL_PORT: String(await freePort()) };
+    const env = { ...MACHINE, ...UNLIMITED, ...ports, DATA_DIR: folder };
+    const service = spawn(process.execPath, [MAIN], { stdio: 'ignore', env });
+    onTestFinished(() => void (service.exitCode ?? service.kill('SIGKILL')));
+    const running = join(folder, 'postgres', 'cluster', 'postmaster.pid');
+    await eventually(async () => existsSync(running), 60);
+    service.kill('SIGTERM');
+    expect(await once(service, 'exit')).toEqual([0, null]);
+    expect(existsSync(running)).toBe(false);
+  }, 90_000);
 
   it('prints where everything is, and that machines and payments are simulated', async () => {
     const service = await spawnService(await environment());
