@@ -37,8 +37,6 @@ export interface Config {
   simulatedProvisionSeconds: number;
   /** What makes dedicated servers. */
   dedicatedDriver: (typeof DEDICATED_DRIVERS)[number];
-  /** The inventory of the driver `bmc`. */
-  bmcBoxesFile: string | undefined;
   provisioningHost: string;
   /** Of the listener for machines that boot from the network. Absent: there is none. */
   provisioningPort: number | undefined;
@@ -134,8 +132,6 @@ export function readConfig(environment: Environment = process.env): Config {
   const dataDir = resolve(given('DATA_DIR') ?? 'data');
   const dedicatedDriver = DEDICATED_DRIVERS.find((name) => name === (given('DEDICATED_DRIVER') ?? 'simulated'));
   if (!dedicatedDriver) throw wrong('DEDICATED_DRIVER', DEDICATED_DRIVERS.join(', '));
-  const bmcBoxesFile = given('BMC_BOXES_FILE');
-  if (dedicatedDriver === 'bmc' && !bmcBoxesFile) throw wrong('BMC_BOXES_FILE', 'a file, with DEDICATED_DRIVER=bmc');
   return {
     host: given('HOST') ?? '127.0.0.1',
     port,
@@ -150,7 +146,6 @@ export function readConfig(environment: Environment = process.env): Config {
     simulatedPaymentSeconds: number('SIMULATED_PAYMENT_SECONDS', 2, 0, 3600, false),
     simulatedProvisionSeconds: number('SIMULATED_PROVISION_SECONDS', 2, 0, 3600, false),
     dedicatedDriver,
-    bmcBoxesFile: bmcBoxesFile && resolve(bmcBoxesFile),
     provisioningHost: given('PROVISIONING_HOST') ?? '127.0.0.1',
     provisioningPort: given('PROVISIONING_PORT') ? number('PROVISIONING_PORT', 0, 1, 65_535) : undefined,
     netbootDir: resolve(given('NETBOOT_DIR') ?? join(dataDir, 'netboot')),

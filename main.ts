@@ -211,9 +211,9 @@ async function listen(server: Server, port: number, host: string, onStop: (stop:
 }
 
 /** Undefined: dedicated servers are simulated, too. */
-function dedicatedDriver({ dedicatedDriver, bmcBoxesFile }: Config, db: Database, vault: Vault) {
+function dedicatedDriver({ dedicatedDriver }: Config, db: Database, vault: Vault) {
   if (dedicatedDriver === 'bmc')
-    return new BmcDriver({ inventory: boxesOf(bmcBoxesFile!), store: new Deployments(db, vault) });
+    return new BmcDriver({ inventory: boxesOf(db, vault), store: new Deployments(db, vault) });
   return dedicatedDriver === 'manual' ? new ManualDriver(new ManualJobs(db, vault)) : undefined;
 }
 

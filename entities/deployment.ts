@@ -6,6 +6,16 @@
 import type { Queryable } from './database.ts';
 import { bytes, columnsOf, defaulting, entity, int, key, now, nullable, oneOf, type RowOf, text } from './entity.ts';
 
+export const DEPLOYMENT_STATES = [
+  'WAITING',
+  'INSTALLING',
+  'INSTALLED',
+  'BOOTED',
+  'WIPING',
+  'WIPED',
+  'RETIRED',
+] as const;
+
 export const Deployment = entity(
   'deployment',
   {
@@ -18,7 +28,7 @@ export const Deployment = entity(
     mac: text(),
     /** The device that the system goes to, such as /dev/nvme0n1. */
     disk: text(),
-    state: defaulting(oneOf('WAITING', 'INSTALLING', 'INSTALLED', 'BOOTED', 'WIPING', 'WIPED'), "'WAITING'"),
+    state: defaulting(oneOf(...DEPLOYMENT_STATES), "'WAITING'"),
     /** Grows with each system that is installed, and with the wipe: what was given out for another is void. */
     run: defaulting(int(), 1),
     image: text(),
@@ -32,6 +42,8 @@ export const Deployment = entity(
     cycle: nullable(oneOf('OFF', 'ON')),
     /** The last change that was asked for. */
     change: nullable(text()),
+    /** Why the operator took it out of the hands of the driver. */
+    note: nullable(text()),
     createdAt: now(),
     updatedAt: now(),
   },
@@ -44,14 +56,19 @@ export const Deployment = entity(
 export type Deployment = RowOf<typeof Deployment>;
 export type DeploymentState = Deployment['state'];
 
-/** From each state, the states that it can go to. Whatever was once given out is wiped; then the row goes. */
+/**
+ * From each state, the states that it can go to. Whatever was once given out is wiped; then the row goes. A box that the
+ * operator has retired is out of service with whatever is on it: its row stays, and keeps it from being sold, until the
+ * operator says that it is wiped.
+ */
 export const DEPLOYMENT_TRANSITIONS: Readonly<Record<DeploymentState, readonly DeploymentState[]>> = {
-  WAITING: ['WAITING', 'INSTALLING', 'WIPING'],
-  INSTALLING: ['WAITING', 'INSTALLED', 'WIPING'],
-  INSTALLED: ['WAITING', 'BOOTED', 'WIPING'],
-  BOOTED: ['WAITING', 'WIPING'],
-  WIPING: ['WIPED'],
-  WIPED: [],
+  WAITING: ['WAITING', 'INSTALLING', 'WIPING', 'RETIRED'],
+  INSTALLING: ['WAITING', 'INSTALLED', 'WIPING', 'RETIRED'],
+  INSTALLED: ['WAITING', 'BOOTED', 'WIPING', 'RETIRED'],
+  BOOTED: ['WAITING', 'WIPING', 'RETIRED'],
+  WIPING: ['WIPED', 'RETIRED'],
+  WIPED: ['RETIRED'],
+  RETIRED: [],
 };
 
 /**

@@ -42,6 +42,8 @@ export const EVENT_TYPES = [
   'canary.updated',
   'agent.updated',
   'host.updated',
+  'host.retired',
+  'host.wiped',
   'address_pool.updated',
   'catalog.updated',
   'task.updated',

@@ -1,7 +1,9 @@
 /** Hosts: where machines are made, how much room they have, and what is claimed of it. */
 import type { Actor } from './audit.ts';
 import { OPERATOR_ACCOUNT } from './audit.ts';
-import type { Queryable, Transaction } from './database.ts';
+import { BMC_PROTOCOLS, FIRMWARES } from './box.ts';
+import type { Transaction } from './database.ts';
+import { NEEDS_HOSTS_SQL, OWN_HOST_SQL } from './engine.ts';
 import {
   boolean,
   bytes,
@@ -18,11 +20,9 @@ import {
   text,
 } from './entity.ts';
 import { record } from './record.ts';
-import type { Vault } from './secrets.ts';
 
 export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE'] as const;
 export type HostState = (typeof HOST_STATES)[number];
-export const BMC_PROTOCOLS = ['IPMI', 'REDFISH'] as const;
 
 /** Only ACTIVE hosts get machines. DRAINING is the operator's word, OFFLINE the engine's; in both, machines stay. */
 const TRANSITIONS: Readonly<Record<HostState, readonly HostState[]>> = {
@@ -52,17 +52,26 @@ export const Host = entity(
     /** Of a dedicated server, which holds one machine: the tier that it is sold as, and how it is reached. */
     serviceCode: nullable(text()),
     bmcProtocol: nullable(oneOf(...BMC_PROTOCOLS)),
-    /** A name or an address, with a port where it is not the protocol's own. */
+    /** IPMI: a name or an IPv4 address, with a port where it is not 623. Redfish: the origin of its URL. */
     bmcAddress: nullable(text()),
     bmcUser: nullable(text()),
     /** Sealed. */
     bmcPassword: nullable(bytes()),
-    /** Of the interface that it boots from. */
+    /** PEM of a certificate that vouches for it (Redfish). Null: the public authorities do. */
+    bmcCertificate: nullable(text()),
+    /** Of the interface that it boots from; lower case, with colons. */
     mac: nullable(text()),
+    /** The device that systems go to, and that is wiped, such as /dev/nvme0n1. */
+    disk: nullable(text()),
+    firmware: nullable(oneOf(...FIRMWARES)),
     createdAt: now(),
     updatedAt: now(),
   },
-  [{ name: 'host_region', columns: ['regionCode', 'kind'] }],
+  [
+    { name: 'host_region', columns: ['regionCode', 'kind'] },
+    { name: 'host_mac', columns: ['mac'], unique: true },
+    { name: 'host_bmc_address', columns: ['bmcAddress'], unique: true },
+  ],
 );
 export type Host = RowOf<typeof Host>;
 
@@ -90,26 +99,30 @@ export type Placement = RowOf<typeof Placement>;
 export const needSql = (column: 'vcpus' | 'memoryMb' | 'diskGb'): string =>
   `case tier.kind when 'vps' then (tier.details->>'${column}')::int else 0 end`;
 
+/** Whether a box still has something of another machine on it: also one whose order was given up, or that was retired. */
+const SOILED_SQL = `exists (select from deployment where deployment.box = host.name or deployment.mac = host.mac)`;
+
 /** How many machines of the tier `tier` a host `host` has room for, whatever its state. */
 export const ROOM_SQL = `
-  case when host.kind = 'DEDICATED' then case when host.service_code = tier.code and host.machines = 0 then 1 else 0 end
+  case when host.kind = 'DEDICATED' then
+    case when host.service_code = tier.code and host.machines = 0 and not ${SOILED_SQL} then 1 else 0 end
   else greatest(0, least(
     floor((host.vcpus * host.vcpu_overcommit - host.claimed_vcpus) / greatest((tier.details->>'vcpus')::int, 1))::int,
     (host.memory_mb - host.claimed_memory_mb) / greatest((tier.details->>'memoryMb')::int, 1),
     (host.disk_gb - host.claimed_disk_gb) / greatest((tier.details->>'diskGb')::int, 1))) end`;
 
-/** Which hosts could hold machines of the tier `tier` in the region that the expression names. */
+/** Which hosts could hold machines of the tier `tier` in the region that the expression names: those of its engine. */
 export const hostsSql = (region: string): string =>
-  `host.region_code = ${region} and host.kind = case tier.kind when 'vps' then 'VPS' else 'DEDICATED' end`;
+  `host.region_code = ${region} and host.kind = case tier.kind when 'vps' then 'VPS' else 'DEDICATED' end and ${OWN_HOST_SQL}`;
 
 /**
  * How many machines of a tier can still be ordered, in a query that has `stock` and calls the tier `tier`: as many as the
- * operator offers and, where the region has hosts of that kind, as still fit on the active ones.
+ * operator offers and, where the region has hosts of that kind or the engine needs some, as still fit on the active ones.
  */
 export const FREE_SQL = `
   least(stock.total - stock.claimed, coalesce((
     select sum(case host.state when 'ACTIVE' then ${ROOM_SQL} else 0 end)::int
-    from host where ${hostsSql('stock.region_code')}), 2147483647))`;
+    from host where ${hostsSql('stock.region_code')}), case when ${NEEDS_HOSTS_SQL} then 0 else 2147483647 end))`;
 
 /** @returns the host as it is then, or undefined where its state does not allow that */
 export async function moveHost(tx: Transaction, name: string, to: HostState, actor: Actor): Promise<Host | undefined> {
@@ -121,29 +134,4 @@ export async function moveHost(tx: Transaction, name: string, to: HostState, act
   if (moved)
     await record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', resource: 'host', actor, data: { state: to } });
   return moved;
-}
-
-/** What the password of a BMC is sealed for. */
-export const bmcPasswordContext = (host: string): string => `host.bmc_password:${host}`;
-
-/** How the management controller of a dedicated server is reached. */
-export interface Box {
-  protocol: (typeof BMC_PROTOCOLS)[number];
-  address: string;
-  user: string;
-  password: string;
-  mac: string;
-}
-
-/** @returns undefined where there is no such host, or none with a BMC */
-export async function boxOf(db: Queryable, vault: Vault, name: string): Promise<Box | undefined> {
-  const [host] = await db.query<Host>(`select ${columnsOf(Host)} from host where name = $1`, [name]);
-  if (!host?.bmcProtocol || !host.bmcPassword) return undefined;
-  return {
-    protocol: host.bmcProtocol,
-    address: host.bmcAddress ?? '',
-    user: host.bmcUser ?? '',
-    password: vault.open(host.bmcPassword, bmcPasswordContext(name)),
-    mac: host.mac ?? '',
-  };
 }

@@ -7,6 +7,7 @@ import { CatalogItem, Stock } from './catalog.ts';
 import { CoinSwitch } from './coin-switch.ts';
 import { ApiKey, Session } from './credential.ts';
 import { Deployment } from './deployment.ts';
+import { Engine } from './engine.ts';
 import { Event } from './event.ts';
 import { Brake, Finding } from './finding.ts';
 import { Health } from './health.ts';
@@ -40,6 +41,7 @@ export const ENTITIES = [
   CatalogItem,
   CoinSwitch,
   Deployment,
+  Engine,
   Event,
   Finding,
   Health,

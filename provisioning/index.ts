@@ -2,6 +2,7 @@
 
 import type { Agent } from '../entities/agent.ts';
 import type { Database, Transaction } from '../entities/database.ts';
+import { writeEngine } from '../entities/engine.ts';
 import type { OauthClient } from '../entities/oauth-client.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Server } from '../entities/server.ts';
@@ -167,8 +168,10 @@ export class Provisioning {
   }
 
   /** Has periodic work done from now on: renewals, low balances, health, what engines have, the end of old audit entries and credentials. */
-  schedule(): Promise<void> {
-    return schedule(this.#options.db, [
+  async schedule(): Promise<void> {
+    for (const [kind, { name, needsHosts = false }] of Object.entries(this.#options.drivers))
+      await writeEngine(this.#options.db, { kind, driver: name, needsHosts });
+    await schedule(this.#options.db, [
       RENEWAL_PROCESS,
       LOW_BALANCE_PROCESS,
       AUDIT_RETENTION_PROCESS,

@@ -7,7 +7,8 @@ import { ApiError } from '../entities/errors.ts';
 import { isId, newId } from '../entities/ids.ts';
 import { record } from '../entities/record.ts';
 import { actorOf, type Context } from './context.ts';
-import { invalid, requireRegion } from './hosts.ts';
+import { requireRegion } from './hosts.ts';
+import { invalid } from './invalid.ts';
 
 /** A network, with how many of its addresses or /64s are free, held, or rest after they were freed. */
 export interface AddressPoolView extends AddressPool {

@@ -4,19 +4,19 @@ import type { CatalogItem, DedicatedDetails } from '../entities/catalog.ts';
 import type { Transaction } from '../entities/database.ts';
 import { columnsOf } from '../entities/entity.ts';
 import { ApiError } from '../entities/errors.ts';
-import { type Box, bmcPasswordContext, Host, type HostState, moveHost } from '../entities/host.ts';
+import { Host, type HostState, moveHost } from '../entities/host.ts';
 import { record } from '../entities/record.ts';
+import { type BoxFacts, boxColumns, requireWhole } from './boxes.ts';
 import { actorOf, type Context } from './context.ts';
+import { invalid } from './invalid.ts';
 
-export { BMC_PROTOCOLS, HOST_STATES } from '../entities/host.ts';
+export { HOST_STATES } from '../entities/host.ts';
 
-export interface HostSize {
+export interface HostSize extends BoxFacts {
   vcpus?: number | null | undefined;
   memoryMb?: number | null | undefined;
   diskGb?: number | null | undefined;
   vcpuOvercommit?: number | null | undefined;
-  /** Of dedicated servers. */
-  bmc?: Box | null | undefined;
 }
 
 export interface NewHost extends HostSize {
@@ -35,23 +35,24 @@ export const listHosts = ({ db }: Context, region?: string | null): Promise<Host
 
 /** @throws ApiError unknown_region, unknown_service_code, or validation_failed */
 export async function addHost(context: Context, given: NewHost): Promise<Host> {
-  const { name, region, kind, serviceCode = null, bmc } = given;
+  const { name, region, kind, serviceCode = null } = given;
+  const engine = context.provisioning.engineOf(kind);
   return context.db.transaction(async (tx) => {
     await requireRegion(tx, region);
     if (kind === 'DEDICATED' && !serviceCode) throw invalid('service_code', 'A dedicated server is sold as a tier.');
-    if (kind === 'VPS' && (serviceCode || bmc)) throw invalid('kind', 'Only dedicated servers have a tier and a BMC.');
+    if (kind === 'VPS' && serviceCode) throw invalid('kind', 'Only dedicated servers have a tier.');
+    const box = await boxColumns(tx, context, { name, kind }, given);
+    if (engine === 'bmc') requireWhole(given);
     const { vcpus, memoryMb, diskGb } = serviceCode
       ? { ...(await sizeOfTier(tx, serviceCode)), ...known(given) }
       : given;
     if (!vcpus || !memoryMb || !diskGb) throw invalid('vcpus', 'Tell how many vCPUs, memory and disk it has.');
     const added = await tx.query<Host>(
       `insert into host (name, region_code, kind, driver, service_code, vcpus, memory_mb, disk_gb, vcpu_overcommit,
-          bmc_protocol, bmc_address, bmc_user, bmc_password, mac)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict do nothing returning ${columnsOf(Host)}`,
-      [
-        ...[name, region, kind, context.provisioning.engineOf(kind), serviceCode, vcpus, memoryMb, diskGb],
-        ...[given.vcpuOvercommit ?? 1, ...bmcColumns(context, name, bmc)],
-      ],
+          bmc_protocol, bmc_address, bmc_user, bmc_password, bmc_certificate, mac, disk, firmware)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+        on conflict do nothing returning ${columnsOf(Host)}`,
+      [name, region, kind, engine, serviceCode, vcpus, memoryMb, diskGb, given.vcpuOvercommit ?? 1, ...box],
     );
     if (!added[0]) throw invalid('name', 'There is a host of that name.');
     await recordHost(tx, context, name, { added: true });
@@ -61,23 +62,24 @@ export async function addHost(context: Context, given: NewHost): Promise<Host> {
 
 /** What is not given stays. @throws ApiError not_found, or validation_failed if more is claimed than it would have */
 export async function updateHost(context: Context, name: string, given: HostSize): Promise<Host> {
-  const { vcpus = null, memoryMb = null, diskGb = null, vcpuOvercommit = null, bmc } = given;
+  const { vcpus = null, memoryMb = null, diskGb = null, vcpuOvercommit = null } = given;
   return context.db.transaction(async (tx) => {
     const before = await findHost(tx, name);
     if ([vcpus, memoryMb, diskGb].includes(0)) throw invalid('vcpus', 'A host has some of everything.');
-    if (bmc && before.kind === 'VPS') throw invalid('bmc', 'Only dedicated servers have a BMC.');
+    const box = await boxColumns(tx, context, before, given);
     const [host] = await tx.query<Host>(
       `update host set vcpus = coalesce($2, vcpus), memory_mb = coalesce($3, memory_mb), disk_gb = coalesce($4, disk_gb),
           vcpu_overcommit = coalesce($5, vcpu_overcommit), bmc_protocol = coalesce($6, bmc_protocol),
           bmc_address = coalesce($7, bmc_address), bmc_user = coalesce($8, bmc_user),
-          bmc_password = coalesce($9, bmc_password), mac = coalesce($10, mac), updated_at = now()
+          bmc_password = coalesce($9, bmc_password), bmc_certificate = case when $6::text is null then bmc_certificate else $10 end,
+          mac = coalesce($11, mac), disk = coalesce($12, disk), firmware = coalesce($13, firmware), updated_at = now()
         where name = $1 and (kind = 'DEDICATED' or claimed_vcpus <= coalesce($2, vcpus) * coalesce($5, vcpu_overcommit)
           and claimed_memory_mb <= coalesce($3, memory_mb) and claimed_disk_gb <= coalesce($4, disk_gb))
         returning ${columnsOf(Host)}`,
-      [name, vcpus, memoryMb, diskGb, vcpuOvercommit, ...bmcColumns(context, name, bmc)],
+      [name, vcpus, memoryMb, diskGb, vcpuOvercommit, ...box],
     );
     if (!host) throw invalid('vcpus', 'Machines have claimed more than that.');
-    await recordHost(tx, context, name, { updated: true });
+    await recordHost(tx, context, name, { updated: Object.keys(given) });
     return host;
   });
 }
@@ -93,11 +95,18 @@ export async function setHostState(context: Context, name: string, state: HostSt
   });
 }
 
-/** @throws ApiError not_found, or validation_failed while it holds machines */
+/**
+ * A retired box may go with what is on it: what keeps it from being sold stays.
+ * @throws ApiError not_found, or validation_failed while it holds machines
+ */
 export async function removeHost(context: Context, name: string): Promise<Host> {
   return context.db.transaction(async (tx) => {
     const host = await findHost(tx, name);
-    const [held] = await tx.query('select 1 from placement where host = $1 limit 1', [name]);
+    const [held] = await tx.query(
+      `select 1 from placement where host = $1
+        union all select 1 from deployment where box = $1 and state <> 'RETIRED' limit 1`,
+      [name],
+    );
     if (held) throw invalid('name', 'It holds machines. Drain it, and delete them or wait until they are gone.');
     await tx.query('delete from host where name = $1', [name]);
     await recordHost(tx, context, name, { removed: true });
@@ -118,10 +127,6 @@ export async function requireRegion(tx: Transaction, code: string): Promise<void
   if (!region) throw new ApiError('unknown_region');
 }
 
-/** A refusal that names one field. */
-export const invalid = (field: string, message: string): ApiError =>
-  new ApiError('validation_failed', message, { errors: [{ field, code: 'not_possible', message }] });
-
 async function sizeOfTier(tx: Transaction, code: string) {
   const [tier] = await tx.query<CatalogItem>(
     `select details from catalog_item where code = $1 and kind = 'dedicated'`,
@@ -135,11 +140,6 @@ async function sizeOfTier(tx: Transaction, code: string) {
 /** What is given of a size. */
 const known = ({ vcpus, memoryMb, diskGb }: HostSize) =>
   Object.fromEntries(Object.entries({ vcpus, memoryMb, diskGb }).filter(([, value]) => value != null));
-
-const bmcColumns = ({ vault }: Context, name: string, bmc: Box | null | undefined) =>
-  bmc
-    ? [bmc.protocol, bmc.address, bmc.user, vault.seal(bmc.password, bmcPasswordContext(name)), bmc.mac.toLowerCase()]
-    : [null, null, null, null, null];
 
 const recordHost = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>
   record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', resource: 'host', actor: actorOf(context), data });

@@ -5,7 +5,7 @@ import type { Transaction } from '../entities/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import { record } from '../entities/record.ts';
 import { actorOf, type Context } from './context.ts';
-import { invalid } from './hosts.ts';
+import { invalid } from './invalid.ts';
 
 export type NewImage = Pick<CatalogItem, 'code' | 'name'> & Omit<ImageDetails, 'deprecatedAt'>;
 

@@ -6,7 +6,8 @@ import { ApiError } from '../entities/errors.ts';
 import { FREE_SQL } from '../entities/host.ts';
 import { record } from '../entities/record.ts';
 import { actorOf, type Context } from './context.ts';
-import { invalid, requireRegion } from './hosts.ts';
+import { requireRegion } from './hosts.ts';
+import { invalid } from './invalid.ts';
 
 export interface StockView extends Stock {
   /** How many can still be ordered. */

@@ -7,7 +7,7 @@ import { record } from '../entities/record.ts';
 import { Task } from '../entities/task.ts';
 import { giveUpServer, signalTask } from '../provisioning/index.ts';
 import { actorOf, type Context } from './context.ts';
-import { invalid } from './hosts.ts';
+import { invalid } from './invalid.ts';
 
 export const WORK_STATES = ['STUCK', 'RUNNING', 'WAITING'] as const;
 export type WorkState = (typeof WORK_STATES)[number];

@@ -1,24 +1,13 @@
 /** The hosts that machines are made on, for the operator. */
 import type { Host } from '../entities/host.ts';
-import {
-  addHost,
-  BMC_PROTOCOLS,
-  HOST_STATES,
-  listHosts,
-  removeHost,
-  setHostState,
-  updateHost,
-} from '../resolvers/hosts.ts';
+import { addHost, HOST_STATES, listHosts, removeHost, setHostState, updateHost } from '../resolvers/hosts.ts';
+import { BmcType, boxInput, Firmware } from './boxes.ts';
 import { builder } from './builder.ts';
 import { ServerKind } from './servers.ts';
 
 const HostState = builder.enumType('HostState', {
   description: 'Only active hosts get machines. Draining: by your word. Offline: by that of its engine.',
   values: HOST_STATES,
-});
-const BmcProtocol = builder.enumType('BmcProtocol', {
-  description: 'How a management controller is spoken to.',
-  values: BMC_PROTOCOLS,
 });
 const HostType = builder.objectRef<Host>('Host').implement({
   description: 'A host, what it has, and how much of that machines have claimed.',
@@ -40,27 +29,20 @@ const HostType = builder.objectRef<Host>('Host').implement({
       nullable: true,
       description: 'The tier that a dedicated server is sold as.',
     }),
-    bmcAddress: t.exposeString('bmcAddress', { nullable: true }),
+    bmc: t.field({ type: BmcType, nullable: true, resolve: (host) => (host.bmcProtocol ? host : null) }),
     mac: t.exposeString('mac', { nullable: true }),
+    disk: t.exposeString('disk', { nullable: true }),
+    firmware: t.expose('firmware', { type: Firmware, nullable: true }),
   }),
 });
 
-const BmcInput = builder.inputType('BmcInput', {
-  fields: (t) => ({
-    protocol: t.field({ type: BmcProtocol, required: true }),
-    address: t.field({ type: 'Line', required: true, description: 'A name or an address, or a URL for Redfish.' }),
-    user: t.field({ type: 'Line', required: true }),
-    password: t.field({ type: 'Line', required: true, description: 'Kept sealed, and never shown.' }),
-    mac: t.field({ type: 'Mac', required: true, description: 'Of the interface that it boots from.' }),
-  }),
-});
 type Fields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
 const sizeOf = (t: Fields) => ({
   vcpus: t.field({ type: 'Amount' }),
   memoryMb: t.field({ type: 'Amount' }),
   diskGb: t.field({ type: 'Amount' }),
   vcpuOvercommit: t.field({ type: 'Overcommit', description: 'How often each vCPU is sold. By default once.' }),
-  bmc: t.field({ type: BmcInput, description: 'Of a dedicated server.' }),
+  ...boxInput(t),
 });
 const AddHostInput = builder.inputType('AddHostInput', {
   fields: (t) => ({
@@ -95,7 +77,7 @@ builder.mutationFields((t) => ({
   updateHost: t.field({
     type: HostType,
     scope: 'operator',
-    description: 'Changes what a host has, not below what is claimed.',
+    description: 'Changes what a host has, not below what is claimed. What is not told stays.',
     args: { name: t.arg(name), input: t.arg({ type: UpdateHostInput, required: true }) },
     resolve: (_, args, context) => updateHost(context, args.name, args.input),
   }),

@@ -8,6 +8,7 @@ import './api-keys.ts';
 import './auth.ts';
 import './billing.ts';
 import './catalog.ts';
+import './deployments.ts';
 import './findings.ts';
 import './hosts.ts';
 import './images.ts';

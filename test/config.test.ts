@@ -76,11 +76,10 @@ describe('The configuration', () => {
     );
   });
 
-  it('has an inventory where boxes are driven, and a listener for them only if it is told a port', () => {
+  it('has a listener for boxes only if it is told a port', () => {
     expect(readConfig({})).toMatchObject({ dedicatedDriver: 'simulated', provisioningPort: undefined });
     expect(readConfig({ PROVISIONING_PORT: '8080' })).toMatchObject({ provisioningPort: 8080 });
-    expect(() => readConfig({ DEDICATED_DRIVER: 'bmc' })).toThrow(/^BMC_BOXES_FILE is wrong/);
-    expect(readConfig({ DEDICATED_DRIVER: 'bmc', BMC_BOXES_FILE: '/x' }).bmcBoxesFile).toBe('/x');
+    expect(readConfig({ DEDICATED_DRIVER: 'bmc' })).toMatchObject({ dedicatedDriver: 'bmc' });
   });
 
   it.each([

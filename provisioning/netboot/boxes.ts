@@ -1,69 +1,35 @@
-/** The inventory of boxes as a file of the operator's, JSON, which is read each time: it can be changed while all runs. */
-import { readFile } from 'node:fs/promises';
-import { Ajv, type JSONSchemaType } from 'ajv';
+/** The inventory of boxes: the operator's dedicated hosts that have all that the driver needs. */
+import type { Queryable } from '../../entities/database.ts';
+import { bmcPasswordContext } from '../../entities/box.ts';
+import { columnsOf } from '../../entities/entity.ts';
+import { Host } from '../../entities/host.ts';
+import type { Vault } from '../../entities/secrets.ts';
 import type { Box, Inventory } from '../servers/drivers/bmc/box.ts';
 
-const text = { type: 'string', minLength: 1, maxLength: 255 } as const;
-const count = { type: 'integer', minimum: 1, maximum: 1_000_000_000 } as const;
-const optional = { nullable: true } as const;
-const BOXES: JSONSchemaType<Box[]> = {
-  type: 'array',
-  items: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['name', 'region', 'serviceCode', 'bmc', 'mac', 'disk', 'size'],
-    properties: {
-      name: { type: 'string', pattern: '^[a-z0-9][a-z0-9.-]{0,62}$' },
-      region: text,
-      serviceCode: text,
-      bmc: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['protocol', 'address', 'user', 'password'],
-        properties: {
-          protocol: { type: 'string', enum: ['ipmi', 'redfish'] },
-          // Never an option of ipmitool.
-          address: { ...text, pattern: '^[^-]' },
-          user: text,
-          password: { type: 'string', maxLength: 255 },
-          certificate: { type: 'string', ...optional },
-        },
-      },
-      mac: { type: 'string', pattern: '^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$' },
-      disk: { type: 'string', pattern: '^/dev/[A-Za-z0-9/_.:-]{1,200}$' },
-      size: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['vcpus', 'memoryMb', 'diskGb'],
-        properties: { vcpus: count, memoryMb: count, diskGb: count },
-      },
-      firmware: { type: 'string', enum: ['BIOS', 'UEFI'], ...optional },
-    },
-  },
-};
-const validate = new Ajv({ allErrors: true }).compile(BOXES);
+/** Also drained ones, for their machines are to be looked after. Nothing is kept: one row is read by its key. */
+const SELECT = `
+  select ${columnsOf(Host)} from host
+  where kind = 'DEDICATED' and driver = 'bmc' and bmc_password is not null and mac is not null and disk is not null
+    and ($1::text is null or name = $1) order by name`;
 
-/** @throws Error that names the place, and never the password, if the file is not what it should be */
 export const boxesOf =
-  (file: string): Inventory =>
-  async () => {
-    const boxes = parsed(file, await readFile(file, 'utf8'));
-    if (!validate(boxes)) {
-      const [wrong] = validate.errors!;
-      throw new Error(`${file} is wrong at ${wrong!.instancePath || 'its beginning'}: ${wrong!.message}.`);
-    }
-    const twice = (property: 'name' | 'mac') =>
-      new Set(boxes.map((box) => box[property].toLowerCase())).size < boxes.length && property;
-    const repeated = twice('name') || twice('mac');
-    if (repeated) throw new Error(`${file} is wrong: two boxes have the same ${repeated}.`);
-    return boxes;
-  };
+  (db: Queryable, vault: Vault): Inventory =>
+  async (name) =>
+    (await db.query<Host>(SELECT, [name ?? null])).map((host) => boxOf(host, vault));
 
-/** What JSON.parse says of a file has a piece of it, and that may be a password. */
-function parsed(file: string, content: string): unknown {
-  try {
-    return JSON.parse(content);
-  } catch {
-    throw new Error(`${file} is wrong: it is not JSON.`);
-  }
-}
+const boxOf = (host: Host, vault: Vault): Box => ({
+  name: host.name,
+  region: host.regionCode,
+  serviceCode: host.serviceCode!,
+  bmc: {
+    protocol: host.bmcProtocol === 'REDFISH' ? 'redfish' : 'ipmi',
+    address: host.bmcAddress!,
+    user: host.bmcUser!,
+    password: vault.open(host.bmcPassword!, bmcPasswordContext(host.name)),
+    ...(host.bmcCertificate !== null && { certificate: host.bmcCertificate }),
+  },
+  mac: host.mac!,
+  disk: host.disk!,
+  size: { vcpus: host.vcpus, memoryMb: host.memoryMb, diskGb: host.diskGb },
+  ...(host.firmware !== null && { firmware: host.firmware }),
+});

@@ -5,18 +5,20 @@
  * Whoever claims has locked the row of the stock before: first the stock, then hosts.
  */
 import type { Queryable, Transaction } from '../../entities/database.ts';
+import { NEEDS_HOSTS_SQL } from '../../entities/engine.ts';
 import { hostsSql, needSql, ROOM_SQL } from '../../entities/host.ts';
 import type { Server } from '../../entities/server.ts';
 
 export type Machine = Pick<Server, 'orderNumber' | 'generation' | 'region' | 'serviceCode'>;
 
-/** Hosts of a region that the tier could be on. */
+/** Hosts of a region that the tier could be on: of its kind, and of the engine that makes machines of that kind now. */
 const HOSTS = `from catalog_item tier join host on ${hostsSql('$1')} where tier.code = $2`;
 
 /**
  * Claims room for a machine on an active host: one with much free memory, at some random, so that many who come at once
  * spread out. One that a machine of the same order was given up on, such as `avoided`, is the last resort.
- * @returns the host; null where the region has no hosts of that kind, so that the stock alone decides; undefined: no room
+ * @returns the host; null where the region has no hosts of that kind and the engine needs none, so that the stock alone
+ * decides; undefined: no room
  */
 export async function claimHost(
   tx: Transaction,
@@ -34,7 +36,11 @@ export async function claimHost(
     region,
     serviceCode,
   ]);
-  return hosts.length ? claim('') : null;
+  if (hosts.length) return claim('');
+  const [needy] = await tx.query(`select 1 from catalog_item tier where code = $1 and ${NEEDS_HOSTS_SQL}`, [
+    serviceCode,
+  ]);
+  return needy ? undefined : null;
 }
 
 const claimSql = (wait: string) => `

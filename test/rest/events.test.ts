@@ -16,6 +16,8 @@ const BEYOND: EventType[] = [
     'oauth_client.removed',
     'coin.updated',
     'host.updated',
+    'host.retired',
+    'host.wiped',
     'address_pool.updated',
   ] as const),
   ...([

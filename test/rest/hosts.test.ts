@@ -1,11 +1,8 @@
 /** Hosts: how the operator has them, which one a machine gets, and that the catalog offers what fits. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { boxOf } from '../../entities/host.ts';
-import { Vault } from '../../entities/secrets.ts';
 import { eventually, startFreehold } from '../freehold.ts';
 
-const SECRET_KEY = Buffer.alloc(32, 9).toString('base64');
-const { anonymous, db, newAccount, operator } = await startFreehold({ SECRET_KEY, LIMIT_SERVERS: '1000' });
+const { anonymous, db, newAccount, operator } = await startFreehold({ LIMIT_SERVERS: '1000' });
 const account = await newAccount();
 await account.fund(10_000);
 
@@ -85,15 +82,9 @@ describe('A host', () => {
     expect(await hosts()).toEqual([]);
   });
 
-  it('of a dedicated server has the size of its tier, a sealed password for its BMC, and one machine', async () => {
-    const bmc = { protocol: 'IPMI', address: '10.0.0.7', user: 'ADMIN', password: 'hush', mac: '52:54:00:AB:00:01' };
-    const { data } = await add({ name: 'box-1', kind: 'DEDICATED', serviceCode: 'ded-1', bmc });
+  it('of a dedicated server has the size of its tier, and one machine', async () => {
+    const { data } = await add({ name: 'box-1', kind: 'DEDICATED', serviceCode: 'ded-1' });
     expect(data.addHost).toMatchObject({ vcpus: 16, memoryMb: 65_536, diskGb: 1920, serviceCode: 'ded-1' });
-    const [kept] = await db.query<{ sealed: Buffer }>('select bmc_password as sealed from host');
-    expect(kept!.sealed.includes('hush')).toBe(false);
-    const vault = new Vault(Buffer.from(SECRET_KEY, 'base64'));
-    expect(await boxOf(db, vault, 'box-1')).toEqual({ ...bmc, mac: '52:54:00:ab:00:01' });
-    expect(await boxOf(db, vault, 'box-2')).toBeUndefined();
     expect(await stockOf('ded-1')).toMatchObject({ stock: 'low' });
     expect(await stockOf('ded-2')).toMatchObject({ stock: 'none' });
     const orderNumber = await running({ service_code: 'ded-1' });
@@ -118,6 +109,18 @@ describe('A machine', () => {
       machines: 1,
     });
     expect((await act('removeHost', 'roomy')).errors[0].extensions.code).toBe('validation_failed');
+  });
+
+  it('is on no host of an engine that does not make machines of its kind, and the catalog offers none there', async () => {
+    for (const [name, serviceCode] of Object.entries({ n1: undefined, b1: 'ded-1', b2: 'ded-1' }))
+      await add({ name, ...SMALL, ...(serviceCode && { kind: 'DEDICATED', serviceCode }) });
+    await db.query(`update host set driver = 'another' where name in ('n1', 'b1')`);
+    // None of the hosts counts, so the stock alone decides.
+    expect(await hostOf(await running())).toBeNull();
+    expect(await stockOf('ded-1')).toMatchObject({ stock: 'low' });
+    expect(await hostOf(await running({ service_code: 'ded-1' }))).toBe('b2');
+    expect(await stockOf('ded-1')).toMatchObject({ stock: 'none' });
+    expect((await order({ service_code: 'ded-1' })).body.code).toBe('out_of_stock');
   });
 
   it('claims vCPUs as often as they are sold, memory and disk once, and the catalog says so', async () => {

@@ -84,6 +84,8 @@ export interface HardwareDriver {
   readonly name: string;
   /** Whether no real machine comes of it. */
   readonly simulated: boolean;
+  /** Whether it makes machines on hosts of the operator's list alone. Default: without any, it picks where they go. */
+  readonly needsHosts?: boolean;
   /** The hosts that machines can be made on; empty where there is nothing to pick from. @throws DriverError unreachable */
   capacity(signal: AbortSignal): Promise<HostReport[]>;
   /** All machines with our mark, whatever became of them. @throws DriverError unreachable */

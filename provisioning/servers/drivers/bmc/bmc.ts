@@ -37,6 +37,7 @@ const digestOf = ({ host: _, ...spec }: MachineSpec) => createHash('sha256').upd
 export class BmcDriver implements HardwareDriver {
   readonly name = 'bmc';
   readonly simulated = false;
+  readonly needsHosts = true;
   readonly #inventory: Inventory;
   readonly #store: DeploymentStore;
   readonly #controller: (box: Box) => Controller;
@@ -61,8 +62,9 @@ export class BmcDriver implements HardwareDriver {
   }
 
   async list(signal: AbortSignal): Promise<Observation[]> {
+    const deployments = (await this.#store.list()).filter(({ state }) => state !== 'RETIRED');
     return Promise.all(
-      (await this.#store.list()).map(async (one) => {
+      deployments.map(async (one) => {
         const power = await this.#powerOf(one, signal).catch(() => undefined);
         return power ? observation(one, power) : { ...observation(one, 'off'), power, phase: 'unknown' as const };
       }),
@@ -75,7 +77,8 @@ export class BmcDriver implements HardwareDriver {
       const found = (await this.#store.find(spec)) ?? (await this.#place(spec, specDigest, signal));
       if (found.specDigest !== specDigest)
         throw new DriverError('conflict', 'There is a machine of that order with another specification.');
-      if (LEAVING.has(found.state)) throw new DriverError('failed', 'The machine of that order is being wiped.');
+      if (LEAVING.has(found.state) || found.state === 'RETIRED')
+        throw new DriverError('failed', 'The machine of that order is being wiped, or is gone.');
       return this.#carry(found, signal);
     });
   }
@@ -83,7 +86,7 @@ export class BmcDriver implements HardwareDriver {
   observe(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
     return this.#alone(machine, async () => {
       const found = await this.#store.find(machine);
-      return found ? this.#carry(found, signal) : absent(machine);
+      return found && found.state !== 'RETIRED' ? this.#carry(found, signal) : absent(machine);
     });
   }
 
@@ -119,7 +122,7 @@ export class BmcDriver implements HardwareDriver {
   destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
     return this.#alone(machine, async () => {
       const found = await this.#store.find(machine);
-      if (!found) return absent(machine);
+      if (!found || found.state === 'RETIRED') return absent(machine);
       const untouched = ({ state, run }: BoxDeployment) => state === 'WAITING' && run === 1;
       if (found.state !== 'WIPED' && !untouched(found)) return this.#wipe(found, signal);
       await turnOff(await this.#controllerOf(found), this.#patience, false, signal);
@@ -145,7 +148,7 @@ export class BmcDriver implements HardwareDriver {
 
   /** Takes the box that was picked, or the first that is free and can be reached. */
   async #place(spec: MachineSpec, specDigest: string, signal: AbortSignal): Promise<BoxDeployment> {
-    const boxes = (await this.#inventory()).filter(({ name, region, serviceCode }) =>
+    const boxes = (await this.#inventory(spec.host ?? undefined)).filter(({ name, region, serviceCode }) =>
       spec.host ? name === spec.host : region === spec.region && serviceCode === spec.serviceCode,
     );
     const taken = new Set((await this.#store.list()).map(({ box }) => box));
@@ -183,12 +186,12 @@ export class BmcDriver implements HardwareDriver {
 
   async #existing(machine: MachineKey): Promise<BoxDeployment> {
     const found = await this.#store.find(machine);
-    if (!found) throw new DriverError('failed', 'There is no machine of that order.');
+    if (!found || found.state === 'RETIRED') throw new DriverError('failed', 'There is no machine of that order.');
     return found;
   }
 
   async #controllerOf({ box: name }: BoxDeployment): Promise<Controller> {
-    const box = (await this.#inventory()).find((one) => one.name === name);
+    const box = (await this.#inventory(name)).find((one) => one.name === name);
     if (!box) throw new DriverError('unreachable', `There is no box ${name} any more.`);
     return this.#controller(box);
   }
@@ -227,9 +230,14 @@ const absent = ({ order, generation }: MachineKey): Observation => ({
   proven: false,
 });
 
+const phaseOf = ({ state }: BoxDeployment) => {
+  if (state === 'RETIRED') return 'absent';
+  return LEAVING.has(state) ? 'incomplete' : 'present';
+};
+
 const observation = (found: BoxDeployment, power: Power): Observation => ({
   ...keyOf(found),
-  phase: LEAVING.has(found.state) ? 'incomplete' : 'present',
+  phase: phaseOf(found),
   power,
   proven: found.state === 'BOOTED' && power === 'on' && !found.cycle,
   host: found.box,

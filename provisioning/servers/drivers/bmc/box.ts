@@ -26,5 +26,8 @@ export interface Box {
   firmware?: 'BIOS' | 'UEFI';
 }
 
-/** The boxes that there are, in the order in which they are to be given out. It is asked each time. */
-export type Inventory = () => Promise<readonly Box[]>;
+/**
+ * The boxes that there are, in the order in which they are to be given out, or, where one is named, that one alone. It is
+ * asked each time, so that whatever an operator changes is so at once.
+ */
+export type Inventory = (name?: string) => Promise<readonly Box[]>;

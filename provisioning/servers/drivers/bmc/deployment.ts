@@ -8,8 +8,11 @@ export interface BoxDeployment {
   orderNumber: string;
   generation: number;
   box: string;
-  /** WAITING until the machine has been given its installer by the network, BOOTED when its own system phoned home. */
-  state: 'WAITING' | 'INSTALLING' | 'INSTALLED' | 'BOOTED' | 'WIPING' | 'WIPED';
+  /**
+   * WAITING until the machine has been given its installer by the network, BOOTED when its own system phoned home. RETIRED:
+   * the operator vouches that the machine is gone; the box is given to nobody.
+   */
+  state: 'WAITING' | 'INSTALLING' | 'INSTALLED' | 'BOOTED' | 'WIPING' | 'WIPED' | 'RETIRED';
   /** Grows with each system that is installed, and with the wipe. */
   run: number;
   specDigest: string;
