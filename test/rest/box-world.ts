@@ -8,7 +8,7 @@ import { startFreehold } from '../freehold.ts';
 import { freePort, newFolder, removeFolder } from '../spawn.ts';
 
 const SECRET_KEY = Buffer.alloc(32, 9).toString('base64');
-export const folder = newFolder();
+const folder = newFolder();
 afterAll(() => removeFolder(folder));
 for (const name of ['vmlinuz', 'initrd.img', 'debian-13.img']) writeFileSync(join(folder, name), `it is ${name}`);
 export const port = await freePort();

@@ -1,22 +1,11 @@
 /** Dedicated hosts as the driver for boxes has them: told by the operator, and used at once. */
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { add, audited, BMC, BOX, db, fieldOf, folder, inventory, operator, update } from './box-world.ts';
+import { CONTROLLER } from '../certificates.ts';
+import { add, audited, BMC, BOX, db, fieldOf, inventory, operator, update } from './box-world.ts';
 
 afterEach(async () => {
   await db.query(`delete from host where region_code = 'zrh'`);
 });
-
-/** A certificate of its own, as controllers have. */
-function newCertificate(): string {
-  const files = ['-keyout', join(folder, 'key'), '-out', join(folder, 'crt')];
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=bmc', ...files], {
-    stdio: 'ignore',
-  });
-  return readFileSync(join(folder, 'crt'), 'utf8');
-}
 
 describe('A box', () => {
   it('is told by the operator, and is the driver’s as it was told; nobody reads its password again', async () => {
@@ -43,10 +32,9 @@ describe('A box', () => {
   });
 
   it('is changed at once for the driver, and what is not told stays', async () => {
-    const certificate = newCertificate();
     await add({ firmware: 'UEFI' });
     const bmc = { protocol: 'REDFISH', address: 'https://10.1.0.12/', user: 'root', password: 'other' };
-    const { data } = await update('b1', { bmc: { ...bmc, certificate } });
+    const { data } = await update('b1', { bmc: { ...bmc, certificate: `${CONTROLLER.cert}\n` } });
     expect(data.updateHost).toMatchObject({ mac: '52:54:00:ab:00:01', firmware: 'UEFI' });
     expect(data.updateHost.bmc).toEqual({
       ...{ protocol: 'REDFISH', address: 'https://10.1.0.12' },
@@ -57,7 +45,7 @@ describe('A box', () => {
       firmware: 'UEFI',
       bmc: { ...bmc, protocol: 'redfish', address: 'https://10.1.0.12' },
     });
-    expect(told!.bmc.certificate!.trim()).toBe(certificate.trim());
+    expect(told!.bmc.certificate).toBe(CONTROLLER.cert);
     await update('b1', { mac: '52:54:00:ab:00:02', disk: '/dev/disk/by-path/pci-0:1' });
     expect((await inventory('b1'))[0]!.bmc).toEqual(told!.bmc);
     await update('b1', { bmc });

@@ -1,6 +1,6 @@
 /** Dedicated servers, from the order to the wiped disk: real RMCP+ and Redfish, real network boot, machines of QEMU. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../../freehold.ts';
@@ -28,11 +28,9 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', keyFile]);
     const port = await freePort();
     machine = await newMachine(protocol, port);
-    writeFileSync(join(folder, 'boxes.json'), JSON.stringify([machine.box]));
     freehold = await startFreehold({
       DEDICATED_DRIVER: 'bmc',
       ALLOW_SIMULATED: 'true',
-      BMC_BOXES_FILE: join(folder, 'boxes.json'),
       PROVISIONING_PORT: String(port),
       NETBOOT_DIR: join(folder, 'netboot'),
       POLL_SECONDS: '1',
@@ -40,6 +38,12 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
     const pool = 'mutation ($input: AddAddressPoolInput!) { addAddressPool(input: $input) { id } }';
     for (const cidr of ['192.0.2.0/24', '2001:db8::/56'])
       await freehold.operator(pool, { input: { region: 'ams', cidr } });
+    const { bmc, size, ...box } = machine.box;
+    const input = { ...box, ...size, kind: 'DEDICATED', bmc: { ...bmc, protocol: protocol.toUpperCase() } };
+    const added = await freehold.operator('mutation ($input: AddHostInput!) { addHost(input: $input) { name } }', {
+      input,
+    });
+    expect(added.data.addHost.name).toBe(machine.box.name);
     account = await freehold.newAccount();
     await account.fund(1000);
     const key = await account.rest('POST', '/v1/ssh-keys', {

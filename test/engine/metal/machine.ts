@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, openSync, readFileSync, readSync, truncateSync, 
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Box } from '../../../provisioning/servers/drivers/bmc/box.ts';
+import { CONTROLLER } from '../../certificates.ts';
 import { eventually } from '../../freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../spawn.ts';
 import { startRedfish } from './redfish.ts';
@@ -50,7 +51,7 @@ export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort:
     controller =
       protocol === 'ipmi'
         ? await startIpmi(folder, port)
-        : await startRedfish({ port, user: USER, password: PASSWORD, chassis });
+        : await startRedfish({ port, user: USER, password: PASSWORD, chassis, tls: CONTROLLER });
   };
   const stopController = async () => {
     await controller?.stop();
@@ -64,9 +65,10 @@ export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort:
       serviceCode: 'ded-1',
       bmc: {
         protocol,
-        address: protocol === 'ipmi' ? `127.0.0.1:${port}` : `http://127.0.0.1:${port}`,
+        address: protocol === 'ipmi' ? `127.0.0.1:${port}` : `https://127.0.0.1:${port}`,
         user: USER,
         password: PASSWORD,
+        ...(protocol === 'redfish' && { certificate: CONTROLLER.cert }),
       },
       mac: '52:54:00:00:00:01',
       disk: '/dev/vda',

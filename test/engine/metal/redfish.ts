@@ -3,6 +3,7 @@
  * reset, its boot override. Like real ones, it answers before it has done what it was told.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 
 interface Options {
   port: number;
@@ -11,13 +12,15 @@ interface Options {
   chassis(...what: string[]): string;
   /** How long a reset takes after it was answered. */
   delayMs?: number;
+  /** Absent: plain HTTP. */
+  tls?: { cert: string; key: string };
 }
 const SYSTEM = '/redfish/v1/Systems/1';
 const RESET = `${SYSTEM}/Actions/ComputerSystem.Reset`;
 const RESET_TYPES = ['On', 'ForceOff', 'GracefulShutdown', 'ForceRestart'];
 const TARGETS: Record<string, string> = { Pxe: 'pxe', Hdd: 'disk', None: 'none' };
 
-export async function startRedfish({ port, user, password, chassis, delayMs = 300 }: Options) {
+export async function startRedfish({ port, user, password, chassis, delayMs = 300, tls }: Options) {
   const pending = new Set<NodeJS.Timeout>();
   const state = { version: 1, override: { BootSourceOverrideEnabled: 'Disabled', BootSourceOverrideTarget: 'None' } };
   const isOn = () => chassis('get', 'power').trim() === 'power:1';
@@ -75,9 +78,10 @@ export async function startRedfish({ port, user, password, chassis, delayMs = 30
       { etag: `"${state.version}"` },
     );
   };
-  const server = createServer((request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
     handle(request, response).catch(() => refuse(response, 500, 'InternalError'));
-  });
+  };
+  const server = tls ? createTlsServer(tls, listener) : createServer(listener);
   await new Promise<void>((done) => server.listen(port, '127.0.0.1', done));
   return {
     stop: async () => {
