@@ -30,10 +30,8 @@ export const listDeployments = ({ db }: Context, limit: number): Promise<Deploym
 export const declareWiped = (context: Context, box: string, reason: string): Promise<Deployment> =>
   override(context, box, reason, 'host.wiped', async (tx, found) => {
     const [task] = await tx.query('select 1 from task where subject = $1', [found.orderNumber]);
-    if (found.state !== 'RETIRED' && task) {
-      if (found.state === 'WIPED') return found;
-      return (await moveDeployment(tx, found, 'WIPED', { note: reason }))!;
-    }
+    if (task && found.state === 'WIPED') return found;
+    if (task && found.state === 'WIPING') return (await moveDeployment(tx, found, 'WIPED', { note: reason }))!;
     await tx.query('delete from deployment where id = $1', [found.id]);
     return { ...found, state: 'WIPED', note: reason };
   });

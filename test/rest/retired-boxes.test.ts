@@ -157,4 +157,20 @@ describe('A box that is sold', () => {
     expect((await override('retireBox', 'third', 'gone')).data.retireBox.state).toBe('RETIRED');
     expect((await override('declareWiped', 'third', 'shredded')).data.declareWiped.state).toBe('WIPED');
   }, 180_000);
+
+  it('and whose machine was given up for another is held until the operator says what became of it', async () => {
+    const rack = await newBox('fourth');
+    const number = await sell(rack);
+    await db.query('update server set generation = 2 where order_number = $1', [number]);
+    expect(await stock()).toBe('none');
+    expect(codeOf(await act('removeHost', 'fourth'))).toBe('validation_failed');
+    expect((await override('declareWiped', 'fourth', 'wiped by hand')).data.declareWiped.state).toBe('WIPED');
+    expect(await deployments()).toEqual([]);
+    expect(await statusOf(number)).toBe('RUNNING');
+    await account.rest('DELETE', `/v1/servers/${number}`);
+    await becomes(number, 'DELETED');
+    await act('activateHost', 'fourth');
+    await eventually(async () => (await stock()) === 'low');
+    expect((await act('removeHost', 'fourth')).errors).toBeUndefined();
+  }, 120_000);
 });
