@@ -39,6 +39,8 @@ class Crew {
   /** By process, the id of its worker, once it works. */
   readonly working = new Map<ChildProcess, string>();
   readonly ends: Record<string, number> = {};
+  /** What was written by those who ended in no good order. */
+  readonly lastWords: string[] = [];
   readonly #options: () => ChaosWorkerOptions;
   readonly #all = new Set<ChildProcess>();
   #over = false;
@@ -51,8 +53,12 @@ class Crew {
   #spawn() {
     const child = fork(join(import.meta.dirname, 'chaos-worker.ts'), [JSON.stringify(this.#options())], {
       execArgv: [],
+      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });
     this.#all.add(child);
+    let words = '';
+    child.stderr!.on('data', (chunk) => (words += chunk));
+    child.on('close', (code) => code && !this.#over && this.lastWords.push(words));
     child.on('message', ({ id }: { id: string }) => this.working.set(child, id));
     child.on('exit', (code, signal) => {
       this.#all.delete(child);
@@ -222,6 +228,7 @@ it(
       takenOver: expect.toSatisfy((count: number) => count > 0),
     });
     // Killed by us or by the fault point, or stopped in good order: none has died of anything else.
+    expect(crew.lastWords).toEqual([]);
     expect(Object.keys(crew.ends).filter((end) => end !== 'SIGKILL' && end !== 'code 0')).toEqual([]);
     expect(crew.ends.SIGKILL).toBeGreaterThan(DISTURBANCES.filter((disturbance) => disturbance === 'kill').length);
   },
