@@ -51,7 +51,7 @@ export const freeAddressSql = (region: string, family: string): string => `
 /**
  * A CTE `room` with the column `free`: for how many more machines each bastion has an IPv4 address and an IPv6 prefix. It
  * counts once for each bastion, however many tiers are asked for, and no further than `most`: what is read at each request
- * has to know only which level of stock that is.
+ * has to know only which level of stock that is. It looks in the order of the index.
  */
 export const addressRoomSql = (most = String(STOCK_LOW)): string => `
   room as materialized (
@@ -59,4 +59,4 @@ export const addressRoomSql = (most = String(STOCK_LOW)): string => `
     from catalog_item bastion where bastion.kind = 'bastion')`;
 
 const countSql = (family: string, most: string) =>
-  `(select count(*) from (select from address where ${freeAddressSql('bastion.code', family)} limit ${most}) free)`;
+  `(select count(*) from (select from address where ${freeAddressSql('bastion.code', family)} order by address limit ${most}) free)`;
