@@ -15,7 +15,8 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'node') },
     // Tests wait more than they compute.
     maxWorkers: 4,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // They say nothing about behaviour: machines of tests are busy.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
   },
 });

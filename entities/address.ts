@@ -1,4 +1,5 @@
 /** Addresses: every one that can be given to a machine, the order that holds it, and the network that it is of. */
+import { STOCK_LOW } from './catalog.ts';
 import { entity, inet, int, key, now, nullable, oneOf, type RowOf, text, timestamp } from './entity.ts';
 
 export const Address = entity(
@@ -36,3 +37,26 @@ export const AddressPool = entity('address_pool', {
   createdAt: now(),
 });
 export type AddressPool = RowOf<typeof AddressPool>;
+
+/**
+ * Which rows of `address` a machine could be given now, in a query that names region and family. What rests after it was
+ * freed is not free, nor are the addresses of simulated machines where the operator has networks.
+ */
+export const freeAddressSql = (region: string, family: string): string => `
+  address.region_code = ${region} and address.family = ${family} and address.held_by is null
+    and (address.free_at is null or address.free_at <= now())
+    and (address.pool_id is not null or not exists (
+      select from address_pool pool where pool.region_code = ${region} and pool.family = ${family}))`;
+
+/**
+ * A CTE `room` with the column `free`: for how many more machines each bastion has an IPv4 address and an IPv6 prefix. It
+ * counts once for each bastion, however many tiers are asked for, and no further than `most`: what is read at each request
+ * has to know only which level of stock that is. It looks in the order of the index.
+ */
+export const addressRoomSql = (most = String(STOCK_LOW)): string => `
+  room as materialized (
+    select bastion.code as region_code, least(${countSql("'IPV4'", most)}, ${countSql("'IPV6'", most)})::int as free
+    from catalog_item bastion where bastion.kind = 'bastion')`;
+
+const countSql = (family: string, most: string) =>
+  `(select count(*) from (select from address where ${freeAddressSql('bastion.code', family)} order by address limit ${most}) free)`;

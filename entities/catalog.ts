@@ -81,7 +81,7 @@ export const Stock = entity('stock', {
 export type Stock = RowOf<typeof Stock>;
 
 /** Below this many free machines the stock is called low. */
-const STOCK_LOW = 3;
+export const STOCK_LOW = 3;
 export type StockLevel = 'AVAILABLE' | 'LOW' | 'NONE';
 /** @param free how many can still be ordered */
 export const stockLevel = ({ free }: { free: number }): StockLevel =>

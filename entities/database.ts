@@ -14,6 +14,18 @@ const MIGRATION_LOCK = 4_707_366_001;
 const RETRYABLE = new Set(['40001', '40P01']);
 const ATTEMPTS_MAX = 5;
 
+/**
+ * One connection of the pool, whose loss nobody may overhear. The pool listens while it is idle and TypeORM while it is
+ * used, but neither in between: an end that comes in one packet with the answer before it would be the end of the process.
+ * Whoever uses it finds out by the next statement.
+ */
+class Client extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    this.on('error', () => {});
+  }
+}
+
 /** Where SQL can be sent: the database itself, or a transaction. */
 export interface Queryable {
   /** Rows of any statement, also of an UPDATE with RETURNING. */
@@ -64,7 +76,7 @@ export class Database implements Queryable {
       migrationsTransactionMode: 'each',
       applicationName: 'freehold',
       // A transaction that somebody forgot would keep dead rows alive, and starve the leasing of tasks.
-      extra: { idle_in_transaction_session_timeout: 30_000, keepAlive: true },
+      extra: { idle_in_transaction_session_timeout: 30_000, keepAlive: true, Client },
     });
     await migrate(url, source);
     const bus = new Bus(url);

@@ -1,8 +1,8 @@
 /**
  * Watches the engines: compares the machines that they have with those that servers should have, and their hosts with
  * ours. What differs is reported, and nothing is ever deleted for it. Where many machines are missing at once, the engine
- * is more likely to be wrong than they are to be gone: that pulls the brake, and nothing of that engine is destroyed until
- * the operator releases it.
+ * is more likely to be wrong than they are to be gone: that pulls the brake, before anything else is asked, and nothing of
+ * that engine is destroyed until the operator releases it.
  *
  * What an engine that cannot be asked has is unknown, so that changes nothing.
  */
@@ -11,16 +11,15 @@ import type { FindingKind } from '../entities/finding.ts';
 import { periodic } from './schedule.ts';
 import { freeGeneration } from './servers/allocate.ts';
 import { DriverError, type HardwareDriver, type MachineKey, type Observation } from './servers/drivers/driver.ts';
-import { type Found, pullBrake, report, resolve } from './servers/findings.ts';
+import { type Found, report, resolve } from './servers/findings.ts';
 import { followHosts } from './servers/follow-hosts.ts';
+import { type Believed, believedOf, brakeFor, lost, nameOf, sortOut } from './servers/missing.ts';
 import { hop, type Process } from './tasks.ts';
 
 export const OBSERVER_PROCESS = 'observer';
 const TICK_SECONDS = 60;
-/** How long an engine has to tell what it has. */
-const ANSWER_SECONDS = 60;
-/** More than this part of an engine's machines, and at least so many, are not lost at once: then the brake is pulled. */
-const [LOST_PART, LOST_AT_LEAST] = [0.1, 2];
+/** How long an engine has to tell what it has, and how long of that it is asked for what is missing. */
+const [ANSWER_SECONDS, ASK_SECONDS] = [60, 40];
 
 /** So long nobody asks whose a machine is. */
 const ORPHAN_SECONDS = 600;
@@ -38,32 +37,36 @@ interface Look {
   known: Orphans;
   /** Is filled with those that there are now. */
   orphans: Orphans;
+  /** Names of machines that were missing the last time, when there was no time to ask for them; and those of now. */
+  heard: ReadonlySet<string>;
+  unasked: string[];
   signal: AbortSignal;
 }
 
-interface Believed extends MachineKey {
-  status: 'RUNNING' | 'STOPPED' | 'SUSPENDED';
-}
 type Drivers = Record<'VPS' | 'DEDICATED', HardwareDriver>;
 
 export const observerProcess = (db: Database, drivers: Drivers, onError: (error: unknown) => void): Process =>
   periodic({
     start: async ({ aborted, data }) => {
       const known = (data.orphans ?? {}) as Orphans;
-      const orphans: Orphans = {};
+      const heard = new Set((data.unasked ?? []) as string[]);
+      const [orphans, unasked]: [Orphans, string[]] = [{}, []];
       const commits: ((tx: Transaction) => Promise<void>)[] = [];
       for (const driver of new Set(Object.values(drivers))) {
         const kinds = Object.entries(drivers).flatMap(([kind, one]) => (one === driver ? kind : []));
         const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
-        const commit = await observe(db, { driver, kinds, known, orphans, signal }).catch((error: unknown) => {
+        const look = { driver, kinds, known, orphans, heard, unasked, signal };
+        const commit = await observe(db, look).catch((error: unknown) => {
           if (!(error instanceof DriverError)) onError(error);
+          Object.assign(orphans, known);
+          unasked.push(...heard);
         });
         aborted.throwIfAborted();
         if (commit) commits.push(commit);
       }
       return hop('start', {
         afterSeconds: TICK_SECONDS,
-        data: { orphans },
+        data: { orphans, unasked },
         commit: async (tx) => {
           for (const commit of commits) await commit(tx);
           await tx.query(`delete from finding where resolved_at < now() - $1 * interval '1 day'`, [FINDING_DAYS]);
@@ -72,55 +75,39 @@ export const observerProcess = (db: Database, drivers: Drivers, onError: (error:
     },
   });
 
-/** @returns what is to be written of it @throws DriverError */
-async function observe(db: Database, { driver, kinds, known, orphans, signal }: Look) {
-  // What servers have is read before the engine is asked, and what they do not have after it: so neither a machine that is
-  // being made nor one that is being removed is taken for something else.
-  const believed = await db.query<Believed>(BELIEVED, [kinds]);
+/** Pulls the brake where it has to be. @returns what else is to be written @throws DriverError */
+async function observe(db: Database, look: Look) {
+  const { driver, kinds, known, orphans, heard, signal } = look;
+  // What servers have is read before and after the engine is asked, so nothing is taken for something else that is being
+  // made, changed or removed meanwhile.
+  const before = await believedOf(db, kinds);
   const listed = await driver.list(signal);
-  const hosts = await driver.capacity(signal);
+  const after = new Map((await believedOf(db, kinds)).map((machine) => [nameOf(machine), machine.status]));
+  const believed = before.filter((machine) => after.get(nameOf(machine)) === machine.status);
   const seen = new Map(listed.map((one) => [nameOf(one), one]));
   const missing = believed.filter((machine) => !seen.has(nameOf(machine)));
-  const told = await db.query<{ name: string }>(
-    `select order_number || '.' || generation as name from finding where driver = $1 and kind = 'LOST' and resolved_at is null`,
-    [driver.name],
-  );
-  const news = missing.filter((machine) => !told.some(({ name }) => name === nameOf(machine)));
-  const vanished = news.length >= LOST_AT_LEAST && news.length > believed.length * LOST_PART;
-  const isEmpty = news.length > 0 && listed.length === 0;
-  const reason = `${news.length} of ${believed.length} machines vanished at once.`;
+  const { untold, told } = await sortOut(db, driver.name, missing);
+  const news = untold.filter((machine) => !heard.has(nameOf(machine))).length;
+  await brakeFor(db, driver.name, { believed: believed.length, listed: listed.length, news });
+
+  const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_SECONDS * 1000)]);
+  const { found: losses, unasked } = await lost(driver, [...untold, ...told], within);
+  look.unasked.push(...unasked.map(nameOf));
+  const hosts = await driver.capacity(signal);
   const found: Found[] = [
-    ...(await lost(driver, missing, signal)),
+    ...losses,
     ...believed.flatMap((machine) => powerOf(machine, seen.get(nameOf(machine)))),
     ...old(await unowned(db, listed), known, orphans),
   ];
+  const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
   const gone = await removedSince(db, driver, signal);
   return async (tx: Transaction) => {
-    if (vanished || isEmpty) await pullBrake(tx, driver.name, reason);
     for (const one of found) await report(tx, driver.name, one);
-    await resolve(tx, driver.name, ['ORPHAN', 'LOST', 'POWER'], found);
+    await resolve(tx, driver.name, ['ORPHAN', 'LOST', 'POWER'], [...found, ...still]);
     for (const { order, generation } of gone) await freeGeneration(tx, order, generation);
     await resolve(tx, driver.name, ['STUCK'], [], gone);
     await followHosts(tx, driver.name, hosts);
   };
-}
-
-const nameOf = ({ order, generation }: MachineKey) => `${order}.${generation}`;
-
-/** The machines of settled servers. */
-const BELIEVED = `
-  select order_number as "order", generation, status from server
-  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and kind = any($1)`;
-
-/** Only what the engine says of that very machine makes a loss; `unknown` does not. */
-async function lost(driver: HardwareDriver, missing: Believed[], signal: AbortSignal): Promise<Found[]> {
-  const found: Found[] = [];
-  for (const { order, generation, status } of missing) {
-    const seen = await driver.observe({ order, generation }, signal);
-    if (seen.phase !== 'absent') continue;
-    found.push({ kind: 'LOST', order, generation, detail: `The server is ${status}, and its machine is absent.` });
-  }
-  return found;
 }
 
 function powerOf({ order, generation, status }: Believed, seen: Observation | undefined): Found[] {

@@ -1,4 +1,5 @@
 /** Reads the catalog. The same stock decides here and when an order is taken. */
+import { addressRoomSql } from '../entities/address.ts';
 import {
   type CatalogItem,
   type CatalogKind,
@@ -47,13 +48,15 @@ export async function catalogItems({ db }: Context, codes: readonly string[]): P
 
 type OfferRow = CatalogItem & { stock: { code: string; free: number }[] };
 const OFFERS = `
+  with ${addressRoomSql()}
   select ${columnsOfCatalog},
-    coalesce(json_agg(json_build_object('code', bastion.code, 'free', ${FREE_SQL}) order by bastion.position)
+    coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${FREE_SQL}, room.free)) order by bastion.position)
       filter (where bastion.code is not null), '[]') as stock
   from catalog_item item
     left join stock on stock.service_code = item.code
     left join catalog_item tier on tier.code = stock.service_code
-    left join catalog_item bastion on bastion.code = stock.region_code and bastion.offered`;
+    left join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
+    left join room on room.region_code = stock.region_code`;
 
 const offer = ({ stock, ...item }: OfferRow): Offer => ({
   item,

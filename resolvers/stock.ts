@@ -1,4 +1,5 @@
-/** How many machines of each tier the operator offers at each bastion. Hosts may have room for fewer. */
+/** How many machines of each tier the operator offers at each bastion. Hosts and addresses may do for fewer. */
+import { addressRoomSql } from '../entities/address.ts';
 import { OPERATOR_ACCOUNT } from '../entities/audit.ts';
 import type { Stock } from '../entities/catalog.ts';
 import type { Queryable } from '../entities/database.ts';
@@ -19,9 +20,11 @@ export const listStock = ({ db }: Context, region?: string | null): Promise<Stoc
 
 const stockOf = (db: Queryable, where: string, parameters: unknown[]): Promise<StockView[]> =>
   db.query(
-    `select stock.region_code as "regionCode", stock.service_code as "serviceCode", stock.total, stock.claimed,
-        greatest(${FREE_SQL}, 0) as free
+    `with ${addressRoomSql('all')}
+      select stock.region_code as "regionCode", stock.service_code as "serviceCode", stock.total, stock.claimed,
+        greatest(least(${FREE_SQL}, room.free), 0) as free
       from stock join catalog_item tier on tier.code = stock.service_code
+        left join room on room.region_code = stock.region_code
       where ${where} order by stock.region_code, tier.position`,
     parameters,
   );

@@ -10,7 +10,8 @@ const StockType = builder.objectRef<StockView>('Stock').implement({
     total: t.exposeInt('total', { description: 'How many are offered at the most.' }),
     claimed: t.exposeInt('claimed', { description: 'How many are sold.' }),
     free: t.exposeInt('free', {
-      description: 'How many can be ordered: those that still fit on hosts, where there are.',
+      description:
+        'How many can be ordered: those that still fit on hosts, where there are, and for which there are addresses.',
     }),
   }),
 });

@@ -85,7 +85,7 @@ async function newAccount(url: string, graphqlUrl: string): Promise<TestAccount>
 }
 
 /** Waits until something becomes true; the time is long because machines are busy, not because it should take it. */
-export async function eventually<T>(probe: () => Promise<T | undefined | false>, seconds = 30): Promise<T> {
+export async function eventually<T>(probe: () => Promise<T | undefined | false>, seconds = 90): Promise<T> {
   for (const end = Date.now() + seconds * 1000; ; await new Promise((resume) => setTimeout(resume, 20))) {
     const found = await probe();
     if (found) return found;

@@ -2,6 +2,7 @@
  * Addresses (IPAM): claimed in the database, and freed only when the machine that had them is confirmed absent. Where the
  * operator has given a region networks of its own, those of simulated machines are not used.
  */
+import { freeAddressSql } from '../../entities/address.ts';
 import type { Queryable, Transaction } from '../../entities/database.ts';
 
 /** How long a freed address rests, so that nobody's old connections reach the next machine. */
@@ -40,8 +41,7 @@ async function claim(
     `with mine as (select address from address where held_by = $3 and family = $2),
       free as (
         select address from address
-        where region_code = $1 and family = $2 and held_by is null and (free_at is null or free_at <= now()) and not exists (select from mine)
-          and (pool_id is not null or not exists (select from address_pool where region_code = $1 and family = $2))
+        where ${freeAddressSql('$1', '$2')} and not exists (select from mine)
         order by address limit 1 for update skip locked),
       claimed as (update address set held_by = $3, free_at = null from free where address.address = free.address returning address.address)
     select address from mine union all select address from claimed`,

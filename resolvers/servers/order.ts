@@ -1,4 +1,5 @@
 /** Orders a server: one transaction checks, one statement of it holds the money and writes order, task and records. */
+import { addressRoomSql } from '../../entities/address.ts';
 import { stockLevel } from '../../entities/catalog.ts';
 import type { Queryable, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
@@ -164,13 +165,15 @@ export async function readFacts(
   return facts!;
 }
 export const FACTS = `
+  with ${addressRoomSql()}
   select
     (select count(*)::int from server where account_id = $1 and status <> 'DELETED') as servers,
     (select json_build_object('kind', kind, 'priceMonthMicros', price_month_micros::text, 'setupFeeMicros', setup_fee_micros::text)
       from catalog_item where code = $2 and kind in ('vps', 'dedicated') and offered) as tier,
-    (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', ${FREE_SQL}) order by bastion.position), '[]')
+    (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${FREE_SQL}, room.free)) order by bastion.position), '[]')
       from stock join catalog_item tier on tier.code = stock.service_code
-        join catalog_item bastion on bastion.code = stock.region_code and bastion.offered where stock.service_code = $2) as regions,
+        join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
+        left join room on room.region_code = stock.region_code where stock.service_code = $2) as regions,
     (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
     exists (select from catalog_item where code = $3 and kind = 'image' and offered) as "imageOffered",
     (select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')

@@ -31,7 +31,7 @@ function heardBy(bus: Bus): Change[] {
   return heard;
 }
 const server = (id: string, accountId = 'acct_1'): Change => ({ kind: 'server', accountId, id });
-const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 15_000, interval: 20 });
+const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 90_000, interval: 20 });
 
 const SESSIONS = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()';
 const sessions = async () => (await observer.query(`select query ${SESSIONS}`)).rows;

@@ -46,4 +46,4 @@ it('a check of a card that dies with its worker is done by the next', async () =
   expect(receiver.received.length).toBeGreaterThan(1);
   const events = await db.query(`select data from event where type = 'agent.updated' order by id`);
   expect(events).toEqual([{ data: {} }, { data: { verified: true } }]);
-}, 90_000);
+});

@@ -77,7 +77,6 @@ const starts = ({ journal }: Rack) => journal.filter((line) => line.startsWith('
 describe('kill -9 of the worker of a dedicated server', () => {
   it.concurrent.for(MOMENTS)(
     'at moment %i: it is installed, sold and wiped once, and its box is free',
-    { timeout: 120_000 },
     async (moment, { onTestFinished: onEnd }) => {
       const hall = await openHall(onEnd);
       play(hall, onEnd);
@@ -129,7 +128,7 @@ describe('An order of a dedicated server', () => {
     await rack.connect();
     await hall.becomes('DELETED');
     expect(await db.query('select from deployment')).toEqual([]);
-  }, 60_000);
+  });
 
   it('is paid back in full when its machine never boots, and leaves nothing', async ({ onTestFinished: onEnd }) => {
     const hall = await openHall(onEnd);

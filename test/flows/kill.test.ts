@@ -172,7 +172,6 @@ describe.each(Object.entries(WAYS))('kill -9 during %s', (_, way) => {
 
   it.concurrent.for(moments)(
     'at the step %s, %s: after a restart everything has happened once',
-    { timeout: 60_000 },
     async ([step, moment], { onTestFinished: onEnd }) => {
       const shop = await openShop(onEnd, [refuse]);
       const order = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
@@ -237,4 +236,4 @@ it('the whole service with its embedded database is killed while an order is und
   expect(running.status).toBe('running');
   expect((await again('GET', '/v1/account/balance')).body.balance_usd).toBe(24);
   expect(await second.stop()).toBe(0);
-}, 60_000);
+});

@@ -111,7 +111,7 @@ export async function finish({ db, provisioning }: Shop, orderNumber: string, en
       [orderNumber],
     );
     return found!.status === ends && found!.tasks === 0;
-  }, 30);
+  });
   await worker.stop();
 }
 

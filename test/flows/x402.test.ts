@@ -207,7 +207,6 @@ it('Copies of a payment at two replicas are one order', async ({ onTestFinished 
 describe('kill -9 of who is paid', () => {
   it.concurrent.for(['reserved', 'settled', 'committing', 'committed'] as const)(
     'when the payment is %s: the money is in the balance or in one order, and the payment sent again gets it',
-    { timeout: 60_000 },
     async (moment, { onTestFinished }) => {
       const shop = await openX402Shop(onTestFinished);
       const payment = await paymentForOrder(shop.context);

@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-import { eventually, type Freehold, startFreehold } from '../freehold.ts';
+import { type Freehold, startFreehold } from '../freehold.ts';
 import { restClient } from '../spawn.ts';
 
 const freehold = await startFreehold();
@@ -58,12 +58,25 @@ describe('A tool with an idempotency key', () => {
   });
 });
 
+/** Counts begin anew with each minute: what was under way then is done again. */
+async function inOneMinute<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const minute = () => Math.floor(Date.now() / 60_000);
+    const before = minute();
+    const done = await work();
+    if (minute() === before) return done;
+  }
+}
+
 describe('A tool that is called too often', () => {
   it('answers an error with the seconds to wait, and HTTP stays 200', async () => {
-    await eventually(async () => Date.now() % 60_000 < 45_000, 20);
-    const { accessToken } = await limited.newAccount();
-    const { call } = await connect(limited, accessToken);
-    const results = await Promise.all(Array.from({ length: 30 }, () => call('get_balance')));
+    const { results, status } = await inOneMinute(async () => {
+      const { accessToken } = await limited.newAccount();
+      const { call } = await connect(limited, accessToken);
+      const results = await Promise.all(Array.from({ length: 30 }, () => call('get_balance')));
+      const { status } = await restClient(limited.publicUrl, accessToken)('GET', '/v1/account');
+      return { results, status };
+    });
     const refused = results.filter(({ isError }) => isError);
     expect(refused).toHaveLength(5);
     for (const { content } of refused) {
@@ -71,17 +84,19 @@ describe('A tool that is called too often', () => {
       expect(content.retry_after).toBeGreaterThanOrEqual(1);
     }
     // REST and MCP count together.
-    expect((await restClient(limited.publicUrl, accessToken)('GET', '/v1/account')).status).toBe(429);
-  }, 40_000);
+    expect(status).toBe(429);
+  });
 
   it('counts the credential of the argument, and not that of the header', async () => {
-    await eventually(async () => Date.now() % 60_000 < 45_000, 20);
-    const [one, two] = [await limited.newAccount(), await limited.newAccount()];
-    const { call } = await connect(limited, one.accessToken);
-    const results = await Promise.all(
-      Array.from({ length: 30 }, () => call('get_balance', { access_token: two.accessToken })),
-    );
+    const { results, own } = await inOneMinute(async () => {
+      const [one, two] = [await limited.newAccount(), await limited.newAccount()];
+      const { call } = await connect(limited, one.accessToken);
+      const results = await Promise.all(
+        Array.from({ length: 30 }, () => call('get_balance', { access_token: two.accessToken })),
+      );
+      return { results, own: await call('get_balance') };
+    });
     expect(results.filter(({ isError }) => isError)).toHaveLength(5);
-    expect((await call('get_balance')).isError).toBe(false);
-  }, 40_000);
+    expect(own.isError).toBe(false);
+  });
 });

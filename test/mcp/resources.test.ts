@@ -140,7 +140,12 @@ describe('Updates', () => {
     await eventually(async () => changed.length > 0);
     await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
     await expect(agent.tools()).rejects.toThrow();
-    const before = changed.length;
+    // What was on its way arrives.
+    let before: number;
+    do {
+      before = changed.length;
+      await new Promise((resume) => setTimeout(resume, 300));
+    } while (changed.length > before);
     await toggle('on');
     await new Promise((resume) => setTimeout(resume, 200));
     expect(changed).toHaveLength(before);

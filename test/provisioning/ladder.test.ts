@@ -63,7 +63,7 @@ describe('A machine that gives no proof', () => {
     expect((await verifyBooks(shop.db)).balanced).toBe(true);
     const macs = [1, 2, 3].map((generation) => macOf({ order: orderNumber, generation }));
     expect(new Set(macs).size).toBe(3);
-  }, 60_000);
+  });
 
   it('is made again if it vanishes or is undone, within the time that it has; then it is replaced', async () => {
     const shop = await openShop(onTestFinished, []);

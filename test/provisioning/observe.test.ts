@@ -1,4 +1,5 @@
 /** What is noticed of machines that differ from what servers say, and the brake. No clock is waited for. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { Brake, Finding } from '../../entities/finding.ts';
 import { Host } from '../../entities/host.ts';
@@ -10,6 +11,8 @@ import {
   type Observation,
 } from '../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import { report } from '../../provisioning/servers/findings.ts';
+import { lost } from '../../provisioning/servers/missing.ts';
 import { destroyTask } from '../../provisioning/servers/task.ts';
 import { startTask } from '../../provisioning/tasks.ts';
 import { newDatabase } from '../database.ts';
@@ -21,14 +24,20 @@ class LyingDriver extends SimulatedDriver {
   hidden: 'all' | 'listed' | undefined;
   down = false;
   hosts: HostReport[] = [];
+  /** Comes about while it lists. */
+  meanwhile = async () => {};
+  /** Comes before each answer about one machine. */
+  slowly = async () => {};
   override async list(): Promise<Observation[]> {
     if (this.down) throw new DriverError('unreachable', 'down for the test');
+    await this.meanwhile();
     return this.hidden ? [] : super.list();
   }
   override async capacity(): Promise<HostReport[]> {
     return this.hosts;
   }
   override async observe(key: MachineKey, signal: AbortSignal): Promise<Observation> {
+    await this.slowly();
     if (this.hidden === 'listed') return { ...key, phase: 'unknown', proven: false };
     return super.observe(key, signal);
   }
@@ -117,6 +126,39 @@ describe('The observer', () => {
     expect(driver.journal().filter((line) => line.startsWith('destroy'))).toEqual([]);
   });
 
+  it('knows how long a machine has had no server, also if the engine could not be asked in between', async () => {
+    const [orphan] = await servers(2);
+    await db.query('delete from server where order_number = $1', [orphan]);
+    const since = async () =>
+      (
+        await db.query<{ since: string }>(`select data->'orphans'->>$1 as since from task where process = $2`, [
+          `${orphan}.1`,
+          OBSERVER_PROCESS,
+        ])
+      )[0]!.since;
+    await look();
+    const noted = await since();
+    expect(noted).toBeTruthy();
+    driver.down = true;
+    await look();
+    driver.down = false;
+    await look();
+    expect(await since()).toBe(noted);
+  });
+
+  it('takes for neither lost nor off what is changed or removed while the engine tells what it has', async () => {
+    const [removed, stopped] = await servers(3);
+    driver.meanwhile = async () => {
+      await db.query(`update server set status = 'DELETING' where order_number = $1`, [removed]);
+      await db.query(`update server set status = 'STOPPING' where order_number = $1`, [stopped]);
+      await gone(removed!);
+      await driver.power({ order: stopped!, generation: 1 }, 'off', 'meanwhile', signal);
+    };
+    await look();
+    expect(await findings()).toEqual([]);
+    expect(await brakes()).toEqual([]);
+  });
+
   it('notes power that differs', async () => {
     const [off] = await servers(1);
     const on = await shop.server(accountId, { ...DAY, status: 'STOPPED' });
@@ -173,6 +215,61 @@ describe('The brake', () => {
     expect((await shop.read(doomed)).status).toBe('DELETED');
     await look();
     expect(await brakes()).toEqual([]);
+  });
+
+  it('is pulled before the engine is asked for each of thousands, which are told once, and not for them again', async () => {
+    await servers(1);
+    await shop.copies(3000);
+    const before: string[][] = [];
+    driver.slowly = async () => {
+      before.push(await brakes());
+      await sleep(5);
+    };
+    await look();
+    expect(before).toHaveLength(3000);
+    expect(before.every(([name]) => name === 'simulated')).toBe(true);
+    expect(await findings()).toHaveLength(3000);
+    const [told] = await db.query(`select count(*)::int as count from event where type = 'finding.reported'`);
+
+    await db.query('delete from brake');
+    driver.slowly = async () => {};
+    await look();
+    expect(await brakes()).toEqual([]);
+    expect(await db.query(`select count(*)::int as count from event where type = 'finding.reported'`)).toEqual([told]);
+  }, 120_000);
+
+  it('is pulled also if the engine then says nothing of any machine', async () => {
+    const numbers = await servers(3);
+    for (const number of numbers.slice(1)) await gone(number);
+    driver.slowly = () => Promise.reject(new DriverError('unreachable', 'down for the test'));
+    await look();
+    expect(await brakes()).toEqual(['simulated']);
+    expect(await findings()).toEqual([]);
+  });
+
+  it('is not pulled again for those that there was no time to ask for; they are asked for next', async () => {
+    const numbers = await servers(4);
+    for (const number of numbers.slice(1)) await gone(number);
+    const believed = numbers.slice(1).map((order) => ({ order, generation: 1, status: 'RUNNING' as const }));
+    const over = new AbortController();
+    driver.observe = async (key, within) => {
+      if (key.order !== numbers[1]) over.abort();
+      within.throwIfAborted();
+      return { ...key, phase: 'absent', proven: false };
+    };
+    const { found, unasked } = await lost(driver, believed, over.signal);
+    expect([found.length, unasked.length]).toEqual([1, 2]);
+
+    await shop.provisioning.schedule();
+    await db.query(`update task set data = $2 where process = $1`, [
+      OBSERVER_PROCESS,
+      { orphans: {}, unasked: unasked.map(({ order }) => `${order}.1`) },
+    ]);
+    await db.transaction((tx) => report(tx, 'simulated', found[0]!));
+    driver.observe = (key, within) => SimulatedDriver.prototype.observe.call(driver, key, within);
+    await look();
+    expect(await brakes()).toEqual([]);
+    expect(await findings()).toHaveLength(3);
   });
 
   it('is not pulled for few among many', async () => {

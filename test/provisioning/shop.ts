@@ -82,7 +82,7 @@ export function openShop(
       const columns = Object.values(Server.options.columns).map(({ name }) => name!);
       const given: Record<string, string> = {
         id: `'srv_copy' || n || substr(id, 5)`,
-        order_number: `'SRV-' || lpad(n::text, 3, '0') || substr(order_number, 8)`,
+        order_number: `'SRV-' || lpad(n::text, 4, '0') || substr(order_number, 9)`,
         paid_until: `paid_until + n * interval '1 second'`,
       };
       const rows = await db.query<{ orderNumber: string }>(

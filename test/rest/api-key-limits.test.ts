@@ -179,7 +179,7 @@ describe('An API key with spend_limit_usd', () => {
       )
     )[0]!.micros;
 
-  it('counts resizes as well, also when twenty of both come at once', { timeout: 60_000 }, async () => {
+  it('counts resizes as well, also when twenty of both come at once', async () => {
     const account = await newAccount();
     await account.fund(500);
     const paths = await stopped(account, 10);

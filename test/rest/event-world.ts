@@ -22,7 +22,7 @@ beforeAll(async () => {
   server = await running();
   const bystander = await newAccount();
   await bystander.rest('POST', '/v1/webhooks', { url: other.url });
-}, 60_000);
+});
 
 export const order = async (more: object = {}): Promise<string> =>
   (await owner.rest('POST', '/v1/servers', { service_code: 'vps-1', region: 'ams', ...more })).body.order_number;

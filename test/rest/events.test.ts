@@ -51,29 +51,25 @@ const told = (received: Received[], known: ReadonlySet<Received>, type: string, 
   );
 
 describe('The event', () => {
-  it.each(Object.entries(CAUSES))(
-    '%s is told when that happens',
-    { timeout: 60_000 },
-    async (type, [by, cause, shows]) => {
-      const known = new Set([...receiver.received, ...other.received]);
-      const subject = await cause();
-      const message = await told(receiver.received, known, type, subject);
-      expect(verify(secret, message)).toEqual(message.body);
-      expect(message.body).toMatchObject({ account_id: owner.id, data: { object: shows } });
+  it.each(Object.entries(CAUSES))('%s is told when that happens', async (type, [by, cause, shows]) => {
+    const known = new Set([...receiver.received, ...other.received]);
+    const subject = await cause();
+    const message = await told(receiver.received, known, type, subject);
+    expect(verify(secret, message)).toEqual(message.body);
+    expect(message.body).toMatchObject({ account_id: owner.id, data: { object: shows } });
 
-      const events = await db.query<{ accountId: string; subject: string; createdAt: Date }>(
-        `select account_id as "accountId", subject, created_at as "createdAt" from event where id = $1 and type = $2`,
-        [message.body.id, type],
-      );
-      expect(events).toHaveLength(1);
-      const [audit] = await db.query<{ actor: string }>(
-        `select actor_type as actor from audit_entry where action = $1 and account_id = $2 and resource_id = $3 order by id desc limit 1`,
-        [type, events[0]!.accountId, events[0]!.subject],
-      );
-      expect(audit!.actor === 'system' ? 'system' : audit!.actor === 'operator' ? 'operator' : 'caller').toBe(by);
-      const everybody = type === 'status.changed' || type === 'canary.updated';
-      if (everybody) await told(other.received, known, type, subject);
-      else expect(other.received.filter(({ body }) => body.id === message.body.id)).toEqual([]);
-    },
-  );
+    const events = await db.query<{ accountId: string; subject: string; createdAt: Date }>(
+      `select account_id as "accountId", subject, created_at as "createdAt" from event where id = $1 and type = $2`,
+      [message.body.id, type],
+    );
+    expect(events).toHaveLength(1);
+    const [audit] = await db.query<{ actor: string }>(
+      `select actor_type as actor from audit_entry where action = $1 and account_id = $2 and resource_id = $3 order by id desc limit 1`,
+      [type, events[0]!.accountId, events[0]!.subject],
+    );
+    expect(audit!.actor === 'system' ? 'system' : audit!.actor === 'operator' ? 'operator' : 'caller').toBe(by);
+    const everybody = type === 'status.changed' || type === 'canary.updated';
+    if (everybody) await told(other.received, known, type, subject);
+    else expect(other.received.filter(({ body }) => body.id === message.body.id)).toEqual([]);
+  });
 });

@@ -184,7 +184,7 @@ describe.runIf(hasRedis)('Several processes with Redis', () => {
     expect(allowed(await statuses(40, () => alone('GET', '/v1/account')))).toBe(12);
     redis.start();
     await eventually(shared);
-  }, 60_000);
+  });
 });
 
 describe('One process', () => {

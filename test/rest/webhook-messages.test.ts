@@ -68,7 +68,7 @@ describe('A message', () => {
     const path = `/v1/servers/${ordered.order_number}`;
     const { body: running } = await account.rest('GET', `${path}?wait_for=running`);
     await account.rest('DELETE', path);
-    await eventually(async () => to.received.some(({ body }) => body.type === 'server.deleted'), 30);
+    await eventually(async () => to.received.some(({ body }) => body.type === 'server.deleted'));
     const told = (type: string) => to.received.find(({ body }) => body.type === type)!.body.data;
     const { charged_usd, paid_by, root_password, ...created } = ordered;
     expect(told('server.created')).toEqual({ object: created });
