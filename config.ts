@@ -35,6 +35,8 @@ export interface Config {
   secretKey: string | undefined;
   simulatedPaymentSeconds: number;
   simulatedProvisionSeconds: number;
+  /** By what coins come in. Absent: payments are simulated. */
+  paymentsFile: string | undefined;
   /** What makes dedicated servers. */
   dedicatedDriver: (typeof DEDICATED_DRIVERS)[number];
   /** The inventory of the driver `bmc`. */
@@ -134,6 +136,7 @@ export function readConfig(environment: Environment = process.env): Config {
   const dataDir = resolve(given('DATA_DIR') ?? 'data');
   const dedicatedDriver = DEDICATED_DRIVERS.find((name) => name === (given('DEDICATED_DRIVER') ?? 'simulated'));
   if (!dedicatedDriver) throw wrong('DEDICATED_DRIVER', DEDICATED_DRIVERS.join(', '));
+  const paymentsFile = given('PAYMENTS_FILE');
   const bmcBoxesFile = given('BMC_BOXES_FILE');
   if (dedicatedDriver === 'bmc' && !bmcBoxesFile) throw wrong('BMC_BOXES_FILE', 'a file, with DEDICATED_DRIVER=bmc');
   return {
@@ -149,6 +152,7 @@ export function readConfig(environment: Environment = process.env): Config {
     secretKey,
     simulatedPaymentSeconds: number('SIMULATED_PAYMENT_SECONDS', 2, 0, 3600, false),
     simulatedProvisionSeconds: number('SIMULATED_PROVISION_SECONDS', 2, 0, 3600, false),
+    paymentsFile: paymentsFile && resolve(paymentsFile),
     dedicatedDriver,
     bmcBoxesFile: bmcBoxesFile && resolve(bmcBoxesFile),
     provisioningHost: given('PROVISIONING_HOST') ?? '127.0.0.1',

@@ -49,6 +49,10 @@ export const EVENT_TYPES = [
   'engine.braked',
   'engine.released',
   'manual_job.closed',
+  'payment.unmatched',
+  'payment.assigned',
+  'payment.reversed',
+  'payment.restored',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -16,6 +16,7 @@ import { Health0000000000015 } from './0015-health.ts';
 import { Hosts0000000000016 } from './0016-hosts.ts';
 import { Placements0000000000017 } from './0017-placements.ts';
 import { Dedicated0000000000018 } from './0018-dedicated.ts';
+import { Payments0000000000021 } from './0021-payments.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -34,4 +35,5 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Hosts0000000000016,
   Placements0000000000017,
   Dedicated0000000000018,
+  Payments0000000000021,
 ];
