@@ -7,7 +7,7 @@ import { columnsOf } from '../../entities/entity.ts';
 import { TopUp } from '../../entities/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../tasks.ts';
 import type { PaymentDriver } from './drivers/driver.ts';
-import { worthsOf } from './rates.ts';
+import { worthsOf } from './rates/worth.ts';
 import { orphanUnsighted, recordSightings } from './record.ts';
 import { settleTopUp } from './settle.ts';
 
