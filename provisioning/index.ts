@@ -19,6 +19,7 @@ import { AddressRules } from './outbound/public-address.ts';
 import type { Coin, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
 import type { X402Driver } from './payments/drivers/x402.ts';
 import { followProcess, followProcessName } from './payments/follow.ts';
+import { type Gateway, gatewayOf } from './payments/health.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { RATES_PROCESS, ratesProcess } from './payments/rates/fetch.ts';
 import type { RateSource } from './payments/rates/source.ts';
@@ -45,6 +46,7 @@ import { Worker } from './worker.ts';
 export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
 export { formatUnits, unitsOf } from './payments/amount.ts';
 export type { Coin } from './payments/drivers/driver.ts';
+export type { Gateway } from './payments/health.ts';
 export type { SignedPayment } from './payments/x402-message.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
@@ -131,6 +133,11 @@ export class Provisioning {
   /** What each coin is worth at the moment. */
   worths(db: Queryable): Promise<Worths> {
     return worthsOf(db, this.coins());
+  }
+
+  /** By what coins come in; each is asked. */
+  gateways(db: Queryable, signal: AbortSignal): Promise<Gateway[]> {
+    return Promise.all(this.#options.payments.map((driver) => gatewayOf(db, driver, signal)));
   }
 
   /**
