@@ -35,6 +35,8 @@ export interface Config {
   secretKey: string | undefined;
   simulatedPaymentSeconds: number;
   simulatedProvisionSeconds: number;
+  /** By what coins come in. Absent: payments are simulated. */
+  paymentsFile: string | undefined;
   /** What makes dedicated servers. */
   dedicatedDriver: (typeof DEDICATED_DRIVERS)[number];
   provisioningHost: string;
@@ -132,6 +134,7 @@ export function readConfig(environment: Environment = process.env): Config {
   const dataDir = resolve(given('DATA_DIR') ?? 'data');
   const dedicatedDriver = DEDICATED_DRIVERS.find((name) => name === (given('DEDICATED_DRIVER') ?? 'simulated'));
   if (!dedicatedDriver) throw wrong('DEDICATED_DRIVER', DEDICATED_DRIVERS.join(', '));
+  const paymentsFile = given('PAYMENTS_FILE');
   return {
     host: given('HOST') ?? '127.0.0.1',
     port,
@@ -145,6 +148,7 @@ export function readConfig(environment: Environment = process.env): Config {
     secretKey,
     simulatedPaymentSeconds: number('SIMULATED_PAYMENT_SECONDS', 2, 0, 3600, false),
     simulatedProvisionSeconds: number('SIMULATED_PROVISION_SECONDS', 2, 0, 3600, false),
+    paymentsFile: paymentsFile && resolve(paymentsFile),
     dedicatedDriver,
     provisioningHost: given('PROVISIONING_HOST') ?? '127.0.0.1',
     provisioningPort: given('PROVISIONING_PORT') ? number('PROVISIONING_PORT', 0, 1, 65_535) : undefined,

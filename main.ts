@@ -22,6 +22,7 @@ import { Deployments } from './provisioning/netboot/deployments.ts';
 import { provisioningServer } from './provisioning/netboot/listener.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
+import { readGateways } from './provisioning/payments/gateways.ts';
 import { BmcDriver } from './provisioning/servers/drivers/bmc/bmc.ts';
 import { lxcDriver } from './provisioning/servers/drivers/lxc/settings.ts';
 import { ManualDriver } from './provisioning/servers/drivers/manual.ts';
@@ -84,13 +85,12 @@ async function compose(
     bootSeconds: config.simulatedProvisionSeconds,
   });
   const dedicated = dedicatedDriver(config, db, vault);
-  const payments = new SimulatedPayments({ confirmSeconds: config.simulatedPaymentSeconds });
+  const gateways = config.paymentsFile ? readGateways(config.paymentsFile) : simulatedGateways(config);
   const provisioning = new Provisioning({
     db,
     vault,
     drivers: { VPS: config.lxc ? lxcDriver(config.lxc) : machines, DEDICATED: dedicated ?? machines },
-    payments,
-    x402: new SimulatedX402({ folder: join(config.dataDir, 'x402') }),
+    ...gateways,
     pollSeconds: config.pollSeconds,
     allowCidrs: config.webhookAllowCidrs,
     render: resourceRenderer(),
@@ -188,9 +188,15 @@ function reverseDnsOf(config: Config) {
   return url ? { url, secret: reverseDnsSecret ?? kept(config, 'reverse-dns-secret', newWebhookSecret) } : undefined;
 }
 
+/** Nobody is paid: whoever tops up has what he asked for. */
+const simulatedGateways = ({ simulatedPaymentSeconds, dataDir }: Config) => ({
+  payments: [new SimulatedPayments({ confirmSeconds: simulatedPaymentSeconds })],
+  x402: new SimulatedX402({ folder: join(dataDir, 'x402') }),
+});
+
 /** Nobody shall buy what is not there with real money, or what is there with money that is not. */
-function refuseSimulated({ lxc, dedicatedDriver, allowSimulated }: Config, { simulated }: Provisioning) {
-  const isReal = lxc !== undefined || dedicatedDriver !== 'simulated';
+function refuseSimulated({ lxc, dedicatedDriver, paymentsFile, allowSimulated }: Config, { simulated }: Provisioning) {
+  const isReal = lxc !== undefined || dedicatedDriver !== 'simulated' || paymentsFile !== undefined;
   if (!isReal || allowSimulated || !(simulated.machines || simulated.payments)) return;
   const what = [simulated.machines && 'machines', simulated.payments && 'payments'].filter(Boolean).join(' and ');
   throw new Error(`Some ${what} are simulated beside real ones: set ALLOW_SIMULATED=true if that is meant.`);

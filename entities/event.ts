@@ -51,6 +51,11 @@ export const EVENT_TYPES = [
   'engine.braked',
   'engine.released',
   'manual_job.closed',
+  'balance.adjusted',
+  'payment.unmatched',
+  'payment.assigned',
+  'payment.reversed',
+  'payment.restored',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -4,8 +4,11 @@ import { Address, AddressPool } from './address.ts';
 import { Agent } from './agent.ts';
 import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
+import { ChainBlock } from './chain-block.ts';
+import { CoinRate } from './coin-rate.ts';
 import { CoinSwitch } from './coin-switch.ts';
 import { ApiKey, Session } from './credential.ts';
+import { Deposit } from './deposit.ts';
 import { Deployment } from './deployment.ts';
 import { Engine } from './engine.ts';
 import { Event } from './event.ts';
@@ -17,6 +20,7 @@ import { Balance, Transfer } from './ledger.ts';
 import { LoginTally } from './login-tally.ts';
 import { ManualJob } from './manual-job.ts';
 import { OauthClient } from './oauth-client.ts';
+import { Payment } from './payment.ts';
 import { Rate } from './rate.ts';
 import { ReverseDnsTold } from './reverse-dns.ts';
 import { Server } from './server.ts';
@@ -39,8 +43,11 @@ export const ENTITIES = [
   Brake,
   Canary,
   CatalogItem,
+  ChainBlock,
+  CoinRate,
   CoinSwitch,
   Deployment,
+  Deposit,
   Engine,
   Event,
   Finding,
@@ -52,6 +59,7 @@ export const ENTITIES = [
   ManualJob,
   OauthClient,
   Peering,
+  Payment,
   PendingLogin,
   Placement,
   Rate,

@@ -38,7 +38,8 @@ export type ResourceType =
   | 'task'
   | 'finding'
   | 'engine'
-  | 'manual_job';
+  | 'manual_job'
+  | 'payment';
 
 export interface Happening {
   type: EventType;

@@ -31,6 +31,8 @@ export const TopUp = entity(
     rateMicros: bigint(),
     walletAddress: nullable(text()),
     paymentUri: nullable(text()),
+    /** How a payment processor calls it. */
+    reference: nullable(text()),
     confirmations: int(),
     confirmationsRequired: int(),
     txIds: textArray(),
@@ -43,6 +45,7 @@ export const TopUp = entity(
   [
     { name: 'top_up_order_number', columns: ['orderNumber'], unique: true },
     { name: 'top_up_account', columns: ['accountId', 'id'] },
+    { name: 'top_up_address', columns: ['network', 'walletAddress', 'createdAt'] },
   ],
 );
 export type TopUp = RowOf<typeof TopUp>;

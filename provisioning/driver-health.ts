@@ -18,7 +18,7 @@ type Found = Omit<Health, 'checkedAt'>;
 
 interface Drivers {
   machines: readonly HardwareDriver[];
-  payments: PaymentDriver;
+  payments: readonly PaymentDriver[];
 }
 
 export const driverHealthProcess = (db: Database, { machines, payments }: Drivers): Process =>
@@ -31,7 +31,10 @@ export const driverHealthProcess = (db: Database, { machines, payments }: Driver
       const brakes = await db.query<{ driver: string }>('select driver from brake');
       const isBraked = machines.some(({ name }) => brakes.some(({ driver }) => driver === name));
       const found = await Promise.all([
-        statusOf(PAYMENTS_COMPONENT, [ask(async (signal) => (await payments.reachable?.(signal)) ?? true)]),
+        statusOf(
+          PAYMENTS_COMPONENT,
+          payments.map((driver) => ask(async (signal) => (await driver.reachable?.(signal)) ?? true)),
+        ),
         ...regions.map(async ({ code }): Promise<Found> => {
           const answers = [...new Set(machines)].map((driver) =>
             ask(async (signal) => (await driver.reachable?.(code, signal)) ?? true),

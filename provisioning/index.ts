@@ -1,7 +1,8 @@
 /** The one door for resolvers: what they hand over is written in their own transaction, and carried out after it. */
 
 import type { Agent } from '../entities/agent.ts';
-import type { Database, Transaction } from '../entities/database.ts';
+import type { Database, Queryable, Transaction } from '../entities/database.ts';
+import { nextDeposit } from '../entities/deposit.ts';
 import { writeEngine } from '../entities/engine.ts';
 import type { OauthClient } from '../entities/oauth-client.ts';
 import type { Vault } from '../entities/secrets.ts';
@@ -16,10 +17,15 @@ import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTas
 import { OBSERVER_PROCESS, observerProcess } from './observe.ts';
 import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
 import { AddressRules } from './outbound/public-address.ts';
-import type { Coin, Invoice, PaymentAddress, PaymentDriver } from './payments/drivers/driver.ts';
+import type { Coin, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
 import type { X402Driver } from './payments/drivers/x402.ts';
+import { followProcess, followProcessName } from './payments/follow.ts';
+import { type Gateway, gatewayOf } from './payments/health.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
-import { TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
+import { RATES_PROCESS, ratesProcess } from './payments/rates/fetch.ts';
+import type { RateSource } from './payments/rates/source.ts';
+import { type Worths, worthsOf } from './payments/rates/worth.ts';
+import { TOP_UP_LANE, TOP_UP_PROCESS, driverOf, topUpProcess } from './payments/watch-top-up.ts';
 import { X402 } from './payments/x402.ts';
 import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
@@ -39,7 +45,9 @@ import { type RenderResource, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
 export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
+export { formatUnits, unitsOf } from './payments/amount.ts';
 export type { Coin } from './payments/drivers/driver.ts';
+export type { Gateway } from './payments/health.ts';
 export type { SignedPayment } from './payments/x402-message.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
@@ -60,7 +68,10 @@ export interface ProvisioningOptions {
   db: Database;
   vault: Vault;
   drivers: Record<Server['kind'], HardwareDriver>;
-  payments: PaymentDriver;
+  /** Each with coins of its own. */
+  payments: readonly PaymentDriver[];
+  /** Who says what coins are worth. Default: nobody is asked. */
+  rates?: readonly RateSource[];
   /** Absent: nothing is paid by x402. */
   x402?: X402Driver | undefined;
   /** How long a worker waits before it looks at a machine or an invoice again. */
@@ -77,6 +88,9 @@ export interface ProvisioningOptions {
   render?: RenderResource;
 }
 
+/** How long a request waits for an address. */
+const OPEN_TIMEOUT_MS = 10_000;
+
 export class Provisioning {
   readonly #options: ProvisioningOptions;
   readonly #outbound: Outbound;
@@ -92,12 +106,16 @@ export class Provisioning {
     this.x402 = x402 && new X402(db, x402);
   }
 
+  get #chains() {
+    return this.#options.payments.flatMap(({ chains = [] }) => chains);
+  }
+
   /** Whether machines or payments are simulated. */
   get simulated(): { machines: boolean; payments: boolean } {
     const { drivers, payments, x402 } = this.#options;
     return {
       machines: Object.values(drivers).some(({ simulated }) => simulated),
-      payments: payments.simulated || x402?.simulated === true,
+      payments: payments.some(({ simulated }) => simulated) || x402?.simulated === true,
     };
   }
 
@@ -106,14 +124,33 @@ export class Provisioning {
     return this.#options.drivers[kind].name;
   }
 
-  coins(): readonly Coin[] {
+  coins(): readonly (Coin & { x402: boolean })[] {
     const { payments, x402 } = this.#options;
-    return payments.coins().map((coin) => ({ ...coin, x402: coin.code === x402?.terms.coin }));
+    return payments.flatMap((driver) =>
+      driver.coins().map((coin) => ({ ...coin, x402: coin.code === x402?.terms.coin })),
+    );
   }
 
-  /** A fresh address to pay an invoice to. */
-  paymentAddress(invoice: Omit<Invoice, 'createdAt'>): PaymentAddress {
-    return this.#options.payments.address(invoice);
+  /** What each coin is worth at the moment. */
+  worths(db: Queryable): Promise<Worths> {
+    return worthsOf(db, this.coins());
+  }
+
+  /** By what coins come in; each is asked. */
+  gateways(db: Queryable, signal: AbortSignal): Promise<Gateway[]> {
+    return Promise.all(this.#options.payments.map((driver) => gatewayOf(db, driver, signal)));
+  }
+
+  /**
+   * A fresh address to pay an invoice to. Some drivers have to ask for it: within the request, since it belongs into the
+   * answer; nothing is owed to anybody if the request dies then.
+   * @throws if it cannot be had at the moment
+   */
+  async openInvoice(db: Queryable, invoice: Invoice, signal: AbortSignal): Promise<PaymentTarget> {
+    const driver = driverOf(this.#options.payments, invoice.coin);
+    const source = driver.depositSource?.(invoice.coin);
+    const deposit = source === undefined ? undefined : await nextDeposit(db, source);
+    return driver.open(invoice, deposit, AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]));
   }
 
   /** Has an invoice watched until its money is credited. */
@@ -179,16 +216,25 @@ export class Provisioning {
       DRIVER_HEALTH_PROCESS,
       OBSERVER_PROCESS,
       ...(this.#options.reverseDns ? [REVERSE_DNS_PROCESS] : []),
+      ...(this.#options.rates?.length ? [RATES_PROCESS] : []),
+      ...this.#chains.map(({ network }) => followProcessName(network)),
     ]);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
   newWorker(options: { leaseSeconds?: number } = {}): Worker {
-    const { db, vault, drivers, payments, x402, pollSeconds, proofSeconds, reverseDns } = this.#options;
+    const { db, vault, drivers, payments, rates = [], x402, pollSeconds, proofSeconds, reverseDns } = this.#options;
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds }),
-      [TOP_UP_PROCESS]: topUpProcess({ db, driver: payments, pollSeconds }),
+      [TOP_UP_PROCESS]: topUpProcess({ db, drivers: payments, pollSeconds }),
+      ...Object.fromEntries(
+        this.#chains.map((reader) => [
+          followProcessName(reader.network),
+          followProcess({ db, reader, coins: () => this.coins(), pollSeconds }),
+        ]),
+      ),
       ...(x402 && { [X402_PROCESS]: x402Process(db, x402, pollSeconds) }),
+      [RATES_PROCESS]: ratesProcess(rates, console.error),
       [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
@@ -205,7 +251,7 @@ export class Provisioning {
       lanes: {
         [SERVER_LANE]: 16,
         [TOP_UP_LANE]: 8,
-        [PERIODIC_LANE]: 4,
+        [PERIODIC_LANE]: 8,
         [API_KEY_LANE]: 2,
         [OAUTH_CLIENT_LANE]: 1,
         [WEBHOOK_LANE]: 16,

@@ -3,7 +3,7 @@ import { Account } from '../entities/account.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isId } from '../entities/ids.ts';
 import { hourlyMicros } from '../entities/money.ts';
-import { record } from '../entities/record.ts';
+import { setSuspension } from '../entities/suspension.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { lockAccount } from './limits.ts';
 
@@ -26,7 +26,7 @@ export interface BalanceView {
 export async function findBalance(context: Context): Promise<BalanceView> {
   const [balance] = await context.db.query<BalanceView>(
     `select available_micros as "availableMicros", updated_at as "updatedAt",
-      coalesce((select sum(amount_micros) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as "pendingMicros",
+      coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as "pendingMicros",
       coalesce((select sum(price_month_micros) from server where account_id = $1 and auto_renew
         and status not in ('FAILED', 'DELETING', 'DELETED')), 0)::bigint as "monthlyCostMicros"
     from balance where account_id = $1`,
@@ -50,29 +50,19 @@ export function fundedUntil({ availableMicros, monthlyCostMicros }: BalanceView)
  * @throws ApiError not_found
  */
 export const suspendAccount = (context: Context, id: string, reason: string): Promise<Account> =>
-  setSuspension(context, id, reason);
+  changeSuspension(context, id, reason);
 
 /** Ends a suspension. @throws ApiError not_found */
-export const resumeAccount = (context: Context, id: string): Promise<Account> => setSuspension(context, id, null);
+export const resumeAccount = (context: Context, id: string): Promise<Account> => changeSuspension(context, id, null);
 
-async function setSuspension(context: Context, id: string, reason: string | null): Promise<Account> {
+async function changeSuspension(context: Context, id: string, reason: string | null): Promise<Account> {
   if (!isId('acct', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     // No credential can be made, and none be rotated, that would not hear of it.
     await lockAccount(tx, id);
-    const moved = await tx.query(
-      `update account set suspended_for = $2, suspended_at = case when $2::text is not null then now() end
-      where id = $1 and (suspended_at is null) = ($2::text is not null) returning id`,
-      [id, reason],
-    );
+    await setSuspension(tx, id, reason, actorOf(context));
     const account = await tx.manager.findOneBy(Account, { id });
     if (!account) throw new ApiError('not_found');
-    if (moved.length) {
-      const type = reason === null ? 'account.resumed' : 'account.suspended';
-      const data = reason === null ? {} : { reason };
-      await record(tx, id, id, { type, resource: 'account', actor: actorOf(context), data });
-      tx.changed({ kind: 'credential', accountId: id, id: null });
-    }
     return account;
   });
 }

@@ -1,11 +1,11 @@
 /** Bonus tiers and top-ups. */
-import type { Transaction } from '../entities/database.ts';
+import type { Queryable, Transaction } from '../entities/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../entities/ids.ts';
 import { record } from '../entities/record.ts';
 import { bonusMicros, QUOTE_SECONDS, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../entities/top-up.ts';
 import { transition } from '../entities/transition.ts';
-import { confirmPaidTopUp } from '../provisioning/index.ts';
+import { confirmPaidTopUp, formatUnits, unitsOf } from '../provisioning/index.ts';
 import { findCoin } from './coins.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { lockAccount } from './limits.ts';
@@ -68,7 +68,7 @@ async function insertPaidTopUp(
     bonusMicros: bonusMicros(amountMicros),
     crypto: coin,
     network: networkV1,
-    amountCrypto: coinAmount(amountMicros, USDC_RATE_MICROS, 6),
+    amountCrypto: formatUnits(amountMicros, 6),
     receivedCrypto: '0',
     rateMicros: USDC_RATE_MICROS,
     walletAddress: payTo,
@@ -94,15 +94,25 @@ async function openTopUp(
   const accountId = accountOf(context);
   const coin = await findCoin(context, crypto);
   if (!coin.available || coin.rateMicros === null) throw new ApiError('coin_unavailable');
+  await refuseTooMany(context, accountId);
   const orderNumber = newOrderNumber('TOP');
-  const amountCrypto = coinAmount(amountUsd, coin.rateMicros, coin.decimals);
-  const address = context.provisioning.paymentAddress({ orderNumber, coin: coin.code, amountCrypto });
+  const createdAt = new Date();
+  const invoice = {
+    orderNumber,
+    coin: coin.code,
+    amountMicros: amountUsd,
+    amountCrypto: formatUnits(unitsOf(amountUsd, coin.rateMicros, coin.decimals), coin.decimals),
+    createdAt,
+    expiresAt: new Date(createdAt.getTime() + QUOTE_SECONDS * 1000),
+  };
+  const target = await context.provisioning.openInvoice(context.db, invoice, context.signal).catch((fault) => {
+    if (fault instanceof ApiError) throw fault;
+    throw new ApiError('coin_unavailable', 'No address to pay to can be had at the moment.');
+  });
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    const pending = await tx.manager.countBy(TopUp, { accountId, status: 'PENDING' });
-    if (pending >= context.limits.pendingTopups) throw new ApiError('topup_limit_reached');
+    await refuseTooMany({ ...context, db: tx }, accountId);
     const id = newId('top');
-    const createdAt = new Date();
     await tx.manager.insert(TopUp, {
       id,
       accountId,
@@ -113,15 +123,15 @@ async function openTopUp(
       bonusMicros: bonusMicros(amountUsd),
       crypto: coin.code,
       network: coin.network,
-      amountCrypto,
+      amountCrypto: invoice.amountCrypto,
       receivedCrypto: '0',
       rateMicros: coin.rateMicros!,
-      ...address,
+      ...target,
       confirmations: 0,
       confirmationsRequired: coin.confirmationsRequired,
       creditedMicros: 0n,
       createdAt,
-      expiresAt: new Date(createdAt.getTime() + QUOTE_SECONDS * 1000),
+      expiresAt: invoice.expiresAt,
     });
     await record(tx, accountId, orderNumber, { type: 'topup.created', resource: 'topup', actor: actorOf(context) });
     await context.provisioning.watchTopUp(tx, accountId, orderNumber);
@@ -130,12 +140,13 @@ async function openTopUp(
   });
 }
 
-/** What an amount is in a coin, rounded up to its smallest unit, as a decimal string. */
-export function coinAmount(micros: bigint, rateMicros: bigint, decimals: number): string {
-  const unit = 10n ** BigInt(decimals);
-  const units = (micros * unit + rateMicros - 1n) / rateMicros;
-  const fraction = (units % unit).toString().padStart(decimals, '0').replace(/0+$/, '');
-  return fraction ? `${units / unit}.${fraction}` : String(units / unit);
+/** Asked before somebody is asked for an address, and again under the lock. @throws ApiError topup_limit_reached */
+async function refuseTooMany({ db, limits }: { db: Queryable; limits: Context['limits'] }, accountId: string) {
+  const [pending] = await db.query<{ count: number }>(
+    `select count(*)::int as count from top_up where account_id = $1 and status = 'PENDING'`,
+    [accountId],
+  );
+  if (pending!.count >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
 }
 
 /** @throws ApiError not_found */

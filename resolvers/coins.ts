@@ -1,4 +1,4 @@
-/** The coins of the payment driver, and the operator's switch for each. */
+/** The coins of the payment drivers, and the operator's switch for each. */
 import { OPERATOR_ACCOUNT } from '../entities/audit.ts';
 import { ApiError } from '../entities/errors.ts';
 import { record } from '../entities/record.ts';
@@ -6,12 +6,16 @@ import type { Coin } from '../provisioning/index.ts';
 import { actorOf, type Context } from './context.ts';
 
 /** A coin of the driver, and whether it can be used at the moment: it has a rate, and the operator has not switched it off. */
-export type CoinView = Coin & { available: boolean };
+export type CoinView = Coin & { x402: boolean; rateMicros: bigint | null; available: boolean };
 
 export async function listCoins({ db, provisioning }: Context): Promise<CoinView[]> {
   const switches = await db.query<{ code: string }>('select code from coin_switch where not available');
   const off = new Set(switches.map(({ code }) => code));
-  return provisioning.coins().map((coin) => ({ ...coin, available: coin.rateMicros !== null && !off.has(coin.code) }));
+  const worths = await provisioning.worths(db);
+  return provisioning.coins().map((coin) => {
+    const rateMicros = worths.get(coin.code)!.quoteMicros;
+    return { ...coin, rateMicros, available: rateMicros !== null && !off.has(coin.code) };
+  });
 }
 
 /** @throws ApiError unknown_coin */

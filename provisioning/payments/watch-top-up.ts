@@ -1,103 +1,81 @@
 /**
- * Watches a top-up until its money is credited: once, whatever the driver repeats, since the transfer's external key
- * is the order number. An invoice that expires unpaid is watched on for a month, for no coin is to be lost.
+ * Looks after one top-up: it expires, and where its driver has to be asked, it is asked what has come. An address is looked
+ * at for a month, for no coin is to be lost.
  */
-import { SYSTEM } from '../../entities/audit.ts';
-import type { Database, Transaction } from '../../entities/database.ts';
+import type { Database } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
-import { available, BONUS, gateway, post } from '../../entities/ledger.ts';
-import { TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../../entities/top-up.ts';
-import { transition } from '../../entities/transition.ts';
-import { RESUME_TASK } from '../servers/renew.ts';
-import { retrySuspended } from '../servers/resume.ts';
-import { done, hop, type LeasedTask, nap, type Outcome, type Process, Stale } from '../tasks.ts';
+import { TopUp } from '../../entities/top-up.ts';
+import { done, type LeasedTask, nap, type Outcome, type Process } from '../tasks.ts';
 import type { PaymentDriver } from './drivers/driver.ts';
+import { worthsOf } from './rates/worth.ts';
+import { orphanUnsighted, recordSightings } from './record.ts';
+import { settleTopUp } from './settle.ts';
 
 export const TOP_UP_PROCESS = 'top-up';
 export const TOP_UP_LANE = 'payments';
-/** How long an address is looked at after its invoice has expired. */
-const WATCH_SECONDS = 30 * 24 * 3600;
-/** How often, once it has expired. */
+/** How long an address is looked at. */
+export const WATCH_SECONDS = 31 * 24 * 3600;
+/** How often, once the invoice is over. */
 const LATE_POLL_SECONDS = 600;
 
 interface Options {
   db: Database;
-  driver: PaymentDriver;
+  drivers: readonly PaymentDriver[];
   pollSeconds: number;
 }
 
-export function topUpProcess({ db, driver, pollSeconds }: Options): Process {
-  const step = (run: (topUp: TopUp, task: LeasedTask) => Promise<Outcome>) => async (task: LeasedTask) => {
-    const [topUp] = await db.query<TopUp>(`select ${columnsOf(TopUp)} from top_up where order_number = $1`, [
-      task.subject,
-    ]);
-    return topUp && topUp.status !== 'CONFIRMED' ? run(topUp, task) : done();
-  };
-  const observe = (topUp: TopUp, task: LeasedTask) => driver.observe({ ...topUp, coin: topUp.crypto }, task.aborted);
+/** @throws if none has such a coin, or none any more */
+export function driverOf(drivers: readonly PaymentDriver[], coin: string): PaymentDriver {
+  const driver = drivers.find((one) => one.coins().some(({ code }) => code === coin));
+  if (!driver) throw new Error(`No payment driver has ${coin}.`);
+  return driver;
+}
 
+export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
+  const read = async (orderNumber: string) => {
+    const [topUp] = await db.query<TopUp>(`select ${columnsOf(TopUp)} from top_up where order_number = $1`, [
+      orderNumber,
+    ]);
+    return topUp;
+  };
+  const settle = async (orderNumber: string) => {
+    const worths = await worthsOf(
+      db,
+      drivers.flatMap((one) => one.coins()),
+    );
+    return db.transaction((tx) => settleTopUp(tx, orderNumber, worths));
+  };
+  const watch = async ({ subject, aborted }: LeasedTask): Promise<Outcome> => {
+    const before = await read(subject);
+    if (!before) return done();
+    const driver = driverOf(drivers, before.crypto);
+    // A simulation pays every invoice once, by itself; who cancels one would not have paid.
+    if (driver.simulated && (before.status === 'CANCELLED' || before.status === 'CONFIRMED')) return done();
+    if (driver.observe) {
+      const sightings = await driver.observe({ ...before, coin: before.crypto }, aborted);
+      const origin = { network: before.network, orderNumber: subject };
+      await db.transaction(async (tx) => {
+        await recordSightings(tx, origin, sightings);
+        await orphanUnsighted(tx, origin, sightings);
+      });
+    }
+    return next(driver, (await settle(subject)) ?? before, pollSeconds);
+  };
   return {
     lane: TOP_UP_LANE,
     attemptsMax: Number.MAX_SAFE_INTEGER,
     backoffSeconds: (attempt) => Math.min(300, pollSeconds * 2 ** attempt),
-    steps: {
-      /** Waits for money to be seen. */
-      watch: step(async (topUp, task) => {
-        // A simulation pays every invoice by itself; who cancels one would not have paid.
-        if (driver.simulated && topUp.status === 'CANCELLED') return done();
-        const { receivedCrypto, confirmations, txIds } = await observe(topUp, task);
-        if (receivedCrypto !== '0') {
-          const late = topUp.status === 'PENDING' ? {} : { paymentException: 'LATE' as const };
-          return hop('confirm', {
-            commit: (tx) => move(tx, topUp, 'CONFIRMING', { receivedCrypto, confirmations, txIds, ...late }),
-          });
-        }
-        const ageSeconds = (Date.now() - topUp.createdAt.getTime()) / 1000;
-        if (topUp.status === 'PENDING' && topUp.expiresAt && topUp.expiresAt.getTime() <= Date.now()) {
-          return nap(LATE_POLL_SECONDS, { commit: (tx) => move(tx, topUp, 'EXPIRED') });
-        }
-        if (ageSeconds > WATCH_SECONDS) return done();
-        return nap(topUp.status === 'PENDING' ? pollSeconds : LATE_POLL_SECONDS);
-      }),
-      /** Waits for confirmations, and credits. */
-      confirm: step(async (topUp, task) => {
-        const { confirmations, receivedCrypto, txIds } = await observe(topUp, task);
-        if (confirmations < topUp.confirmationsRequired) return nap(pollSeconds);
-        return done({ commit: (tx) => credit(tx, topUp, { confirmations, receivedCrypto, txIds }, driver.name) });
-      }),
-    },
+    steps: { watch },
   };
 }
 
-async function credit(tx: Transaction, topUp: TopUp, seen: Partial<TopUp>, network: string) {
-  const { accountId, orderNumber, amountMicros, bonusMicros } = topUp;
-  await move(tx, topUp, 'CONFIRMED', { ...seen, creditedMicros: amountMicros + bonusMicros, confirmedAt: new Date() });
-  const common = { credit: available(accountId), orderNumber };
-  await post(tx, accountId, [
-    {
-      ...common,
-      kind: 'topup',
-      debit: gateway(network),
-      amountMicros,
-      externalKey: `topup:${orderNumber}`,
-      description: `Top-up in ${topUp.crypto}`,
-    },
-    {
-      ...common,
-      kind: 'bonus',
-      debit: BONUS,
-      amountMicros: bonusMicros,
-      externalKey: `bonus:${orderNumber}`,
-      description: 'Bonus',
-    },
-  ]);
-  await retrySuspended(tx, accountId, RESUME_TASK);
-}
-
-/**
- * @throws Stale if it is not what the step took it for: the money of one that was cancelled meanwhile came late, and is
- * to be recorded as such
- */
-async function move(tx: Transaction, topUp: TopUp, to: TopUpStatus, set: Partial<TopUp> = {}) {
-  const moved = await transition(tx, TOP_UP_LIFECYCLE, topUp.orderNumber, to, { actor: SYSTEM, set });
-  if (moved?.previousStatus !== topUp.status) throw new Stale(`${topUp.orderNumber} could not become ${to}.`);
+/** What is followed block by block is looked at here only when it expires. */
+function next(driver: PaymentDriver, { status, createdAt, expiresAt }: TopUp, pollSeconds: number): Outcome {
+  const ageSeconds = (Date.now() - createdAt.getTime()) / 1000;
+  const restSeconds = Math.max(0, (expiresAt!.getTime() - Date.now()) / 1000);
+  if (ageSeconds > WATCH_SECONDS || (driver.simulated && status === 'CONFIRMED')) return done();
+  if (!driver.observe) return restSeconds > 0 ? nap(restSeconds) : done();
+  if (status === 'CONFIRMING') return nap(pollSeconds);
+  if (status === 'PENDING') return nap(Math.min(pollSeconds, restSeconds));
+  return nap(Math.max(LATE_POLL_SECONDS, ageSeconds / 24));
 }

@@ -27,7 +27,7 @@ async function openHall(onEnd: OnEnd) {
     await post(tx, accountId, [{ kind: 'topup', ...sides, amountMicros: FUNDS, externalKey: 'more', description: '' }]);
   });
   const vault = new Vault(VAULT_KEY);
-  const payments = new SimulatedPayments({ confirmSeconds: 0 });
+  const payments = [new SimulatedPayments({ confirmSeconds: 0 })];
   const drivers = { VPS: room.driver, DEDICATED: room.driver };
   const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02 });
   const context = { ...shop.context, vault, provisioning };

@@ -26,7 +26,7 @@ const provisioning = new Provisioning({
   db,
   vault,
   drivers: { VPS: machines, DEDICATED: machines },
-  payments: new SimulatedPayments({ confirmSeconds: 0 }),
+  payments: [new SimulatedPayments({ confirmSeconds: 0 })],
   x402: chain,
   pollSeconds: 0.02,
 });

@@ -58,7 +58,7 @@ export async function openShop(
   onEnd(() => removeFolder(folder));
   const driver = new RefusingDriver(folder, refused, code);
   const vault = new Vault(Buffer.alloc(32));
-  const payments = new SimulatedPayments({ confirmSeconds: 0 });
+  const payments = [new SimulatedPayments({ confirmSeconds: 0 })];
   const hardware = wrap(driver);
   const drivers = { VPS: hardware, DEDICATED: hardware };
   const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02, proofSeconds: PROOF });

@@ -46,7 +46,7 @@ export const provisioningOf = ({ db, context, driver, folder }: Shop, chain: Sim
     db: db2,
     vault: context.vault,
     drivers: { VPS: driver, DEDICATED: driver },
-    payments: new SimulatedPayments({ confirmSeconds: 0 }),
+    payments: [new SimulatedPayments({ confirmSeconds: 0 })],
     x402: chain ?? new SimulatedX402({ folder: join(folder, 'x402') }),
     pollSeconds: 0.02,
   });

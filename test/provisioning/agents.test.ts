@@ -67,7 +67,7 @@ describe('An entry', async () => {
     db,
     vault: new Vault(Buffer.alloc(32)),
     drivers: { VPS: driver, DEDICATED: driver },
-    payments: new SimulatedPayments({ confirmSeconds: 0 }),
+    payments: [new SimulatedPayments({ confirmSeconds: 0 })],
     pollSeconds: 0.02,
     allowCidrs: ['127.0.0.5/32'],
   });

@@ -25,7 +25,7 @@ const provisioning = new Provisioning({
   db,
   vault: new Vault(Buffer.alloc(32)),
   drivers: { VPS: driver, DEDICATED: driver },
-  payments: new SimulatedPayments({ confirmSeconds: 0 }),
+  payments: [new SimulatedPayments({ confirmSeconds: 0 })],
   pollSeconds: 0.02,
   reverseDns: { url: receiver.url, secret },
 });

@@ -46,7 +46,7 @@ export function openShop(
     db,
     vault: new Vault(Buffer.alloc(32)),
     drivers,
-    payments,
+    payments: [payments],
     pollSeconds: 0.02,
   });
   const worker = provisioning.newWorker();

@@ -5,7 +5,7 @@ import { heldScopes } from '../../entities/credential.ts';
 import { newId } from '../../entities/ids.ts';
 import { Vault } from '../../entities/secrets.ts';
 import type { TopUp } from '../../entities/top-up.ts';
-import type { Payment } from '../../provisioning/payments/drivers/driver.ts';
+import type { Sighting } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/billing.ts';
@@ -17,17 +17,18 @@ import { HOUR_MS, openShop, type Shop } from './shop.ts';
 /** A chain on which the test pays, and which can be stopped while it is looked at. */
 class Chain extends SimulatedPayments {
   override readonly simulated = false as never;
-  payment: Payment = NOTHING;
+  sightings: Sighting[] = [];
   /** Called when it has been looked at, before the watcher knows what was seen. */
   looked: () => Promise<unknown> = async () => {};
-  override async observe(): Promise<Payment> {
-    const seen = this.payment;
+  override async observe(): Promise<Sighting[]> {
+    const seen = this.sightings;
     await this.looked();
     return seen;
   }
 }
-const NOTHING: Payment = { receivedCrypto: '0', confirmations: 0, txIds: [] };
-const PAID: Payment = { receivedCrypto: '50', confirmations: 99, txIds: ['tx'] };
+const paid = (confirmations = 99): Sighting[] => [
+  { txId: newId('req'), position: 0, coin: 'USDC-BASE', address: '', units: 50_000_000n, confirmations },
+];
 
 let shop: Shop;
 let chain: Chain;
@@ -39,7 +40,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await shop.db.query('truncate task');
-  Object.assign(chain, { payment: NOTHING, looked: async () => {} });
+  Object.assign(chain, { sightings: [], looked: async () => {} });
 });
 
 const contextOf = (accountId: string): Context => ({
@@ -77,7 +78,7 @@ describe('A cancelled top-up', () => {
     await shop.db.query('update task set leased_by = null');
     await watch();
     expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CANCELLED', paymentException: null });
-    chain.payment = PAID;
+    chain.sightings = paid();
     await watch();
     expect(await findTopUp(context, orderNumber)).toMatchObject({
       status: 'CONFIRMED',
@@ -92,7 +93,7 @@ describe('A cancelled top-up', () => {
 
   it('is late, too, if it was cancelled between the look at the chain and the writing of what was seen', async () => {
     const [context, { orderNumber, accountId }] = await open();
-    chain.payment = PAID;
+    chain.sightings = paid();
     chain.looked = async () => {
       chain.looked = async () => {};
       await cancelTopUp(context, orderNumber);
@@ -104,7 +105,7 @@ describe('A cancelled top-up', () => {
 
   it('cannot be one whose money was seen', async () => {
     const [context, { orderNumber }] = await open();
-    chain.payment = { ...PAID, confirmations: 0 };
+    chain.sightings = paid(0);
     await watch().catch(() => {});
     expect((await findTopUp(context, orderNumber)).status).toBe('CONFIRMING');
     await expect(cancelTopUp(context, orderNumber)).rejects.toMatchObject({ code: 'topup_not_cancellable' });
@@ -125,7 +126,7 @@ describe('A confirmed top-up', () => {
     const order = await shop.server(accountId, {
       ...{ status: 'SUSPENDED', suspendedAt: at, suspendedFrom: 'RUNNING', paidUntil: at },
     });
-    chain.payment = PAID;
+    chain.sightings = paid();
     await watch();
     expect((await shop.read(order)).status).toBe('SUSPENDED');
     await shop.provisioning.newWorker().drain('periodic');

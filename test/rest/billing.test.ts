@@ -1,19 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { coinAmount } from '../../resolvers/billing.ts';
 import { startFreehold } from '../freehold.ts';
 
 const { anonymous, db, newAccount } = await startFreehold({
   LIMIT_PENDING_TOPUPS: '2',
   SIMULATED_PAYMENT_SECONDS: '3600',
-});
-
-describe('What an amount is in a coin', () => {
-  it('is rounded up to the smallest unit, and has no needless zeros', () => {
-    expect(coinAmount(30_000_000n, 60_000_000_000n, 8)).toBe('0.0005');
-    expect(coinAmount(100_000_000n, 3_000_000n, 8)).toBe('33.33333334');
-    expect(coinAmount(30_000_000n, 1_000_000n, 6)).toBe('30');
-    expect(coinAmount(1n, 60_000_000_000n, 8)).toBe('0.00000001');
-  });
 });
 
 describe('Coins and bonus tiers', () => {

@@ -28,6 +28,7 @@ const BEYOND: EventType[] = [
     'engine.released',
     'manual_job.closed',
   ] as const),
+  ...(['balance.adjusted', 'payment.unmatched', 'payment.assigned', 'payment.reversed', 'payment.restored'] as const),
 ];
 
 it('there is no kind of event without a test', () => {

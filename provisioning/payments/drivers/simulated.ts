@@ -3,7 +3,7 @@
  * Addresses say so themselves, and cannot be paid to.
  */
 import { createHash } from 'node:crypto';
-import type { Coin, Invoice, Payment, PaymentAddress, PaymentDriver } from './driver.ts';
+import type { Coin, Invoice, OpenInvoice, PaymentDriver, PaymentTarget, Sighting } from './driver.ts';
 
 const COINS: readonly Coin[] = [
   coin('BTC', 'Bitcoin', 'bitcoin', 8, 2, 60_000),
@@ -21,7 +21,8 @@ function coin(
   confirmationsRequired: number,
   usd: number,
 ): Coin {
-  return { code, name, network, decimals, confirmationsRequired, rateMicros: BigInt(usd) * 1_000_000n, x402: false };
+  const fixedRateMicros = BigInt(usd) * 1_000_000n;
+  return { code, name, network, decimals, confirmationsRequired, pegged: usd === 1, fixedRateMicros };
 }
 
 export class SimulatedPayments implements PaymentDriver {
@@ -37,22 +38,31 @@ export class SimulatedPayments implements PaymentDriver {
     return COINS;
   }
 
-  address({ orderNumber, coin, amountCrypto }: Omit<Invoice, 'createdAt'>): PaymentAddress {
+  async open({ orderNumber, coin, amountCrypto }: Invoice): Promise<PaymentTarget> {
     const walletAddress = `simulated-${digest(`address ${orderNumber}`).slice(0, 32)}`;
-    const { network } = COINS.find(({ code }) => code === coin)!;
-    return { walletAddress, paymentUri: `${network}:${walletAddress}?amount=${amountCrypto}` };
+    return { walletAddress, paymentUri: `${coinOf(coin).network}:${walletAddress}?amount=${amountCrypto}` };
   }
 
-  async observe({ orderNumber, coin, amountCrypto, createdAt }: Invoice, _signal: AbortSignal): Promise<Payment> {
+  async observe(
+    { orderNumber, coin, amountCrypto, walletAddress, createdAt }: OpenInvoice,
+    _signal: AbortSignal,
+  ): Promise<Sighting[]> {
     const seconds = (Date.now() - createdAt.getTime()) / 1000;
-    if (seconds < this.#confirmSeconds / 2) return { receivedCrypto: '0', confirmations: 0, txIds: [] };
-    const { confirmationsRequired } = COINS.find(({ code }) => code === coin)!;
-    return {
-      receivedCrypto: amountCrypto,
-      confirmations: seconds < this.#confirmSeconds ? 0 : confirmationsRequired,
-      txIds: [digest(`transaction ${orderNumber}`)],
-    };
+    if (seconds < this.#confirmSeconds / 2) return [];
+    const { confirmationsRequired, decimals } = coinOf(coin);
+    const [whole, fraction = ''] = amountCrypto.split('.');
+    return [
+      {
+        txId: digest(`transaction ${orderNumber}`),
+        position: 0,
+        coin,
+        address: walletAddress!,
+        units: BigInt(whole + fraction.padEnd(decimals, '0')),
+        confirmations: seconds < this.#confirmSeconds ? 0 : confirmationsRequired,
+      },
+    ];
   }
 }
 
+const coinOf = (code: string): Coin => COINS.find((coin) => coin.code === code)!;
 const digest = (text: string) => createHash('sha256').update(text).digest('hex');
