@@ -40,7 +40,7 @@ async function openHall(onEnd: OnEnd) {
         [number],
       );
       return found!.status === status && found!.tasks === 0;
-    }, 100);
+    }, 170);
   return { ...shop, rack, room, provisioning, context, number, becomes };
 }
 type Hall = Awaited<ReturnType<typeof openHall>>;
