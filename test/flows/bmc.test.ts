@@ -11,6 +11,7 @@ import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { eventually } from '../freehold.ts';
 import { newRack, openRoom, type Rack, VAULT_KEY } from '../provisioning/bmc-room.ts';
+import { MACHINE } from '../spawn.ts';
 import { type OnEnd, openShop, traces } from './shop.ts';
 
 const FUNDS = 500_000_000n;
@@ -40,7 +41,7 @@ async function openHall(onEnd: OnEnd) {
         [number],
       );
       return found!.status === status && found!.tasks === 0;
-    }, 100);
+    }, 240);
   return { ...shop, rack, room, provisioning, context, number, becomes };
 }
 type Hall = Awaited<ReturnType<typeof openHall>>;
@@ -65,7 +66,7 @@ function play({ rack, room }: Hall, onEnd: OnEnd): void {
 
 function startWorker({ url, rack }: Hall, onEnd: OnEnd, killAt?: number): ChildProcess {
   const worker = spawn(process.execPath, [join(import.meta.dirname, '..', 'provisioning', 'bmc-killed-worker.ts')], {
-    env: { DATABASE_URL: url, BOX: JSON.stringify(rack.box), ...(killAt && { KILL_AT: String(killAt) }) },
+    env: { ...MACHINE, DATABASE_URL: url, BOX: JSON.stringify(rack.box), ...(killAt && { KILL_AT: String(killAt) }) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   onEnd(() => void worker.kill('SIGKILL'));
@@ -74,7 +75,7 @@ function startWorker({ url, rack }: Hall, onEnd: OnEnd, killAt?: number): ChildP
 
 const starts = ({ journal }: Rack) => journal.filter((line) => line.startsWith('on'));
 
-describe('kill -9 of the worker of a dedicated server', () => {
+describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, () => {
   it.concurrent.for(MOMENTS)(
     'at moment %i: it is installed, sold and wiped once, and its box is free',
     async (moment, { onTestFinished: onEnd }) => {
