@@ -90,6 +90,15 @@ describe('A machine that is half made, and cannot be removed', () => {
   const marksOf = async (name: string) =>
     ((await lxd.call('GET', `/1.0/instances/${name}`)) as { config: Record<string, string>; devices: object }) ?? {};
 
+  const attemptsOf = async (orderNumber: string) =>
+    (
+      (await world.operator('{ tasks { subject step attempts } }')).data.tasks as {
+        subject: string;
+        step: string;
+        attempts: number;
+      }[]
+    ).find(({ subject }) => subject === orderNumber);
+
   /** Orders, and kills the engine as soon as there is something of a machine, which then cannot be removed. */
   async function interrupted(): Promise<string> {
     for (let tries = 0; tries < 9; tries++) {
@@ -98,8 +107,14 @@ describe('A machine that is half made, and cannot be removed', () => {
       await eventually(async () => existsSync(volumeOf(name)));
       await lxd.kill();
       keepUp(name);
+      const tried = await attemptsOf(orderNumber);
       await lxd.start();
-      if ((await marksOf(name)).config['user.freehold-ready'] !== '1') return orderNumber;
+      if ((await marksOf(name)).config['user.freehold-ready'] !== '1') {
+        // The same generation is tried again.
+        expect(tried).toMatchObject({ step: 'create' });
+        expect(tried!.attempts).toBeLessThan(3);
+        return orderNumber;
+      }
       letGo();
       await customer.rest('DELETE', `/v1/servers/${orderNumber}`);
     }
