@@ -129,7 +129,7 @@ describe('A cluster of three', () => {
     const interrupted = await order();
     await eventually(async () => (await observe(interrupted)).length > 0);
     await cluster.members[0]!.kill();
-    for (let look = 0; look < 5; look++) {
+    for (let look = 0; look < 3; look++) {
       const seen = await driver
         .observe({ order: staying!.order_number, generation: 1 }, never)
         .catch(({ code }) => ({ phase: code }));
