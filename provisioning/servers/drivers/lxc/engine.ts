@@ -70,12 +70,13 @@ export class LxcEngine {
 
   async #network(signal: AbortSignal): Promise<Network> {
     const name = this.#options.network;
-    const { managed, config } = await this.#client.get<{ managed: boolean; config: Record<string, string> }>(
+    const { managed } = await this.#client.get<{ managed: boolean }>(
       `/1.0/networks/${encodeURIComponent(name)}`,
       signal,
     );
-    // The engine fixes addresses by its DHCP server; those of IPv6 only where that is stateful.
-    return { name, managed, ipv6: !managed || config['ipv6.dhcp.stateful'] === 'true' };
+    // On its own bridges the engine takes no address outside of the bridge's network, for which its DHCP server wants a
+    // /64: there is no room for the prefixes of machines.
+    return { name, managed, ipv6: !managed };
   }
 
   async hosts(signal: AbortSignal): Promise<HostReport[]> {
