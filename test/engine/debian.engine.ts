@@ -23,7 +23,7 @@ beforeAll(() => {
     ip addr add fe80::1/64 dev ${BRIDGE} nodad; ip link set ${BRIDGE} up; ip -6 route add 2001:db8:79::/56 dev ${BRIDGE}`;
   execFileSync('sh', ['-ec', script]);
 });
-afterAll(() => void execFileSync('ip', ['link', 'del', BRIDGE]));
+afterAll(() => void execFileSync('sh', ['-c', `ip link del ${BRIDGE}`]));
 
 describe('A real Debian on LXD', () => describeDebian(() => startSingleLxd('debian-lxd')));
 describe.skipIf(!INCUS_ROOT)('A real Debian on Incus', () =>
