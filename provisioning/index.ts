@@ -35,7 +35,7 @@ import { retrySuspended } from './servers/resume.ts';
 import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/task.ts';
 import { signalTask, startTask } from './tasks.ts';
 import { type RenderResource, Webhooks } from './webhooks/index.ts';
-import { Worker, type WorkerOptions } from './worker.ts';
+import { Worker } from './worker.ts';
 
 export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
 export type { Coin } from './payments/drivers/driver.ts';
@@ -180,7 +180,7 @@ export class Provisioning {
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
-  newWorker(options: Pick<WorkerOptions, 'leaseSeconds' | 'stepSeconds'> = {}): Worker {
+  newWorker(options: { leaseSeconds?: number } = {}): Worker {
     const { db, vault, drivers, payments, x402, pollSeconds, proofSeconds, reverseDns } = this.#options;
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds }),

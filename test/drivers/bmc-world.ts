@@ -30,8 +30,9 @@ class PlayedBox {
     ? Machine
     : never;
   system: System | undefined;
-  /** The number of the boot whose system has come up. */
+  /** The numbers of the boot whose system has come up, and of the one in which nothing is left to do. */
   #up = 0;
+  #idle = 0;
 
   constructor(rack: Rack, room: Awaited<ReturnType<typeof openRoom>>) {
     this.rack = rack;
@@ -49,7 +50,7 @@ class PlayedBox {
   /** What it does next. */
   async go(): Promise<void> {
     const boot = this.boots;
-    if (!this.rack.isOn() || this.#up === boot) return;
+    if (!this.rack.isOn() || this.#idle === boot) return;
     const fromNetwork = this.rack.journal.findLast((line) => line.startsWith('on')) === 'on pxe';
     const script = fromNetwork ? await this.#machine.script() : '';
     if (script.includes('fh_do=wipe')) {
@@ -59,9 +60,11 @@ class PlayedBox {
       this.system = await this.#read();
       await this.#machine.tell('installed');
     } else if (this.system) {
-      if (!this.system.phoned) this.system.phoned = (await this.#machine.tell('booted', this.system.home)) === 204;
       this.#up = boot;
+      if (!this.system.phoned) this.system.phoned = (await this.#machine.tell('booted', this.system.home)) === 204;
+      if (!this.system.phoned) return;
     }
+    this.#idle = boot;
   }
 
   async #read(): Promise<System> {

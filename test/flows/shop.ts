@@ -105,14 +105,8 @@ export async function openShop(
  * Does what is left to do, in this process, until the server is settled and nothing is left.
  * @param events how many it has at least by then, for a way that ends where it begins
  */
-export async function finish(
-  { db, provisioning }: Shop,
-  orderNumber: string,
-  ends: string,
-  events = 0,
-  stepSeconds = 900,
-): Promise<void> {
-  const worker = provisioning.newWorker({ leaseSeconds: 1, stepSeconds });
+export async function finish({ db, provisioning }: Shop, orderNumber: string, ends: string, events = 0): Promise<void> {
+  const worker = provisioning.newWorker({ leaseSeconds: 1 });
   worker.start();
   await eventually(async () => {
     const [found] = await db.query<{ status: string; tasks: number; events: number }>(

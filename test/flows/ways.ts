@@ -1,19 +1,16 @@
 /** Every way that a server can go, as data: what it has, what is asked for, and how it ends. Tests are generated from it. */
-import type { HardwareDriver } from '../../provisioning/servers/drivers/driver.ts';
 import type { ServerChange, ServerStatus } from '../../entities/server.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
+import type { Call } from '../drivers/faulty-driver.ts';
 import { type Ask, DUE, paid, resize, resume, stop, suspendFrom, tick, update } from './asks.ts';
 import { finish, type Shop } from './shop.ts';
-
-/** What a driver can be told. */
-export type Action = Exclude<keyof HardwareDriver, 'name' | 'simulated'>;
 
 export interface Way {
   /** `process:step`, or of the process of servers just the step. Together the ways have all steps of both processes. */
   steps: string[];
   /** What a driver is told from the last that is asked for on. Together the ways have all that changes machines. */
-  calls: Action[];
+  calls: Call[];
   /** The state in which it is carried out. */
   via: ServerStatus;
   refuse?: string;

@@ -151,14 +151,14 @@ function observation({ order, generation }: MachineKey, jobs: QueuedJob[]): Obse
   if (!jobs.length || gone?.state === 'DONE') return { ...key, phase: 'absent', proven: false };
   const made = jobs[0]!.state === 'DONE' && !gone;
   const open = jobs.find(isOpen);
-  // One that is only to be removed is what it was: whoever wants its addresses must know that it is on.
-  const power = jobs.some((job) => isOpen(job) && job !== gone) ? undefined : powerOf(jobs);
+  // While somebody is at it, nobody can say what it is: nothing is concluded from how long that takes.
+  if (open) return { ...key, phase: 'unknown', proven: false, detail: `${open.action} waits for the operator` };
+  const power = powerOf(jobs);
   return {
     ...key,
     phase: made ? 'present' : 'incomplete',
-    // While somebody is at it, it is neither on nor off for certain.
     ...(power && { power }),
-    proven: made && !open && power === 'on',
-    detail: open ? `${open.action} waits for the operator` : 'nothing to do',
+    proven: made && power === 'on',
+    detail: 'nothing to do',
   };
 }
