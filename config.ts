@@ -37,6 +37,8 @@ export interface Config {
   simulatedProvisionSeconds: number;
   /** What makes dedicated servers. */
   dedicatedDriver: (typeof DEDICATED_DRIVERS)[number];
+  /** Prints what port 22 of an address says. Absent: the worker itself connects to dedicated machines. */
+  bmcProbeCommand: string | undefined;
   provisioningHost: string;
   /** Of the listener for machines that boot from the network. Absent: there is none. */
   provisioningPort: number | undefined;
@@ -146,6 +148,7 @@ export function readConfig(environment: Environment = process.env): Config {
     simulatedPaymentSeconds: number('SIMULATED_PAYMENT_SECONDS', 2, 0, 3600, false),
     simulatedProvisionSeconds: number('SIMULATED_PROVISION_SECONDS', 2, 0, 3600, false),
     dedicatedDriver,
+    bmcProbeCommand: given('BMC_PROBE_COMMAND'),
     provisioningHost: given('PROVISIONING_HOST') ?? '127.0.0.1',
     provisioningPort: given('PROVISIONING_PORT') ? number('PROVISIONING_PORT', 0, 1, 65_535) : undefined,
     netbootDir: resolve(given('NETBOOT_DIR') ?? join(dataDir, 'netboot')),

@@ -9,6 +9,7 @@ import { Provisioning } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
+import { updateServer } from '../../resolvers/servers/update.ts';
 import { eventually } from '../freehold.ts';
 import { newRack, openRoom, type Rack, VAULT_KEY } from '../provisioning/bmc-room.ts';
 import { MACHINE } from '../spawn.ts';
@@ -101,6 +102,44 @@ describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, ()
         places: 0,
       });
       if (moment < MOMENTS.length) await killed;
+      else expect(first.exitCode ?? first.signalCode).toBeNull(); // there is no such moment: all are tried
+    },
+  );
+});
+
+/** What is asked of a server that runs, how its box is turned on for it, and how many moments that has, and one more. */
+const CHANGES = [
+  ['rebuild', { action: 'REBUILD' }, ['on pxe', 'on disk'], 12],
+  ['reboot', { action: 'REBOOT' }, ['on disk'], 7],
+] as const;
+
+describe.each(CHANGES)('kill -9 of the worker during a %s of a dedicated server', (_, wanted, turnedOn, moments) => {
+  it.concurrent.for(Array.from({ length: moments }, (_, i) => i + 1))(
+    'at moment %i: it is done once',
+    { timeout: 120_000 },
+    async (moment, { onTestFinished: onEnd }) => {
+      const hall = await openHall(onEnd);
+      play(hall, onEnd);
+      const before = hall.provisioning.newWorker({ leaseSeconds: 1 });
+      before.start();
+      await hall.becomes('RUNNING');
+      await before.stop();
+      const made = starts(hall.rack).length;
+      await updateServer(hall.context, hall.number, wanted);
+      const first = startWorker(hall, onEnd, moment);
+      let over = false;
+      onEnd(() => {
+        over = true;
+      });
+      const killed = once(first, 'exit').then(() => over || startWorker(hall, onEnd));
+      await hall.becomes('RUNNING');
+      expect(starts(hall.rack).slice(made)).toEqual(turnedOn);
+      expect(hall.rack.isOn()).toBe(true);
+      const [found] = await hall.db.query<{ state: string; cycle: string | null }>(
+        'select state, cycle from deployment',
+      );
+      expect(found).toEqual({ state: 'BOOTED', cycle: null });
+      if (moment < moments) await killed;
       else expect(first.exitCode ?? first.signalCode).toBeNull(); // there is no such moment: all are tried
     },
   );
