@@ -23,7 +23,7 @@ export type Fault =
   | { kind: 'lose' | 'hang' | 'late' | 'twice' }
   | { kind: 'lie'; observation: Partial<Observation> };
 /** What a driver can be told: a new one of the interface is an error of types here. */
-export type Call = Exclude<keyof HardwareDriver, 'name' | 'simulated'>;
+export type Call = Exclude<keyof HardwareDriver, 'name' | 'simulated' | 'needsHosts'>;
 
 export class FaultyDriver implements HardwareDriver {
   readonly name = 'faulty';
