@@ -39,6 +39,8 @@ export interface Config {
   paymentsFile: string | undefined;
   /** What makes dedicated servers. */
   dedicatedDriver: (typeof DEDICATED_DRIVERS)[number];
+  /** Prints what port 22 of an address says. Absent: the worker itself connects to dedicated machines. */
+  bmcProbeCommand: string | undefined;
   provisioningHost: string;
   /** Of the listener for machines that boot from the network. Absent: there is none. */
   provisioningPort: number | undefined;
@@ -150,6 +152,7 @@ export function readConfig(environment: Environment = process.env): Config {
     simulatedProvisionSeconds: number('SIMULATED_PROVISION_SECONDS', 2, 0, 3600, false),
     paymentsFile: paymentsFile && resolve(paymentsFile),
     dedicatedDriver,
+    bmcProbeCommand: given('BMC_PROBE_COMMAND'),
     provisioningHost: given('PROVISIONING_HOST') ?? '127.0.0.1',
     provisioningPort: given('PROVISIONING_PORT') ? number('PROVISIONING_PORT', 0, 1, 65_535) : undefined,
     netbootDir: resolve(given('NETBOOT_DIR') ?? join(dataDir, 'netboot')),

@@ -25,6 +25,7 @@ import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts
 import { readGateways } from './provisioning/payments/gateways.ts';
 import { BmcDriver } from './provisioning/servers/drivers/bmc/bmc.ts';
 import { lxcDriver } from './provisioning/servers/drivers/lxc/settings.ts';
+import { probeByCommand, probeByConnecting } from './provisioning/servers/drivers/lxc/ssh-proof.ts';
 import { ManualDriver } from './provisioning/servers/drivers/manual.ts';
 import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
 import { RequestAudit } from './resolvers/audit.ts';
@@ -217,9 +218,10 @@ async function listen(server: Server, port: number, host: string, onStop: (stop:
 }
 
 /** Undefined: dedicated servers are simulated, too. */
-function dedicatedDriver({ dedicatedDriver }: Config, db: Database, vault: Vault) {
+function dedicatedDriver({ dedicatedDriver, bmcProbeCommand }: Config, db: Database, vault: Vault) {
+  const probe = bmcProbeCommand ? probeByCommand(bmcProbeCommand) : probeByConnecting;
   if (dedicatedDriver === 'bmc')
-    return new BmcDriver({ inventory: boxesOf(db, vault), store: new Deployments(db, vault) });
+    return new BmcDriver({ inventory: boxesOf(db, vault), store: new Deployments(db, vault), probe });
   return dedicatedDriver === 'manual' ? new ManualDriver(new ManualJobs(db, vault)) : undefined;
 }
 

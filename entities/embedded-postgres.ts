@@ -33,7 +33,7 @@ const SHARED = '/var/lib/freehold';
 const USER = 'freehold';
 /** Any fixed number: who holds this lock owns the embedded server. */
 const OWNER_LOCK = 4_707_366_002;
-const START_ATTEMPTS_MAX = 5;
+const START_ATTEMPTS_MAX = 8;
 
 export interface EmbeddedPostgres {
   /** The connection string of the database. */
@@ -270,7 +270,8 @@ async function own(url: string, dataDir: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, keepAlive: true });
   client.on('error', () => {});
   await client.connect();
-  for (let attempt = 0; attempt < 20; attempt++) {
+  // That of a process which has just died goes as soon as PostgreSQL has noticed, on a busy machine after seconds.
+  for (let attempt = 0; attempt < 50; attempt++) {
     const { rows } = await client.query('select pg_try_advisory_lock($1) as mine', [OWNER_LOCK]);
     if (rows[0].mine) return client;
     await sleep(100);

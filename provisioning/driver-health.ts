@@ -1,6 +1,6 @@
 /**
  * Asks each driver twice a minute whether it reaches what it drives. The status page reads what was found. An engine of
- * which many machines vanished at once is not well, even if it answers.
+ * which many machines vanished at once is not well, even if it answers; nor is a region of which a host is offline.
  */
 import type { Database } from '../entities/database.ts';
 import { type Health, machinesComponent, PAYMENTS_COMPONENT } from '../entities/health.ts';
@@ -29,6 +29,9 @@ export const driverHealthProcess = (db: Database, { machines, payments }: Driver
         `select code from catalog_item where kind = 'bastion' and offered`,
       );
       const brakes = await db.query<{ driver: string }>('select driver from brake');
+      const offline = await db.query<{ region: string }>(
+        `select distinct region_code as region from host where state = 'OFFLINE'`,
+      );
       const isBraked = machines.some(({ name }) => brakes.some(({ driver }) => driver === name));
       const found = await Promise.all([
         statusOf(
@@ -40,7 +43,8 @@ export const driverHealthProcess = (db: Database, { machines, payments }: Driver
             ask(async (signal) => (await driver.reachable?.(code, signal)) ?? true),
           );
           const { component, status } = await statusOf(machinesComponent(code), answers);
-          return { component, status: isBraked && status === 'operational' ? 'partial_outage' : status };
+          const isPartlyOut = isBraked || offline.some(({ region }) => region === code);
+          return { component, status: isPartlyOut && status === 'operational' ? 'partial_outage' : status };
         }),
       ]);
       return hop('start', {

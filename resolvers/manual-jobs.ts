@@ -25,13 +25,14 @@ export async function endManualJob(
   if (!isId('job', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     const closed = await closeManualJob(tx, id, state, note);
-    if (!closed) throw new ApiError('not_found', 'There is no such job, or it is closed already.');
-    await record(tx, OPERATOR_ACCOUNT, id, {
-      type: 'manual_job.closed',
-      resource: 'manual_job',
-      actor: actorOf(context),
-      data: { order_number: closed.orderNumber, action: closed.action, state },
-    });
-    return closed;
+    if (!closed.length) throw new ApiError('not_found', 'There is no such job, or it is closed already.');
+    for (const job of closed)
+      await record(tx, OPERATOR_ACCOUNT, job.id, {
+        type: 'manual_job.closed',
+        resource: 'manual_job',
+        actor: actorOf(context),
+        data: { order_number: job.orderNumber, action: job.action, state: job.state },
+      });
+    return closed[0]!;
   });
 }

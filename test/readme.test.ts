@@ -12,11 +12,13 @@ const quickstart = /## Quickstart[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme)![1]!
 describe('The README', () => {
   it('has a quickstart that works as it is printed', async () => {
     const folder = newFolder();
-    const service = await spawnService({ DATA_DIR: folder, DATABASE_URL: await newDatabaseUrl(afterAll) });
+    // What it waits for by the clock comes at once: a busy machine may need the four seconds for the rest.
+    const environment = { DATABASE_URL: await newDatabaseUrl(afterAll), SIMULATED_PAYMENT_SECONDS: '0' };
+    const service = await spawnService({ DATA_DIR: folder, ...environment });
     // Only the port differs, so that the test can run beside another service.
     const lines = quickstart.replace('http://localhost:3000', service.url);
     expect(lines).not.toBe(quickstart);
-    const { stdout } = await run('bash', ['-eu', '-c', lines], { timeout: 60_000 });
+    const { stdout } = await run('bash', ['-eu', '-c', lines], { timeout: 170_000 });
     const answers = stdout
       .trim()
       .split('\n')
@@ -33,7 +35,7 @@ describe('The README', () => {
     expect(deleted.refunded_usd).toBeGreaterThan(5.9);
     expect(after.balance_usd).toBeCloseTo(44 + deleted.refunded_usd, 5);
     expect(answers).toHaveLength(8);
-  }, 90_000);
+  });
 
   it('names every variable of the configuration that it has, and none that it has not', () => {
     const config = readFileSync('config.ts', 'utf8');

@@ -95,7 +95,7 @@ export function newFolder(): string {
   chmodSync(folder, 0o755);
   return folder;
 }
-export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });
+export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
 
 /** Below those that systems give to outgoing connections, one of which could take it before a service listens. */
 export async function freePort(): Promise<number> {

@@ -60,18 +60,28 @@ export const manualSpecOf = (vault: Vault, { id, spec }: Pick<ManualJob, 'id' | 
 export const listManualJobs = (db: Queryable, limit: number): Promise<ManualJob[]> =>
   db.query(`select ${COLUMNS} from manual_job order by state <> 'OPEN', id limit $1`, [limit]);
 
-/** Closes a job that is open, and has the server go on. @returns undefined if there is no such open job */
+/**
+ * Closes a job that is open, and has the server go on. With a machine that is gone its other jobs are closed, too: where it
+ * was may be another's by the time somebody reads them.
+ * @returns the jobs that were closed, the named one first; none if that is not open
+ */
 export async function closeManualJob(
   tx: Transaction,
   id: string,
   state: 'DONE' | 'FAILED',
   note: string | null,
-): Promise<ManualJob | undefined> {
-  const [closed] = await tx.query<ManualJob>(
-    `update manual_job set state = $2, note = $3, spec = null, closed_at = now()
-    where id = $1 and state = 'OPEN' returning ${COLUMNS}`,
-    [id, state, note],
-  );
-  if (closed) await signalTask(tx, closed.orderNumber);
-  return closed;
+): Promise<ManualJob[]> {
+  const close = (where: string, ...given: unknown[]) =>
+    tx.query<ManualJob>(
+      `update manual_job set state = $1, note = $2, spec = null, closed_at = now()
+      where state = 'OPEN' and ${where} returning ${COLUMNS}`,
+      given,
+    );
+  const [closed] = await close('id = $3', state, note, id);
+  if (!closed) return [];
+  await signalTask(tx, closed.orderNumber);
+  const { action, orderNumber, generation } = closed;
+  if (action !== 'DESTROY' || state !== 'DONE') return [closed];
+  const void_ = await close('order_number = $3 and generation = $4', 'FAILED', 'It is gone.', orderNumber, generation);
+  return [closed, ...void_];
 }

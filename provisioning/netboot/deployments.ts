@@ -9,7 +9,10 @@ import type { BoxDeployment, DeploymentStore, PowerPlan } from '../servers/drive
 import type { MachineKey, MachineSpec } from '../servers/drivers/driver.ts';
 import { type Seed, seedContext } from './seed.ts';
 
-const COLUMNS = columnsOf(Deployment);
+/** A machine has the address that it was told if that has a gateway (see seed.ts). */
+const COLUMNS = `${columnsOf(Deployment)}, (select host(address) from address
+  where held_by = deployment.order_number and family = 'IPV4' and gateway is not null) as address`;
+type Row = Deployment & Pick<BoxDeployment, 'address'>;
 const LIST_MAX = 10_000;
 
 export class Deployments implements DeploymentStore {
@@ -20,21 +23,21 @@ export class Deployments implements DeploymentStore {
     this.#vault = vault;
   }
 
-  async find({ order, generation }: MachineKey): Promise<Deployment | undefined> {
-    const [found] = await this.#db.query<Deployment>(
+  async find({ order, generation }: MachineKey): Promise<Row | undefined> {
+    const [found] = await this.#db.query<Row>(
       `select ${COLUMNS} from deployment where order_number = $1 and generation = $2`,
       [order, generation],
     );
     return found;
   }
 
-  list(): Promise<Deployment[]> {
+  list(): Promise<Row[]> {
     return this.#db.query(`select ${COLUMNS} from deployment order by id limit ${LIST_MAX}`);
   }
 
-  async begin(spec: MachineSpec, specDigest: string, box: Box): Promise<Deployment | undefined> {
+  async begin(spec: MachineSpec, specDigest: string, box: Box): Promise<Row | undefined> {
     const id = newId('dep');
-    const [begun] = await this.#db.query<Deployment>(
+    const [begun] = await this.#db.query<Row>(
       `insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning ${COLUMNS}`,
       [

@@ -12,7 +12,7 @@ import type {
   Observation,
   PowerChange,
 } from '../../provisioning/servers/drivers/driver.ts';
-import { eventually } from '../freehold.ts';
+import { keyOf, never, patient, until } from './patience.ts';
 
 export interface DriverUnderTest {
   name: string;
@@ -22,7 +22,7 @@ export interface DriverUnderTest {
   newSpec(): MachineSpec;
   /** More than what new specifications have. Absent: machines of the kind keep their size. */
   larger?: MachineSize;
-  /** One whose hardware cannot be asked. Absent: there is no such thing. */
+  /** One of the same machines, whose hardware cannot be asked. Absent: there is no such thing. */
   unreachable?: HardwareDriver;
   /** Something that changes whenever the machine boots. */
   bootOf(key: MachineKey): Promise<string>;
@@ -35,12 +35,11 @@ export interface DriverUnderTest {
    * @returns whether it is still there, and how it is taken away
    */
   plant?(spec: MachineSpec): Promise<{ there(): Promise<boolean>; remove(): Promise<void> }>;
-  /** How long a machine may take to give proof. */
+  /** How long a machine may take to be made, to give proof, or to go. */
   bootSeconds: number;
 }
 
-const never = new AbortController().signal;
-const keyOf = ({ order, generation }: MachineKey): MachineKey => ({ order, generation });
+const lost = AbortSignal.abort(new Error('lost'));
 
 /** The code that a call fails with; undefined if it does not. */
 export const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
@@ -61,13 +60,19 @@ function machineKeeps(world: DriverUnderTest): void {
   let driver: HardwareDriver;
   let spec: MachineSpec;
   const observe = () => driver.observe(keyOf(spec), never);
-  const proven = () => eventually(async () => ((await observe()).proven ? observe() : undefined), bootSeconds);
+  const { create, power, rebuild, resize, destroy } = patient(bootSeconds);
+  /** It has proof, and what that stands for is true. */
+  const proven = async () => {
+    const seen = await until(observe, (one) => one.proven, bootSeconds);
+    expect(seen).toMatchObject({ ...keyOf(spec), phase: 'present', power: 'on' });
+    if (opens) expect(await opens(spec)).toBe(true);
+  };
   beforeAll(() => {
     driver = newDriver();
     spec = newSpec();
   });
   afterAll(async () => {
-    await driver.destroy(keyOf(spec), never);
+    await destroy(driver, spec);
   }, patience);
 
   it('is absent before it is made', { timeout: patience }, async () => {
@@ -75,9 +80,8 @@ function machineKeeps(world: DriverUnderTest): void {
   });
 
   it('is made, turned on, and gives proof', { timeout: patience }, async () => {
-    expect(await driver.create(spec, never)).toMatchObject({ ...keyOf(spec), phase: 'present', power: 'on' });
-    expect(await proven()).toMatchObject({ ...keyOf(spec), phase: 'present', power: 'on' });
-    if (opens) expect(await opens(spec)).toBe(true);
+    expect(await create(driver, spec)).toMatchObject(keyOf(spec));
+    await proven();
   });
 
   it('is the same if it is made again, by another process too', { timeout: patience }, async () => {
@@ -96,8 +100,7 @@ function machineKeeps(world: DriverUnderTest): void {
 
   it('is turned off and on, and stays so if it is told again', { timeout: patience }, async () => {
     for (const want of ['off', 'off', 'on', 'on'] as const) {
-      const { power } = await driver.power(keyOf(spec), want, `chg-${want}`, never);
-      expect(power).toBe(want);
+      await power(driver, spec, want, `chg-${want}`);
       if (want === 'off') expect(await observe()).toMatchObject({ phase: 'present', power: 'off', proven: false });
     }
     await proven();
@@ -105,8 +108,8 @@ function machineKeeps(world: DriverUnderTest): void {
 
   it('keeps what is on it when it is turned off and on', { timeout: patience }, async () => {
     await trace?.leave(spec);
-    await driver.power(keyOf(spec), 'off', 'chg-off-2', never);
-    await driver.power(keyOf(spec), 'on', 'chg-on-2', never);
+    await power(driver, spec, 'off', 'chg-off-2');
+    await power(driver, spec, 'on', 'chg-on-2');
     await proven();
     if (trace) expect(await trace.left(spec)).toBe(true);
   });
@@ -114,14 +117,14 @@ function machineKeeps(world: DriverUnderTest): void {
   it.each<PowerChange>(['restart', 'reset'])('does a %s once for each change', { timeout: patience }, async (want) => {
     const before = await bootOf(spec);
     const [first, second] = [`chg-${want}-1`, `chg-${want}-2`];
-    expect(await driver.power(keyOf(spec), want, first, never)).toMatchObject({ phase: 'present', power: 'on' });
+    await power(driver, spec, want, first);
     await proven();
     const after = await bootOf(spec);
     expect(after).not.toBe(before);
     await driver.power(keyOf(spec), want, first, never);
     await newDriver().power(keyOf(spec), want, first, never);
     expect(await bootOf(spec)).toBe(after);
-    await driver.power(keyOf(spec), want, second, never);
+    await power(driver, spec, want, second);
     await proven();
     expect(await bootOf(spec)).not.toBe(after);
   });
@@ -130,24 +133,37 @@ function machineKeeps(world: DriverUnderTest): void {
     it('gets another size while it is off, once, and keeps what is on it', { timeout: patience }, async () => {
       const resized = { ...spec, size: larger };
       expect(await codeOf(driver.resize(resized, 'chg-size-on', never))).toBe('rejected');
-      await driver.power(keyOf(spec), 'off', 'chg-off-3', never);
-      for (const one of [driver, newDriver()])
-        expect(await one.resize(resized, 'chg-size', never)).toMatchObject({ phase: 'present', power: 'off' });
-      await driver.power(keyOf(spec), 'on', 'chg-on-3', never);
+      await power(driver, spec, 'off', 'chg-off-3');
+      for (const one of [driver, newDriver()]) await resize(one, resized, 'chg-size');
+      await power(driver, spec, 'on', 'chg-on-3');
       spec = resized;
       await proven();
       if (trace) expect(await trace.left(spec)).toBe(true);
       expect(await driver.create(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
     });
 
+  it('is neither restarted, made anew nor removed by a worker that has lost its lease', {
+    timeout: patience,
+  }, async () => {
+    const boot = await bootOf(spec);
+    for (const begun of [
+      driver.power(keyOf(spec), 'reset', 'chg-lost-1', lost),
+      driver.power(keyOf(spec), 'off', 'chg-lost-2', lost),
+      driver.rebuild(spec, 'chg-lost-3', lost),
+      driver.destroy(keyOf(spec), lost),
+    ])
+      await expect(begun).rejects.toThrow();
+    await proven();
+    expect(await bootOf(spec)).toBe(boot);
+  });
+
   it('is made anew once for each change, with nothing on it', { timeout: patience }, async () => {
     const rebuilt = { ...spec, sshPublicKeys: [...spec.sshPublicKeys].reverse() };
     const before = await bootOf(spec);
-    expect(await driver.rebuild(rebuilt, 'chg-rebuild', never)).toMatchObject({ phase: 'present', power: 'on' });
+    await rebuild(driver, rebuilt, 'chg-rebuild');
     spec = rebuilt;
     await proven();
     if (trace) expect(await trace.left(spec)).toBe(false);
-    if (opens) expect(await opens(spec)).toBe(true);
     const after = await bootOf(spec);
     expect(after).not.toBe(before);
     await trace?.leave(spec);
@@ -158,15 +174,15 @@ function machineKeeps(world: DriverUnderTest): void {
   });
 
   it('is confirmed absent when it is destroyed, and when it is destroyed again', { timeout: patience }, async () => {
+    await destroy(driver, spec);
     expect(await driver.destroy(keyOf(spec), never)).toMatchObject({ phase: 'absent', proven: false });
-    expect(await driver.destroy(keyOf(spec), never)).toMatchObject({ phase: 'absent' });
-    expect(await observe()).toMatchObject({ phase: 'absent' });
     expect((await driver.list(never)).filter(({ order }) => order === spec.order)).toEqual([]);
   });
 }
 
 function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, bootOf }: DriverUnderTest): void {
   const patience = (bootSeconds * 4 + 30) * 1000;
+  const { create, destroy } = patient(bootSeconds);
 
   it('makes one machine of five that are asked for at once', { timeout: patience }, async () => {
     const spec = newSpec();
@@ -177,11 +193,11 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
     expect(
       refused.map(({ code, message }) => `${code} ${message}`).filter((text) => !/^(failed|unreachable) /.test(text)),
     ).toEqual([]);
-    expect(await one.create(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
+    await create(one, spec);
     const ours = (await one.list(never)).filter(({ order }) => order === spec.order);
     expect(ours).toMatchObject([{ ...keyOf(spec), phase: 'present' }]);
     expect(await bootOf(spec)).toBeTruthy();
-    expect(await one.destroy(keyOf(spec), never)).toMatchObject({ phase: 'absent' });
+    await destroy(one, spec);
   });
 
   it('does nothing to a machine that is not there', { timeout: patience }, async () => {
@@ -194,12 +210,12 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
 
   it('tells one generation of an order from another', { timeout: patience }, async () => {
     const [driver, spec] = [newDriver(), newSpec()];
-    await driver.create(spec, never);
+    await create(driver, spec);
     const next = { ...keyOf(spec), generation: spec.generation + 1 };
     expect(await driver.observe(next, never)).toMatchObject({ ...next, phase: 'absent' });
     expect(await driver.destroy(next, never)).toMatchObject({ ...next, phase: 'absent' });
     expect(await driver.observe(keyOf(spec), never)).toMatchObject({ phase: 'present' });
-    await driver.destroy(keyOf(spec), never);
+    await destroy(driver, spec);
   });
 
   it('says which hosts there are, each once and with a size', { timeout: patience }, async () => {
@@ -213,7 +229,8 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
 
   if (unreachable)
     it('takes nothing for absent that it could not ask about', { timeout: patience }, async () => {
-      const spec = newSpec();
+      const [driver, spec] = [newDriver(), newSpec()];
+      await create(driver, spec);
       const unknown = async (call: Promise<Observation>) => {
         const { phase, code } = await call.then(
           (seen) => ({ phase: seen.phase, code: undefined }),
@@ -223,10 +240,14 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
       };
       await unknown(unreachable.observe(keyOf(spec), never));
       await unknown(unreachable.create(spec, never));
+      await unknown(unreachable.create(newSpec(), never));
       await unknown(unreachable.power(keyOf(spec), 'on', 'chg-1', never));
       await unknown(unreachable.destroy(keyOf(spec), never));
-      expect(await codeOf(unreachable.list(never))).toBe('unreachable');
+      // An engine says nothing at all; where each machine has a controller of its own, that one's are known.
+      const listed = await unreachable.list(never).catch((error: DriverError) => error.code);
+      if (listed !== 'unreachable') expect(listed).toMatchObject([{ ...keyOf(spec), phase: 'unknown', proven: false }]);
       expect((await unreachable.reachable?.(spec.region, never).catch(() => false)) ?? false).toBe(false);
+      await destroy(driver, spec);
     });
 
   if (plant)
@@ -243,7 +264,7 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
 
   it('begins nothing for a worker that has lost its lease', { timeout: patience }, async () => {
     const [driver, spec] = [newDriver(), newSpec()];
-    await expect(driver.create(spec, AbortSignal.abort(new Error('lost')))).rejects.toThrow('lost');
+    await expect(driver.create(spec, lost)).rejects.toThrow('lost');
     expect(await driver.observe(keyOf(spec), never)).toMatchObject({ phase: 'absent' });
   });
 }

@@ -16,57 +16,76 @@ import {
  * - `hang`: it does nothing, and says nothing until it is aborted;
  * - `late`: it does it after it was aborted;
  * - `twice`: it does it twice at once;
- * - `lie`: it does nothing, and says what it was told to say.
+ * - `lie`: it does nothing, and says what it was told to say; of hosts and machines that there are none, and of reach that there is.
  */
 export type Fault =
   | { kind: 'fail'; code: DriverErrorCode }
   | { kind: 'lose' | 'hang' | 'late' | 'twice' }
   | { kind: 'lie'; observation: Partial<Observation> };
-export type Call = 'create' | 'observe' | 'power' | 'rebuild' | 'resize' | 'destroy';
+/** What a driver can be told: a new one of the interface is an error of types here. */
+export type Call = Exclude<keyof HardwareDriver, 'name' | 'simulated' | 'needsHosts'>;
 
 export class FaultyDriver implements HardwareDriver {
   readonly name = 'faulty';
   readonly simulated = true;
   readonly #driver: HardwareDriver;
   /** Undefined, or what becomes of this call. */
-  fault: (call: Call, key: MachineKey) => Fault | undefined = () => undefined;
+  fault: (call: Call, key?: MachineKey) => Fault | undefined = () => undefined;
 
   constructor(driver: HardwareDriver) {
     this.#driver = driver;
   }
 
   capacity(signal: AbortSignal): Promise<HostReport[]> {
-    return this.#driver.capacity(signal);
+    return this.#answer('capacity', signal, (its) => this.#driver.capacity(its), []);
   }
   list(signal: AbortSignal): Promise<Observation[]> {
-    return this.#driver.list(signal);
+    return this.#answer('list', signal, (its) => this.#driver.list(its), []);
+  }
+  async reachable(region: string, signal: AbortSignal): Promise<boolean> {
+    return this.#answer(
+      'reachable',
+      signal,
+      async (its) => (await this.#driver.reachable?.(region, its)) ?? true,
+      true,
+    );
   }
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
-    return this.#answer('create', spec, signal, (its) => this.#driver.create(spec, its));
+    return this.#tell('create', spec, signal, (its) => this.#driver.create(spec, its));
   }
   observe(key: MachineKey, signal: AbortSignal): Promise<Observation> {
-    return this.#answer('observe', key, signal, (its) => this.#driver.observe(key, its));
+    return this.#tell('observe', key, signal, (its) => this.#driver.observe(key, its));
   }
   power(key: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#answer('power', key, signal, (its) => this.#driver.power(key, want, change, its));
+    return this.#tell('power', key, signal, (its) => this.#driver.power(key, want, change, its));
   }
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#answer('rebuild', spec, signal, (its) => this.#driver.rebuild(spec, change, its));
+    return this.#tell('rebuild', spec, signal, (its) => this.#driver.rebuild(spec, change, its));
   }
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#answer('resize', spec, signal, (its) => this.#driver.resize(spec, change, its));
+    return this.#tell('resize', spec, signal, (its) => this.#driver.resize(spec, change, its));
   }
   destroy(key: MachineKey, signal: AbortSignal): Promise<Observation> {
-    return this.#answer('destroy', key, signal, (its) => this.#driver.destroy(key, its));
+    return this.#tell('destroy', key, signal, (its) => this.#driver.destroy(key, its));
   }
 
-  async #answer(
+  #tell(
     call: Call,
     { order, generation }: MachineKey,
     signal: AbortSignal,
     act: (signal: AbortSignal) => Promise<Observation>,
   ): Promise<Observation> {
     const key = { order, generation };
+    return this.#answer(call, signal, act, { ...key, phase: 'present', proven: false }, key);
+  }
+
+  async #answer<T>(
+    call: Call,
+    signal: AbortSignal,
+    act: (signal: AbortSignal) => Promise<T>,
+    lie: T,
+    key?: MachineKey,
+  ): Promise<T> {
     const fault = this.fault(call, key);
     switch (fault?.kind) {
       case undefined:
@@ -83,7 +102,7 @@ export class FaultyDriver implements HardwareDriver {
         throw (answers[0] as PromiseRejectedResult).reason;
       }
       case 'lie':
-        return { ...key, phase: 'present', proven: false, ...fault.observation };
+        return key ? { ...lie, ...fault.observation } : lie;
       case 'hang':
         await aborted(signal);
         throw signal.reason;

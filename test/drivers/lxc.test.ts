@@ -33,6 +33,8 @@ describe('cloud-init', () => {
   it('gets the keys of the order, and a root without a password', () => {
     expect(configIn(userDataOf(SPEC))).toMatchObject({
       hostname: 'web.example.org',
+      prefer_fqdn_over_hostname: true,
+      manage_etc_hosts: 'localhost',
       ssh_pwauth: false,
       users: [{ name: 'root', lock_passwd: true, ssh_authorized_keys: SPEC.sshPublicKeys }],
     });

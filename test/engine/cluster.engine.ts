@@ -1,4 +1,4 @@
-/** The same order over a cluster of three, by HTTPS with pinned certificates, of which one is killed. */
+/** What a customer does with a VPS in a cluster of three, by HTTPS with pinned certificates, while one member is dead. */
 
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,17 +8,29 @@ import { newDatabaseUrl } from '../database.ts';
 import { codeOf } from '../drivers/contract.ts';
 import { eventually } from '../freehold.ts';
 import { type Cluster, startCluster } from './cluster.ts';
-import { type Customer, login, newCustomer, startWorld, type World } from './customer.ts';
-import { newKey, ssh } from './lxd.ts';
+import {
+  type Customer,
+  heldAddresses,
+  login,
+  lookAround,
+  newCustomer,
+  type Sold,
+  startWorld,
+  type UploadedKey,
+  uploadKey,
+  type World,
+} from './customer.ts';
+import { runGuide } from './guide.ts';
+import { describeJourney } from './journey.ts';
+import { ssh } from './lxd.ts';
 
 let cluster: Cluster;
 let world: World;
 let customer: Customer;
+let keys: readonly [UploadedKey, UploadedKey];
 let driver: LxcDriver;
 /** Expects another certificate of the engine than it shows. */
 let deceived: LxcDriver;
-const key = newKey('cluster');
-let keyId: string;
 const never = new AbortController().signal;
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -30,19 +42,17 @@ afterAll(async () => {
 beforeAll(async () => {
   cluster = await startCluster();
   const { files, endpoints } = cluster;
-  world = await startWorld(
-    await newDatabaseUrl(onEnd),
-    {
-      LXC_ENDPOINTS: endpoints.join(','),
-      LXC_CLIENT_CERT_FILE: files.certificate,
-      LXC_CLIENT_KEY_FILE: files.key,
-      LXC_SERVER_CERT_FILE: files.server,
-      LXC_POOL: 'local',
-      LXC_NETWORK: 'br0',
-    },
-    '10.78.0.0',
-    onEnd,
-  );
+  const environment = {
+    LXC_ENDPOINTS: endpoints.join(','),
+    LXC_CLIENT_CERT_FILE: files.certificate,
+    LXC_CLIENT_KEY_FILE: files.key,
+    LXC_SERVER_CERT_FILE: files.server,
+    LXC_POOL: 'local',
+    LXC_NETWORK: 'br0',
+    POLL_SECONDS: '0.2',
+  };
+  world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.78.0.0', onEnd);
+  runGuide(world.service, 'for host in');
   const read = (file: string) => readFileSync(file, 'utf8');
   const tls = { certificate: read(files.certificate), key: read(files.key), serverCertificate: read(files.server) };
   const place = { project: 'default', pool: 'local', network: 'br0', nameservers: [] };
@@ -50,41 +60,63 @@ beforeAll(async () => {
   const another = { ...tls, serverCertificate: tls.certificate };
   deceived = new LxcDriver({ ...place, endpoints: endpoints.map((text) => endpointOf(text, another)) });
   customer = await newCustomer(world, 500);
-  keyId = await customer.upload(key.publicKey);
+  keys = [await uploadKey(customer, 'cluster'), await uploadKey(customer, 'cluster-2')];
 });
 
-/** Orders, and logs in. The host is picked by a trigger, as the allocator would. */
-async function sell(host?: string): Promise<{ orderNumber: string; ipv4: string }> {
-  if (host)
-    await world.db.query(
-      `create or replace function pick() returns trigger as $$ begin new.host := '${host}'; return new; end $$ language plpgsql`,
-    );
-  if (host)
-    await world.db.query('create or replace trigger pick before insert on server for each row execute function pick()');
-  const orderNumber = await customer.order({ ssh_key_ids: [keyId] });
-  const { status, ipv4 } = await customer.settled(orderNumber, 200);
-  expect(status).toBe('running');
-  expect(await login(ipv4, key.file, 'echo in')).toBe('in');
-  await world.db.query('drop trigger if exists pick on server');
-  return { orderNumber, ipv4 };
+/** Has the operator make one host the only one that is sold on, or all of them. */
+async function sellOn(...names: string[]): Promise<void> {
+  for (const name of ['n1', 'n2', 'n3']) {
+    const does = names.includes(name) ? 'activateHost' : 'drainHost';
+    const { errors } = await world.operator(`mutation { ${does}(name: "${name}") { state } }`);
+    expect(errors).toBeUndefined();
+  }
 }
-const observe = (order: string) =>
-  driver.observe({ order, generation: 1 }, never).catch(({ code }) => ({ phase: code as string, host: undefined }));
+const hosts = async () =>
+  (await world.operator('{ hosts { name state machines } }')).data.hosts as {
+    name: string;
+    state: string;
+    machines: number;
+  }[];
+const resize = async (name: string, memoryMb: number) => {
+  const { errors } = await world.operator(
+    `mutation { updateHost(name: "${name}", input: {memoryMb: ${memoryMb}}) { name } }`,
+  );
+  expect(errors).toBeUndefined();
+};
+const stateOf = async (name: string) => (await hosts()).find((host) => host.name === name)!.state;
+
+const order = () => customer.order({ ssh_key_ids: [keys[0].id] });
+const enter = ({ ipv4 }: Sold) => login(ipv4, keys[0].file, 'echo in');
+/** Orders, and logs in. */
+async function sell(): Promise<Sold> {
+  const server = await customer.settled(await order(), 200);
+  expect(server.status).toBe('running');
+  expect(await enter(server)).toBe('in');
+  return server;
+}
+/** As the engine says now, of whatever generation. */
+const observe = async (order: string) =>
+  (await driver.list(never).catch(() => [])).filter((seen) => seen.order === order);
+const statusOf = async (orderNumber: string) => {
+  const { status, body } = await customer.rest('GET', `/v1/servers/${orderNumber}`);
+  return status === 404 ? 'deleted' : (body.status as string);
+};
+/** All that living members know of, those on the dead one among it. */
+const instances = async () => (await cluster.members[1]!.call('GET', '/1.0/instances')) as string[];
+
+/** Both on the member that dies. */
+let [staying, leaving]: Sold[] = [];
 
 describe('A cluster of three', () => {
-  let first: { orderNumber: string; ipv4: string };
-
-  it('reports its members, and makes machines where it is told to', async () => {
+  it('reports its members, and makes machines where the operator lets it', async () => {
     expect((await driver.capacity(never)).map(({ name, state }) => `${name} ${state}`).sort()).toEqual([
       'n1 online',
       'n2 online',
       'n3 online',
     ]);
-    first = await sell('n1');
-    expect((await observe(first.orderNumber)).host).toBe('n1');
-    const { orderNumber } = await sell('n2');
-    expect((await observe(orderNumber)).host).toBe('n2');
-    expect(await driver.list(never)).toHaveLength(2);
+    await sellOn('n1');
+    [staying, leaving] = await Promise.all([sell(), sell()]);
+    expect((await driver.list(never)).map(({ host }) => host)).toEqual(['n1', 'n1']);
   });
 
   it('is spoken to only if it shows the certificate that was pinned', async () => {
@@ -92,33 +124,101 @@ describe('A cluster of three', () => {
     expect(await codeOf(deceived.list(never))).toBe('unreachable');
   });
 
-  it('with one member killed: its machines are unknown, not absent, and others are sold', async () => {
+  it('with one member killed: its machines go on, and are unknown, not absent', async () => {
+    const before = await customer.balance();
+    const interrupted = await order();
+    await eventually(async () => (await observe(interrupted)).length > 0);
     await cluster.members[0]!.kill();
-    for (let look = 0; look < 5; look++) {
-      expect((await observe(first.orderNumber)).phase).toMatch(/^(unknown|unreachable)$/);
+    for (let look = 0; look < 3; look++) {
+      const seen = await driver
+        .observe({ order: staying!.order_number, generation: 1 }, never)
+        .catch(({ code }) => ({ phase: code }));
+      expect(seen.phase).toMatch(/^(unknown|unreachable)$/);
       await new Promise((resolve) => setTimeout(resolve, 1000));
     }
-    // The machine itself goes on, and the list still has it.
-    expect(await ssh(first.ipv4, key.file, 'echo in')).toBe('in');
-    const listed = await eventually(async () => driver.list(never).catch(() => undefined));
-    expect(listed.find(({ order }) => order === first.orderNumber)).toMatchObject({ phase: 'unknown' });
-    await sell('n3');
-    await eventually(async () => {
-      const hosts = await driver.capacity(never).catch(() => []);
-      return hosts.find(({ name }) => name === 'n1')?.state === 'offline';
-    }, 90);
+    expect(await ssh(staying!.ipv4, keys[0].file, 'echo in')).toBe('in');
+    const listed = await eventually(async () => (await observe(staying!.order_number))[0]);
+    expect(listed).toMatchObject({ phase: 'unknown', host: 'n1' });
+
+    // The order that was under way there ends: with a login, or with its money and nothing left when the member is back.
+    const server = await customer.settled(interrupted, 200);
+    console.log(`interrupted: ${server.status} ${server.failure?.code ?? ''}`);
+    if (server.status === 'running') expect(await enter(server)).toBe('in');
+    else expect(await customer.balance()).toBe(before);
+    await customer.rest('DELETE', `/v1/servers/${interrupted}`);
   });
 
-  it('does not take a machine for deleted before its member is back', async () => {
-    await customer.rest('DELETE', `/v1/servers/${first.orderNumber}`);
-    await new Promise((resolve) => setTimeout(resolve, 3000));
-    const [held] = await world.db.query('select 1 from address where held_by = $1', [first.orderNumber]);
-    expect(held).toBeDefined();
-    await cluster.members[0]!.start();
-    await eventually(async () => (await observe(first.orderNumber)).phase === 'absent', 200);
-    await eventually(
-      async () => (await world.db.query('select 1 from address where held_by = $1', [first.orderNumber])).length === 0,
-      60,
+  it('makes what was meant for the dead member on a living one', async () => {
+    expect(await stateOf('n1')).toBe('ACTIVE');
+    // With so much room it is the first choice, and nobody has noticed yet that it is dead.
+    await resize('n1', 6_553_600);
+    await sellOn('n1', 'n2', 'n3');
+    const server = await sell();
+    await resize('n1', 65_536);
+    expect(await observe(server.order_number)).toEqual([
+      expect.objectContaining({ generation: 2, host: expect.stringMatching(/^n[23]$/) }),
+    ]);
+    await customer.rest('DELETE', `/v1/servers/${server.order_number}`);
+    await eventually(async () => (await statusOf(server.order_number)) === 'deleted', 60);
+  });
+
+  it('is not sold on where it is dead once that is known, which the status page tells', async () => {
+    // Ends during the journey below.
+    expect((await customer.rest('PATCH', `/v1/servers/${staying!.order_number}`, { action: 'reboot' })).status).toBe(
+      200,
     );
+    await eventually(async () => {
+      await lookAround(world);
+      return (await stateOf('n1')) === 'OFFLINE';
+    }, 90);
+    expect((await hosts()).filter(({ state }) => state === 'ACTIVE').map(({ name }) => name)).toEqual(['n2', 'n3']);
+    const status = await eventually(async () => {
+      await lookAround(world);
+      const { body } = await customer.rest('GET', '/v1/transparency/status');
+      const { status } = body.components.find(({ id }: { id: string }) => id === 'machines-zrh');
+      return status !== 'operational' && status;
+    });
+    expect(status).toBe('partial_outage');
+  });
+});
+
+describeJourney('A VPS in a cluster of which one member is dead', () => ({ customer, keys, instances }), {
+  ipv6: true,
+});
+
+describe('What is on the dead member', () => {
+  it('cannot be changed, and its owner is told', async () => {
+    expect(await customer.settled(staying!.order_number)).toMatchObject({
+      status: 'running',
+      failure: { code: 'reboot_failed' },
+    });
+  });
+
+  it('is paid back at once when it is deleted, and keeps its addresses until the member is back', async () => {
+    const before = await customer.balance();
+    const { body } = await customer.rest('DELETE', `/v1/servers/${leaving!.order_number}`);
+    expect(body.refunded_usd).toBeGreaterThan(5.9);
+    expect(await customer.balance()).toBeCloseTo(before + body.refunded_usd, 5);
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    expect(await statusOf(leaving!.order_number)).toBe('deleting');
+    expect(await heldAddresses(world)).toBeGreaterThanOrEqual(4);
+    expect(await ssh(leaving!.ipv4, keys[0].file, 'echo in')).toBe('in');
+  });
+
+  it('goes with the member being back, or can be used and changed again', async () => {
+    await cluster.members[0]!.start();
+    await eventually(async () => (await statusOf(leaving!.order_number)) === 'deleted', 200);
+    await eventually(async () => (await instances()).length === 1, 60);
+    expect(await heldAddresses(world)).toBe(2);
+    await customer.change(staying!.order_number, { action: 'reboot' }, 'running');
+    expect(await customer.settled(staying!.order_number)).toMatchObject({ failure: null });
+    expect(await enter(staying!)).toBe('in');
+    await customer.rest('DELETE', `/v1/servers/${staying!.order_number}`);
+    await eventually(async () => (await instances()).length === 0, 60);
+    await eventually(async () => {
+      await lookAround(world);
+      return (await hosts()).every(({ state, machines }) => state === 'ACTIVE' && machines === 0);
+    });
+    expect((await world.operator('{ findings { kind } }')).data.findings).toEqual([]);
   });
 });

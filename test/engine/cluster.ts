@@ -14,9 +14,13 @@ export interface Cluster {
 const sh = (script: string) => execFileSync('sh', ['-ec', script]);
 const addressOf = (n: number) => `10.78.0.${n}`;
 
-/** Members are called n1, n2, n3; machines are on their bridge br0, and so is who tests, with .254. */
+/**
+ * Members are called n1, n2, n3; machines are on their bridge br0, and so is who tests, with .254,
+ * who for IPv6 is the router fe80::1 with a network of its own behind it.
+ */
 export async function startCluster(): Promise<Cluster> {
-  sh('ip link add br0 type bridge; ip addr add 10.78.0.254/24 dev br0; ip link set br0 up');
+  sh(`ip link add br0 type bridge; ip addr add 10.78.0.254/24 dev br0; ip link set br0 up
+    ip addr add fe80::1/64 dev br0 nodad; ip addr add 2001:db8:78::1/64 dev br0 nodad; ip route add 2001:db8:79::/56 dev br0`);
   const members: Lxd[] = [];
   for (const n of [1, 2, 3]) {
     sh(`ip netns add n${n}; ip link add v${n} type veth peer name eth0 netns n${n}; ip link set v${n} master br0 up
@@ -32,7 +36,7 @@ export async function startCluster(): Promise<Cluster> {
   for (const [index, member] of others.entries()) await joinCluster(first, member, index + 2);
   // Refused before there is a cluster; less than that the engine does not take.
   await first.call('PATCH', '/1.0', { config: { 'cluster.offline_threshold': '11' } });
-  await importImage(first, ['debian-13']);
+  await importImage(first, ['debian-13', 'alpine-3.22']);
   return { members, files: await trust(first), endpoints: [1, 2, 3].map((n) => `https://${addressOf(n)}:8443`) };
 }
 

@@ -1,15 +1,15 @@
 /** The service beside a real engine, and a customer of it who logs in to what was sold. */
-import { Database } from '../../entities/database.ts';
 import { eventually } from '../freehold.ts';
-import { type RestClient, type RunningService, restClient, spawnService } from '../spawn.ts';
-import { ssh } from './lxd.ts';
+import { graphqlClient, type RestClient, type RunningService, restClient, spawnService } from '../spawn.ts';
+import { runGuide } from './guide.ts';
+import { newKey, ssh } from './lxd.ts';
 
 export interface World {
   service: RunningService;
-  db: Database;
+  operator: ReturnType<typeof graphqlClient>;
 }
 
-/** Its addresses are those of a network, from .100 on; machines are given them, and documentation ones never. */
+/** Its addresses are those of a network, from .100 on, and /64s of 2001:db8:79::/56, as the operator's guide gives them. */
 export async function startWorld(
   databaseUrl: string,
   environment: Record<string, string>,
@@ -23,15 +23,30 @@ export async function startWorld(
     ...environment,
   });
   onEnd(() => service.stop());
-  const db = await Database.open(databaseUrl, { poolSize: 2 });
-  onEnd(() => db.close());
-  await db.query(
-    `insert into address (address, family, region_code, prefix_length, gateway)
-      select $1::inet + n, 'IPV4', 'zrh', 24, $1::inet + 1 from generate_series(100, 199) n
-      union all select format('2001:db8:%s::/64', to_hex(n))::inet, 'IPV6', 'zrh', 64, null from generate_series(1, 100) n`,
-    [network],
-  );
-  return { service, db };
+  runGuide(service, 'addAddressPool', network);
+  return { service, operator: graphqlClient(service.graphql, service.operatorToken) };
+}
+
+/** How many addresses and prefixes machines have, or had until a moment ago. */
+export async function heldAddresses({ operator }: World): Promise<number> {
+  const { data } = await operator('{ addressPools { held } }');
+  return data.addressPools.reduce((sum: number, { held }: { held: number }) => sum + held, 0);
+}
+
+/** Has the engines looked at now, and not at the next tick. */
+export async function lookAround({ operator }: World): Promise<void> {
+  for (const subject of ['observer', 'driver-health'])
+    await operator(`mutation { retryTask(subject: "cron:${subject}") { subject } }`);
+}
+
+/** As REST shows it. */
+export interface Sold {
+  order_number: string;
+  status: string;
+  ipv4: string;
+  ipv6: string;
+  ipv6_prefix: string;
+  failure: { code: string } | null;
 }
 
 export interface Customer {
@@ -41,13 +56,25 @@ export interface Customer {
   upload(publicKey: string): Promise<string>;
   order(more?: object): Promise<string>;
   /** Waits until the server is settled, in this state or in another. */
-  settled(orderNumber: string, seconds?: number): Promise<{ status: string; ipv4: string }>;
-  change(orderNumber: string, body: object, status: string): Promise<{ status: string; ipv4: string }>;
+  settled(orderNumber: string, seconds?: number): Promise<Sold>;
+  change(orderNumber: string, body: object, status: string, seconds?: number): Promise<Sold>;
+}
+
+/** A key pair, of which the public half was uploaded. */
+export interface UploadedKey {
+  id: string;
+  /** Of the private half. */
+  file: string;
+}
+
+export async function uploadKey(customer: Customer, name: string): Promise<UploadedKey> {
+  const { file, publicKey } = newKey(name);
+  return { file, id: await customer.upload(publicKey) };
 }
 
 let customers = 0;
 
-export async function newCustomer({ service, db }: World, usd: number): Promise<Customer> {
+export async function newCustomer({ service }: World, usd: number): Promise<Customer> {
   const account = { email: `engine-${++customers}@example.org`, password: 'a password of the engine' };
   const { body } = await restClient(service.url)('POST', '/v1/auth/register', account);
   const rest = restClient(service.url, body.tokens.access_token);
@@ -64,7 +91,6 @@ export async function newCustomer({ service, db }: World, usd: number): Promise<
     }, seconds);
   await expect200('POST', '/v1/billing/topups', { amount_usd: usd, crypto: 'USDC-BASE' });
   await eventually(async () => (await balance()) >= usd);
-  await db.query('update stock set total = 1000');
   return {
     rest,
     balance,
@@ -72,20 +98,21 @@ export async function newCustomer({ service, db }: World, usd: number): Promise<
     order: async (more) =>
       (await expect200('POST', '/v1/servers', { service_code: 'vps-1', region: 'zrh', ...more })).order_number,
     settled,
-    change: async (orderNumber, body, status) => {
+    change: async (orderNumber, body, status, seconds) => {
       await expect200('PATCH', `/v1/servers/${orderNumber}`, body);
-      const server = await settled(orderNumber);
-      if (server.status !== status) throw new Error(`${JSON.stringify(body)} led to ${JSON.stringify(server)}`);
+      const server = await settled(orderNumber, seconds);
+      if (server.status !== status || server.failure)
+        throw new Error(`${JSON.stringify(body)} led to ${JSON.stringify(server)}`);
       return server;
     },
   };
 }
 
 /** Logs in until it succeeds. @returns what the command printed */
-export async function login(address: string, keyFile: string, command: string): Promise<string> {
+export async function login(address: string, keyFile: string, command: string, seconds = 60): Promise<string> {
   const { output } = await eventually(async () => {
     const output = await ssh(address, keyFile, command);
     return output !== undefined && { output };
-  }, 60);
+  }, seconds);
   return output;
 }

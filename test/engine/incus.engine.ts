@@ -1,5 +1,33 @@
-/** The lxc driver on a real Incus. Run only where INCUS_ROOT is a Debian that has it (incus-root.sh). */
+/** The lxc driver on a real Incus, and what a customer does there. Run only where INCUS_ROOT has it (incus-root.sh). */
+import { afterAll, beforeAll } from 'vitest';
+import { newDatabaseUrl } from '../database.ts';
+import { type Customer, newCustomer, startWorld, type UploadedKey, uploadKey } from './customer.ts';
+import { describeJourney } from './journey.ts';
 import { describeLxc } from './lxc-contract.ts';
-import { startIncus } from './lxd.ts';
+import { type Lxd, startIncus } from './lxd.ts';
 
-describeLxc('Incus', () => startIncus('incus', process.env.INCUS_ROOT!));
+let incus: Lxd;
+let customer: Customer;
+let keys: readonly [UploadedKey, UploadedKey];
+
+describeLxc('Incus', async () => {
+  incus = await startIncus('incus', process.env.INCUS_ROOT!);
+  return incus;
+});
+
+const ends: (() => Promise<unknown>)[] = [];
+const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+beforeAll(async () => {
+  const environment = { LXC_ENDPOINTS: `unix:${incus.socketPath}`, LXC_POOL: 'machines', LXC_NETWORK: 'machines' };
+  const world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.79.0.0', onEnd);
+  customer = await newCustomer(world, 500);
+  keys = [await uploadKey(customer, 'incus'), await uploadKey(customer, 'incus-2')];
+});
+
+const instances = async () => (await incus.call('GET', '/1.0/instances')) as string[];
+
+describeJourney('A VPS on real Incus', () => ({ customer, keys, instances }));

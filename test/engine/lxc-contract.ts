@@ -99,6 +99,16 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       expect(await driver.list(never)).toEqual([]);
     });
 
+    it('does not remove a machine for an image that the engine has not', async () => {
+      const driver = newDriver();
+      const spec = newSpec();
+      await driver.create(spec, never);
+      const rebuilt = driver.rebuild({ ...spec, image: 'no-such-image' }, 'change-1', never);
+      expect(await codeOf(rebuilt)).toBe('rejected');
+      expect(await driver.observe(spec, never)).toMatchObject({ phase: 'present', power: 'on', proven: true });
+      await driver.destroy(spec, never);
+    });
+
     it('gives a machine the size of its tier, its own address and MAC, and lets it use no other', async () => {
       const driver = newDriver();
       const spec = newSpec();

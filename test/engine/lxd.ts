@@ -108,8 +108,8 @@ async function prepared(lxd: Lxd): Promise<Lxd> {
   return lxd;
 }
 
-export async function importImage({ socketPath, call }: Lxd, aliases: string[]): Promise<void> {
-  const { fingerprint } = (await upload(socketPath, IMAGE)) as { fingerprint: string };
+export async function importImage({ socketPath, call }: Lxd, aliases: string[], file = IMAGE): Promise<void> {
+  const { fingerprint } = (await upload(socketPath, file)) as { fingerprint: string };
   for (const name of aliases) await call('POST', '/1.0/images/aliases', { name, target: fingerprint });
 }
 
@@ -178,7 +178,7 @@ export function newKey(name: string): { file: string; publicKey: string } {
   return { file, publicKey: readFileSync(`${file}.pub`, 'utf8').trim() };
 }
 
-const SSH_OPTIONS = [
+export const SSH_OPTIONS = [
   'IdentitiesOnly=yes',
   'StrictHostKeyChecking=no',
   'UserKnownHostsFile=/dev/null',

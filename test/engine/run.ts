@@ -24,8 +24,6 @@ const NEEDED: Record<string, string> = {
 const HERE = import.meta.dirname;
 
 const reason = why();
-if (!process.env.INCUS_ROOT)
-  console.log('Skipped: Incus. INCUS_ROOT names no folder with a Debian 13 that has it (test/engine/incus-root.sh).');
 if (reason) console.log(`Skipped: the tests over a real engine. ${reason}`);
 else process.exitCode = run(process.argv.slice(2));
 
@@ -44,6 +42,13 @@ function has(command: string): boolean {
   );
 }
 
+function sayWhatIsSkipped(): void {
+  const { INCUS_ROOT, DEBIAN_IMAGE } = process.env;
+  if (!INCUS_ROOT) console.log('Skipped: Incus. INCUS_ROOT names no folder that test/engine/incus-root.sh has made.');
+  if (!DEBIAN_IMAGE)
+    console.log('Skipped: a real Debian. DEBIAN_IMAGE names no file that test/engine/debian-image.sh has made.');
+}
+
 /** @returns the exit code */
 function run(files: string[]): number {
   const folder = mkdtempSync(join(tmpdir(), 'freehold-engine-'));
@@ -52,6 +57,7 @@ function run(files: string[]): number {
     execFileSync(join(HERE, 'tiny-image.sh'), [join(folder, 'tiny.tar.gz')]);
     const vitest = join(HERE, '../../node_modules/vitest/vitest.mjs');
     const given = files[0]?.endsWith('.ts') && !files[0].includes('.engine') ? files : undefined;
+    if (!given) sayWhatIsSkipped();
     const command = given ?? [
       vitest,
       'run',

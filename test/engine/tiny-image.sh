@@ -32,6 +32,8 @@ ip link set eth0 up
 for address in $(sed -n 's/^[^[]*"addresses": *\[\([^]]*\)\].*/\1/p' /etc/network-config | sed 's/[",]/ /g'); do ip addr add "$address" dev eth0; done
 gateway=$(sed -n 's/.*"gateway4": *"\([^"]*\)".*/\1/p' /etc/network-config)
 [ -n "$gateway" ] && ip route add default via "$gateway"
+gateway6=$(sed -n 's/.*"gateway6": *"\([^"]*\)".*/\1/p' /etc/network-config)
+[ -n "$gateway6" ] && ip -6 route add default via "$gateway6" dev eth0
 sed -n 's/^ *"\(\(ssh-\|ecdsa-\|sk-\)[^"]*\)",*$/\1/p' /etc/user-data >/root/.ssh/authorized_keys
 chmod 700 /root /root/.ssh
 chmod 600 /root/.ssh/authorized_keys

@@ -5,7 +5,10 @@ export default defineConfig({
   test: {
     ...shared.test,
     include: ['test/engine/*.engine.ts'],
-    exclude: process.env.INCUS_ROOT ? [] : ['test/engine/incus.engine.ts'],
+    exclude: [
+      ...(process.env.INCUS_ROOT ? [] : ['test/engine/incus.engine.ts']),
+      ...(process.env.DEBIAN_IMAGE ? [] : ['test/engine/debian.engine.ts']),
+    ],
     // Engines share one network: a file at a time.
     fileParallelism: false,
     testTimeout: 300_000,

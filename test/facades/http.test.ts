@@ -161,7 +161,7 @@ describe('A caller who goes', () => {
     await new Promise((resume) => setTimeout(resume, 100));
     going.abort();
     expect(await request).toBe('gone');
-    await expect.poll(() => aborted).toEqual([true]);
+    await expect.poll(() => aborted, { timeout: 90_000 }).toEqual([true]);
   });
 });
 
@@ -172,7 +172,7 @@ describe('The log of answers', () => {
       headers: { authorization: 'Bearer CANARY3', 'user-agent': 'CANARY4' },
     });
     await fetch(`${url}/CANARY5`, { method: 'POST', body: 'CANARY6' });
-    await expect.poll(() => answers.length).toBe(2);
+    await expect.poll(() => answers.length, { timeout: 90_000 }).toBe(2);
     expect(answers).toEqual([
       {
         method: 'GET',

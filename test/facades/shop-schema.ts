@@ -171,7 +171,7 @@ export const schema = new GraphQLSchema({
         type: some(Part),
         resolve: (_, __, { signal }) =>
           new Promise((resolve) => {
-            const timer = setTimeout(() => resolve({ name: 'late', weight: 1 }), 400);
+            const timer = setTimeout(() => resolve({ name: 'late', weight: 1 }), 1500);
             signal.addEventListener('abort', () => {
               clearTimeout(timer);
               aborted.push(true);

@@ -9,8 +9,10 @@ import { Provisioning } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
+import { updateServer } from '../../resolvers/servers/update.ts';
 import { eventually } from '../freehold.ts';
 import { newRack, openRoom, type Rack, VAULT_KEY } from '../provisioning/bmc-room.ts';
+import { MACHINE } from '../spawn.ts';
 import { type OnEnd, openShop, traces } from './shop.ts';
 
 const FUNDS = 500_000_000n;
@@ -40,7 +42,7 @@ async function openHall(onEnd: OnEnd) {
         [number],
       );
       return found!.status === status && found!.tasks === 0;
-    }, 100);
+    }, 240);
   return { ...shop, rack, room, provisioning, context, number, becomes };
 }
 type Hall = Awaited<ReturnType<typeof openHall>>;
@@ -65,7 +67,7 @@ function play({ rack, room }: Hall, onEnd: OnEnd): void {
 
 function startWorker({ url, rack }: Hall, onEnd: OnEnd, killAt?: number): ChildProcess {
   const worker = spawn(process.execPath, [join(import.meta.dirname, '..', 'provisioning', 'bmc-killed-worker.ts')], {
-    env: { DATABASE_URL: url, BOX: JSON.stringify(rack.box), ...(killAt && { KILL_AT: String(killAt) }) },
+    env: { ...MACHINE, DATABASE_URL: url, BOX: JSON.stringify(rack.box), ...(killAt && { KILL_AT: String(killAt) }) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   onEnd(() => void worker.kill('SIGKILL'));
@@ -74,7 +76,7 @@ function startWorker({ url, rack }: Hall, onEnd: OnEnd, killAt?: number): ChildP
 
 const starts = ({ journal }: Rack) => journal.filter((line) => line.startsWith('on'));
 
-describe('kill -9 of the worker of a dedicated server', () => {
+describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, () => {
   it.concurrent.for(MOMENTS)(
     'at moment %i: it is installed, sold and wiped once, and its box is free',
     async (moment, { onTestFinished: onEnd }) => {
@@ -100,6 +102,44 @@ describe('kill -9 of the worker of a dedicated server', () => {
         places: 0,
       });
       if (moment < MOMENTS.length) await killed;
+      else expect(first.exitCode ?? first.signalCode).toBeNull(); // there is no such moment: all are tried
+    },
+  );
+});
+
+/** What is asked of a server that runs, how its box is turned on for it, and how many moments that has, and one more. */
+const CHANGES = [
+  ['rebuild', { action: 'REBUILD' }, ['on pxe', 'on disk'], 12],
+  ['reboot', { action: 'REBOOT' }, ['on disk'], 7],
+] as const;
+
+describe.each(CHANGES)('kill -9 of the worker during a %s of a dedicated server', (_, wanted, turnedOn, moments) => {
+  it.concurrent.for(Array.from({ length: moments }, (_, i) => i + 1))(
+    'at moment %i: it is done once',
+    { timeout: 120_000 },
+    async (moment, { onTestFinished: onEnd }) => {
+      const hall = await openHall(onEnd);
+      play(hall, onEnd);
+      const before = hall.provisioning.newWorker({ leaseSeconds: 1 });
+      before.start();
+      await hall.becomes('RUNNING');
+      await before.stop();
+      const made = starts(hall.rack).length;
+      await updateServer(hall.context, hall.number, wanted);
+      const first = startWorker(hall, onEnd, moment);
+      let over = false;
+      onEnd(() => {
+        over = true;
+      });
+      const killed = once(first, 'exit').then(() => over || startWorker(hall, onEnd));
+      await hall.becomes('RUNNING');
+      expect(starts(hall.rack).slice(made)).toEqual(turnedOn);
+      expect(hall.rack.isOn()).toBe(true);
+      const [found] = await hall.db.query<{ state: string; cycle: string | null }>(
+        'select state, cycle from deployment',
+      );
+      expect(found).toEqual({ state: 'BOOTED', cycle: null });
+      if (moment < moments) await killed;
       else expect(first.exitCode ?? first.signalCode).toBeNull(); // there is no such moment: all are tried
     },
   );

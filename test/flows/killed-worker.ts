@@ -4,8 +4,11 @@
  */
 import { Database } from '../../entities/database.ts';
 import { Vault } from '../../entities/secrets.ts';
+import { PERIODIC_LANE } from '../../provisioning/schedule.ts';
+import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/renew.ts';
 import { serverProcess } from '../../provisioning/servers/process.ts';
 import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/task.ts';
+import type { Process } from '../../provisioning/tasks.ts';
 import { Worker } from '../../provisioning/worker.ts';
 import { RefusingDriver } from './refusing-driver.ts';
 
@@ -30,11 +33,14 @@ db.transaction = async (work) => {
   return result;
 };
 
-const steps = { ...real.steps };
+const processes: Record<string, Process> = { [SERVER_PROCESS]: real, [RENEWAL_PROCESS]: renewalProcess(db) };
 if (KILL_STEP) {
-  steps[KILL_STEP] = async (task) => {
+  const [name, process = SERVER_PROCESS] = KILL_STEP.split(':').reverse();
+  const { steps } = processes[process]!;
+  const step = steps[name!]!;
+  steps[name!] = async (task) => {
     if (KILL_MOMENT === 'before') die();
-    const outcome = await real.steps[KILL_STEP]!(task);
+    const outcome = await step(task);
     if (KILL_MOMENT === 'called') die();
     return {
       ...outcome,
@@ -46,9 +52,9 @@ if (KILL_STEP) {
     };
   };
 }
-new Worker(
-  db,
-  { [SERVER_PROCESS]: { ...real, steps } },
-  { lanes: { [SERVER_LANE]: 4 }, leaseSeconds: 1, pollSeconds: 0.1 },
-).start();
+new Worker(db, processes, {
+  lanes: { [SERVER_LANE]: 4, [PERIODIC_LANE]: 1 },
+  leaseSeconds: 1,
+  pollSeconds: 0.1,
+}).start();
 console.log('working');

@@ -101,16 +101,20 @@ export async function openShop(
   return { db, context, provisioning, accountId, driver, folder, url: (db.source.options as { url: string }).url };
 }
 
-/** Does what is left to do, in this process, until the server is settled and nothing is left. */
-export async function finish({ db, provisioning }: Shop, orderNumber: string, ends: string): Promise<void> {
+/**
+ * Does what is left to do, in this process, until the server is settled and nothing is left.
+ * @param events how many it has at least by then, for a way that ends where it begins
+ */
+export async function finish({ db, provisioning }: Shop, orderNumber: string, ends: string, events = 0): Promise<void> {
   const worker = provisioning.newWorker({ leaseSeconds: 1 });
   worker.start();
   await eventually(async () => {
-    const [found] = await db.query<{ status: string; tasks: number }>(
-      'select status, (select count(*)::int from task) as tasks from server where order_number = $1',
+    const [found] = await db.query<{ status: string; tasks: number; events: number }>(
+      `select status, (select count(*)::int from task where subject not like 'cron:%') as tasks,
+        (select count(*)::int from event where subject = $1) as events from server where order_number = $1`,
       [orderNumber],
     );
-    return found!.status === ends && found!.tasks === 0;
+    return found!.status === ends && found!.tasks === 0 && found!.events >= events;
   });
   await worker.stop();
 }

@@ -30,7 +30,7 @@ async function received(url: string, credential: string) {
   return { answer: answered() };
 }
 
-describe('The service as a process', () => {
+describe('The service as a process', { timeout: 400_000 }, () => {
   it('when it is told to stop lets those who wait go with what is, and ends with 0', async () => {
     const service = await spawnService(
       await environment({ SIMULATED_PROVISION_SECONDS: '600', SIMULATED_PAYMENT_SECONDS: '0' }),
@@ -64,7 +64,7 @@ describe('The service as a process', () => {
     onTestFinished(() => void (npm.exitCode ?? npm.kill('SIGKILL')));
     let printed = '';
     npm.stdout.on('data', (chunk) => (printed += chunk));
-    await eventually(async () => printed.includes('is running'));
+    await eventually(async () => printed.includes('is running'), 240);
     process.kill(told(npm.pid!), signal);
     expect(await once(npm, 'exit')).toEqual([0, null]);
     await expect(fetch(`http://127.0.0.1:${ports.PORT}/v1/catalog`)).rejects.toThrow();
@@ -78,7 +78,7 @@ describe('The service as a process', () => {
     const service = spawn(process.execPath, [MAIN], { stdio: 'ignore', env });
     onTestFinished(() => void (service.exitCode ?? service.kill('SIGKILL')));
     const running = join(folder, 'postgres', 'cluster', 'postmaster.pid');
-    await eventually(async () => existsSync(running));
+    await eventually(async () => existsSync(running), 240);
     service.kill('SIGTERM');
     expect(await once(service, 'exit')).toEqual([0, null]);
     expect(existsSync(running)).toBe(false);

@@ -43,6 +43,18 @@ it('an engine that is braked counts as partly out, though it answers', async () 
   expect(found).toEqual([{ status: 'partial_outage' }]);
 });
 
+it('a region of which a host is offline is partly out', async () => {
+  const shop = openShop(await newDatabase(afterAll), folder);
+  await shop.db.query(
+    `insert into host (name, region_code, kind, driver, state, vcpus, memory_mb, disk_gb)
+      select state, region, 'VPS', 'simulated', state, 1, 1, 1 from (values ('OFFLINE', 'zrh'), ('DRAINING', 'ams')) given (state, region)`,
+  );
+  await shop.tick('driver-health');
+  expect(await shop.db.query(`select component from health where status = 'partial_outage'`)).toEqual([
+    { component: 'machines-zrh' },
+  ]);
+});
+
 it('without a worker the status says so, at once if there never was one, else as soon as work is late', async () => {
   const { anonymous, db } = await startFreehold({ ROLES: 'api' });
   const workers = async () => {

@@ -91,7 +91,9 @@ describe('A change that fails again and again', () => {
     const statuses: string[] = [];
     for (let attempt = 1; attempt <= 3; attempt++) {
       await hurry(shop);
-      await worker.drain(SERVER_LANE);
+      // On a busy machine a pause is over before a drain has ended.
+      await worker.run((await worker.lease(SERVER_LANE))[0]!);
+      if (attempt === 3) await worker.drain(SERVER_LANE);
       statuses.push((await findServer(shop.context, orderNumber)).status);
     }
     expect(statuses).toEqual([expect.stringMatching(/ING$/), statuses[0], from]);
@@ -108,7 +110,10 @@ describe('A change that fails again and again', () => {
     await updateServer(shop.context, orderNumber, { action: 'REBOOT' });
     const worker = shop.provisioning.newWorker();
     shop.driver.observe = async (key) => ({ ...key, phase: 'unknown', proven: false });
-    await worker.drain(SERVER_LANE).catch(() => {});
+    for (const _ of ['change', 'confirm']) {
+      await hurry(shop);
+      await worker.run((await worker.lease(SERVER_LANE))[0]!);
+    }
     expect((await findServer(shop.context, orderNumber)).status).toBe('REBOOTING');
     await shop.db.query(`update task set run_at = now(), deadline_at = now() - interval '1 second'`);
     await worker.drain(SERVER_LANE);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect } from 'vitest';
 import type { EventType } from '../../entities/event.ts';
+import { eventually } from '../freehold.ts';
 import { startReceiver } from '../receiver.ts';
 import {
   anonymous,
@@ -49,8 +50,13 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
   'server.failed': [
     'system',
     async () => {
-      await db.query(`update address set held_by = 'nobody' where region_code = 'kef'`);
-      return order({ region: 'kef' });
+      // Another takes the last addresses at the moment of the order: it still sees them, and its machine finds none.
+      return db.transaction(async (tx) => {
+        await tx.query(`update address set held_by = 'nobody' where region_code = 'kef'`);
+        const failing = await order({ region: 'kef' });
+        await eventually(async () => (await owner.rest('GET', `/v1/servers/${failing}`)).body.status === 'failed');
+        return failing;
+      });
     },
     { status: 'failed', failure: { code: 'out_of_stock' } },
   ],

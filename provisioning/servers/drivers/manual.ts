@@ -63,42 +63,47 @@ export class ManualDriver implements HardwareDriver {
       .filter(({ phase }) => phase !== 'absent');
   }
 
-  async create(spec: MachineSpec): Promise<Observation> {
+  async create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
+    signal.throwIfAborted();
     const specDigest = digestOf(spec);
     await this.#queue.add(spec, { action: 'CREATE', change: '', power: null, specDigest }, spec);
     const jobs = await this.#queue.of(spec);
-    const [made] = jobs;
-    if (made!.specDigest !== specDigest)
+    if (goneOf(jobs)) throw new DriverError('failed', 'The machine of that order is being removed.');
+    // What it was last made to be: a resize, or another system, is a specification, too.
+    const asked = jobs.findLast((job) => job.specDigest && (job.state !== 'FAILED' || job.action === 'CREATE'));
+    if (asked!.specDigest !== specDigest)
       throw new DriverError('conflict', 'There is a machine of that order with another specification.');
-    if (made!.state === 'FAILED') throw new DriverError('rejected', 'The operator could not make the machine.');
+    if (jobs[0]!.state === 'FAILED') throw new DriverError('rejected', 'The operator could not make the machine.');
     return observation(spec, jobs);
   }
 
   async observe(machine: MachineKey): Promise<Observation> {
     const jobs = await this.#queue.of(machine);
     const last = jobs.at(-1);
-    if (last?.state === 'FAILED' && last.action !== 'DESTROY')
+    if (last?.state === 'FAILED' && !goneOf(jobs))
       throw new DriverError('failed', `The operator could not do it: ${last.action}.`);
     return observation(machine, jobs);
   }
 
-  async power(machine: MachineKey, want: PowerChange, change: string): Promise<Observation> {
-    const jobs = await this.#existing(machine);
-    if (powerOf(jobs) === want) return observation(machine, jobs); // a machine that is on needs nobody to turn it on
+  async power(machine: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
+    const jobs = await this.#existing(machine, signal, want === 'off');
+    // While a job is open that may turn it off, a machine that is on is not said to stay so.
+    if (!jobs.some(isOpen) && powerOf(jobs) === want) return observation(machine, jobs); // a machine that is on needs nobody to turn it on
     return this.#ask(machine, 'POWER', change, want);
   }
 
-  async rebuild(spec: MachineSpec, change: string): Promise<Observation> {
-    await this.#existing(spec);
+  async rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
+    await this.#existing(spec, signal);
     return this.#ask(spec, 'REBUILD', change, null, spec);
   }
 
-  async resize(spec: MachineSpec, change: string): Promise<Observation> {
-    await this.#existing(spec);
+  async resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
+    if (powerOf(await this.#existing(spec, signal)) !== 'off') throw new DriverError('rejected', 'The machine is on.');
     return this.#ask(spec, 'RESIZE', change, null, spec);
   }
 
-  async destroy(machine: MachineKey): Promise<Observation> {
+  async destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
+    signal.throwIfAborted();
     const jobs = await this.#queue.of(machine);
     // Also of one that was never made: the operator may be at it.
     if (jobs.length) await this.#queue.add(machine, { action: 'DESTROY', change: '', power: null, specDigest: null });
@@ -119,12 +124,19 @@ export class ManualDriver implements HardwareDriver {
     return observation(machine, jobs);
   }
 
-  async #existing(machine: MachineKey): Promise<QueuedJob[]> {
+  /** One that is being removed may still be turned off. */
+  async #existing(machine: MachineKey, signal: AbortSignal, leaving = false): Promise<QueuedJob[]> {
+    signal.throwIfAborted();
     const jobs = await this.#queue.of(machine);
-    if (!jobs.length) throw new DriverError('failed', 'There is no machine of that order.');
+    const gone = goneOf(jobs);
+    if (!jobs.length || gone?.state === 'DONE' || (gone && !leaving))
+      throw new DriverError('failed', 'There is no machine of that order.');
     return jobs;
   }
 }
+
+const isOpen = ({ state }: QueuedJob) => state === 'OPEN';
+const goneOf = (jobs: QueuedJob[]) => jobs.find(({ action }) => action === 'DESTROY');
 
 /** As the last job that changed it has left it. */
 function powerOf(jobs: QueuedJob[]): Power | undefined {
@@ -135,17 +147,18 @@ function powerOf(jobs: QueuedJob[]): Power | undefined {
 
 function observation({ order, generation }: MachineKey, jobs: QueuedJob[]): Observation {
   const key = { order, generation };
-  const gone = jobs.find(({ action }) => action === 'DESTROY');
+  const gone = goneOf(jobs);
   if (!jobs.length || gone?.state === 'DONE') return { ...key, phase: 'absent', proven: false };
   const made = jobs[0]!.state === 'DONE' && !gone;
-  const open = jobs.find(({ state }) => state === 'OPEN');
-  const power = made ? powerOf(jobs) : undefined;
+  const open = jobs.find(isOpen);
+  // While somebody is at it, nobody can say what it is: nothing is concluded from how long that takes.
+  if (open) return { ...key, phase: 'unknown', proven: false, detail: `${open.action} waits for the operator` };
+  const power = powerOf(jobs);
   return {
     ...key,
     phase: made ? 'present' : 'incomplete',
-    // While somebody is at it, it is neither on nor off for certain.
-    ...(power && !open && { power }),
-    proven: made && !open && power === 'on',
-    detail: open ? `${open.action} waits for the operator` : 'nothing to do',
+    ...(power && { power }),
+    proven: made && power === 'on',
+    detail: 'nothing to do',
   };
 }

@@ -11,7 +11,7 @@ import { freePort, newFolder, removeFolder } from '../../spawn.ts';
 import { startRedfish } from './redfish.ts';
 
 const HERE = import.meta.dirname;
-const [USER, PASSWORD] = ['ADMIN', 'a password of a BMC'.replaceAll(' ', '-').slice(0, 16)];
+export const [USER, PASSWORD] = ['ADMIN', 'a password of a BMC'.replaceAll(' ', '-').slice(0, 16)];
 /** The image has 64 MiB, and the seed needs some more. */
 const DISK_BYTES = 80 << 20;
 
@@ -101,8 +101,15 @@ export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort:
   };
 }
 
-/** A BMC by OpenIPMI's simulator, over real RMCP+. */
-async function startIpmi(folder: string, port: number): Promise<{ stop(): Promise<void> }> {
+/**
+ * A BMC by OpenIPMI's simulator, over real RMCP+.
+ * @param chassis what does it: a program with two words of its own before what it is told
+ */
+export async function startIpmi(
+  folder: string,
+  port: number,
+  chassis = `${join(HERE, 'chassis.sh')} ${folder}`,
+): Promise<{ stop(): Promise<void> }> {
   const write = (name: string, lines: string[]) => writeFileSync(join(folder, name), `${lines.join('\n')}\n`);
   const auths = ['callback', 'user', 'operator', 'admin'].map(
     (level) => `allowed_auths_${level} none md2 md5 straight`,
@@ -116,7 +123,7 @@ async function startIpmi(folder: string, port: number): Promise<{ stop(): Promis
     ...auths,
     'guid a123456789abcdefa123456789abcdef',
     'endlan',
-    `chassis_control "${join(HERE, 'chassis.sh')} ${folder} 0x20"`,
+    `chassis_control "${chassis} 0x20"`,
     'user 1 true "" "test" user 10 none md2 md5 straight',
     `user 2 true "${USER}" "${PASSWORD}" admin 10 none md2 md5 straight`,
   ]);

@@ -17,13 +17,18 @@ import {
 import type { Box, Inventory } from './box.ts';
 import type { Controller } from './controller.ts';
 import type { BoxDeployment, DeploymentStore } from './deployment.ts';
-import { carryCycle, controllerOf, type Patience, turnOff } from './power.ts';
+import { carryCycle, controllerOf, fenced, type Patience, type Proof, turnOff } from './power.ts';
 
 export interface BmcOptions extends Partial<Patience> {
   inventory: Inventory;
   store: DeploymentStore;
   /** Default: what the box has. */
   controller?: (box: Box) => Controller;
+  /**
+   * Whether an SSH server answers at an address. Systems phone home once, when they are new: this is the proof of those that
+   * were turned on again. Default: that they are on is all that can be known.
+   */
+  probe?: (address: string, host: string, signal: AbortSignal) => Promise<boolean>;
 }
 
 /** The states in which a box is at work for us, and on. */
@@ -42,13 +47,15 @@ export class BmcDriver implements HardwareDriver {
   readonly #store: DeploymentStore;
   readonly #controller: (box: Box) => Controller;
   readonly #patience: Patience;
+  readonly #proof: Proof;
   /** By order and generation: the end of what is being done to it in this process. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor({ inventory, store, controller = controllerOf, ...patience }: BmcOptions) {
+  constructor({ inventory, store, controller = controllerOf, probe, ...patience }: BmcOptions) {
     this.#inventory = inventory;
     this.#store = store;
     this.#controller = controller;
+    this.#proof = async ({ address, box }, signal) => !probe || !address || probe(address, box, signal);
     this.#patience = { graceSeconds: 30, powerSeconds: 60, pollSeconds: 1, ...patience };
   }
 
@@ -72,7 +79,7 @@ export class BmcDriver implements HardwareDriver {
   }
 
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(spec, async () => {
+    return this.#alone(spec, signal, async () => {
       const specDigest = digestOf(spec);
       const found = (await this.#store.find(spec)) ?? (await this.#place(spec, specDigest, signal));
       if (found.specDigest !== specDigest)
@@ -84,14 +91,14 @@ export class BmcDriver implements HardwareDriver {
   }
 
   observe(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(machine, async () => {
+    return this.#alone(machine, signal, async () => {
       const found = await this.#store.find(machine);
       return found && found.state !== 'RETIRED' ? this.#carry(found, signal) : absent(machine);
     });
   }
 
   power(machine: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(machine, async () => {
+    return this.#alone(machine, signal, async () => {
       const found = await this.#existing(machine);
       const { device } = found;
       if (want === 'off') {
@@ -106,7 +113,7 @@ export class BmcDriver implements HardwareDriver {
   }
 
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(spec, async () => {
+    return this.#alone(spec, signal, async () => {
       const found = await this.#existing(spec);
       if (found.change !== change) await this.#store.renew(found, spec, digestOf(spec), change);
       return this.#carry(await this.#existing(spec), signal);
@@ -120,7 +127,7 @@ export class BmcDriver implements HardwareDriver {
 
   /** Whatever was installed is wiped first. A box to which nothing was ever given has nothing on it of this order. */
   destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(machine, async () => {
+    return this.#alone(machine, signal, async () => {
       const found = await this.#store.find(machine);
       if (!found || found.state === 'RETIRED') return absent(machine);
       const untouched = ({ state, run }: BoxDeployment) => state === 'WAITING' && run === 1;
@@ -178,7 +185,7 @@ export class BmcDriver implements HardwareDriver {
       now = { ...now, cycle: 'ON' };
     }
     if (now.cycle) {
-      await carryCycle(controller, this.#store, now, { ...this.#patience, gently }, signal);
+      await carryCycle(controller, this.#store, now, { ...this.#patience, gently, proof: this.#proof }, signal);
       now = (await this.#store.find(keyOf(found))) ?? now;
     }
     return observation(now, await controller.power(signal));
@@ -190,10 +197,10 @@ export class BmcDriver implements HardwareDriver {
     return found;
   }
 
-  async #controllerOf({ box: name }: BoxDeployment): Promise<Controller> {
-    const box = (await this.#inventory(name)).find((one) => one.name === name);
-    if (!box) throw new DriverError('unreachable', `There is no box ${name} any more.`);
-    return this.#controller(box);
+  async #controllerOf(found: BoxDeployment): Promise<Controller> {
+    const box = (await this.#inventory(found.box)).find((one) => one.name === found.box);
+    if (!box) throw new DriverError('unreachable', `There is no box ${found.box} any more.`);
+    return fenced(this.#controller(box), this.#store, found);
   }
 
   async #powerOf(found: BoxDeployment, signal: AbortSignal): Promise<Power> {
@@ -210,9 +217,13 @@ export class BmcDriver implements HardwareDriver {
   }
 
   /** One call at a time for each machine; those of other processes are kept apart by the task that they belong to. */
-  #alone<T>({ order, generation }: MachineKey, work: () => Promise<T>): Promise<T> {
+  #alone<T>({ order, generation }: MachineKey, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const name = `${order}.${generation}`;
-    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work, work);
+    const begin = () => {
+      signal.throwIfAborted(); // before anything is written that others would carry out
+      return work();
+    };
+    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(begin, begin);
     const end: Promise<unknown> = turn
       .catch(() => {})
       .then(() => this.#turns.get(name) === end && this.#turns.delete(name));

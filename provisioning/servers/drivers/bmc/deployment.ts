@@ -17,10 +17,12 @@ export interface BoxDeployment {
   run: number;
   specDigest: string;
   device: Device;
-  /** What is left to do of a power cycle that leads to that device. */
+  /** What is left to do of a power cycle that leads to that device. The second half ends when its system has given proof. */
   cycle: 'OFF' | 'ON' | null;
   /** The last change that was asked for. */
   change: string | null;
+  /** IPv4, of the installed system; null where DHCP decides, so that nobody knows. */
+  address: string | null;
 }
 
 /** What is to be done with the power: both halves of a cycle, or only the second. */

@@ -1,4 +1,7 @@
-/** The power of a box, and the cycles that a deployment needs: so that what was killed half way is not done twice. */
+/**
+ * The power of a box, and the cycles that a deployment needs: so that what was killed half way is not done twice, and so
+ * that whoever was only thought to be dead tells a box nothing that has another machine by then.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DriverError, type Power } from '../driver.ts';
 import type { Box } from './box.ts';
@@ -18,15 +21,42 @@ export interface Patience {
 export const controllerOf = (box: Box): Controller =>
   box.bmc.protocol === 'redfish' ? new RedfishController(box) : new IpmiController(box);
 
+/** Whether the SSH server of a machine answers; true where nobody could know. */
+export type Proof = (deployment: BoxDeployment, signal: AbortSignal) => Promise<boolean>;
+
+/** The same controller, which is told nothing any more once the deployment went on without the caller. */
+export function fenced(controller: Controller, store: DeploymentStore, of: BoxDeployment): Controller {
+  const check = async (signal: AbortSignal) => {
+    const now = await store.find({ order: of.orderNumber, generation: of.generation });
+    signal.throwIfAborted();
+    if (now?.id !== of.id || now.run !== of.run) throw new DriverError('failed', 'Others went on with the machine.');
+  };
+  const act =
+    (what: 'on' | 'off' | 'shutDown') =>
+    async (signal: AbortSignal): Promise<void> => {
+      await check(signal);
+      await controller[what](signal);
+    };
+  return {
+    power: (signal) => controller.power(signal),
+    ...{ on: act('on'), off: act('off'), shutDown: act('shutDown') },
+    bootFrom: async (device, signal) => {
+      await check(signal);
+      await controller.bootFrom(device, signal);
+    },
+  };
+}
+
 /**
  * Does what is left of a power cycle: off, then on from the device that comes next. Each half is written when it is done.
- * A box that is found on in the second half was turned on by whoever died before he could write it.
+ * A box that is found on in the second half was turned on by whoever died before he could write it. A system that was
+ * there before phones home no more, so it is left in the second half until its SSH server answers.
  */
 export async function carryCycle(
   controller: Controller,
   store: DeploymentStore,
   deployment: BoxDeployment,
-  { gently = false, ...patience }: Patience & { gently?: boolean },
+  { gently = false, proof, ...patience }: Patience & { gently?: boolean; proof: Proof },
   signal: AbortSignal,
 ): Promise<void> {
   let left = deployment.cycle;
@@ -41,6 +71,7 @@ export async function carryCycle(
     await controller.on(signal);
     await reach(controller, 'on', patience.powerSeconds, patience, signal);
   }
+  if (deployment.state === 'BOOTED' && !(await proof(deployment, signal))) return;
   await store.cycled({ ...deployment, cycle: 'ON' });
 }
 

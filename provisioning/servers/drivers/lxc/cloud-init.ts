@@ -28,6 +28,9 @@ export function userDataOf(spec: MachineSpec): string {
 
 const cloudConfigOf = ({ hostname, sshPublicKeys, rootPassword }: MachineSpec) => ({
   hostname,
+  // As it was ordered, not only up to its first dot; and known to the machine itself, which asks no DNS for it.
+  prefer_fqdn_over_hostname: true,
+  manage_etc_hosts: 'localhost',
   disable_root: false,
   ssh_pwauth: rootPassword !== null,
   users: [

@@ -70,12 +70,13 @@ export class LxcEngine {
 
   async #network(signal: AbortSignal): Promise<Network> {
     const name = this.#options.network;
-    const { managed, config } = await this.#client.get<{ managed: boolean; config: Record<string, string> }>(
+    const { managed } = await this.#client.get<{ managed: boolean }>(
       `/1.0/networks/${encodeURIComponent(name)}`,
       signal,
     );
-    // The engine fixes addresses by its DHCP server; those of IPv6 only where that is stateful.
-    return { name, managed, ipv6: !managed || config['ipv6.dhcp.stateful'] === 'true' };
+    // On its own bridges the engine takes no address outside of the bridge's network, for which its DHCP server wants a
+    // /64: there is no room for the prefixes of machines.
+    return { name, managed, ipv6: !managed };
   }
 
   async hosts(signal: AbortSignal): Promise<HostReport[]> {
@@ -150,7 +151,7 @@ export class LxcEngine {
   /**
    * Makes an instance, starts it, and only then calls it ready.
    * @param marks more of its configuration
-   * @throws DriverError rejected where the engine cannot make such a thing
+   * @throws DriverError rejected where the engine cannot make such a thing; no_capacity where the member is dead
    */
   async make(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
     const { network, clustered } = await this.facts(signal);
@@ -166,12 +167,29 @@ export class LxcEngine {
       devices: devicesOf(spec, place),
     };
     await this.#client.call('POST', `/1.0/instances${target}`, body, signal).catch(async (error) => {
+      if (target && error instanceof DriverError && error.code === 'unreachable')
+        throw await this.#whyNotOn(spec, error, signal);
       if (!(error instanceof EngineError) || error.code !== 'failed') throw error;
       const refused = [400, 404].includes(error.status) || !(await this.#hasImage(spec.image, signal));
       throw refused ? new DriverError('rejected', error.message) : error;
     });
     await this.start(body.name, signal);
     await this.mark(body.name, { [MARK.ready]: '1' }, signal);
+  }
+
+  /**
+   * A member that is dead has no room, if the living ones know that nothing was made on it. Should it be alive after all and
+   * still make an instance of that name, that is never started, and goes with its order.
+   */
+  async #whyNotOn(spec: MachineSpec, error: DriverError, signal: AbortSignal): Promise<DriverError> {
+    const member = (await this.hosts(signal)).find(({ name }) => name === spec.host);
+    if (member?.state !== 'offline' || (await this.find(spec, signal))) return error;
+    return new DriverError('no_capacity', `${spec.host} does not answer. ${error.message}`);
+  }
+
+  /** Before a machine is removed for another image. @throws DriverError rejected */
+  async requireImage(alias: string, signal: AbortSignal): Promise<void> {
+    if (!(await this.#hasImage(alias, signal))) throw new DriverError('rejected', `There is no image ${alias}.`);
   }
 
   async #hasImage(alias: string, signal: AbortSignal): Promise<boolean> {

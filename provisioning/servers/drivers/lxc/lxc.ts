@@ -140,6 +140,7 @@ export class LxcDriver implements HardwareDriver {
       const found = await this.#finished(spec, signal);
       const marks = { [MARK.change]: change };
       if (found?.config?.[MARK.change] === change) return this.#proven(spec, signal);
+      await this.#engine.requireImage(spec.image, signal);
       if (found && extensions.has('instances_rebuild')) {
         if (found.status !== 'Stopped') await this.#engine.stop(found.name, false, signal);
         await this.#engine.replace(spec, marks, signal);

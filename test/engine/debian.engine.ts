@@ -1,0 +1,116 @@
+/**
+ * A real Debian, whose cloud-init reads what the driver has written: on LXD, and on Incus where that is to be had.
+ * Run only where DEBIAN_IMAGE names it (debian-image.sh).
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newDatabaseUrl } from '../database.ts';
+import { eventually } from '../freehold.ts';
+import { type Customer, login, newCustomer, type Sold, startWorld, type UploadedKey, uploadKey } from './customer.ts';
+import { FOLDER, importImage, type Lxd, SSH_OPTIONS, ssh, startIncus, startSingleLxd } from './lxd.ts';
+
+const { INCUS_ROOT, DEBIAN_IMAGE } = process.env;
+const BRIDGE = 'br-debian';
+const HOSTNAME = 'web.example.org';
+const PASSWORD = 'correct horse battery';
+const MINE = 'of the customer';
+
+beforeAll(() => {
+  // A bridge of the host, as an operator has it: IPv4 and IPv6, whose router is at a link-local address.
+  const script = `ip link add ${BRIDGE} type bridge; ip addr add 10.77.0.1/24 dev ${BRIDGE}
+    ip addr add fe80::1/64 dev ${BRIDGE} nodad; ip link set ${BRIDGE} up; ip -6 route add 2001:db8:79::/56 dev ${BRIDGE}`;
+  execFileSync('sh', ['-ec', script]);
+});
+afterAll(() => void execFileSync('sh', ['-c', `ip link del ${BRIDGE}`]));
+
+describe('A real Debian on LXD', () => describeDebian(() => startSingleLxd('debian-lxd')));
+describe.skipIf(!INCUS_ROOT)('A real Debian on Incus', () =>
+  describeDebian(() => startIncus('debian-incus', INCUS_ROOT!)),
+);
+
+function describeDebian(start: () => Promise<Lxd>): void {
+  let lxd: Lxd;
+  let customer: Customer;
+  let keys: readonly [UploadedKey, UploadedKey];
+  let server: Sold;
+  const ends: (() => Promise<unknown>)[] = [];
+  const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
+  afterAll(async () => {
+    for (const end of ends.reverse()) await end();
+  });
+
+  beforeAll(async () => {
+    lxd = await start();
+    onEnd(() => lxd.stop());
+    await lxd.call('DELETE', '/1.0/images/aliases/debian-13');
+    await importImage(lxd, ['debian-13'], DEBIAN_IMAGE);
+    const environment = { LXC_ENDPOINTS: `unix:${lxd.socketPath}`, LXC_POOL: 'machines', LXC_NETWORK: BRIDGE };
+    const world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.77.0.0', onEnd);
+    customer = await newCustomer(world, 500);
+    keys = [await uploadKey(customer, 'owner'), await uploadKey(customer, 'owner-2')];
+  });
+
+  const enter = (key: 0 | 1, command: string, address = server.ipv4) => login(address, keys[key].file, command, 120);
+  /** Exit code 2 is "done, but something is deprecated". */
+  const done = (key: 0 | 1) => enter(key, 'cloud-init status --wait || [ $? = 2 ]');
+
+  it('lets its owner in by the key that was uploaded, with what was ordered, and no password', async () => {
+    const began = performance.now();
+    const user_data = `#cloud-config\nwrite_files: [{path: /root/mine, content: ${MINE}}]\nusers: []\n`;
+    const orderNumber = await customer.order({ ssh_key_ids: [keys[0].id], hostname: HOSTNAME, user_data });
+    server = await customer.settled(orderNumber);
+    expect(server).toMatchObject({ status: 'running', failure: null });
+    expect(await enter(0, 'hostname; hostname -f')).toBe(`${HOSTNAME}\n${HOSTNAME}`);
+    console.log(`logged in ${Math.round(performance.now() - began)} ms after the order`);
+    expect(await done(0)).toMatch(/status: done$/);
+    expect(await enter(0, 'cat /root/mine')).toBe(MINE);
+    expect(await enter(0, 'getent shadow root')).toMatch(/^root:[!*]/);
+    expect(await enter(0, 'sshd -T | grep ^passwordauth')).toBe('passwordauthentication no');
+    expect(await ssh(server.ipv4, keys[1].file, 'true')).toBeUndefined();
+  });
+
+  it('has the two addresses of the order, no other, and is reached by both', async () => {
+    const shown = await enter(0, 'ip -o address show dev eth0 scope global');
+    expect(shown.match(/inet6? \S+/g)!.sort()).toEqual([`inet ${server.ipv4}/24`, `inet6 ${server.ipv6}/64`]);
+    expect(await enter(0, 'hostname', server.ipv6)).toBe(HOSTNAME);
+  });
+
+  it('reboots, and keeps what is on it', async () => {
+    await customer.change(server.order_number, { action: 'reboot' }, 'running');
+    expect(await enter(0, 'hostname; cat /root/mine')).toBe(`${HOSTNAME}\n${MINE}`);
+    expect(await enter(0, 'hostname', server.ipv6)).toBe(HOSTNAME);
+  });
+
+  it('is made anew with another key, and with a password that opens it', async () => {
+    const change = { action: 'rebuild', ssh_key_ids: [keys[1].id], root_password: PASSWORD };
+    await customer.change(server.order_number, change, 'running');
+    expect(await done(1)).toMatch(/status: done$/);
+    expect(await ssh(server.ipv4, keys[0].file, 'true')).toBeUndefined();
+    expect(await sshByPassword(server.ipv4, PASSWORD, 'hostname')).toBe(HOSTNAME);
+    expect(await sshByPassword(server.ipv4, `${PASSWORD}s`, 'true')).toBeUndefined();
+  });
+
+  it('leaves nothing on the engine when it is deleted', async () => {
+    expect((await customer.rest('DELETE', `/v1/servers/${server.order_number}`)).status).toBe(200);
+    await eventually(async () => ((await lxd.call('GET', '/1.0/instances')) as string[]).length === 0, 60);
+  });
+}
+
+/** Logs in as root. @returns what the command printed, undefined if there was no login */
+function sshByPassword(address: string, password: string, command: string): Promise<string | undefined> {
+  const askpass = join(FOLDER, 'askpass');
+  writeFileSync(askpass, '#!/bin/sh\necho "$PASSWORD"\n', { mode: 0o755 });
+  const options = ['-o', 'PreferredAuthentications=password', '-o', 'NumberOfPasswordPrompts=1', '-o', 'BatchMode=no'];
+  return new Promise((resolve) => {
+    const child = spawn('ssh', [...options, ...SSH_OPTIONS, `root@${address}`, command], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: 15_000,
+      env: { ...process.env, SSH_ASKPASS: askpass, SSH_ASKPASS_REQUIRE: 'force', PASSWORD: password },
+    });
+    let output = '';
+    child.stdout.on('data', (data) => (output += data));
+    child.on('close', (code) => resolve(code === 0 ? output.trim() : undefined));
+  });
+}

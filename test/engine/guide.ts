@@ -1,0 +1,35 @@
+/** The operator's commands of docs/operating-lxd.md, run as they are printed, so that the guide is what is tested. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RunningService } from '../spawn.ts';
+
+const GUIDE = join(import.meta.dirname, '../../docs/operating-lxd.md');
+
+/** The blocks of shell with an operator's command, by what they are about. */
+const blockOf = (about: 'addAddressPool' | 'for host in') => {
+  const blocks = [...readFileSync(GUIDE, 'utf8').matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block!);
+  const [definition, block] = ['operator() {', about].map((text) => blocks.find((one) => one.includes(text)));
+  if (!definition || !block) throw new Error(`The guide does not say how: ${about}`);
+  // Where the service is and who the operator is differs; the rest is as it is printed.
+  return `${definition.replace(/^GRAPHQL=.*\n/m, '')}${block}`;
+};
+
+/**
+ * @param network of the engine, instead of that of the guide, such as 10.79.0.0
+ * @throws Error if one is refused
+ */
+export function runGuide(
+  { graphql, operatorToken }: RunningService,
+  about: Parameters<typeof blockOf>[0],
+  network = '10.79.0.0',
+): void {
+  const script = blockOf(about).replaceAll('10.79.0.', network.replace(/0$/, ''));
+  const env = { PATH: process.env.PATH, GRAPHQL: graphql, TOKEN: operatorToken };
+  const answers = execFileSync('bash', ['-euc', script], {
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  if (!answers.includes('"data"') || answers.includes('"errors"')) throw new Error(`${script}\n${answers}`);
+}

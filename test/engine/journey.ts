@@ -1,0 +1,82 @@
+/** What a customer does with a VPS from the order to nothing left, whatever engine there is. */
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../freehold.ts';
+import { type Customer, login, type Sold, type UploadedKey } from './customer.ts';
+import { ssh } from './lxd.ts';
+
+export interface Ground {
+  customer: Customer;
+  keys: readonly [UploadedKey, UploadedKey];
+  /** All that the engine has of this project. */
+  instances(): Promise<string[]>;
+}
+
+export interface Journey {
+  /** The image that it is made anew with. Default: alpine-3.22. */
+  otherImage?: string;
+  /** Whether machines have the first address of their prefix. */
+  ipv6?: boolean;
+  /** How long a machine may take to boot. Default: 120. */
+  bootSeconds?: number;
+}
+
+/** Tests, in order. The ground is asked for when they run. */
+export function describeJourney(
+  name: string,
+  ground: () => Ground,
+  { otherImage = 'alpine-3.22', ipv6 = false, bootSeconds = 120 }: Journey = {},
+): void {
+  describe(name, () => {
+    let server: Sold;
+    let before: string[];
+    const change = (body: object, status: string) =>
+      ground().customer.change(server.order_number, body, status, bootSeconds);
+    const enter = (key: 0 | 1, command: string, address = server.ipv4) =>
+      login(address, ground().keys[key].file, command, bootSeconds);
+    const isShut = async (key: 0 | 1) => (await ssh(server.ipv4, ground().keys[key].file, 'true')) === undefined;
+
+    it('is opened by the key that was uploaded', async () => {
+      const { customer, keys, instances } = ground();
+      before = await instances();
+      const orderNumber = await customer.order({ ssh_key_ids: [keys[0].id], hostname: 'first.example.org' });
+      server = await customer.settled(orderNumber, bootSeconds);
+      expect(server).toMatchObject({ status: 'running', failure: null });
+      expect(await enter(0, 'hostname; echo here >/root/mine; sync')).toBe('first.example.org');
+      expect(await isShut(1)).toBe(true);
+    });
+
+    it.runIf(ipv6)('is opened by the first address of its IPv6 prefix, too', async () => {
+      expect(server.ipv6_prefix).toBe(server.ipv6.replace(/1$/, '/64'));
+      expect(await enter(0, 'cat /root/mine', server.ipv6)).toBe('here');
+    });
+
+    it('reboots, and keeps what is on it', async () => {
+      await change({ action: 'reboot' }, 'running');
+      expect(await enter(0, 'cat /root/mine')).toBe('here');
+    });
+
+    it('is made anew with another key', async () => {
+      await change({ action: 'rebuild', os: otherImage, ssh_key_ids: [ground().keys[1].id] }, 'running');
+      expect(await enter(1, 'cat /root/mine 2>/dev/null || echo empty')).toBe('empty');
+      expect(await isShut(0)).toBe(true);
+    });
+
+    it('gets a larger size while it is off', async () => {
+      await enter(1, 'echo kept >/root/mine; sync');
+      await change({ power_state: 'off' }, 'stopped');
+      expect(await isShut(1)).toBe(true);
+      await change({ service_code: 'vps-2' }, 'stopped');
+      await change({ power_state: 'on' }, 'running');
+      expect(await enter(1, 'nproc; cat /root/mine')).toBe('2\nkept');
+    });
+
+    it('leaves nothing on the engine when it is deleted', async () => {
+      const { customer, instances } = ground();
+      expect(await instances()).toHaveLength(before.length + 1);
+      expect((await customer.rest('DELETE', `/v1/servers/${server.order_number}`)).status).toBe(200);
+      await eventually(async () => (await instances()).length === before.length);
+      expect(await instances()).toEqual(before);
+      expect(await isShut(1)).toBe(true);
+    });
+  });
+}

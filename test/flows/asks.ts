@@ -1,0 +1,41 @@
+/** What can be asked for with a server that has come to a state: by its owner, or by the clock. */
+import type { ServerStatus } from '../../entities/server.ts';
+import { schedule } from '../../provisioning/schedule.ts';
+import { RENEWAL_PROCESS, RESUME_TASK } from '../../provisioning/servers/renew.ts';
+import { resumeAffordable, retrySuspended } from '../../provisioning/servers/resume.ts';
+import { suspend } from '../../provisioning/servers/suspend.ts';
+import { updateServer } from '../../resolvers/servers/update.ts';
+import type { Shop } from './shop.ts';
+
+export type Ask = [from: ServerStatus, ask: (shop: Shop, orderNumber: string) => Promise<unknown>];
+
+export const update = (from: ServerStatus, wanted: Parameters<typeof updateServer>[2]): Ask => [
+  from,
+  ({ context }, orderNumber) => updateServer(context, orderNumber, wanted),
+];
+export const stop = update('RUNNING', { powerState: 'OFF' });
+export const resize = update('STOPPED', { serviceCode: 'vps-2' });
+
+export const suspendFrom = (status: 'RUNNING' | 'STOPPED'): Ask => [
+  status,
+  ({ db, accountId }, orderNumber) =>
+    db.transaction((tx) => suspend(tx, { kind: 'VPS', orderNumber, accountId, status }, 'insufficient_balance')),
+];
+export const resume: Ask = [
+  'SUSPENDED',
+  ({ db, accountId }) => db.transaction((tx) => resumeAffordable(tx, accountId)),
+];
+
+/** The clock of renewals ticks, after the row was made to be of another time. */
+export const tick = (from: ServerStatus, set: string): Ask => [
+  from,
+  async ({ db }, orderNumber) => {
+    await db.query(`update server set ${set} where order_number = $1`, [orderNumber]);
+    await schedule(db, [RENEWAL_PROCESS]);
+  },
+];
+export const DUE = `paid_until = now() - interval '1 second'`;
+export const paid: Ask = [
+  'SUSPENDED',
+  ({ db, accountId }) => db.transaction((tx) => retrySuspended(tx, accountId, RESUME_TASK)),
+];

@@ -1,0 +1,70 @@
+/** What watchers ask of a driver goes wrong in each manner, once: nothing is concluded from it, and nothing is removed. */
+import { describe, expect, it } from 'vitest';
+import { DRIVER_HEALTH_PROCESS } from '../../provisioning/driver-health.ts';
+import { OBSERVER_PROCESS } from '../../provisioning/observe.ts';
+import { schedule } from '../../provisioning/schedule.ts';
+import { type Call, type Fault, FaultyDriver } from '../drivers/faulty-driver.ts';
+import { eventually } from '../freehold.ts';
+import { finish, openShop, traces } from './shop.ts';
+import { setOut, WAYS } from './ways.ts';
+
+const FAULTS: Record<Fault['kind'], Fault> = {
+  fail: { kind: 'fail', code: 'unreachable' },
+  ...{ lose: { kind: 'lose' }, hang: { kind: 'hang' }, late: { kind: 'late' }, twice: { kind: 'twice' } },
+  lie: { kind: 'lie', observation: {} },
+};
+const WATCHED = {
+  list: OBSERVER_PROCESS,
+  capacity: OBSERVER_PROCESS,
+  reachable: DRIVER_HEALTH_PROCESS,
+} satisfies Partial<Record<Call, string>>;
+const CASES = Object.entries(WATCHED).flatMap(([call, process]) =>
+  Object.values(FAULTS).map((fault) => [call as Call, fault.kind, process, fault] as const),
+);
+
+/** The tick is over, and came to a good end. */
+const RESTS = `select from task where leased_by is null and error is null and run_at > now() + interval '10 seconds'`;
+
+describe('A server', () => {
+  it.concurrent.for(CASES)(
+    'is what it was although, at a call %s, the driver does this: %s',
+    { timeout: 90_000 },
+    async ([call, kind, process, fault], { onTestFinished: onEnd }) => {
+      let faulty!: FaultyDriver;
+      const shop = await openShop(onEnd, [], undefined, (driver) => (faulty = new FaultyDriver(driver)));
+      const { db } = shop;
+      const orderNumber = await setOut(shop, WAYS['an order']!);
+      await finish(shop, orderNumber, 'RUNNING');
+      let went = false;
+      faulty.fault = (called) => {
+        if (went || called !== call) return undefined;
+        went = true;
+        return fault;
+      };
+      const looked = () => eventually(async () => (await db.query(RESTS)).length);
+      await schedule(db, [process]);
+      const first = shop.provisioning.newWorker({ leaseSeconds: 1 });
+      first.start();
+      await eventually(async () => went);
+      if (kind === 'hang' || kind === 'late') await first.stop(0.1);
+      else onEnd(() => first.stop());
+      const second = shop.provisioning.newWorker({ leaseSeconds: 1 });
+      second.start();
+      onEnd(() => second.stop());
+      await looked();
+      await db.query('update task set run_at = now()');
+      await looked();
+      // An engine that says that it has nothing at all is not believed, and gets no order to destroy anything.
+      expect(await db.query('select from brake')).toHaveLength(call === 'list' && kind === 'lie' ? 1 : 0);
+      expect(await db.query('select from finding')).toEqual([]);
+      expect(await db.query(`select from health where status = 'major_outage'`)).toEqual([]);
+      expect(await db.query('select status from server')).toEqual([{ status: 'RUNNING' }]);
+      expect(await traces(shop, orderNumber)).toMatchObject({
+        addresses: 2,
+        places: 1,
+        transfers: ['hold', 'capture'],
+      });
+      expect(shop.driver.journal()).toHaveLength(1);
+    },
+  );
+});

@@ -1,0 +1,272 @@
+/** Every way that a server can go, as data: what it has, what is asked for, and how it ends. Tests are generated from it. */
+import type { ServerChange, ServerStatus } from '../../entities/server.ts';
+import { deleteServer } from '../../resolvers/servers/delete.ts';
+import { orderServer } from '../../resolvers/servers/order.ts';
+import type { Call } from '../drivers/faulty-driver.ts';
+import { type Ask, DUE, paid, resize, resume, stop, suspendFrom, tick, update } from './asks.ts';
+import { finish, type Shop } from './shop.ts';
+
+export interface Way {
+  /** `process:step`, or of the process of servers just the step. Together the ways have all steps of both processes. */
+  steps: string[];
+  /** What a driver is told from the last that is asked for on. Together the ways have all that changes machines. */
+  calls: Call[];
+  /** The state in which it is carried out. */
+  via: ServerStatus;
+  refuse?: string;
+  /** What is asked for, after the server has come to each of these states in turn. */
+  asks?: Ask[];
+  ends: ServerStatus;
+  transfers: string[];
+  events: string[];
+  /** What was really done to machines. */
+  journal: string[];
+  /** What is left of the funds, at least. */
+  leavesUsd: number;
+}
+const ORDERED = ['created', 'provisioning', 'running'];
+export const WAYS: Record<string, Way> = {
+  'an order': {
+    steps: ['claim', 'create', 'prove'],
+    calls: ['create', 'observe'],
+    via: 'PENDING',
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture'],
+    events: ORDERED,
+    journal: ['create'],
+    leavesUsd: 14,
+  },
+  'an order that the driver refuses': {
+    steps: ['claim', 'create', 'clean'],
+    calls: ['create', 'destroy'],
+    via: 'PENDING',
+    refuse: 'create',
+    ends: 'FAILED',
+    transfers: ['hold', 'release'],
+    events: ['created', 'provisioning', 'failed'],
+    journal: [],
+    leavesUsd: 20,
+  },
+  'an order whose first machine never gives proof': {
+    steps: ['prove', 'restart', 'remake', 'replace'],
+    calls: ['create', 'observe', 'power', 'rebuild', 'destroy'],
+    via: 'PENDING',
+    refuse: 'silent',
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture'],
+    events: ORDERED,
+    journal: ['create', 'reset', 'rebuild', 'destroy', 'create'],
+    leavesUsd: 14,
+  },
+  'an order whose first machine is stuck': {
+    steps: ['create', 'replace'],
+    calls: ['create', 'destroy', 'observe', 'power'],
+    via: 'PENDING',
+    refuse: 'stuck',
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture'],
+    events: ORDERED,
+    journal: ['create', 'off', 'create'],
+    leavesUsd: 14,
+  },
+  'a deletion': {
+    steps: ['destroy'],
+    calls: ['destroy'],
+    via: 'DELETING',
+    asks: [['RUNNING', ({ context }, orderNumber) => deleteServer(context, orderNumber)]],
+    ends: 'DELETED',
+    transfers: ['hold', 'capture', 'refund'],
+    events: [...ORDERED, 'updated', 'deleted'],
+    journal: ['create', 'destroy'],
+    leavesUsd: 19,
+  },
+  'a stop': {
+    steps: ['change', 'confirm'],
+    calls: ['power', 'observe'],
+    via: 'STOPPING',
+    asks: [stop],
+    ends: 'STOPPED',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'updated', 'stopped'],
+    journal: ['create', 'off'],
+    leavesUsd: 14,
+  },
+  'a start': {
+    steps: ['change', 'confirm'],
+    calls: ['power', 'observe'],
+    via: 'STARTING',
+    asks: [stop, update('STOPPED', { powerState: 'ON' })],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'updated', 'stopped', 'updated', 'running'],
+    journal: ['create', 'off', 'on'],
+    leavesUsd: 14,
+  },
+  'a reboot': {
+    steps: ['change', 'confirm'],
+    calls: ['power', 'observe'],
+    via: 'REBOOTING',
+    asks: [update('RUNNING', { action: 'REBOOT' })],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'updated', 'running'],
+    journal: ['create', 'restart'],
+    leavesUsd: 14,
+  },
+  'a reset': {
+    steps: ['change', 'confirm'],
+    calls: ['power', 'observe'],
+    via: 'REBOOTING',
+    asks: [update('RUNNING', { action: 'RESET' })],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'updated', 'running'],
+    journal: ['create', 'reset'],
+    leavesUsd: 14,
+  },
+  'a rebuild': {
+    steps: ['change', 'confirm'],
+    calls: ['rebuild', 'observe'],
+    via: 'REBUILDING',
+    asks: [update('RUNNING', { action: 'REBUILD' })],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'updated', 'updated'],
+    journal: ['create', 'rebuild'],
+    leavesUsd: 14,
+  },
+  'a resize': {
+    steps: ['change', 'confirm'],
+    calls: ['resize', 'observe'],
+    via: 'RESIZING',
+    asks: [stop, resize],
+    ends: 'STOPPED',
+    transfers: ['hold', 'capture', 'hold', 'capture'],
+    events: [...ORDERED, 'updated', 'stopped', 'updated', 'updated'],
+    journal: ['create', 'off', 'resize'],
+    leavesUsd: 8,
+  },
+  'a resize that the driver refuses': {
+    steps: ['change', 'restore'],
+    calls: ['resize', 'power'],
+    via: 'RESIZING',
+    refuse: 'resize',
+    asks: [stop, resize],
+    ends: 'STOPPED',
+    transfers: ['hold', 'capture', 'hold', 'release'],
+    events: [...ORDERED, 'updated', 'stopped', 'updated', 'action_failed'],
+    journal: ['create', 'off', 'off'],
+    leavesUsd: 14,
+  },
+  'a suspension': {
+    steps: ['suspend'],
+    calls: ['power'],
+    via: 'SUSPENDED',
+    asks: [suspendFrom('RUNNING')],
+    ends: 'SUSPENDED',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'suspended'],
+    journal: ['create', 'off'],
+    leavesUsd: 14,
+  },
+  'the resumption of a server that ran': {
+    steps: ['resume'],
+    calls: ['power'],
+    via: 'SUSPENDED',
+    asks: [suspendFrom('RUNNING'), resume],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture', 'renewal', 'capture'],
+    events: [...ORDERED, 'suspended', 'running', 'renewed'],
+    journal: ['create', 'off', 'on'],
+    leavesUsd: 8,
+  },
+  'the resumption of a server that was stopped': {
+    steps: ['resume'],
+    calls: ['power'],
+    via: 'SUSPENDED',
+    asks: [stop, suspendFrom('STOPPED'), resume],
+    ends: 'STOPPED',
+    transfers: ['hold', 'capture', 'renewal', 'capture'],
+    events: [...ORDERED, 'updated', 'stopped', 'suspended', 'stopped', 'renewed'],
+    journal: ['create', 'off', 'off', 'off'],
+    leavesUsd: 8,
+  },
+  'a renewal': {
+    steps: ['renewals:start', 'renewals:resume', 'renewals:expire'],
+    calls: [],
+    via: 'RUNNING',
+    asks: [tick('RUNNING', DUE)],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture', 'renewal'],
+    events: [...ORDERED, 'renewed'],
+    journal: ['create'],
+    leavesUsd: 8,
+  },
+  'a month that is not to be paid': {
+    steps: ['renewals:start'],
+    calls: ['power'],
+    via: 'RUNNING',
+    asks: [tick('RUNNING', `${DUE}, auto_renew = false`)],
+    ends: 'SUSPENDED',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'suspended'],
+    journal: ['create', 'off'],
+    leavesUsd: 14,
+  },
+  'the end of a long suspension': {
+    steps: ['renewals:expire'],
+    calls: ['destroy'],
+    via: 'SUSPENDED',
+    asks: [suspendFrom('RUNNING'), tick('SUSPENDED', `suspended_at = now() - interval '8 days', auto_renew = false`)],
+    ends: 'DELETED',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'suspended', 'updated', 'deleted'],
+    journal: ['create', 'off', 'destroy'],
+    leavesUsd: 14,
+  },
+  'a suspension that can be paid for': {
+    steps: ['renewals:resume'],
+    calls: ['power'],
+    via: 'SUSPENDED',
+    asks: [suspendFrom('RUNNING'), tick('SUSPENDED', DUE)],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture', 'renewal', 'capture'],
+    events: [...ORDERED, 'suspended', 'running', 'renewed'],
+    journal: ['create', 'off', 'on'],
+    leavesUsd: 8,
+  },
+  'an account that was paid': {
+    steps: ['renewals:resume-account'],
+    calls: ['power'],
+    via: 'SUSPENDED',
+    asks: [suspendFrom('RUNNING'), paid],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture', 'renewal', 'capture'],
+    events: [...ORDERED, 'suspended', 'running', 'renewed'],
+    journal: ['create', 'off', 'on'],
+    leavesUsd: 8,
+  },
+};
+
+/** The way of each change: a change that has none is an error of types. */
+export const WAY_OF: Record<ServerChange['operation'], keyof typeof WAYS> = {
+  start: 'a start',
+  stop: 'a stop',
+  reboot: 'a reboot',
+  reset: 'a reset',
+  rebuild: 'a rebuild',
+  resize: 'a resize',
+  resume: 'the resumption of a server that ran',
+};
+
+const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
+
+/** Orders a server, and asks for all that the way has; only the last is not carried out yet. @returns its number */
+export async function setOut(shop: Shop, { asks = [] }: Way): Promise<string> {
+  const { orderNumber } = (await orderServer(shop.context, ORDER)).server;
+  for (const [from, ask] of asks) {
+    await finish(shop, orderNumber, from);
+    await ask(shop, orderNumber);
+  }
+  return orderNumber;
+}
