@@ -36,7 +36,7 @@ async function openOffice(onEnd: OnEnd) {
     db: shop.db,
     vault,
     drivers: { VPS: driver, DEDICATED: driver },
-    payments: new SimulatedPayments({ confirmSeconds: 0 }),
+    payments: [new SimulatedPayments({ confirmSeconds: 0 })],
     pollSeconds: 0.05,
   });
   const operator = new Operator(shop.db, vault);
