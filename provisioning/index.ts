@@ -1,6 +1,7 @@
 /** The one door for resolvers: what they hand over is written in their own transaction, and carried out after it. */
 
 import type { Agent } from '../entities/agent.ts';
+import { chainsBehind } from '../entities/chain.ts';
 import type { Database, Queryable, Transaction } from '../entities/database.ts';
 import { nextDeposit } from '../entities/deposit.ts';
 import type { OauthClient } from '../entities/oauth-client.ts';
@@ -121,6 +122,14 @@ export class Provisioning {
     const { payments, x402 } = this.#options;
     return payments.flatMap((driver) =>
       driver.coins().map((coin) => ({ ...coin, x402: coin.code === x402?.terms.coin })),
+    );
+  }
+
+  /** The chains that are behind: what comes on them would be noticed late. */
+  chainsBehind(db: Queryable): Promise<Set<string>> {
+    return chainsBehind(
+      db,
+      this.#chains.map(({ network }) => network),
     );
   }
 

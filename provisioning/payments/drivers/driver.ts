@@ -78,12 +78,20 @@ export interface Block {
 /** Reads one chain. Whatever it throws is tried again. */
 export interface ChainReader {
   network: string;
-  /** The highest block. */
+  /** The highest block. @throws Error if it is the head of another chain */
   head(signal: AbortSignal): Promise<{ height: number; hash: string }>;
   /** The hash of the block of that height on the chain as it is now; undefined: there is none. */
   hash(height: number, signal: AbortSignal): Promise<string | undefined>;
   /** A block, with what came to these addresses. @throws if the chain has changed meanwhile */
   block(height: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block>;
+  /**
+   * The blocks of these heights, at once, for a chain that is far behind: the first, the last, and each in which something
+   * came to these addresses. Asked only for blocks that lie deep. Absent: they have to be read one by one.
+   * @throws if the chain has changed meanwhile
+   */
+  range?(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]>;
+  /** How many blocks it takes at once. */
+  readonly rangeMax?: number;
   /** What is announced for these addresses, and in no block. Absent: the chain shows no such thing. */
   announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Sighting[]>;
 }
