@@ -32,7 +32,7 @@ export const followProcess = ({ db, reader, coins, pollSeconds }: Options): Proc
       if (progress !== 'waiting') await settleAll(db, reader.network, coins(), announced);
       // Only at the head of the chain it is sure that a payment was not mined again elsewhere.
       if (progress === 'reached') await reverseGone(db, reader.network);
-      return hop('start', { afterSeconds: progress === 'behind' ? 0 : pollSeconds });
+      return hop('start', { afterSeconds: progress === 'behind' ? 0 : (reader.pollSeconds ?? pollSeconds) });
     },
   },
 });

@@ -5,11 +5,16 @@
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { PaymentDriver } from './drivers/driver.ts';
+import { EVM } from './drivers/evm/evm.ts';
 import type { GatewayKind } from './drivers/gateway.ts';
+import { UTXO } from './drivers/utxo/utxo.ts';
 
 /** By the name in the file. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind checks its own settings by its schema
-const KINDS: Record<string, GatewayKind<any>> = {};
+const KINDS: Record<string, GatewayKind<any>> = {
+  evm: EVM,
+  utxo: UTXO,
+};
 
 const SCHEMA = {
   type: 'object',
@@ -35,12 +40,23 @@ export function readGateways(file: string): Gateways {
     const kind = KINDS[driver];
     const place = `/gateways/${index}`;
     if (!kind) throw new Error(`${file}${place}: there is no driver ${driver}, only ${Object.keys(KINDS).join(', ')}.`);
-    return kind.open(check(file, place, kind.schema, settings));
+    return open(`${file}${place}`, kind, check(file, place, kind.schema, settings));
   });
   const codes = payments.flatMap((driver) => driver.coins().map(({ code }) => code));
   const twice = codes.find((code, index) => codes.indexOf(code) !== index);
   if (twice) throw new Error(`${file}: two gateways have ${twice}.`);
+  const networks = payments.flatMap(({ chains = [] }) => chains.map(({ network }) => network));
+  const shared = networks.find((network, index) => networks.indexOf(network) !== index);
+  if (shared) throw new Error(`${file}: two gateways follow ${shared}: give one of them both coins.`);
   return { payments };
+}
+
+function open<T>(place: string, kind: GatewayKind<T>, settings: T): PaymentDriver {
+  try {
+    return kind.open(settings);
+  } catch (fault) {
+    throw new Error(`${place}: ${(fault as Error).message}.`);
+  }
 }
 
 function check<T>(file: string, place: string, schema: object, value: T): T {

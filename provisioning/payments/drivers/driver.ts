@@ -77,7 +77,9 @@ export interface Block {
 
 /** Reads one chain. Whatever it throws is tried again. */
 export interface ChainReader {
-  network: string;
+  readonly network: string;
+  /** How often it is asked what is new. Default: as often as the worker looks at anything. */
+  readonly pollSeconds?: number;
   /** The highest block. @throws Error if it is the head of another chain */
   head(signal: AbortSignal): Promise<{ height: number; hash: string }>;
   /** The hash of the block of that height on the chain as it is now; undefined: there is none. */
