@@ -85,7 +85,9 @@ const DUE = `
     union select unnest($3::text[])
     union select payment.order_number from payment join top_up using (order_number)
       where payment.network = $1 and payment.status in ('SEEN', 'MINED')
-        and (top_up.status not in ('CONFIRMING', 'CONFIRMED') or payment.confirmations >= top_up.confirmations_required)
+        and (top_up.status not in ('CONFIRMING', 'CONFIRMED') or payment.confirmations >= top_up.confirmations_required
+          -- Its block was taken back, and the top-up does not show it yet.
+          or payment.confirmations < top_up.confirmations)
     union select order_number from payment where network = $1 and status = 'REVERSED' and block_hash is not null
     union select order_number from top_up
       where network = $1 and status = 'CONFIRMING' and mode = 'CRYPTO' and expires_at <= now()) as due`;
