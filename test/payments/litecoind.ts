@@ -31,7 +31,7 @@ export async function startLitecoind() {
     'litecoind',
     [
       ...['-regtest', `-datadir=${folder}`, `-rpcport=${port}`, '-listen=0', '-server', '-printtoconsole=0'],
-      ...['-txindex=1', '-fallbackfee=0.0002', `-rpcauth=till:${RPC_AUTH}`],
+      ...['-txindex=1', '-fallbackfee=0.0002', '-mempoolreplacement=1', `-rpcauth=till:${RPC_AUTH}`],
     ],
     { stdio: 'ignore' },
   );
