@@ -92,11 +92,11 @@ export const Payment = entity(
 );
 export type Payment = RowOf<typeof Payment>;
 
-/** The payments of a top-up, in the order in which they came, locked until the end of the transaction. */
-export const lockPayments = (tx: Queryable, orderNumber: string): Promise<Payment[]> =>
+/** The payments of these top-ups, in the order in which they came, locked until the end of the transaction. */
+export const lockPayments = (tx: Queryable, orderNumbers: readonly string[]): Promise<Payment[]> =>
   tx.query<Payment>(
-    `select ${columnsOf(Payment)} from payment where order_number = $1 order by seen_at, id for update`,
-    [orderNumber],
+    `select ${columnsOf(Payment)} from payment where order_number = any($1) order by seen_at, id for update`,
+    [orderNumbers],
   );
 
 /** The states from which a payment can come to that one. */

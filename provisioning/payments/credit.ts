@@ -5,23 +5,32 @@ import { available, gateway, type Posting, post, SUSPENSE } from '../../entities
 import { type Payment, type PaymentStatus, paymentStatesBefore } from '../../entities/payment.ts';
 import { record } from '../../entities/record.ts';
 import { setSuspension } from '../../entities/suspension.ts';
-import { TopUp } from '../../entities/top-up.ts';
+import type { TopUp } from '../../entities/top-up.ts';
 import { microsOf, parseUnits } from './amount.ts';
 import type { Worths } from './rates.ts';
+
+export type AccountPosting = Posting & { accountId: string };
+
+/** What payments are settled with. */
+export interface Till {
+  tx: Transaction;
+  worths: Worths;
+  /** What is to be posted in the end, for all of them at once. */
+  postings: AccountPosting[];
+}
 
 /**
  * Credits a payment that has confirmed: what had been quoted at the rate of the quote, if it came in time; the rest at the
  * rate of the moment, and what is too much at the lower of the two, for a quote is no option.
- * @param payments all of the top-up; @param topUp is brought up to date with it
- * @returns whether it was credited; not while nobody knows what it is worth
+ * @param payments all of the top-up
+ * @returns what was credited, in micro-USD; nothing while nobody knows what it is worth
  */
 export async function creditPayment(
-  tx: Transaction,
+  { tx, worths, postings }: Till,
   topUp: TopUp,
   payment: Payment,
   payments: readonly Payment[],
-  worths: Worths,
-): Promise<boolean> {
+): Promise<bigint> {
   const { decimals, spotMicros } = worths.get(payment.coin)!;
   const units = BigInt(payment.units);
   const isLate = topUp.paymentException === 'LATE' || payment.seenAt > topUp.expiresAt!;
@@ -30,40 +39,39 @@ export async function creditPayment(
   const leftUnits = isLate || usedUnits > dueUnits ? 0n : dueUnits - usedUnits;
   const quoted = units < leftUnits ? units : leftUnits;
   const rate = isLate || spotMicros === null || spotMicros < topUp.rateMicros ? spotMicros : topUp.rateMicros;
-  if (quoted < units && rate === null) return false;
+  if (quoted < units && rate === null) return 0n;
   // The last part of a quote brings it up to exactly what was asked for.
   const share = (paid: bigint) => (topUp.amountMicros * paid) / dueUnits;
   const micros = share(usedUnits + quoted) - share(usedUnits) + microsOf(units - quoted, rate ?? 0n, decimals);
   await move(tx, payment, 'CREDITED', { quotedUnits: String(quoted), rateMicros: rate, creditedMicros: micros });
-  await post(tx, payment.accountId, [
+  postings.push(
     posting(payment, 'topup', gateway(payment.network), available(payment.accountId), micros, keyOf(payment)),
-  ]);
-  topUp.creditedMicros += micros;
-  await tx.manager.update(TopUp, { id: topUp.id }, { creditedMicros: topUp.creditedMicros });
-  return true;
+  );
+  return micros;
 }
 
 /** By what a payment is known to the ledger, whatever happens to it. */
 const keyOf = ({ network, txId, position }: Payment): string => `pay:${network}:${txId}:${position}`;
 
 const posting = (
-  { orderNumber, coin }: Payment,
+  { accountId, orderNumber, coin }: Payment,
   kind: Posting['kind'],
   debit: string,
   credit: string,
   amountMicros: bigint,
   externalKey: string,
-): Posting => ({ kind, debit, credit, amountMicros, externalKey, orderNumber, description: `Top-up in ${coin}` });
+): AccountPosting => ({
+  ...{ accountId, kind, debit, credit, amountMicros, externalKey, orderNumber },
+  description: `Top-up in ${coin}`,
+});
 
 /** What came in another coin is nobody's yet: the operator decides. Waits while nobody knows what it is worth. */
-export async function suspendPayment(tx: Transaction, payment: Payment, worths: Worths): Promise<void> {
+export async function suspendPayment({ tx, worths, postings }: Till, payment: Payment): Promise<void> {
   const { decimals, spotMicros } = worths.get(payment.coin) ?? { decimals: 0, spotMicros: null };
   if (spotMicros === null) return;
   const micros = microsOf(BigInt(payment.units), spotMicros, decimals);
   await move(tx, payment, 'UNMATCHED', { rateMicros: spotMicros, creditedMicros: micros });
-  await post(tx, payment.accountId, [
-    posting(payment, 'topup', gateway(payment.network), SUSPENSE, micros, keyOf(payment)),
-  ]);
+  postings.push(posting(payment, 'topup', gateway(payment.network), SUSPENSE, micros, keyOf(payment)));
   await tell(tx, payment, 'payment.unmatched');
 }
 
@@ -87,19 +95,11 @@ export async function reversePayment(tx: Transaction, payment: Payment): Promise
 }
 
 /** It is on its chain again, and has confirmed: what was taken is given back. The operator ends the suspension. */
-export async function restorePayment(tx: Transaction, payment: Payment): Promise<void> {
+export async function restorePayment({ tx, postings }: Till, payment: Payment): Promise<void> {
   const { accountId, reversedMicros, reversals } = payment;
   await move(tx, payment, 'CREDITED', { reversedMicros: 0n });
-  await post(tx, accountId, [
-    posting(
-      payment,
-      'adjustment',
-      SUSPENSE,
-      available(accountId),
-      reversedMicros,
-      `restore:${reversals}:${keyOf(payment)}`,
-    ),
-  ]);
+  const key = `restore:${reversals}:${keyOf(payment)}`;
+  postings.push(posting(payment, 'adjustment', SUSPENSE, available(accountId), reversedMicros, key));
   await tell(tx, payment, 'payment.restored');
 }
 

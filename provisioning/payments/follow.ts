@@ -9,7 +9,7 @@ import { reversePayment } from './credit.ts';
 import type { ChainReader, Coin } from './drivers/driver.ts';
 import { worthsOf } from './rates.ts';
 import { orphanUnsighted, recordSightings } from './record.ts';
-import { settleTopUp } from './settle.ts';
+import { settleTopUps } from './settle.ts';
 
 export const followProcessName = (network: string): string => `follow:${network}`;
 const BACKOFF_SECONDS_MAX = 60;
@@ -50,8 +50,16 @@ async function settleAll(db: Database, network: string, coins: readonly Coin[], 
   const tip = await tipOf(db, network);
   const worths = await worthsOf(db, coins);
   const due = await db.query<{ orderNumber: string }>(DUE, [network, tip?.height ?? 0, announced]);
-  await each(due, ({ orderNumber }) => db.transaction((tx) => settleTopUp(tx, orderNumber, worths)));
+  const chunks = Array.from({ length: Math.ceil(due.length / CHUNK) }, (_, n) => due.slice(n * CHUNK, (n + 1) * CHUNK));
+  await each(chunks, async (chunk) => {
+    const settle = (numbers: readonly string[]) => db.transaction((tx) => settleTopUps(tx, numbers, worths));
+    const numbers = chunk.map(({ orderNumber }) => orderNumber);
+    // One that fails must not keep those beside it from their money.
+    await settle(numbers).catch(() => each(numbers, (number) => settle([number])));
+  });
 }
+/** Top-ups that are settled in one transaction. */
+const CHUNK = 50;
 
 /** One that fails does not keep the others from it. @throws what the first one threw */
 async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {

@@ -5,37 +5,62 @@
 import { SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
-import { available, BONUS, post } from '../../entities/ledger.ts';
+import { available, BONUS, postAll } from '../../entities/ledger.ts';
 import { lockPayments, type Payment } from '../../entities/payment.ts';
 import { bonusMicros, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../../entities/top-up.ts';
 import { transition } from '../../entities/transition.ts';
 import { RESUME_TASK } from '../servers/renew.ts';
-import { retrySuspended } from '../servers/resume.ts';
+import { retrySuspended, suspendedAmong } from '../servers/resume.ts';
 import { formatUnits, parseUnits } from './amount.ts';
-import { creditPayment, restorePayment, suspendPayment } from './credit.ts';
+import { type AccountPosting, creditPayment, restorePayment, suspendPayment, type Till } from './credit.ts';
 import type { Worths } from './rates.ts';
 
 /** @param worths of all coins, as they are now; while the coin of the top-up is not among them, its payments wait */
 export async function settleTopUp(tx: Transaction, orderNumber: string, worths: Worths): Promise<TopUp | undefined> {
-  const [found] = await tx.query<TopUp>(
-    `select ${columnsOf(TopUp)} from top_up where order_number = $1 and mode = 'CRYPTO' for update`,
-    [orderNumber],
+  return (await settleTopUps(tx, [orderNumber], worths))[0];
+}
+
+/** The same for many, in fewer statements than one by one. */
+export async function settleTopUps(tx: Transaction, orderNumbers: readonly string[], worths: Worths): Promise<TopUp[]> {
+  const found = await tx.query<TopUp>(
+    `select ${columnsOf(TopUp)} from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update`,
+    [orderNumbers],
   );
-  const { decimals } = (found && worths.get(found.crypto)) ?? {};
-  if (!found || decimals === undefined) return undefined;
-  const payments = await lockPayments(tx, orderNumber);
-  const own = payments.filter(({ coin }) => coin === found.crypto);
-  const started = await begin(tx, found, own, decimals);
-  let credited = 0;
-  for (const payment of own.filter((one) => isDue(one, found)))
-    credited += Number(await creditPayment(tx, started, payment, own, worths));
+  const known = found.filter(({ crypto }) => worths.has(crypto));
+  const payments = Map.groupBy(
+    await lockPayments(
+      tx,
+      known.map(({ orderNumber }) => orderNumber),
+    ),
+    ({ orderNumber }) => orderNumber,
+  );
+  const postings: AccountPosting[] = [];
+  const settled: TopUp[] = [];
+  const credited = new Set<string>();
+  for (const topUp of known) {
+    const before = topUp.creditedMicros;
+    const after = await settle({ tx, worths, postings }, topUp, payments.get(topUp.orderNumber) ?? []);
+    if (after.creditedMicros > before) credited.add(after.accountId);
+    settled.push(after);
+  }
+  await postAll(tx, postings);
+  for (const accountId of await suspendedAmong(tx, credited)) await retrySuspended(tx, accountId, RESUME_TASK);
+  return settled;
+}
+
+/** @param topUp and @param payments as they are, under their locks */
+async function settle(till: Till, topUp: TopUp, payments: Payment[]): Promise<TopUp> {
+  const { decimals } = till.worths.get(topUp.crypto)!;
+  const own = payments.filter(({ coin }) => coin === topUp.crypto);
+  const started = await begin(till.tx, topUp, own, decimals);
+  let creditedMicros = started.creditedMicros;
+  for (const payment of own.filter((one) => isDue(one, topUp)))
+    creditedMicros += await creditPayment(till, started, payment, own);
   for (const payment of own.filter(({ status, blockHash }) => status === 'REVERSED' && blockHash !== null))
-    if (payment.confirmations >= found.confirmationsRequired) await restorePayment(tx, payment);
-  for (const payment of payments.filter(({ coin }) => coin !== found.crypto))
-    if (isDue(payment, found)) await suspendPayment(tx, payment, worths);
-  const topUp = await conclude(tx, started, own, decimals);
-  if (credited) await retrySuspended(tx, topUp.accountId, RESUME_TASK);
-  return topUp;
+    if (payment.confirmations >= topUp.confirmationsRequired) await restorePayment(till, payment);
+  for (const payment of payments.filter(({ coin }) => coin !== topUp.crypto))
+    if (isDue(payment, topUp)) await suspendPayment(till, payment);
+  return conclude(till, started, own, decimals, creditedMicros);
 }
 
 const isOpen = ({ status }: Payment): boolean => status === 'SEEN' || status === 'MINED';
@@ -54,20 +79,26 @@ async function begin(tx: Transaction, topUp: TopUp, payments: Payment[], decimal
   });
 }
 
-async function conclude(tx: Transaction, topUp: TopUp, payments: Payment[], decimals: number): Promise<TopUp> {
+async function conclude(
+  till: Till,
+  topUp: TopUp,
+  payments: Payment[],
+  decimals: number,
+  creditedMicros: bigint,
+): Promise<TopUp> {
+  const { tx } = till;
   const live = payments.filter(isLive);
   const credited = live.filter(({ status }) => status === 'CREDITED');
   const creditedUnits = sumOf(credited);
   const dueUnits = parseUnits(topUp.amountCrypto, decimals);
   const isOver = topUp.expiresAt! <= new Date() || topUp.paymentException === 'LATE';
-  const set = seenOf(topUp, payments, decimals);
+  const set = { ...seenOf(topUp, payments, decimals), creditedMicros };
   if (topUp.status === 'PENDING' && isOver) return move(tx, topUp, 'EXPIRED');
   if (topUp.status === 'CONFIRMING' && isOver && !live.length) return move(tx, topUp, 'EXPIRED', set);
   const isComplete = creditedUnits >= dueUnits || (isOver && credited.length > 0 && credited.length === live.length);
   const exception = exceptionOf(topUp, credited, creditedUnits, dueUnits);
-  if (topUp.status === 'CONFIRMING' && isComplete) return confirm(tx, topUp, { ...set, paymentException: exception });
-  if (topUp.status === 'CONFIRMED') set.paymentException = exception;
-  return update(tx, topUp, set);
+  if (topUp.status === 'CONFIRMING' && isComplete) return confirm(till, topUp, { ...set, paymentException: exception });
+  return update(tx, topUp, topUp.status === 'CONFIRMED' ? { ...set, paymentException: exception } : set);
 }
 
 function exceptionOf(topUp: TopUp, credited: Payment[], creditedUnits: bigint, dueUnits: bigint) {
@@ -90,21 +121,24 @@ function seenOf(topUp: TopUp, payments: Payment[], decimals: number): Partial<To
 const sumOf = (payments: Payment[]): bigint => payments.reduce((sum, { units }) => sum + BigInt(units), 0n);
 
 /** The bonus is for what came, and never for more than was asked for. */
-async function confirm(tx: Transaction, topUp: TopUp, set: Partial<TopUp>): Promise<TopUp> {
-  const { accountId, orderNumber, amountMicros, creditedMicros } = topUp;
+async function confirm(
+  { tx, postings }: Till,
+  topUp: TopUp,
+  { creditedMicros, ...set }: Partial<TopUp> & Pick<TopUp, 'creditedMicros'>,
+): Promise<TopUp> {
+  const { accountId, orderNumber, amountMicros } = topUp;
   const full = creditedMicros >= amountMicros;
   const bonus = full ? topUp.bonusMicros : least(topUp.bonusMicros, bonusMicros(creditedMicros));
-  await post(tx, accountId, [
-    {
-      kind: 'bonus',
-      debit: BONUS,
-      credit: available(accountId),
-      amountMicros: bonus,
-      externalKey: `bonus:${orderNumber}`,
-      orderNumber,
-      description: 'Bonus',
-    },
-  ]);
+  postings.push({
+    accountId,
+    kind: 'bonus',
+    debit: BONUS,
+    credit: available(accountId),
+    amountMicros: bonus,
+    externalKey: `bonus:${orderNumber}`,
+    orderNumber,
+    description: 'Bonus',
+  });
   return move(tx, topUp, 'CONFIRMED', {
     ...set,
     bonusMicros: bonus,
