@@ -2,7 +2,7 @@
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { available, gateway, type Posting, post, SUSPENSE } from '../../entities/ledger.ts';
-import { type Payment, type PaymentStatus, paymentStatesBefore } from '../../entities/payment.ts';
+import { keepPayments, type Payment, type PaymentStatus, paymentStatesBefore } from '../../entities/payment.ts';
 import { record } from '../../entities/record.ts';
 import { setSuspension } from '../../entities/suspension.ts';
 import type { TopUp } from '../../entities/top-up.ts';
@@ -11,7 +11,7 @@ import type { Worths } from './rates.ts';
 
 export type AccountPosting = Posting & { accountId: string };
 
-/** What payments are settled with. */
+/** What payments are settled with; who has settled them writes the rows down. */
 export interface Till {
   tx: Transaction;
   worths: Worths;
@@ -25,12 +25,12 @@ export interface Till {
  * @param payments all of the top-up
  * @returns what was credited, in micro-USD; nothing while nobody knows what it is worth
  */
-export async function creditPayment(
-  { tx, worths, postings }: Till,
+export function creditPayment(
+  { worths, postings }: Till,
   topUp: TopUp,
   payment: Payment,
   payments: readonly Payment[],
-): Promise<bigint> {
+): bigint {
   const { decimals, spotMicros } = worths.get(payment.coin)!;
   const units = BigInt(payment.units);
   const isLate = topUp.paymentException === 'LATE' || payment.seenAt > topUp.expiresAt!;
@@ -43,7 +43,7 @@ export async function creditPayment(
   // The last part of a quote brings it up to exactly what was asked for.
   const share = (paid: bigint) => (topUp.amountMicros * paid) / dueUnits;
   const micros = share(usedUnits + quoted) - share(usedUnits) + microsOf(units - quoted, rate ?? 0n, decimals);
-  await move(tx, payment, 'CREDITED', { quotedUnits: String(quoted), rateMicros: rate, creditedMicros: micros });
+  move(payment, 'CREDITED', { quotedUnits: String(quoted), rateMicros: rate, creditedMicros: micros });
   postings.push(
     posting(payment, 'topup', gateway(payment.network), available(payment.accountId), micros, keyOf(payment)),
   );
@@ -70,7 +70,7 @@ export async function suspendPayment({ tx, worths, postings }: Till, payment: Pa
   const { decimals, spotMicros } = worths.get(payment.coin) ?? { decimals: 0, spotMicros: null };
   if (spotMicros === null) return;
   const micros = microsOf(BigInt(payment.units), spotMicros, decimals);
-  await move(tx, payment, 'UNMATCHED', { rateMicros: spotMicros, creditedMicros: micros });
+  move(payment, 'UNMATCHED', { rateMicros: spotMicros, creditedMicros: micros });
   postings.push(posting(payment, 'topup', gateway(payment.network), SUSPENSE, micros, keyOf(payment)));
   await tell(tx, payment, 'payment.unmatched');
 }
@@ -86,7 +86,8 @@ export async function reversePayment(tx: Transaction, payment: Payment): Promise
     [accountId],
   );
   const taken = balance!.micros < creditedMicros ? balance!.micros : creditedMicros;
-  await move(tx, payment, 'REVERSED', { reversedMicros: taken, reversals: reversals + 1 });
+  move(payment, 'REVERSED', { reversedMicros: taken, reversals: reversals + 1 });
+  await keepPayments(tx, [payment]);
   await post(tx, accountId, [
     posting(payment, 'adjustment', available(accountId), SUSPENSE, taken, `reverse:${reversals + 1}:${keyOf(payment)}`),
   ]);
@@ -97,7 +98,7 @@ export async function reversePayment(tx: Transaction, payment: Payment): Promise
 /** It is on its chain again, and has confirmed: what was taken is given back. The operator ends the suspension. */
 export async function restorePayment({ tx, postings }: Till, payment: Payment): Promise<void> {
   const { accountId, reversedMicros, reversals } = payment;
-  await move(tx, payment, 'CREDITED', { reversedMicros: 0n });
+  move(payment, 'CREDITED', { reversedMicros: 0n });
   const key = `restore:${reversals}:${keyOf(payment)}`;
   postings.push(posting(payment, 'adjustment', SUSPENSE, available(accountId), reversedMicros, key));
   await tell(tx, payment, 'payment.restored');
@@ -113,11 +114,10 @@ const tell = (
     data: { orderNumber: payment.orderNumber, network: payment.network, txId: payment.txId },
   });
 
-/** Moves a payment by the table of its states, and brings the row in hand up to date. */
-async function move(tx: Transaction, payment: Payment, to: PaymentStatus, set: Partial<Payment>): Promise<void> {
-  const creditedAt = to === 'CREDITED' ? (payment.creditedAt ?? new Date()) : payment.creditedAt;
+/** Moves a payment by the table of its states; the row in hand, which is written down later. */
+function move(payment: Payment, to: PaymentStatus, set: Partial<Payment>): void {
   if (!paymentStatesBefore(to).includes(payment.status))
     throw new Error(`A payment that is ${payment.status} cannot become ${to}.`);
+  const creditedAt = to === 'CREDITED' ? (payment.creditedAt ?? new Date()) : payment.creditedAt;
   Object.assign(payment, set, { status: to, creditedAt });
-  await tx.manager.update('payment', { id: payment.id }, { ...set, status: to, creditedAt });
 }

@@ -6,7 +6,7 @@ import { SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { available, BONUS, postAll } from '../../entities/ledger.ts';
-import { lockPayments, type Payment } from '../../entities/payment.ts';
+import { keepPayments, lockPayments, type Payment } from '../../entities/payment.ts';
 import { bonusMicros, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../../entities/top-up.ts';
 import { transition } from '../../entities/transition.ts';
 import { RESUME_TASK } from '../servers/renew.ts';
@@ -27,22 +27,24 @@ export async function settleTopUps(tx: Transaction, orderNumbers: readonly strin
     [orderNumbers],
   );
   const known = found.filter(({ crypto }) => worths.has(crypto));
-  const payments = Map.groupBy(
-    await lockPayments(
-      tx,
-      known.map(({ orderNumber }) => orderNumber),
-    ),
-    ({ orderNumber }) => orderNumber,
+  const payments = await lockPayments(
+    tx,
+    known.map(({ orderNumber }) => orderNumber),
   );
+  const before = new Map(payments.map(({ id, status }) => [id, status]));
+  const own = Map.groupBy(payments, ({ orderNumber }) => orderNumber);
   const postings: AccountPosting[] = [];
   const settled: TopUp[] = [];
   const credited = new Set<string>();
   for (const topUp of known) {
-    const before = topUp.creditedMicros;
-    const after = await settle({ tx, worths, postings }, topUp, payments.get(topUp.orderNumber) ?? []);
-    if (after.creditedMicros > before) credited.add(after.accountId);
+    const after = await settle({ tx, worths, postings }, topUp, own.get(topUp.orderNumber) ?? []);
+    if (after.creditedMicros > topUp.creditedMicros) credited.add(after.accountId);
     settled.push(after);
   }
+  await keepPayments(
+    tx,
+    payments.filter(({ id, status }) => before.get(id) !== status),
+  );
   await postAll(tx, postings);
   for (const accountId of await suspendedAmong(tx, credited)) await retrySuspended(tx, accountId, RESUME_TASK);
   return settled;
@@ -55,7 +57,7 @@ async function settle(till: Till, topUp: TopUp, payments: Payment[]): Promise<To
   const started = await begin(till.tx, topUp, own, decimals);
   let creditedMicros = started.creditedMicros;
   for (const payment of own.filter((one) => isDue(one, topUp)))
-    creditedMicros += await creditPayment(till, started, payment, own);
+    creditedMicros += creditPayment(till, started, payment, own);
   for (const payment of own.filter(({ status, blockHash }) => status === 'REVERSED' && blockHash !== null))
     if (payment.confirmations >= topUp.confirmationsRequired) await restorePayment(till, payment);
   for (const payment of payments.filter(({ coin }) => coin !== topUp.crypto))
