@@ -1,6 +1,6 @@
 /** What it takes to credit a block full of payments: the chain is read, and each top-up is settled. */
 import assert from 'node:assert/strict';
-import type { Database } from '../entities/database.ts';
+import { Database } from '../entities/database.ts';
 import { newId, newOrderNumber } from '../entities/ids.ts';
 import { followProcess } from '../provisioning/payments/follow.ts';
 import { Chain, COINS } from '../test/provisioning/chain.ts';
@@ -15,7 +15,16 @@ const COIN = { ...COINS[0]!, confirmationsRequired: 1 };
 const UNITS = 50_000_000n;
 
 /** @returns payments that are credited in a second, each to another account */
-export async function credits(db: Database): Promise<number> {
+export async function credits(databaseUrl: string): Promise<number> {
+  const db = await Database.open(databaseUrl);
+  try {
+    return await measure(db);
+  } finally {
+    await db.close();
+  }
+}
+
+async function measure(db: Database): Promise<number> {
   const chain = new Chain();
   const { steps } = followProcess({ db, reader: chain, coins: () => [COIN], pollSeconds: 1 });
   const follow = () => steps.start!({ aborted: new AbortController().signal } as never);

@@ -61,12 +61,18 @@ async function settleAll(db: Database, network: string, coins: readonly Coin[], 
 /** Top-ups that are settled in one transaction. */
 const CHUNK = 50;
 
-/** One that fails does not keep the others from it. @throws what the first one threw */
+/** Some at once. One that fails does not keep the others from it. @throws what the first one threw */
 async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const faults: unknown[] = [];
-  for (const item of items) await work(item).catch((fault) => faults.push(fault));
+  const rest = items.values();
+  const one = async () => {
+    for (const item of rest) await work(item).catch((fault) => faults.push(fault));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, one));
   if (faults.length) throw faults[0];
 }
+/** Each has a connection of the pool. */
+const AT_ONCE = 3;
 
 async function reverseGone(db: Database, network: string): Promise<void> {
   const gone = await db.query<{ id: string }>(`select id from payment where ${GONE} and network = $1`, [network]);
