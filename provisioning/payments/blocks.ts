@@ -24,10 +24,11 @@ type Tip = { height: number; hash: string };
 /** Reads the blocks that are new, so many at most. @throws Error if it is another chain than before */
 export async function readBlocks(db: Database, reader: ChainReader, signal: AbortSignal): Promise<Progress> {
   const head = await reader.head(signal);
+  const before = await tipOf(db, reader.network);
+  if (before?.hash === head.hash) return noted(db, reader, head.height, head.height, 'reached');
+  if (before && before.height > head.height) return noted(db, reader, head.height, before.height, 'waiting');
   // After the head: whoever was given an address later than that cannot have paid in a block that there was.
   const addresses = await addressesOf(db, reader.network);
-  const before = await tipOf(db, reader.network);
-  if (before && before.height > head.height) return noted(db, reader, head.height, before.height, 'waiting');
   let tip = before && (await lastOnChain(db, reader, before, signal));
   for (let reads = 0; !tip || tip.height < head.height; reads++) {
     const next = tip ? tip.height + 1 : Math.max(0, head.height - BLOCKS_BEFORE);

@@ -47,6 +47,20 @@ describe.skipIf(NO_ANVIL)('An EVM chain', () => {
     expect(ranged).toEqual(single.filter(({ height: n, sightings }) => n === first || n === last || sightings.length));
   });
 
+  it('is read in smaller ranges while a node does not manage larger ones', async () => {
+    const reader = readerOf({ rangeMax: 8 });
+    gate.closed = true;
+    for (const size of [4, 2, 1, 1]) {
+      await expect(reader.range(0, 1, new Set(), signal)).rejects.toThrow('cannot be reached');
+      expect(reader.rangeMax).toBe(size);
+    }
+    gate.closed = false;
+    for (const size of [2, 4, 8, 8]) {
+      await reader.range(0, 1, new Set(), signal);
+      expect(reader.rangeMax).toBe(size);
+    }
+  });
+
   it('is read for more addresses than a filter may have', async () => {
     const addresses = new Set(Array.from({ length: 1_100 }, (_, n): Hex => `0x${String(n).padStart(40, '0')}`));
     addresses.add(newAddress());

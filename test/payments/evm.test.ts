@@ -199,6 +199,22 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     await till.becomes(payer, topUp, { status: 'confirmed', credited_usd: 50 });
   });
 
+  it('blocks that are read fifty times are credited once', async () => {
+    const [payer, topUp] = await fresh();
+    await pay(topUp, 50n);
+    await mine();
+    for (let i = 0; i < 50; i++) {
+      await till.db.query('delete from chain_block where height > (select max(height) from chain_block) - $1', [
+        1 + (i % 9),
+      ]);
+      if (i % 10 === 0)
+        await till.becomes(payer, topUp, { status: 'confirmed', received_crypto: '50', credited_usd: 50 });
+    }
+    expect(await payer.balance()).toBe(50);
+    const transfers = await till.db.query(`select 1 from transfer where order_number = $1`, [topUp.order_number]);
+    expect(transfers).toHaveLength(1);
+  });
+
   it('a worker that dies while it is read, mined and credited does not credit it twice', async () => {
     const worker = await spawnService({
       ...{ DATABASE_URL: till.databaseUrl, ROLES: 'worker', PAYMENTS_FILE: till.paymentsFile, ALLOW_SIMULATED: 'true' },

@@ -92,7 +92,7 @@ export interface ChainReader {
    * @throws if the chain has changed meanwhile
    */
   range?(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]>;
-  /** How many blocks it takes at once. */
+  /** How many blocks it takes at once, now. */
   readonly rangeMax?: number;
   /** What is announced for these addresses, and in no block. Absent: the chain shows no such thing. */
   announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Sighting[]>;

@@ -32,18 +32,19 @@ type Watched = ReadonlyMap<string, string>;
 export class EvmReader implements ChainReader {
   readonly network: string;
   readonly pollSeconds: number;
-  readonly rangeMax: number;
   readonly #chain: EvmChain;
   readonly #rpc: JsonRpc;
+  /** Blocks that a range has now: fewer after each that a node refused or did not manage. */
+  #range: number;
   /** They are the same for many blocks. */
   readonly #watched = new WeakMap<ReadonlySet<string>, Watched>();
 
   constructor(chain: EvmChain) {
-    const { network, chainId, urls, batchMax, native } = chain;
+    const { network, chainId, urls, batchMax } = chain;
     this.#chain = chain;
     this.network = network;
     this.pollSeconds = chain.pollSeconds;
-    this.rangeMax = native ? Math.min(FULL_BLOCKS_MAX, chain.rangeMax) : chain.rangeMax;
+    this.#range = this.#rangeMax;
     const verify = async (call: <T>(...call: Call) => Promise<T>) => {
       const found = Number(await call<string>('eth_chainId'));
       if (found !== chainId) throw new Error(`It is of the chain ${found}, and not of ${chainId} (${network}).`);
@@ -52,6 +53,15 @@ export class EvmReader implements ChainReader {
       if (reading) throw new Error('It still reads its chain.');
     };
     this.#rpc = new JsonRpc({ urls, batchMax, verify });
+  }
+
+  get rangeMax(): number {
+    return this.#range;
+  }
+
+  get #rangeMax(): number {
+    const { native, rangeMax } = this.#chain;
+    return native ? Math.min(FULL_BLOCKS_MAX, rangeMax) : rangeMax;
   }
 
   async head(signal: AbortSignal) {
@@ -71,6 +81,17 @@ export class EvmReader implements ChainReader {
   }
 
   async range(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]> {
+    try {
+      const blocks = await this.#readRange(from, to, addresses, signal);
+      this.#range = Math.min(this.#rangeMax, this.#range * 2);
+      return blocks;
+    } catch (fault) {
+      this.#range = Math.max(1, this.#range >> 1);
+      throw fault;
+    }
+  }
+
+  async #readRange(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]> {
     const watched = this.#lowerCase(addresses);
     const isFull = this.#isFull(watched);
     const heights = isFull ? Array.from({ length: to - from + 1 }, (_, index) => from + index) : [from, to];

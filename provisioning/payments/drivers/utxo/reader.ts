@@ -92,6 +92,7 @@ export class UtxoReader implements ChainReader {
   }
 
   async announced(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Sighting[]> {
+    if (!addresses.size) return [];
     const ids = await this.#rpc.call<string[]>(signal, 'getrawmempool');
     const fresh = ids.filter((id) => !this.#announced.has(id)).slice(0, ANNOUNCED_MAX);
     const kept = new Map(
