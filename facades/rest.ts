@@ -92,7 +92,7 @@ function guard(operation: Operation, admit: Admit) {
   };
 }
 
-function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
+export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
   const { raw } = reply;
   const gone = new AbortController();
   raw.once('close', () => {

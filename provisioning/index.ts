@@ -16,9 +16,10 @@ import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTas
 import { OBSERVER_PROCESS, observerProcess } from './observe.ts';
 import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
 import { AddressRules } from './outbound/public-address.ts';
-import type { Coin, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
+import type { Coin, Hint, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
 import type { X402Driver } from './payments/drivers/x402.ts';
 import { followProcess, followProcessName } from './payments/follow.ts';
+import { takeHint } from './payments/hint.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { type Worths, worthsOf } from './payments/rates.ts';
 import { TOP_UP_LANE, TOP_UP_PROCESS, driverOf, topUpProcess } from './payments/watch-top-up.ts';
@@ -42,7 +43,7 @@ import { Worker } from './worker.ts';
 
 export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
 export { formatUnits, unitsOf } from './payments/amount.ts';
-export type { Coin } from './payments/drivers/driver.ts';
+export type { Coin, Hint } from './payments/drivers/driver.ts';
 export type { SignedPayment } from './payments/x402-message.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
@@ -150,6 +151,11 @@ export class Provisioning {
       accountId,
       step: 'watch',
     });
+  }
+
+  /** Has a top-up looked at now of which a payment processor says that something is new. @returns whether it was he */
+  takeHint(db: Database, hint: Hint): Promise<boolean> {
+    return takeHint(db, this.#options.payments, hint);
   }
 
   /** Has a change of a server carried out, which its row names. */

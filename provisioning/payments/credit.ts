@@ -1,6 +1,7 @@
 /** What becomes of one payment: it is credited, put into suspense, taken back, restored. Each under the lock of its row. */
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
+import type { EventType } from '../../entities/event.ts';
 import { available, gateway, type Posting, post, SUSPENSE } from '../../entities/ledger.ts';
 import { type Payment, type PaymentStatus, paymentStatesBefore } from '../../entities/payment.ts';
 import { record } from '../../entities/record.ts';
@@ -103,10 +104,11 @@ export async function restorePayment(tx: Transaction, payment: Payment): Promise
   await tell(tx, payment, 'payment.restored');
 }
 
-const tell = (
+/** Tells the operator what became of a payment. */
+export const tell = (
   tx: Transaction,
-  payment: Payment,
-  type: 'payment.unmatched' | 'payment.reversed' | 'payment.restored',
+  payment: Pick<Payment, 'id' | 'orderNumber' | 'network' | 'txId'>,
+  type: Extract<EventType, `payment.${string}`>,
 ): Promise<string> =>
   record(tx, OPERATOR_ACCOUNT, payment.id, {
     ...{ type, resource: 'payment', actor: SYSTEM },

@@ -4,12 +4,14 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { btcpay } from './drivers/btcpay/btcpay.ts';
 import type { PaymentDriver } from './drivers/driver.ts';
 import type { GatewayKind } from './drivers/gateway.ts';
+import { monero } from './drivers/monero/monero.ts';
 
 /** By the name in the file. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind checks its own settings by its schema
-const KINDS: Record<string, GatewayKind<any>> = {};
+const KINDS: Record<string, GatewayKind<any>> = { btcpay, monero };
 
 const SCHEMA = {
   type: 'object',
