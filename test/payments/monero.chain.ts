@@ -9,7 +9,7 @@ import { moneroVersion, type Regtest, startRegtest, WALLET_LOGIN } from './moner
 const version = moneroVersion();
 if (!version) console.log('skipped: Monero is not installed (apt-get install monero)');
 
-describe.runIf(version)(`Monero (${version})`, { timeout: 120_000 }, () => {
+describe.runIf(version)(`Monero (${version})`, { timeout: 180_000 }, () => {
   let chain: Regtest;
   let freehold: Freehold;
   let account: TestAccount;
@@ -27,7 +27,7 @@ describe.runIf(version)(`Monero (${version})`, { timeout: 120_000 }, () => {
       `insert into coin_rate (coin, source, rate_micros, observed_at) select 'XMR', source, 160000000, now() from unnest('{one,two}'::text[]) source`,
     );
     account = await freehold.newAccount();
-  });
+  }, 300_000);
   afterAll(() => removeFolder(folder));
 
   /** 50 USD at 160 USD for one. */
