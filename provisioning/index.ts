@@ -22,7 +22,7 @@ import { followProcess, followProcessName } from './payments/follow.ts';
 import { takeHint } from './payments/hint.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { type Worths, worthsOf } from './payments/rates.ts';
-import { TOP_UP_LANE, TOP_UP_PROCESS, driverOf, topUpProcess } from './payments/watch-top-up.ts';
+import { driverOf, isKnownAddress, TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
 import { X402 } from './payments/x402.ts';
 import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
@@ -133,13 +133,15 @@ export class Provisioning {
   /**
    * A fresh address to pay an invoice to. Some drivers have to ask for it: within the request, since it belongs into the
    * answer; nothing is owed to anybody if the request dies then.
-   * @throws if it cannot be had at the moment
+   * @throws if it cannot be had at the moment, or was given out before: a wallet that was restored may do that
    */
   async openInvoice(db: Queryable, invoice: Invoice, signal: AbortSignal): Promise<PaymentTarget> {
     const driver = driverOf(this.#options.payments, invoice.coin);
     const source = driver.depositSource?.(invoice.coin);
     const deposit = source === undefined ? undefined : await nextDeposit(db, source);
-    return driver.open(invoice, deposit, AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]));
+    const target = await driver.open(invoice, deposit, AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]));
+    if (await isKnownAddress(db, driver, invoice.coin, target)) throw new Error('That address is of another top-up.');
+    return target;
   }
 
   /** Has an invoice watched until its money is credited. */

@@ -2,11 +2,11 @@
  * Looks after one top-up: it expires, and where its driver has to be asked, it is asked what has come. An address is looked
  * at for a month, for no coin is to be lost.
  */
-import type { Database } from '../../entities/database.ts';
+import type { Database, Queryable } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { TopUp } from '../../entities/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../tasks.ts';
-import type { PaymentDriver } from './drivers/driver.ts';
+import type { PaymentDriver, PaymentTarget } from './drivers/driver.ts';
 import { tellMissing } from './missing.ts';
 import { worthsOf } from './rates.ts';
 import { orphanUnsighted, recordSightings } from './record.ts';
@@ -32,6 +32,21 @@ export function driverOf(drivers: readonly PaymentDriver[], coin: string): Payme
   const driver = drivers.find((one) => one.coins().some(({ code }) => code === coin));
   if (!driver) throw new Error(`No payment driver has ${coin}.`);
   return driver;
+}
+
+/** Whether an address is that of a top-up already. */
+export async function isKnownAddress(
+  db: Queryable,
+  driver: PaymentDriver,
+  code: string,
+  { walletAddress }: PaymentTarget,
+): Promise<boolean> {
+  const { network } = driver.coins().find((coin) => coin.code === code)!;
+  const known = await db.query('select 1 from top_up where network = $1 and wallet_address = $2 limit 1', [
+    network,
+    walletAddress,
+  ]);
+  return known.length > 0;
 }
 
 export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {

@@ -104,6 +104,14 @@ describe('A top-up by BTCPay', () => {
     expect(made).toHaveLength(1);
   });
 
+  it('is refused where somebody else pays to', async () => {
+    const { topUp } = await opened();
+    btcpay.destination = topUp.wallet_address;
+    expect((await order()).body.code).toBe('coin_unavailable');
+    btcpay.destination = undefined;
+    expect((await opened()).topUp.wallet_address).not.toBe(topUp.wallet_address);
+  });
+
   it.each([[['broken', 'broken']], [['lost', 'broken']]] as const)(
     'is refused while BTCPay is %j, and nothing is left of it',
     async (faults) => {

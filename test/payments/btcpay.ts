@@ -41,6 +41,8 @@ export class Btcpay {
   readonly calls: string[] = [];
   /** What goes wrong with the next calls: it does what it is told and does not say so, or breaks. */
   faults: ('lost' | 'broken')[] = [];
+  /** Where to pay to, instead of somewhere fresh. */
+  destination: string | undefined;
   /** What the store adds to what is due. */
   fee = 0n;
   url = '';
@@ -137,7 +139,7 @@ export class Btcpay {
   #method(invoice: StoredInvoice) {
     const { amount, currency, checkout, payments } = invoice;
     const [paymentMethodId = ''] = checkout.paymentMethods;
-    const destination = destinationOf(invoice);
+    const destination = this.destination ?? destinationOf(invoice);
     const units = BigInt(Math.round(Number(amount) * 1e8)) + this.fee;
     const due = `${units / 100_000_000n}.${String(units % 100_000_000n).padStart(8, '0')}`;
     const paymentLink = paymentMethodId.endsWith('-LN')
