@@ -49,6 +49,7 @@ export const EVENT_TYPES = [
   'engine.braked',
   'engine.released',
   'manual_job.closed',
+  'balance.adjusted',
   'payment.unmatched',
   'payment.assigned',
   'payment.reversed',

@@ -19,9 +19,12 @@ import { AddressRules } from './outbound/public-address.ts';
 import type { Coin, Hint, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
 import type { X402Driver } from './payments/drivers/x402.ts';
 import { followProcess, followProcessName } from './payments/follow.ts';
+import { type Gateway, gatewayOf } from './payments/health.ts';
 import { takeHint } from './payments/hint.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
-import { type Worths, worthsOf } from './payments/rates.ts';
+import { RATES_PROCESS, ratesProcess } from './payments/rates/fetch.ts';
+import type { RateSource } from './payments/rates/source.ts';
+import { type Worths, worthsOf } from './payments/rates/worth.ts';
 import { driverOf, isKnownAddress, TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
 import { X402 } from './payments/x402.ts';
 import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
@@ -44,6 +47,7 @@ import { Worker } from './worker.ts';
 export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
 export { formatUnits, unitsOf } from './payments/amount.ts';
 export type { Coin, Hint } from './payments/drivers/driver.ts';
+export type { Gateway } from './payments/health.ts';
 export type { SignedPayment } from './payments/x402-message.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
@@ -66,6 +70,8 @@ export interface ProvisioningOptions {
   drivers: Record<Server['kind'], HardwareDriver>;
   /** Each with coins of its own. */
   payments: readonly PaymentDriver[];
+  /** Who says what coins are worth. Default: nobody is asked. */
+  rates?: readonly RateSource[];
   /** Absent: nothing is paid by x402. */
   x402?: X402Driver | undefined;
   /** How long a worker waits before it looks at a machine or an invoice again. */
@@ -128,6 +134,11 @@ export class Provisioning {
   /** What each coin is worth at the moment. */
   worths(db: Queryable): Promise<Worths> {
     return worthsOf(db, this.coins());
+  }
+
+  /** By what coins come in; each is asked. */
+  gateways(db: Queryable, signal: AbortSignal): Promise<Gateway[]> {
+    return Promise.all(this.#options.payments.map((driver) => gatewayOf(db, driver, signal)));
   }
 
   /**
@@ -210,13 +221,14 @@ export class Provisioning {
       DRIVER_HEALTH_PROCESS,
       OBSERVER_PROCESS,
       ...(this.#options.reverseDns ? [REVERSE_DNS_PROCESS] : []),
+      ...(this.#options.rates?.length ? [RATES_PROCESS] : []),
       ...this.#chains.map(({ network }) => followProcessName(network)),
     ]);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
   newWorker(options: { leaseSeconds?: number } = {}): Worker {
-    const { db, vault, drivers, payments, x402, pollSeconds, proofSeconds, reverseDns } = this.#options;
+    const { db, vault, drivers, payments, rates = [], x402, pollSeconds, proofSeconds, reverseDns } = this.#options;
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, drivers: payments, pollSeconds }),
@@ -227,6 +239,7 @@ export class Provisioning {
         ]),
       ),
       ...(x402 && { [X402_PROCESS]: x402Process(db, x402, pollSeconds) }),
+      [RATES_PROCESS]: ratesProcess(rates, console.error),
       [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),

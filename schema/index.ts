@@ -2,6 +2,7 @@
 import './scalars/index.ts';
 import './account.ts';
 import './address-pools.ts';
+import './adjustments.ts';
 import './agents.ts';
 import './audit.ts';
 import './api-keys.ts';
@@ -15,6 +16,7 @@ import './manual-jobs.ts';
 import './oauth.ts';
 import './oauth-clients.ts';
 import './operator.ts';
+import './payments.ts';
 import './planned.ts';
 import './servers.ts';
 import './server-changes.ts';

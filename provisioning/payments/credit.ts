@@ -8,7 +8,7 @@ import { record } from '../../entities/record.ts';
 import { setSuspension } from '../../entities/suspension.ts';
 import { TopUp } from '../../entities/top-up.ts';
 import { microsOf, parseUnits } from './amount.ts';
-import type { Worths } from './rates.ts';
+import type { Worths } from './rates/worth.ts';
 
 /**
  * Credits a payment that has confirmed: what had been quoted at the rate of the quote, if it came in time; the rest at the

@@ -10,7 +10,7 @@ import { PERIODIC_LANE } from '../schedule.ts';
 import { hop, type Process } from '../tasks.ts';
 import { reversePayment } from './credit.ts';
 import type { Block, ChainReader, Coin } from './drivers/driver.ts';
-import { worthsOf } from './rates.ts';
+import { worthsOf } from './rates/worth.ts';
 import { orphanUnsighted, recordSightings } from './record.ts';
 import { settleTopUp } from './settle.ts';
 import { WATCH_SECONDS } from './watch-top-up.ts';

@@ -4,10 +4,12 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { RATE_SOURCES_MIN } from '../../entities/coin-rate.ts';
 import { btcpay } from './drivers/btcpay/btcpay.ts';
 import type { PaymentDriver } from './drivers/driver.ts';
 import type { GatewayKind } from './drivers/gateway.ts';
 import { monero } from './drivers/monero/monero.ts';
+import { RATE_SOURCE_SCHEMA, type RateSource } from './rates/source.ts';
 
 /** By the name in the file. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind checks its own settings by its schema
@@ -18,6 +20,7 @@ const SCHEMA = {
   required: ['gateways'],
   additionalProperties: false,
   properties: {
+    rates: { type: 'array', items: RATE_SOURCE_SCHEMA, default: [] },
     gateways: {
       type: 'array',
       items: { type: 'object', required: ['driver'], properties: { driver: { type: 'string' } } },
@@ -27,12 +30,16 @@ const SCHEMA = {
 
 export interface Gateways {
   payments: PaymentDriver[];
+  rates: RateSource[];
 }
 
 /** @throws Error with what is wrong in the file, and where */
 export function readGateways(file: string): Gateways {
   if (statSync(file).mode & 0o077) throw new Error(`${file} can be read by others: chmod 600 it.`);
-  const given = check(file, '', SCHEMA, JSON.parse(readFileSync(file, 'utf8'))) as { gateways: { driver: string }[] };
+  const given = check(file, '', SCHEMA, JSON.parse(readFileSync(file, 'utf8'))) as {
+    gateways: { driver: string }[];
+    rates: RateSource[];
+  };
   const payments = given.gateways.map(({ driver, ...settings }, index) => {
     const kind = KINDS[driver];
     const place = `/gateways/${index}`;
@@ -42,7 +49,17 @@ export function readGateways(file: string): Gateways {
   const codes = payments.flatMap((driver) => driver.coins().map(({ code }) => code));
   const twice = codes.find((code, index) => codes.indexOf(code) !== index);
   if (twice) throw new Error(`${file}: two gateways have ${twice}.`);
-  return { payments };
+  requireSources(file, payments, given.rates);
+  return { payments, rates: given.rates };
+}
+
+/** One source could be wrong without anybody noticing. */
+function requireSources(file: string, payments: PaymentDriver[], rates: RateSource[]): void {
+  for (const { code, fixedRateMicros } of payments.flatMap((driver) => driver.coins())) {
+    const sources = new Set(rates.filter(({ coins }) => code in coins).map(({ name }) => name));
+    if (fixedRateMicros === undefined && sources.size < RATE_SOURCES_MIN)
+      throw new Error(`${file}/rates: ${code} needs ${RATE_SOURCES_MIN} sources of rates, and has ${sources.size}.`);
+  }
 }
 
 function check<T>(file: string, place: string, schema: object, value: T): T {

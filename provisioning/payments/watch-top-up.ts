@@ -8,7 +8,7 @@ import { TopUp } from '../../entities/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../tasks.ts';
 import type { PaymentDriver, PaymentTarget } from './drivers/driver.ts';
 import { tellMissing } from './missing.ts';
-import { worthsOf } from './rates.ts';
+import { worthsOf } from './rates/worth.ts';
 import { orphanUnsighted, recordSightings } from './record.ts';
 import { settleTopUp } from './settle.ts';
 

@@ -8,12 +8,14 @@ import { newDatabaseUrl } from '../database.ts';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 import { freePort, newFolder, removeFolder, UNLIMITED } from '../spawn.ts';
 import { API_KEY, Btcpay, STORE, type StoredInvoice, WEBHOOK_SECRET } from './btcpay.ts';
+import { startRates } from './rates.ts';
 
 const btcpay = await new Btcpay().start();
 const folder = newFolder();
 const file = join(folder, 'payments.json');
 const gateway = { driver: 'btcpay', url: btcpay.url, store: STORE, api_key: API_KEY, webhook_secret: WEBHOOK_SECRET };
-writeFileSync(file, JSON.stringify({ gateways: [gateway] }));
+const rates = await startRates({ BTC: 50_000, 'BTC-LN': 50_000 });
+writeFileSync(file, JSON.stringify({ gateways: [gateway], rates: rates.sources }));
 chmodSync(file, 0o600);
 afterAll(async () => {
   await btcpay.stop();
@@ -32,17 +34,15 @@ const environment = {
 const freehold = await startFreehold(environment);
 let { db } = freehold;
 let account: TestAccount;
-const rates = (usd: number) =>
-  db.query(
-    `insert into coin_rate (coin, source, rate_micros, observed_at)
-      select coin, source, $1::bigint * 1000000, now() from unnest('{BTC,BTC-LN}'::text[]) coin, unnest('{one,two}'::text[]) source
-      on conflict (coin, source) do update set rate_micros = excluded.rate_micros, observed_at = now()`,
-    [usd],
-  );
+let usd = 0;
+const worth = (wanted: number) => {
+  usd = wanted;
+  return rates.say(db, { BTC: usd, 'BTC-LN': usd });
+};
 beforeEach(async () => {
   btcpay.faults = [];
   btcpay.fee = 0n;
-  await rates(50_000);
+  if (usd !== 50_000) await worth(50_000);
   account = await freehold.newAccount();
 });
 
@@ -155,7 +155,7 @@ describe('A payment to BTCPay', () => {
       `update top_up set status = 'EXPIRED', expires_at = now() - interval '5 seconds' where order_number = $1`,
       [late.topUp.order_number],
     );
-    await rates(60_000);
+    await worth(60_000);
     late.invoice.additionalStatus = 'PaidLate';
     btcpay.pay(late.invoice, '0.001', 'Settled');
     await tell(late.invoice);

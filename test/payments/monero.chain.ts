@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../freehold.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { moneroVersion, type Regtest, startRegtest, WALLET_LOGIN } from './monerod.ts';
+import { startRates } from './rates.ts';
 
 const version = moneroVersion();
 if (!version) console.log('skipped: Monero is not installed (apt-get install monero)');
@@ -20,12 +21,11 @@ describe.runIf(version)(`Monero (${version})`, { timeout: 180_000 }, () => {
     const file = join(folder, 'payments.json');
     const gateway = { driver: 'monero', address: chain.address, confirmations: 3 };
     const ends = { wallet: { url: chain.walletUrl, login: WALLET_LOGIN }, daemon: { url: chain.daemonUrl } };
-    writeFileSync(file, JSON.stringify({ gateways: [{ ...gateway, ...ends }] }));
+    const rates = await startRates({ XMR: 160 });
+    writeFileSync(file, JSON.stringify({ gateways: [{ ...gateway, ...ends }], rates: rates.sources }));
     chmodSync(file, 0o600);
     freehold = await startFreehold({ PAYMENTS_FILE: file, ALLOW_SIMULATED: 'true', POLL_SECONDS: '0.2' });
-    await freehold.db.query(
-      `insert into coin_rate (coin, source, rate_micros, observed_at) select 'XMR', source, 160000000, now() from unnest('{one,two}'::text[]) source`,
-    );
+    await rates.say(freehold.db, { XMR: 160 });
     account = await freehold.newAccount();
   }, 300_000);
   afterAll(() => removeFolder(folder));

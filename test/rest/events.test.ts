@@ -27,6 +27,7 @@ const BEYOND: EventType[] = [
     'manual_job.closed',
   ] as const),
   ...([
+    'balance.adjusted',
     'payment.unmatched',
     'payment.assigned',
     'payment.reversed',
