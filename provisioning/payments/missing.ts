@@ -1,6 +1,7 @@
 /**
  * Credited payments that who is asked for them does not show any more. Nothing is taken back for that: a wallet may have been
- * restored wrongly, an invoice been marked by hand. The operator is told, once, and again when it is back; whether the
+ * restored wrongly, an invoice been marked by hand, and Monero's wallet does not show what a reorganisation has put back among
+ * what is announced until it is in a block again. The operator is told, once, and again when it is back; whether the
  * balance is adjusted, and the account suspended, is for a human to decide.
  */
 import type { Transaction } from '../../entities/database.ts';

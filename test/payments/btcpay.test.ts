@@ -77,7 +77,11 @@ describe('A top-up by BTCPay', () => {
     expect(topUp.wallet_address).toMatch(/^bc1q/);
     expect(topUp.payment_uri).toBe(`bitcoin:${topUp.wallet_address}?amount=0.00100000`);
     expect(invoice).toMatchObject({ amount: '0.001', currency: 'BTC', metadata: { orderId: topUp.order_number } });
-    expect(invoice.checkout).toMatchObject({ paymentMethods: ['BTC-CHAIN'], expirationMinutes: 30 });
+    expect(invoice.checkout).toMatchObject({
+      paymentMethods: ['BTC-CHAIN'],
+      lazyPaymentMethods: false,
+      expirationMinutes: 30,
+    });
   });
 
   it('over Lightning is final when it is paid', async () => {
@@ -188,6 +192,10 @@ describe('A payment to BTCPay', () => {
     payment.status = 'Invalid';
     for (let i = 0; i < 3; i++) await tell(invoice);
     await eventually(async () => (await missing()).length);
+    const { data } = await freehold.operator(
+      `{ payments(orderNumber: "${topUp.order_number}") { data { status missingSince } } }`,
+    );
+    expect(data.payments.data).toEqual([{ status: 'CREDITED', missingSince: expect.any(String) }]);
     payment.status = 'Settled';
     await tell(invoice);
     await eventually(async () => (await missing()).length === 2);

@@ -78,7 +78,7 @@ class BtcpayDriver implements PaymentDriver {
 
   /** The quote stays ours: the invoice is in the coin itself, so BTCPay needs no rate. It may add a fee of the store's. */
   async open(invoice: Invoice, _deposit: number | undefined, signal: AbortSignal): Promise<PaymentTarget> {
-    const { method, decimals } = this.#methodOf(invoice.coin);
+    const { method, network, decimals } = this.#methodOf(invoice.coin);
     const { id } = await this.#create(invoice, signal);
     const offered = (await this.#greenfield.methodsOf(id, signal)).find((one) => one.paymentMethodId === method);
     if (!offered?.destination) throw new Error(`The store has no ${method}.`);
@@ -86,7 +86,7 @@ class BtcpayDriver implements PaymentDriver {
       throw new Error(`BTCPay wants ${offered.due} where ${invoice.amountCrypto} is due.`);
     return {
       walletAddress: offered.destination,
-      paymentUri: offered.paymentLink || `${method.toLowerCase()}:${offered.destination}`,
+      paymentUri: offered.paymentLink || `${network}:${offered.destination}`,
       reference: id,
       amountCrypto: roundedUp(offered.due, decimals),
     };
@@ -103,6 +103,8 @@ class BtcpayDriver implements PaymentDriver {
       checkout: {
         speedPolicy: this.#settings.speed_policy,
         paymentMethods: [method],
+        // A store may leave the making of addresses to its checkout, which nobody sees here.
+        lazyPaymentMethods: false,
         expirationMinutes: Math.ceil((expiresAt.getTime() - createdAt.getTime()) / 60_000),
         monitoringMinutes: MONITORING_MINUTES,
         paymentTolerance: 0,

@@ -31,6 +31,7 @@ export interface NewInvoice {
   checkout: {
     speedPolicy: string;
     paymentMethods: string[];
+    lazyPaymentMethods: boolean;
     expirationMinutes: number;
     monitoringMinutes: number;
     paymentTolerance: number;
