@@ -150,9 +150,16 @@ export class Provisioning {
     const driver = driverOf(this.#options.payments, invoice.coin);
     const source = driver.depositSource?.(invoice.coin);
     const deposit = source === undefined ? undefined : await nextDeposit(db, source);
-    const target = await driver.open(invoice, deposit, AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]));
-    if (await isKnownAddress(db, driver, invoice.coin, target)) throw new Error('That address is of another top-up.');
-    return target;
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]);
+    try {
+      const target = await driver.open(invoice, deposit, patience);
+      if (await isKnownAddress(db, driver, invoice.coin, target)) throw new Error('That address is of another top-up.');
+      return target;
+    } catch (fault) {
+      // The customer hears only that there is none: why, the operator has to know.
+      if (!signal.aborted) console.error(`No address for ${invoice.coin}: ${(fault as Error).message}`);
+      throw fault;
+    }
   }
 
   /** Has an invoice watched until its money is credited. */

@@ -84,6 +84,14 @@ describe('A wallet of Monero', () => {
     expect((await open()).walletAddress).toBe(rpc.addresses.at(-1));
   });
 
+  it.each([undefined, LOGIN])('may close connections that were kept (login: %s)', async (login) => {
+    await start(login);
+    for (let i = 1; i <= 5; i++) {
+      expect((await open()).walletAddress).toBe(rpc.addresses[i]);
+      rpc.cut();
+    }
+  });
+
   it('may want a login, which many calls at once use', async () => {
     await start(LOGIN);
     const opened = await Promise.all(Array.from({ length: 10 }, () => open()));

@@ -37,8 +37,13 @@ export class WalletRpc {
     return this;
   }
 
-  async stop(): Promise<void> {
+  /** Closes all connections. */
+  cut(): void {
     this.#server.closeAllConnections();
+  }
+
+  async stop(): Promise<void> {
+    this.cut();
     await new Promise((done) => this.#server.close(done));
   }
 

@@ -64,15 +64,17 @@ export class JsonRpc {
     return this.#post(body, signal);
   }
 
+  /** A connection that was kept may have been closed meanwhile: then nothing was read of what was sent. */
   async #post(body: string, signal: AbortSignal): Promise<Reply> {
     signal.throwIfAborted();
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      const request = this.#url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const answer = await new Promise<IncomingMessage | undefined>((resolve, reject) => {
+      const ask = this.#url.protocol === 'https:' ? httpsRequest : httpRequest;
       const headers = { 'content-type': 'application/json', ...this.#authorization() };
-      request(this.#url, { method: 'POST', agent: this.#agent, headers, signal }, resolve)
-        .on('error', reject)
-        .end(body);
+      const request = ask(this.#url, { method: 'POST', agent: this.#agent, headers, signal }, resolve);
+      const isStale = (fault: NodeJS.ErrnoException) => request.reusedSocket && fault.code === 'ECONNRESET';
+      request.on('error', (fault) => (isStale(fault) ? resolve(undefined) : reject(fault))).end(body);
     });
+    if (!answer) return this.#post(body, signal);
     const chunks: Buffer[] = [];
     for await (const chunk of answer) chunks.push(chunk as Buffer);
     const challenges = answer.headersDistinct['www-authenticate'] ?? [];
