@@ -49,10 +49,13 @@ export const EVENT_TYPES = [
   'engine.braked',
   'engine.released',
   'manual_job.closed',
+  'balance.adjusted',
   'payment.unmatched',
   'payment.assigned',
   'payment.reversed',
   'payment.restored',
+  'payment.missing',
+  'payment.found',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

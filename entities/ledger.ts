@@ -68,6 +68,8 @@ export const held = (accountId: string): string => `held:${accountId}`;
 export const REVENUE = 'revenue';
 /** What bonuses have cost. */
 export const BONUS = 'bonus';
+/** What the operator gave or took by hand. */
+export const ADJUSTMENT = 'adjustment';
 /** What has come, or was taken back, and whose it is has yet to be decided. */
 export const SUSPENSE = 'suspense';
 /** What came in by a network of coins. */

@@ -75,6 +75,8 @@ export const Payment = entity(
     reversedMicros: defaulting(bigint(), 0),
     /** How often it was. */
     reversals: defaulting(int(), 0),
+    /** Since when who was asked has not shown it any more, though it had been credited. */
+    missingSince: nullable(timestamp()),
     createdAt: now(),
   },
   [

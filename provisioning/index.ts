@@ -17,12 +17,16 @@ import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTas
 import { OBSERVER_PROCESS, observerProcess } from './observe.ts';
 import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
 import { AddressRules } from './outbound/public-address.ts';
-import type { Coin, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
+import type { Coin, Hint, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
 import type { X402Driver } from './payments/drivers/x402.ts';
 import { followProcess, followProcessName } from './payments/follow.ts';
+import { type Gateway, gatewayOf } from './payments/health.ts';
+import { takeHint } from './payments/hint.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
-import { type Worths, worthsOf } from './payments/rates.ts';
-import { TOP_UP_LANE, TOP_UP_PROCESS, driverOf, topUpProcess } from './payments/watch-top-up.ts';
+import { RATES_PROCESS, ratesProcess } from './payments/rates/fetch.ts';
+import type { RateSource } from './payments/rates/source.ts';
+import { type Worths, worthsOf } from './payments/rates/worth.ts';
+import { driverOf, isKnownAddress, TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
 import { X402 } from './payments/x402.ts';
 import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
@@ -43,7 +47,8 @@ import { Worker } from './worker.ts';
 
 export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
 export { formatUnits, unitsOf } from './payments/amount.ts';
-export type { Coin } from './payments/drivers/driver.ts';
+export type { Coin, Hint } from './payments/drivers/driver.ts';
+export type { Gateway } from './payments/health.ts';
 export type { SignedPayment } from './payments/x402-message.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
@@ -66,6 +71,8 @@ export interface ProvisioningOptions {
   drivers: Record<Server['kind'], HardwareDriver>;
   /** Each with coins of its own. */
   payments: readonly PaymentDriver[];
+  /** Who says what coins are worth. Default: nobody is asked. */
+  rates?: readonly RateSource[];
   /** Absent: nothing is paid by x402. */
   x402?: X402Driver | undefined;
   /** How long a worker waits before it looks at a machine or an invoice again. */
@@ -138,16 +145,30 @@ export class Provisioning {
     return worthsOf(db, this.coins());
   }
 
+  /** By what coins come in; each is asked. */
+  gateways(db: Queryable, signal: AbortSignal): Promise<Gateway[]> {
+    return Promise.all(this.#options.payments.map((driver) => gatewayOf(db, driver, signal)));
+  }
+
   /**
    * A fresh address to pay an invoice to. Some drivers have to ask for it: within the request, since it belongs into the
    * answer; nothing is owed to anybody if the request dies then.
-   * @throws if it cannot be had at the moment
+   * @throws if it cannot be had at the moment, or was given out before: a wallet that was restored may do that
    */
   async openInvoice(db: Queryable, invoice: Invoice, signal: AbortSignal): Promise<PaymentTarget> {
     const driver = driverOf(this.#options.payments, invoice.coin);
     const source = driver.depositSource?.(invoice.coin);
     const deposit = source === undefined ? undefined : await nextDeposit(db, source);
-    return driver.open(invoice, deposit, AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]));
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]);
+    try {
+      const target = await driver.open(invoice, deposit, patience);
+      if (await isKnownAddress(db, driver, invoice.coin, target)) throw new Error('That address is of another top-up.');
+      return target;
+    } catch (fault) {
+      // The customer hears only that there is none: why, the operator has to know.
+      if (!signal.aborted) console.error(`No address for ${invoice.coin}: ${(fault as Error).message}`);
+      throw fault;
+    }
   }
 
   /** Has an invoice watched until its money is credited. */
@@ -159,6 +180,11 @@ export class Provisioning {
       accountId,
       step: 'watch',
     });
+  }
+
+  /** Has a top-up looked at now of which a payment processor says that something is new. @returns whether it was he */
+  takeHint(db: Database, hint: Hint): Promise<boolean> {
+    return takeHint(db, this.#options.payments, hint);
   }
 
   /** Has a change of a server carried out, which its row names. */
@@ -211,13 +237,14 @@ export class Provisioning {
       DRIVER_HEALTH_PROCESS,
       OBSERVER_PROCESS,
       ...(this.#options.reverseDns ? [REVERSE_DNS_PROCESS] : []),
+      ...(this.#options.rates?.length ? [RATES_PROCESS] : []),
       ...this.#chains.map(({ network }) => followProcessName(network)),
     ]);
   }
 
   /** A worker that carries everything out. Any number of processes may have one. */
   newWorker(options: { leaseSeconds?: number } = {}): Worker {
-    const { db, vault, drivers, payments, x402, pollSeconds, proofSeconds, reverseDns } = this.#options;
+    const { db, vault, drivers, payments, rates = [], x402, pollSeconds, proofSeconds, reverseDns } = this.#options;
     const processes = {
       [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds }),
       [TOP_UP_PROCESS]: topUpProcess({ db, drivers: payments, pollSeconds }),
@@ -228,6 +255,7 @@ export class Provisioning {
         ]),
       ),
       ...(x402 && { [X402_PROCESS]: x402Process(db, x402, pollSeconds) }),
+      [RATES_PROCESS]: ratesProcess(rates, console.error),
       [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),

@@ -1,6 +1,6 @@
 /** What only the operator asks. */
-import { type Books, verifyBooks } from '../entities/ledger.ts';
+import { type Proof, proveBooks } from '../entities/books.ts';
 import type { Context } from './context.ts';
 
-export type { Books };
-export const findBooks = ({ db }: Context): Promise<Books> => verifyBooks(db);
+export type { Proof };
+export const findBooks = ({ db }: Context): Promise<Proof> => proveBooks(db);

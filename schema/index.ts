@@ -2,6 +2,7 @@
 import './scalars/index.ts';
 import './account.ts';
 import './address-pools.ts';
+import './adjustments.ts';
 import './agents.ts';
 import './audit.ts';
 import './api-keys.ts';
@@ -15,6 +16,7 @@ import './manual-jobs.ts';
 import './oauth.ts';
 import './oauth-clients.ts';
 import './operator.ts';
+import './payments.ts';
 import './planned.ts';
 import './servers.ts';
 import './server-changes.ts';
@@ -33,5 +35,6 @@ export { ApiError, apiErrorOf, ERRORS, type ErrorCode, type ErrorExtras, type Fi
 export { usdFromMicros } from '../entities/money.ts';
 export type { Counted, Taken } from '../entities/rate.ts';
 export { requireActive } from '../resolvers/auth/scope.ts';
+export { takeHint } from '../resolvers/hints.ts';
 export type { Context, RequiredScope, Viewer } from './context.ts';
 export { malformed } from './scalars/scalar.ts';

@@ -1,13 +1,14 @@
 /** What becomes of one payment: it is credited, put into suspense, taken back, restored. Each under the lock of its row. */
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
+import type { EventType } from '../../entities/event.ts';
 import { available, gateway, type Posting, post, SUSPENSE } from '../../entities/ledger.ts';
 import { keepPayments, type Payment, type PaymentStatus, paymentStatesBefore } from '../../entities/payment.ts';
 import { record } from '../../entities/record.ts';
 import { setSuspension } from '../../entities/suspension.ts';
 import type { TopUp } from '../../entities/top-up.ts';
 import { microsOf, parseUnits } from './amount.ts';
-import type { Worths } from './rates.ts';
+import type { Worths } from './rates/worth.ts';
 
 export type AccountPosting = Posting & { accountId: string };
 
@@ -104,10 +105,11 @@ export async function restorePayment({ tx, postings }: Till, payment: Payment): 
   await tell(tx, payment, 'payment.restored');
 }
 
-const tell = (
+/** Tells the operator what became of a payment. */
+export const tell = (
   tx: Transaction,
-  payment: Payment,
-  type: 'payment.unmatched' | 'payment.reversed' | 'payment.restored',
+  payment: Pick<Payment, 'id' | 'orderNumber' | 'network' | 'txId'>,
+  type: Extract<EventType, `payment.${string}`>,
 ): Promise<string> =>
   record(tx, OPERATOR_ACCOUNT, payment.id, {
     ...{ type, resource: 'payment', actor: SYSTEM },

@@ -7,7 +7,7 @@ import { hop, type Process } from '../tasks.ts';
 import { addressesOf, readBlocks, tipOf } from './blocks.ts';
 import { reversePayment } from './credit.ts';
 import type { ChainReader, Coin } from './drivers/driver.ts';
-import { worthsOf } from './rates.ts';
+import { worthsOf } from './rates/worth.ts';
 import { orphanUnsighted, recordSightings } from './record.ts';
 import { settleTopUps } from './settle.ts';
 

@@ -4,23 +4,25 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { RATE_SOURCES_MIN } from '../../entities/coin-rate.ts';
+import { btcpay } from './drivers/btcpay/btcpay.ts';
 import type { PaymentDriver } from './drivers/driver.ts';
 import { EVM } from './drivers/evm/evm.ts';
 import type { GatewayKind } from './drivers/gateway.ts';
+import { monero } from './drivers/monero/monero.ts';
 import { UTXO } from './drivers/utxo/utxo.ts';
+import { RATE_SOURCE_SCHEMA, type RateSource } from './rates/source.ts';
 
 /** By the name in the file. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind checks its own settings by its schema
-const KINDS: Record<string, GatewayKind<any>> = {
-  evm: EVM,
-  utxo: UTXO,
-};
+const KINDS: Record<string, GatewayKind<any>> = { btcpay, evm: EVM, monero, utxo: UTXO };
 
 const SCHEMA = {
   type: 'object',
   required: ['gateways'],
   additionalProperties: false,
   properties: {
+    rates: { type: 'array', items: RATE_SOURCE_SCHEMA, default: [] },
     gateways: {
       type: 'array',
       items: { type: 'object', required: ['driver'], properties: { driver: { type: 'string' } } },
@@ -30,12 +32,16 @@ const SCHEMA = {
 
 export interface Gateways {
   payments: PaymentDriver[];
+  rates: RateSource[];
 }
 
 /** @throws Error with what is wrong in the file, and where */
 export function readGateways(file: string): Gateways {
   if (statSync(file).mode & 0o077) throw new Error(`${file} can be read by others: chmod 600 it.`);
-  const given = check(file, '', SCHEMA, JSON.parse(readFileSync(file, 'utf8'))) as { gateways: { driver: string }[] };
+  const given = check(file, '', SCHEMA, JSON.parse(readFileSync(file, 'utf8'))) as {
+    gateways: { driver: string }[];
+    rates: RateSource[];
+  };
   const payments = given.gateways.map(({ driver, ...settings }, index) => {
     const kind = KINDS[driver];
     const place = `/gateways/${index}`;
@@ -48,7 +54,17 @@ export function readGateways(file: string): Gateways {
   const networks = payments.flatMap(({ chains = [] }) => chains.map(({ network }) => network));
   const shared = networks.find((network, index) => networks.indexOf(network) !== index);
   if (shared) throw new Error(`${file}: two gateways follow ${shared}: give one of them both coins.`);
-  return { payments };
+  requireSources(file, payments, given.rates);
+  return { payments, rates: given.rates };
+}
+
+/** One source could be wrong without anybody noticing. */
+function requireSources(file: string, payments: PaymentDriver[], rates: RateSource[]): void {
+  for (const { code, fixedRateMicros } of payments.flatMap((driver) => driver.coins())) {
+    const sources = new Set(rates.filter(({ coins }) => code in coins).map(({ name }) => name));
+    if (fixedRateMicros === undefined && sources.size < RATE_SOURCES_MIN)
+      throw new Error(`${file}/rates: ${code} needs ${RATE_SOURCES_MIN} sources of rates, and has ${sources.size}.`);
+  }
 }
 
 function open<T>(place: string, kind: GatewayKind<T>, settings: T): PaymentDriver {

@@ -13,7 +13,7 @@ import { RESUME_TASK } from '../servers/renew.ts';
 import { retrySuspended, suspendedAmong } from '../servers/resume.ts';
 import { formatUnits, parseUnits } from './amount.ts';
 import { creditPayment, restorePayment, suspendPayment, type Till } from './credit.ts';
-import type { Worths } from './rates.ts';
+import type { Worths } from './rates/worth.ts';
 
 /** @param worths of all coins, as they are now; while the coin of the top-up is not among them, its payments wait */
 export async function settleTopUp(tx: Transaction, orderNumber: string, worths: Worths): Promise<TopUp | undefined> {

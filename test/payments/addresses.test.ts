@@ -7,12 +7,14 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { readGateways } from '../../provisioning/payments/gateways.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { USDC } from './anvil.ts';
+import { rateSources } from './till.ts';
 
 const folder = newFolder();
 afterAll(() => removeFolder(folder));
+const RATES = rateSources('http://127.0.0.1:9', ['ETH', 'A', 'B', 'USDC', 'BTC', 'LTC', 'DOGE']);
 const open = (...gateways: object[]) => {
   const file = join(folder, 'payments.json');
-  writeFileSync(file, JSON.stringify({ gateways }), { mode: 0o600 });
+  writeFileSync(file, JSON.stringify({ gateways, rates: RATES }), { mode: 0o600 });
   return readGateways(file).payments;
 };
 

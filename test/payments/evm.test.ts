@@ -30,7 +30,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     afterAll(() => Promise.all([anvil.stop(), wrong.stop(), gate.stop()]));
     for (const token of [USDC, USDT, UNKNOWN]) await anvil.mint(anvil.account(0).address, 1_000_000n * DOLLAR, token);
     const token = { decimals: 6, pegged: true };
-    till = await openTill([
+    const gateways = [
       {
         ...{ driver: 'evm', network: 'base', chainId: 8453, urls: [wrong.url, gate.url], xpub: XPUB },
         ...{ confirmations: CONFIRMATIONS, pollSeconds: 0.05 },
@@ -40,10 +40,8 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
           { code: 'USDT-BASE', name: 'Tether on Base', contract: USDT, ...token },
         ],
       },
-    ]);
-    await till.rate('USDC-BASE', 0.9998);
-    await till.rate('USDT-BASE', 1.0001);
-    await till.rate('ETH-BASE', 2_500);
+    ];
+    till = await openTill(gateways, { 'USDC-BASE': 0.9998, 'USDT-BASE': 1.0001, 'ETH-BASE': 2_500 });
     account = await till.newAccount();
   });
 

@@ -1,8 +1,11 @@
 /** The whole service with real gateways, and what the tests of all of them do with it. */
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
 import { verifyBooks } from '../../entities/ledger.ts';
+import { signalTask } from '../../provisioning/tasks.ts';
 import { newDatabaseUrl } from '../database.ts';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../freehold.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
@@ -30,15 +33,25 @@ export interface Till extends Freehold {
   suspense(): Promise<bigint>;
 }
 
-/** Starts it over a file with these gateways, for one test file. */
-export async function openTill(gateways: readonly object[], environment: Record<string, string> = {}): Promise<Till> {
+/** The sources of rates that the file has to have. */
+export const rateSources = (url: string, codes: readonly string[]): object[] =>
+  ['one', 'two'].map((name) => ({ name, url, coins: Object.fromEntries(codes.map((code) => [code, `/${code}`])) }));
+
+/** Starts it over a file with these gateways, for one test file. @param usd dollars for one coin, by its code */
+export async function openTill(gateways: readonly object[], usd: Record<string, number>): Promise<Till> {
+  const said = { ...usd };
+  const exchange = createServer((_request, response) => response.end(JSON.stringify(said))).listen(0, '127.0.0.1');
+  await once(exchange, 'listening');
+  afterAll(() => exchange.close().closeAllConnections());
+  const exchangeUrl = `http://127.0.0.1:${(exchange.address() as { port: number }).port}`;
   const folder = newFolder();
   const paymentsFile = join(folder, 'payments.json');
-  writeFileSync(paymentsFile, JSON.stringify({ gateways }), { mode: 0o600 });
+  writeFileSync(paymentsFile, JSON.stringify({ gateways, rates: rateSources(exchangeUrl, Object.keys(usd)) }), {
+    mode: 0o600,
+  });
   const databaseUrl = await newDatabaseUrl(afterAll);
   const freehold = await startFreehold({
     ...{ DATABASE_URL: databaseUrl, PAYMENTS_FILE: paymentsFile, ALLOW_SIMULATED: 'true' },
-    ...environment,
   });
   afterAll(() => removeFolder(folder));
   const { db } = freehold;
@@ -63,20 +76,20 @@ export async function openTill(gateways: readonly object[], environment: Record<
       expect(found).toMatchObject(wanted);
       return found;
     },
-    rate: (coin, usd) =>
-      db.query(
-        `insert into coin_rate (coin, source, rate_micros, observed_at)
-          select $1, source, $2, now() + interval '1 day' from unnest(array['one', 'two']) as source
-          on conflict (coin, source) do update set rate_micros = excluded.rate_micros`,
-        [coin, String(Math.round(usd * 1_000_000))],
-      ),
+    rate: (coin, wanted) => {
+      said[coin] = wanted;
+      return db.query('update coin_rate set rate_micros = $2, observed_at = now() where coin = $1', [
+        coin,
+        String(Math.round(wanted * 1_000_000)),
+      ]);
+    },
     expire: async ({ order_number }) => {
       await db.query(
         `update top_up set expires_at = now() - interval '1 minute', created_at = now() - interval '1 hour' where order_number = $1`,
         [order_number],
       );
       await db.query(`update payment set seen_at = now() - interval '1 hour' where order_number = $1`, [order_number]);
-      await db.query('update task set run_at = now() where subject = $1', [order_number]);
+      await db.transaction((tx) => signalTask(tx, order_number));
     },
     suspense: async () => (await verifyBooks(db)).totals.find(({ name }) => name === 'suspense')?.micros ?? 0n,
   };

@@ -21,13 +21,13 @@ describe.skipIf(NO_LITECOIND)('On a chain of the family of Bitcoin', () => {
     node = await startLitecoind();
     afterAll(() => node.stop());
     const { url, cookieFile } = node;
-    till = await openTill([
+    const gateways = [
       {
         ...{ driver: 'utxo', chain: 'litecoin-regtest', url, cookieFile, xpub: ACCOUNT.publicExtendedKey },
         ...{ confirmations: 2, pollSeconds: 0.05 },
       },
-    ]);
-    await till.rate('LTC', 80);
+    ];
+    till = await openTill(gateways, { LTC: 80 });
   });
 
   const fresh = async (): Promise<[TestAccount, TopUpBody]> => {

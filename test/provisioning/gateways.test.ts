@@ -32,6 +32,6 @@ describe('The file of gateways', () => {
 
   it('may be empty: then nothing can be topped up', () => {
     write({ gateways: [] });
-    expect(readGateways(file)).toEqual({ payments: [] });
+    expect(readGateways(file)).toEqual({ payments: [], rates: [] });
   });
 });

@@ -98,6 +98,19 @@ export interface ChainReader {
   announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Sighting[]>;
 }
 
+/** What somebody called us with who says that he is a payment processor. */
+export interface Hint {
+  /** In lower case. */
+  headers: Readonly<Record<string, string | undefined>>;
+  body: Buffer;
+}
+
+/** What a processor's call is about; empty: nothing of ours. */
+export interface Hinted {
+  orderNumber?: string;
+  reference?: string;
+}
+
 export interface PaymentDriver {
   /** Its name in the configuration. */
   readonly name: string;
@@ -120,4 +133,6 @@ export interface PaymentDriver {
   readonly chains?: readonly ChainReader[];
   /** All that has come for an invoice so far, and was not taken back. */
   observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<Sighting[]>;
+  /** What a call of its processor is about, which is observed then; undefined: it is no word of his. */
+  hintOf?(hint: Hint): Hinted | undefined;
 }

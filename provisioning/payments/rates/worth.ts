@@ -1,7 +1,7 @@
 /** What coins are worth: as the sources agree, or fixed where nobody has to be asked. */
-import { agreedRate, freshRates, peggedRate } from '../../entities/coin-rate.ts';
-import type { Queryable } from '../../entities/database.ts';
-import type { Coin } from './drivers/driver.ts';
+import { agreedRate, freshRates, peggedRate } from '../../../entities/coin-rate.ts';
+import type { Queryable } from '../../../entities/database.ts';
+import type { Coin } from '../drivers/driver.ts';
 
 export interface Worth {
   decimals: number;

@@ -1,0 +1,48 @@
+/** What there is to say of a gateway: whether it answers, and how far its chains have been read. */
+import type { Queryable } from '../../entities/database.ts';
+import type { ChainReader, PaymentDriver } from './drivers/driver.ts';
+
+/** Who says nothing for so long is not reached. */
+const ANSWER_MS = 5_000;
+
+export interface ChainHealth {
+  network: string;
+  /** Of the last block that was read; null: none was. */
+  height: number | null;
+  /** Blocks that are there and have not been read; null: the chain cannot be asked. */
+  lagBlocks: number | null;
+}
+
+export interface Gateway {
+  name: string;
+  simulated: boolean;
+  /** Codes of its coins. */
+  coins: string[];
+  reachable: boolean;
+  /** Those that it reads block by block. */
+  chains: ChainHealth[];
+}
+
+export async function gatewayOf(db: Queryable, driver: PaymentDriver, aborted: AbortSignal): Promise<Gateway> {
+  const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_MS)]);
+  const [reachable, ...chains] = await Promise.all([
+    Promise.resolve(driver.reachable?.(signal) ?? true).catch(() => false),
+    ...(driver.chains ?? []).map((reader) => chainOf(db, reader, signal)),
+  ]);
+  const { name, simulated } = driver;
+  return { name, simulated, coins: driver.coins().map(({ code }) => code), reachable, chains };
+}
+
+async function chainOf(db: Queryable, reader: ChainReader, signal: AbortSignal): Promise<ChainHealth> {
+  const { network } = reader;
+  const [tip] = await db.query<{ height: number }>(
+    'select height from chain_block where network = $1 order by height desc limit 1',
+    [network],
+  );
+  const head = await reader.head(signal).catch(() => null);
+  return {
+    network,
+    height: tip?.height ?? null,
+    lagBlocks: head && tip ? Math.max(0, head.height - tip.height) : null,
+  };
+}

@@ -1,0 +1,58 @@
+/** Payments in coins, as the operator sees them, and what he decides of those that are nobody's. */
+import { OPERATOR_ACCOUNT } from '../entities/audit.ts';
+import { columnsOf } from '../entities/entity.ts';
+import { ApiError } from '../entities/errors.ts';
+import { isId } from '../entities/ids.ts';
+import { available, post, SUSPENSE } from '../entities/ledger.ts';
+import { Payment, type PaymentStatus } from '../entities/payment.ts';
+import { record } from '../entities/record.ts';
+import { actorOf, type Context } from './context.ts';
+import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
+
+export { PAYMENT_STATUSES } from '../entities/payment.ts';
+
+/** Of all accounts, newest first. */
+export const listPayments = (
+  context: Context,
+  request: PageRequest,
+  { status, orderNumber }: { status?: PaymentStatus | null | undefined; orderNumber?: string | null | undefined },
+): Promise<Page<Payment>> =>
+  pageOfAccount(context, Payment, request, { ...(status && { status }), ...(orderNumber && { orderNumber }) });
+
+/**
+ * Gives a payment that is in suspense, because it came in another coin than was asked for, to the account whose address it
+ * came to. Again, it changes nothing.
+ * @throws ApiError not_found, or validation_failed if the payment is in another state
+ */
+export async function assignPayment(context: Context, id: string, reason: string): Promise<Payment> {
+  if (!isId('pay', id)) throw new ApiError('not_found');
+  return context.db.transaction(async (tx) => {
+    const [payment] = await tx.query<Payment>(`select ${columnsOf(Payment)} from payment where id = $1 for update`, [
+      id,
+    ]);
+    if (!payment) throw new ApiError('not_found');
+    const { accountId, orderNumber, coin, creditedMicros, status } = payment;
+    const key = `assign:${id}`;
+    if (status === 'CREDITED' && (await isPosted(tx, key))) return payment;
+    if (status !== 'UNMATCHED')
+      throw new ApiError('validation_failed', `A payment that is ${status} cannot be assigned.`, {
+        errors: [{ field: 'id', code: 'wrong_state', message: 'Only an unmatched payment can be assigned.' }],
+      });
+    await tx.query(`update payment set status = 'CREDITED', credited_at = now() where id = $1`, [id]);
+    await post(tx, accountId, [
+      {
+        ...{ kind: 'adjustment', debit: SUSPENSE, credit: available(accountId), externalKey: key, orderNumber },
+        ...{ amountMicros: creditedMicros, description: `Payment in ${coin}` },
+      },
+    ]);
+    await record(tx, OPERATOR_ACCOUNT, id, {
+      ...{ type: 'payment.assigned', resource: 'payment', actor: actorOf(context) },
+      data: { accountId, orderNumber, reason },
+    });
+    await context.provisioning.retrySuspended(tx, accountId);
+    return { ...payment, status: 'CREDITED', creditedAt: new Date() };
+  });
+}
+
+const isPosted = async (tx: { query: Context['db']['query'] }, key: string): Promise<boolean> =>
+  (await tx.query('select 1 from transfer where external_key = $1', [key])).length > 0;

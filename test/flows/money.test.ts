@@ -1,0 +1,81 @@
+/** Chance walks through a hosting company, and at its end every coin that was paid is where it belongs. */
+import fc from 'fast-check';
+import { expect, it, onTestFinished } from 'vitest';
+import { proveBooks } from '../../entities/books.ts';
+import { heldScopes } from '../../entities/credential.ts';
+import { newId } from '../../entities/ids.ts';
+import { Vault } from '../../entities/secrets.ts';
+import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
+import type { Context } from '../../resolvers/context.ts';
+import { newDatabase } from '../database.ts';
+import { Chain, ChainDriver } from '../provisioning/chain.ts';
+import { openShop } from '../provisioning/shop.ts';
+import { newFolder, removeFolder } from '../spawn.ts';
+import { crashing, STEP, take, work } from './money-walk.ts';
+import { RefusingDriver } from './refusing-driver.ts';
+import { LIMITS } from './shop.ts';
+
+const STEPS = Number(process.env.MONEY_STEPS ?? 400);
+const SEED = Number(process.env.MONEY_SEED ?? Date.now() % 1e9);
+
+it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negative`, async () => {
+  console.log(`MONEY_STEPS=${STEPS} MONEY_SEED=${SEED} repeats this walk.`);
+  const folder = newFolder();
+  onTestFinished(() => removeFolder(folder));
+  const chain = new Chain();
+  const driver = new RefusingDriver(folder, []);
+  const shop = openShop(await newDatabase(onTestFinished), folder, new ChainDriver(chain), driver);
+  await shop.provisioning.prepare();
+  await shop.provisioning.schedule();
+  const contexts: Context[] = [];
+  for (let i = 0; i < 3; i++) contexts.push(contextOf(shop, await shop.account(0n)));
+  const crashes = crashing(shop.db);
+  const town = { shop, chain, driver, contexts, crashes };
+  await work(shop);
+
+  const taken: Record<string, number> = {};
+  for (const step of fc.sample(STEP, { numRuns: STEPS, seed: SEED })) {
+    await take(town, step);
+    taken[step.kind] = (taken[step.kind] ?? 0) + 1;
+    const [{ least }] = (await shop.db.query<{ least: bigint }>(
+      'select least(min(available_micros), min(held_micros)) as least from balance',
+    )) as [{ least: bigint }];
+    expect(least).toBeGreaterThanOrEqual(0n);
+  }
+
+  crashes.calm();
+  driver.refused = [];
+  await shop.db.query(
+    `update top_up set expires_at = now() - interval '1 minute' where status in ('PENDING', 'CONFIRMING')`,
+  );
+  chain.mine(5);
+  for (let i = 0; i < 4; i++) await work(shop);
+
+  expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+  const paid = chain.blocks.flatMap(({ sightings }) => sightings.map(({ txId }) => txId));
+  const kept = await shop.db.query<{ txId: string; status: string }>('select tx_id as "txId", status from payment');
+  const credited = kept.filter(({ status }) => status === 'CREDITED' || status === 'UNMATCHED').map(({ txId }) => txId);
+  expect(credited.toSorted()).toEqual([...new Set(paid)].toSorted());
+  const open = await shop.db.query(`select order_number from top_up where status in ('PENDING', 'CONFIRMING')`);
+  expect(open).toEqual([]);
+  const [stats] = await shop.db.query<object>(
+    `select (select count(*)::int from transfer) as transfers, (select count(*)::int from server) as servers,
+      (select count(*)::int from payment) as payments, (select sum(reversals)::int from payment) as reversals`,
+  );
+  console.log(JSON.stringify({ ...taken, ...stats }));
+}, 900_000);
+
+const contextOf = ({ db, provisioning }: ReturnType<typeof openShop>, accountId: string): Context => ({
+  ...{ db, provisioning, vault: new Vault(Buffer.alloc(32)), limits: { ...LIMITS, servers: 6 } },
+  viewer: {
+    ...{ accountId, kind: 'api_key', credentialId: 'key', name: 'test' },
+    ...{ scopes: heldScopes('full'), expiresAt: null },
+  },
+  requestId: newId('req'),
+  userAgent: null,
+  signal: new AbortController().signal,
+  stopping: new AbortController().signal,
+  publicUrl: 'http://localhost:3000',
+  logins: new LoginThrottle(10),
+  address: null,
+});
