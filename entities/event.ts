@@ -56,6 +56,8 @@ export const EVENT_TYPES = [
   'payment.assigned',
   'payment.reversed',
   'payment.restored',
+  'payment.missing',
+  'payment.found',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

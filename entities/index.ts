@@ -4,6 +4,7 @@ import { Address, AddressPool } from './address.ts';
 import { Agent } from './agent.ts';
 import { AuditEntry } from './audit.ts';
 import { CatalogItem, Stock } from './catalog.ts';
+import { Chain } from './chain.ts';
 import { ChainBlock } from './chain-block.ts';
 import { CoinRate } from './coin-rate.ts';
 import { CoinSwitch } from './coin-switch.ts';
@@ -43,6 +44,7 @@ export const ENTITIES = [
   Brake,
   Canary,
   CatalogItem,
+  Chain,
   ChainBlock,
   CoinRate,
   CoinSwitch,

@@ -75,6 +75,8 @@ export const Payment = entity(
     reversedMicros: defaulting(bigint(), 0),
     /** How often it was. */
     reversals: defaulting(int(), 0),
+    /** Since when who was asked has not shown it any more, though it had been credited. */
+    missingSince: nullable(timestamp()),
     createdAt: now(),
   },
   [
@@ -92,12 +94,26 @@ export const Payment = entity(
 );
 export type Payment = RowOf<typeof Payment>;
 
-/** The payments of a top-up, in the order in which they came, locked until the end of the transaction. */
-export const lockPayments = (tx: Queryable, orderNumber: string): Promise<Payment[]> =>
+/** The payments of these top-ups, in the order in which they came, locked until the end of the transaction. */
+export const lockPayments = (tx: Queryable, orderNumbers: readonly string[]): Promise<Payment[]> =>
   tx.query<Payment>(
-    `select ${columnsOf(Payment)} from payment where order_number = $1 order by seen_at, id for update`,
-    [orderNumber],
+    `select ${columnsOf(Payment)} from payment where order_number = any($1) order by seen_at, id for update`,
+    [orderNumbers],
   );
+
+/** Writes down what has become of these payments, whose rows are locked. */
+export async function keepPayments(tx: Queryable, payments: readonly Payment[]): Promise<void> {
+  if (!payments.length) return;
+  const given = JSON.stringify(payments, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+  await tx.query(
+    `update payment set status = given.status, quoted_units = "quotedUnits", rate_micros = "rateMicros",
+        credited_micros = "creditedMicros", credited_at = "creditedAt", reversed_micros = "reversedMicros", reversals = given.reversals
+      from jsonb_to_recordset($1::jsonb) as given(id text, status text, "quotedUnits" text, "rateMicros" bigint,
+        "creditedMicros" bigint, "creditedAt" timestamptz, "reversedMicros" bigint, reversals int)
+      where payment.id = given.id`,
+    [given],
+  );
+}
 
 /** The states from which a payment can come to that one. */
 export const paymentStatesBefore = (to: PaymentStatus): PaymentStatus[] =>

@@ -6,7 +6,7 @@ import type { Transaction } from './database.ts';
 import { columnsOf } from './entity.ts';
 import type { EventType } from './event.ts';
 import { WEBHOOKS_WOKEN, WOKEN_SQL } from './outbox.ts';
-import { type ResourceType, recordParameters, recordSql } from './record.ts';
+import { type ResourceType, recordAll, recordParameters, recordSql } from './record.ts';
 
 export interface Lifecycle<Row, Status extends string> {
   entity: EntitySchema<Row>;
@@ -71,4 +71,51 @@ export async function transition<
   tx.changed({ kind: change, accountId: row.accountId, id: row.orderNumber });
   if (webhooksWoken) tx.changed(WEBHOOKS_WOKEN);
   return row as unknown as Row & { previousStatus: Status };
+}
+
+/**
+ * The same for many rows that are locked and in hand as they are, in a statement for all and one for what is recorded of them.
+ * @returns them as they are after the move, in that order @throws Error if one could not be moved
+ */
+export async function transitionAll<
+  Row extends { accountId: string; orderNumber: string; status: Status },
+  Status extends string,
+>(
+  tx: Transaction,
+  { entity, resource, change, transitions, events }: Lifecycle<Row, Status>,
+  moves: readonly { row: Row; set: Partial<Row> }[],
+  to: Status,
+  actor: Actor,
+): Promise<Row[]> {
+  if (!moves.length) return [];
+  const from = (Object.keys(transitions) as Status[]).filter((status) => transitions[status].includes(to));
+  const columns = entity.options.columns as unknown as Record<string, { name: string; type: string; array?: boolean }>;
+  const properties = [...new Set(moves.flatMap(({ set }) => Object.keys(set)))];
+  const rows = moves.map(({ row, set }): Row => ({ ...row, ...set, status: to }));
+  const given = ['orderNumber', ...properties].map((property) => {
+    const { name, type, array } = columns[property]!;
+    return { property, name, type: type + (array ? '[]' : '') };
+  });
+  const values = rows.map((row) =>
+    Object.fromEntries(given.map(({ property, name }) => [name, row[property as keyof Row]])),
+  );
+  const table = entity.options.name;
+  const moved = await tx.query(
+    `update ${table} set status = $1${given
+      .slice(1)
+      .map(({ name }) => `, ${name} = given.${name}`)
+      .join('')}
+      from jsonb_to_recordset($2::jsonb) as given(${given.map(({ name, type }) => `${name} ${type}`).join(', ')})
+      where ${table}.order_number = given.order_number and ${table}.status = any($3) returning ${table}.id`,
+    [to, JSON.stringify(values, (_, value) => (typeof value === 'bigint' ? String(value) : value)), from],
+  );
+  if (moved.length < rows.length) throw new Error(`Not each ${table} could become ${to}.`);
+  await recordAll(
+    tx,
+    rows.map(({ accountId, orderNumber: subject }) => ({
+      ...{ accountId, subject, type: events[to], resource, actor, data: { status: to } },
+    })),
+  );
+  for (const { accountId, orderNumber } of rows) tx.changed({ kind: change, accountId, id: orderNumber });
+  return rows;
 }

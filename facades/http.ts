@@ -7,6 +7,7 @@ import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
 import { type AnswerError, errorAnswers, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
+import { hooks } from './hooks.ts';
 import type { Once } from './idempotency.ts';
 import { readJson } from './json.ts';
 import { type McpOptions, mcp } from './mcp/http.ts';
@@ -116,6 +117,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   docs(app);
   const admit = admission(authenticate, rateLimits);
   downloads(app, { ...options, admit });
+  hooks(app, { ...options, admit });
   rest(app, { ...options, operations, admit });
   oauth(app, publicUrl);
   const document = JSON.stringify(openapi(operations, publicUrl));

@@ -37,6 +37,8 @@ export interface Http {
   status: 'LIVE' | 'PLANNED';
   maxAgeSeconds?: number;
   style: StyleName;
+  /** The member of the answer that is answered as a QR code, too. */
+  qr?: string;
 }
 
 export interface Tool {

@@ -7,6 +7,7 @@ import { checker, refusal } from './details.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import type { Operation } from './operations.ts';
 import { type Parameter, readsCredential } from './parameters.ts';
+import { drawingFor, drawn } from './qr.ts';
 import type { Admit } from './rate-limit.ts';
 import { bodyReader, parameterReader } from './requests.ts';
 import { type Caller, permit, type Refuse, runner, type Values } from './run.ts';
@@ -52,7 +53,7 @@ function serve(
 ): void {
   for (const operation of operations.filter(chosen)) {
     if (!operation.http) continue;
-    const { method, path, maxAgeSeconds, style } = operation.http;
+    const { method, path, maxAgeSeconds, style, qr } = operation.http;
     const { success } = STYLES[style];
     const run = runnerOnce(operation, runner(operation, refuser(operation)), once);
     const keyed = takesKey(operation);
@@ -75,6 +76,8 @@ function serve(
         const { answer: text, replayed } = await run(key, values, bodyOf(request), contextOf(callerOf(request, reply)));
         if (replayed) reply.header(REPLAYED_HEADER, 'true');
         reply.code(success);
+        const drawing = qr && drawingFor(request.headers.accept);
+        if (drawing) return reply.header('content-type', drawing.contentType).send(drawn(drawing, text, qr));
         return cacheControl ? cached(request, reply, text, cacheControl) : text;
       },
     });
@@ -92,7 +95,7 @@ function guard(operation: Operation, admit: Admit) {
   };
 }
 
-function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
+export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
   const { raw } = reply;
   const gone = new AbortController();
   raw.once('close', () => {

@@ -1,6 +1,7 @@
 /** The one door for resolvers: what they hand over is written in their own transaction, and carried out after it. */
 
 import type { Agent } from '../entities/agent.ts';
+import { chainsBehind } from '../entities/chain.ts';
 import type { Database, Queryable, Transaction } from '../entities/database.ts';
 import { nextDeposit } from '../entities/deposit.ts';
 import { writeEngine } from '../entities/engine.ts';
@@ -17,15 +18,16 @@ import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTas
 import { OBSERVER_PROCESS, observerProcess } from './observe.ts';
 import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
 import { AddressRules } from './outbound/public-address.ts';
-import type { Coin, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
+import type { Coin, Hint, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
 import type { X402Driver } from './payments/drivers/x402.ts';
 import { followProcess, followProcessName } from './payments/follow.ts';
 import { type Gateway, gatewayOf } from './payments/health.ts';
+import { takeHint } from './payments/hint.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { RATES_PROCESS, ratesProcess } from './payments/rates/fetch.ts';
 import type { RateSource } from './payments/rates/source.ts';
 import { type Worths, worthsOf } from './payments/rates/worth.ts';
-import { TOP_UP_LANE, TOP_UP_PROCESS, driverOf, topUpProcess } from './payments/watch-top-up.ts';
+import { driverOf, isKnownAddress, TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
 import { X402 } from './payments/x402.ts';
 import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
@@ -46,7 +48,7 @@ import { Worker } from './worker.ts';
 
 export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
 export { formatUnits, unitsOf } from './payments/amount.ts';
-export type { Coin } from './payments/drivers/driver.ts';
+export type { Coin, Hint } from './payments/drivers/driver.ts';
 export type { Gateway } from './payments/health.ts';
 export type { SignedPayment } from './payments/x402-message.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
@@ -131,6 +133,14 @@ export class Provisioning {
     );
   }
 
+  /** The chains that are behind: what comes on them would be noticed late. */
+  chainsBehind(db: Queryable): Promise<Set<string>> {
+    return chainsBehind(
+      db,
+      this.#chains.map(({ network }) => network),
+    );
+  }
+
   /** What each coin is worth at the moment. */
   worths(db: Queryable): Promise<Worths> {
     return worthsOf(db, this.coins());
@@ -144,13 +154,22 @@ export class Provisioning {
   /**
    * A fresh address to pay an invoice to. Some drivers have to ask for it: within the request, since it belongs into the
    * answer; nothing is owed to anybody if the request dies then.
-   * @throws if it cannot be had at the moment
+   * @throws if it cannot be had at the moment, or was given out before: a wallet that was restored may do that
    */
   async openInvoice(db: Queryable, invoice: Invoice, signal: AbortSignal): Promise<PaymentTarget> {
     const driver = driverOf(this.#options.payments, invoice.coin);
     const source = driver.depositSource?.(invoice.coin);
     const deposit = source === undefined ? undefined : await nextDeposit(db, source);
-    return driver.open(invoice, deposit, AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]));
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]);
+    try {
+      const target = await driver.open(invoice, deposit, patience);
+      if (await isKnownAddress(db, driver, invoice.coin, target)) throw new Error('That address is of another top-up.');
+      return target;
+    } catch (fault) {
+      // The customer hears only that there is none: why, the operator has to know.
+      if (!signal.aborted) console.error(`No address for ${invoice.coin}: ${(fault as Error).message}`);
+      throw fault;
+    }
   }
 
   /** Has an invoice watched until its money is credited. */
@@ -162,6 +181,11 @@ export class Provisioning {
       accountId,
       step: 'watch',
     });
+  }
+
+  /** Has a top-up looked at now of which a payment processor says that something is new. @returns whether it was he */
+  takeHint(db: Database, hint: Hint): Promise<boolean> {
+    return takeHint(db, this.#options.payments, hint);
   }
 
   /** Has a change of a server carried out, which its row names. */

@@ -5,16 +5,20 @@ import { record } from '../entities/record.ts';
 import type { Coin } from '../provisioning/index.ts';
 import { actorOf, type Context } from './context.ts';
 
-/** A coin of the driver, and whether it can be used at the moment: it has a rate, and the operator has not switched it off. */
+/**
+ * A coin of the driver, and whether it can be used at the moment: it has a rate, its chain is not behind, and the operator
+ * has not switched it off.
+ */
 export type CoinView = Coin & { x402: boolean; rateMicros: bigint | null; available: boolean };
 
 export async function listCoins({ db, provisioning }: Context): Promise<CoinView[]> {
   const switches = await db.query<{ code: string }>('select code from coin_switch where not available');
   const off = new Set(switches.map(({ code }) => code));
   const worths = await provisioning.worths(db);
+  const behind = await provisioning.chainsBehind(db);
   return provisioning.coins().map((coin) => {
     const rateMicros = worths.get(coin.code)!.quoteMicros;
-    return { ...coin, rateMicros, available: rateMicros !== null && !off.has(coin.code) };
+    return { ...coin, rateMicros, available: rateMicros !== null && !behind.has(coin.network) && !off.has(coin.code) };
   });
 }
 

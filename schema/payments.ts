@@ -29,6 +29,11 @@ const PaymentType = builder.objectRef<Payment>('Payment').implement({
     reversedUsd: t.expose('reversedMicros', { type: 'Usd', description: 'What was taken back out of the balance.' }),
     seenAt: t.expose('seenAt', { type: 'DateTime' }),
     creditedAt: t.expose('creditedAt', { type: 'DateTime', nullable: true }),
+    missingSince: t.expose('missingSince', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when a wallet or a processor has not shown it any more, though it had been credited.',
+    }),
   }),
 });
 const PaymentPage = pageOf('Payment', PaymentType);

@@ -139,7 +139,8 @@ export function restClient(url: string, credential?: string) {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text && JSON.parse(text) };
+    const isJson = response.headers.get('content-type')?.includes('json') ?? true;
+    return { status: response.status, headers: response.headers, body: text && isJson ? JSON.parse(text) : text };
   };
 }
 export type RestClient = ReturnType<typeof restClient>;

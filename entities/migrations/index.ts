@@ -18,6 +18,8 @@ import { Placements0000000000017 } from './0017-placements.ts';
 import { Dedicated0000000000018 } from './0018-dedicated.ts';
 import { Boxes0000000000019 } from './0019-boxes.ts';
 import { Payments0000000000021 } from './0021-payments.ts';
+import { Chains0000000000022 } from './0022-chains.ts';
+import { MissingPayments0000000000024 } from './0024-missing-payments.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -38,4 +40,6 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Dedicated0000000000018,
   Boxes0000000000019,
   Payments0000000000021,
+  Chains0000000000022,
+  MissingPayments0000000000024,
 ];

@@ -3,6 +3,7 @@ import { isNonNullType } from 'graphql';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../idempotency.ts';
 import type { Operation } from '../operations.ts';
 import { type Parameter, readsCredential } from '../parameters.ts';
+import { DRAWINGS } from '../qr.ts';
 import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from '../schemas.ts';
 import { FORM_TYPE, STYLES } from '../styles.ts';
 import { ABOUT, TAGS } from './about.ts';
@@ -87,6 +88,7 @@ function describe(operation: Operation, define: Define, shared: Shared): Json {
     }),
     responses: responsesOf(operation, {
       'application/json': { schema: answer, example: answerExample(name, answer, shared) },
+      ...(http!.qr && Object.fromEntries(Object.entries(DRAWINGS).map(([type, { schema }]) => [type, { schema }]))),
     }),
   };
 }

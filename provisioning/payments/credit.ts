@@ -1,27 +1,37 @@
 /** What becomes of one payment: it is credited, put into suspense, taken back, restored. Each under the lock of its row. */
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
+import type { EventType } from '../../entities/event.ts';
 import { available, gateway, type Posting, post, SUSPENSE } from '../../entities/ledger.ts';
-import { type Payment, type PaymentStatus, paymentStatesBefore } from '../../entities/payment.ts';
+import { keepPayments, type Payment, type PaymentStatus, paymentStatesBefore } from '../../entities/payment.ts';
 import { record } from '../../entities/record.ts';
 import { setSuspension } from '../../entities/suspension.ts';
-import { TopUp } from '../../entities/top-up.ts';
+import type { TopUp } from '../../entities/top-up.ts';
 import { microsOf, parseUnits } from './amount.ts';
 import type { Worths } from './rates/worth.ts';
+
+export type AccountPosting = Posting & { accountId: string };
+
+/** What payments are settled with; who has settled them writes the rows down. */
+export interface Till {
+  tx: Transaction;
+  worths: Worths;
+  /** What is to be posted in the end, for all of them at once. */
+  postings: AccountPosting[];
+}
 
 /**
  * Credits a payment that has confirmed: what had been quoted at the rate of the quote, if it came in time; the rest at the
  * rate of the moment, and what is too much at the lower of the two, for a quote is no option.
- * @param payments all of the top-up; @param topUp is brought up to date with it
- * @returns whether it was credited; not while nobody knows what it is worth
+ * @param payments all of the top-up
+ * @returns what was credited, in micro-USD; nothing while nobody knows what it is worth
  */
-export async function creditPayment(
-  tx: Transaction,
+export function creditPayment(
+  { worths, postings }: Till,
   topUp: TopUp,
   payment: Payment,
   payments: readonly Payment[],
-  worths: Worths,
-): Promise<boolean> {
+): bigint {
   const { decimals, spotMicros } = worths.get(payment.coin)!;
   const units = BigInt(payment.units);
   const isLate = topUp.paymentException === 'LATE' || payment.seenAt > topUp.expiresAt!;
@@ -30,40 +40,39 @@ export async function creditPayment(
   const leftUnits = isLate || usedUnits > dueUnits ? 0n : dueUnits - usedUnits;
   const quoted = units < leftUnits ? units : leftUnits;
   const rate = isLate || spotMicros === null || spotMicros < topUp.rateMicros ? spotMicros : topUp.rateMicros;
-  if (quoted < units && rate === null) return false;
+  if (quoted < units && rate === null) return 0n;
   // The last part of a quote brings it up to exactly what was asked for.
   const share = (paid: bigint) => (topUp.amountMicros * paid) / dueUnits;
   const micros = share(usedUnits + quoted) - share(usedUnits) + microsOf(units - quoted, rate ?? 0n, decimals);
-  await move(tx, payment, 'CREDITED', { quotedUnits: String(quoted), rateMicros: rate, creditedMicros: micros });
-  await post(tx, payment.accountId, [
+  move(payment, 'CREDITED', { quotedUnits: String(quoted), rateMicros: rate, creditedMicros: micros });
+  postings.push(
     posting(payment, 'topup', gateway(payment.network), available(payment.accountId), micros, keyOf(payment)),
-  ]);
-  topUp.creditedMicros += micros;
-  await tx.manager.update(TopUp, { id: topUp.id }, { creditedMicros: topUp.creditedMicros });
-  return true;
+  );
+  return micros;
 }
 
 /** By what a payment is known to the ledger, whatever happens to it. */
 const keyOf = ({ network, txId, position }: Payment): string => `pay:${network}:${txId}:${position}`;
 
 const posting = (
-  { orderNumber, coin }: Payment,
+  { accountId, orderNumber, coin }: Payment,
   kind: Posting['kind'],
   debit: string,
   credit: string,
   amountMicros: bigint,
   externalKey: string,
-): Posting => ({ kind, debit, credit, amountMicros, externalKey, orderNumber, description: `Top-up in ${coin}` });
+): AccountPosting => ({
+  ...{ accountId, kind, debit, credit, amountMicros, externalKey, orderNumber },
+  description: `Top-up in ${coin}`,
+});
 
 /** What came in another coin is nobody's yet: the operator decides. Waits while nobody knows what it is worth. */
-export async function suspendPayment(tx: Transaction, payment: Payment, worths: Worths): Promise<void> {
+export async function suspendPayment({ tx, worths, postings }: Till, payment: Payment): Promise<void> {
   const { decimals, spotMicros } = worths.get(payment.coin) ?? { decimals: 0, spotMicros: null };
   if (spotMicros === null) return;
   const micros = microsOf(BigInt(payment.units), spotMicros, decimals);
-  await move(tx, payment, 'UNMATCHED', { rateMicros: spotMicros, creditedMicros: micros });
-  await post(tx, payment.accountId, [
-    posting(payment, 'topup', gateway(payment.network), SUSPENSE, micros, keyOf(payment)),
-  ]);
+  move(payment, 'UNMATCHED', { rateMicros: spotMicros, creditedMicros: micros });
+  postings.push(posting(payment, 'topup', gateway(payment.network), SUSPENSE, micros, keyOf(payment)));
   await tell(tx, payment, 'payment.unmatched');
 }
 
@@ -78,7 +87,8 @@ export async function reversePayment(tx: Transaction, payment: Payment): Promise
     [accountId],
   );
   const taken = balance!.micros < creditedMicros ? balance!.micros : creditedMicros;
-  await move(tx, payment, 'REVERSED', { reversedMicros: taken, reversals: reversals + 1 });
+  move(payment, 'REVERSED', { reversedMicros: taken, reversals: reversals + 1 });
+  await keepPayments(tx, [payment]);
   await post(tx, accountId, [
     posting(payment, 'adjustment', available(accountId), SUSPENSE, taken, `reverse:${reversals + 1}:${keyOf(payment)}`),
   ]);
@@ -87,37 +97,29 @@ export async function reversePayment(tx: Transaction, payment: Payment): Promise
 }
 
 /** It is on its chain again, and has confirmed: what was taken is given back. The operator ends the suspension. */
-export async function restorePayment(tx: Transaction, payment: Payment): Promise<void> {
+export async function restorePayment({ tx, postings }: Till, payment: Payment): Promise<void> {
   const { accountId, reversedMicros, reversals } = payment;
-  await move(tx, payment, 'CREDITED', { reversedMicros: 0n });
-  await post(tx, accountId, [
-    posting(
-      payment,
-      'adjustment',
-      SUSPENSE,
-      available(accountId),
-      reversedMicros,
-      `restore:${reversals}:${keyOf(payment)}`,
-    ),
-  ]);
+  move(payment, 'CREDITED', { reversedMicros: 0n });
+  const key = `restore:${reversals}:${keyOf(payment)}`;
+  postings.push(posting(payment, 'adjustment', SUSPENSE, available(accountId), reversedMicros, key));
   await tell(tx, payment, 'payment.restored');
 }
 
-const tell = (
+/** Tells the operator what became of a payment. */
+export const tell = (
   tx: Transaction,
-  payment: Payment,
-  type: 'payment.unmatched' | 'payment.reversed' | 'payment.restored',
+  payment: Pick<Payment, 'id' | 'orderNumber' | 'network' | 'txId'>,
+  type: Extract<EventType, `payment.${string}`>,
 ): Promise<string> =>
   record(tx, OPERATOR_ACCOUNT, payment.id, {
     ...{ type, resource: 'payment', actor: SYSTEM },
     data: { orderNumber: payment.orderNumber, network: payment.network, txId: payment.txId },
   });
 
-/** Moves a payment by the table of its states, and brings the row in hand up to date. */
-async function move(tx: Transaction, payment: Payment, to: PaymentStatus, set: Partial<Payment>): Promise<void> {
-  const creditedAt = to === 'CREDITED' ? (payment.creditedAt ?? new Date()) : payment.creditedAt;
+/** Moves a payment by the table of its states; the row in hand, which is written down later. */
+function move(payment: Payment, to: PaymentStatus, set: Partial<Payment>): void {
   if (!paymentStatesBefore(to).includes(payment.status))
     throw new Error(`A payment that is ${payment.status} cannot become ${to}.`);
+  const creditedAt = to === 'CREDITED' ? (payment.creditedAt ?? new Date()) : payment.creditedAt;
   Object.assign(payment, set, { status: to, creditedAt });
-  await tx.manager.update('payment', { id: payment.id }, { ...set, status: to, creditedAt });
 }

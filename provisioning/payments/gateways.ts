@@ -5,13 +5,17 @@
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RATE_SOURCES_MIN } from '../../entities/coin-rate.ts';
+import { btcpay } from './drivers/btcpay/btcpay.ts';
 import type { PaymentDriver } from './drivers/driver.ts';
+import { EVM } from './drivers/evm/evm.ts';
 import type { GatewayKind } from './drivers/gateway.ts';
+import { monero } from './drivers/monero/monero.ts';
+import { UTXO } from './drivers/utxo/utxo.ts';
 import { RATE_SOURCE_SCHEMA, type RateSource } from './rates/source.ts';
 
 /** By the name in the file. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind checks its own settings by its schema
-const KINDS: Record<string, GatewayKind<any>> = {};
+const KINDS: Record<string, GatewayKind<any>> = { btcpay, evm: EVM, monero, utxo: UTXO };
 
 const SCHEMA = {
   type: 'object',
@@ -42,11 +46,14 @@ export function readGateways(file: string): Gateways {
     const kind = KINDS[driver];
     const place = `/gateways/${index}`;
     if (!kind) throw new Error(`${file}${place}: there is no driver ${driver}, only ${Object.keys(KINDS).join(', ')}.`);
-    return kind.open(check(file, place, kind.schema, settings));
+    return open(`${file}${place}`, kind, check(file, place, kind.schema, settings));
   });
   const codes = payments.flatMap((driver) => driver.coins().map(({ code }) => code));
   const twice = codes.find((code, index) => codes.indexOf(code) !== index);
   if (twice) throw new Error(`${file}: two gateways have ${twice}.`);
+  const networks = payments.flatMap(({ chains = [] }) => chains.map(({ network }) => network));
+  const shared = networks.find((network, index) => networks.indexOf(network) !== index);
+  if (shared) throw new Error(`${file}: two gateways follow ${shared}: give one of them both coins.`);
   requireSources(file, payments, given.rates);
   return { payments, rates: given.rates };
 }
@@ -57,6 +64,14 @@ function requireSources(file: string, payments: PaymentDriver[], rates: RateSour
     const sources = new Set(rates.filter(({ coins }) => code in coins).map(({ name }) => name));
     if (fixedRateMicros === undefined && sources.size < RATE_SOURCES_MIN)
       throw new Error(`${file}/rates: ${code} needs ${RATE_SOURCES_MIN} sources of rates, and has ${sources.size}.`);
+  }
+}
+
+function open<T>(place: string, kind: GatewayKind<T>, settings: T): PaymentDriver {
+  try {
+    return kind.open(settings);
+  } catch (fault) {
+    throw new Error(`${place}: ${(fault as Error).message}.`);
   }
 }
 

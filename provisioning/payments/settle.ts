@@ -5,37 +5,90 @@
 import { SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
-import { available, BONUS, post } from '../../entities/ledger.ts';
-import { lockPayments, type Payment } from '../../entities/payment.ts';
+import { available, BONUS, postAll } from '../../entities/ledger.ts';
+import { keepPayments, lockPayments, type Payment } from '../../entities/payment.ts';
 import { bonusMicros, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../../entities/top-up.ts';
-import { transition } from '../../entities/transition.ts';
+import { transitionAll } from '../../entities/transition.ts';
 import { RESUME_TASK } from '../servers/renew.ts';
-import { retrySuspended } from '../servers/resume.ts';
+import { retrySuspended, suspendedAmong } from '../servers/resume.ts';
 import { formatUnits, parseUnits } from './amount.ts';
-import { creditPayment, restorePayment, suspendPayment } from './credit.ts';
+import { creditPayment, restorePayment, suspendPayment, type Till } from './credit.ts';
 import type { Worths } from './rates/worth.ts';
 
 /** @param worths of all coins, as they are now; while the coin of the top-up is not among them, its payments wait */
 export async function settleTopUp(tx: Transaction, orderNumber: string, worths: Worths): Promise<TopUp | undefined> {
-  const [found] = await tx.query<TopUp>(
-    `select ${columnsOf(TopUp)} from top_up where order_number = $1 and mode = 'CRYPTO' for update`,
-    [orderNumber],
+  return (await settleTopUps(tx, [orderNumber], worths))[0];
+}
+
+/** The same for many, in fewer statements than one by one. */
+export async function settleTopUps(tx: Transaction, orderNumbers: readonly string[], worths: Worths): Promise<TopUp[]> {
+  const found = await tx.query<TopUp>(
+    `select ${columnsOf(TopUp)} from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update`,
+    [orderNumbers],
   );
-  const { decimals } = (found && worths.get(found.crypto)) ?? {};
-  if (!found || decimals === undefined) return undefined;
-  const payments = await lockPayments(tx, orderNumber);
-  const own = payments.filter(({ coin }) => coin === found.crypto);
-  const started = await begin(tx, found, own, decimals);
-  let credited = 0;
-  for (const payment of own.filter((one) => isDue(one, found)))
-    credited += Number(await creditPayment(tx, started, payment, own, worths));
+  const known = found.filter(({ crypto }) => worths.has(crypto));
+  const payments = await lockPayments(
+    tx,
+    known.map(({ orderNumber }) => orderNumber),
+  );
+  const statuses = new Map(payments.map(({ id, status }) => [id, status]));
+  const paid = Map.groupBy(payments, ({ orderNumber }) => orderNumber);
+  const all = known.map((row): Settling => {
+    const { decimals } = worths.get(row.crypto)!;
+    const [own, others] = [[] as Payment[], [] as Payment[]];
+    for (const payment of paid.get(row.orderNumber) ?? []) (payment.coin === row.crypto ? own : others).push(payment);
+    return { topUp: row, own, others, decimals };
+  });
+  await moveAll(tx, all.map(begin), 'CONFIRMING');
+  const till: Till = { tx, worths, postings: [] };
+  const conclusions: Conclusion[] = [];
+  for (const one of all) conclusions.push(conclude(one, till, await settlePayments(one, till)));
+  for (const to of ['CONFIRMED', 'EXPIRED'] as const) await moveAll(tx, conclusions, to);
+  for (const { settling, to, set } of conclusions) if (!to) settling.topUp = await update(tx, settling.topUp, set);
+  await keepPayments(
+    tx,
+    payments.filter(({ id, status }) => statuses.get(id) !== status),
+  );
+  await postAll(tx, till.postings);
+  const credited = till.postings.filter(({ kind }) => kind === 'topup').map(({ accountId }) => accountId);
+  for (const accountId of await suspendedAmong(tx, new Set(credited))) await retrySuspended(tx, accountId, RESUME_TASK);
+  return all.map(({ topUp }) => topUp);
+}
+
+/** A top-up under its lock, as it is by now, with its payments: those in its coin, and others. */
+interface Settling {
+  topUp: TopUp;
+  own: Payment[];
+  others: Payment[];
+  decimals: number;
+}
+
+/** Where a top-up goes; undefined: it stays what it is, and shows what is new. */
+interface Conclusion {
+  settling: Settling;
+  to: TopUpStatus | undefined;
+  set: Partial<TopUp>;
+}
+
+/** Moves those that go there. */
+async function moveAll(tx: Transaction, conclusions: readonly Conclusion[], to: TopUpStatus): Promise<void> {
+  const going = conclusions.filter((one) => one.to === to);
+  const moves = going.map(({ settling, set }) => ({ row: settling.topUp, set }));
+  const moved = await transitionAll(tx, TOP_UP_LIFECYCLE, moves, to, SYSTEM);
+  going.forEach(({ settling }, index) => {
+    settling.topUp = moved[index]!;
+  });
+}
+
+/** @returns what has been credited by now, in micro-USD */
+async function settlePayments({ topUp, own, others }: Settling, till: Till): Promise<bigint> {
+  let { creditedMicros } = topUp;
+  for (const payment of own.filter((one) => isDue(one, topUp)))
+    creditedMicros += creditPayment(till, topUp, payment, own);
   for (const payment of own.filter(({ status, blockHash }) => status === 'REVERSED' && blockHash !== null))
-    if (payment.confirmations >= found.confirmationsRequired) await restorePayment(tx, payment);
-  for (const payment of payments.filter(({ coin }) => coin !== found.crypto))
-    if (isDue(payment, found)) await suspendPayment(tx, payment, worths);
-  const topUp = await conclude(tx, started, own, decimals);
-  if (credited) await retrySuspended(tx, topUp.accountId, RESUME_TASK);
-  return topUp;
+    if (payment.confirmations >= topUp.confirmationsRequired) await restorePayment(till, payment);
+  for (const payment of others) if (isDue(payment, topUp)) await suspendPayment(till, payment);
+  return creditedMicros;
 }
 
 const isOpen = ({ status }: Payment): boolean => status === 'SEEN' || status === 'MINED';
@@ -44,30 +97,30 @@ const isDue = (payment: Payment, { confirmationsRequired }: TopUp): boolean =>
 const isLive = (payment: Payment): boolean => isOpen(payment) || payment.status === 'CREDITED';
 
 /** The first payment opens a top-up again that was over: as a late one, unless it only was noticed late. */
-async function begin(tx: Transaction, topUp: TopUp, payments: Payment[], decimals: number): Promise<TopUp> {
-  const first = payments.find(isLive);
-  if (!first || topUp.status === 'CONFIRMING' || topUp.status === 'CONFIRMED') return topUp;
+function begin(settling: Settling): Conclusion {
+  const { topUp, own } = settling;
+  const first = own.find(isLive);
+  if (!first || topUp.status === 'CONFIRMING' || topUp.status === 'CONFIRMED')
+    return { settling, to: undefined, set: {} };
   const late = topUp.status === 'CANCELLED' || first.seenAt > topUp.expiresAt!;
-  return move(tx, topUp, 'CONFIRMING', {
-    ...seenOf(topUp, payments, decimals),
-    ...(late && { paymentException: 'LATE' }),
-  });
+  return { settling, to: 'CONFIRMING', set: { ...seenOf(settling), ...(late && { paymentException: 'LATE' }) } };
 }
 
-async function conclude(tx: Transaction, topUp: TopUp, payments: Payment[], decimals: number): Promise<TopUp> {
-  const live = payments.filter(isLive);
+function conclude(settling: Settling, till: Till, creditedMicros: bigint): Conclusion {
+  const { topUp, own, decimals } = settling;
+  const live = own.filter(isLive);
   const credited = live.filter(({ status }) => status === 'CREDITED');
   const creditedUnits = sumOf(credited);
   const dueUnits = parseUnits(topUp.amountCrypto, decimals);
   const isOver = topUp.expiresAt! <= new Date() || topUp.paymentException === 'LATE';
-  const set = seenOf(topUp, payments, decimals);
-  if (topUp.status === 'PENDING' && isOver) return move(tx, topUp, 'EXPIRED');
-  if (topUp.status === 'CONFIRMING' && isOver && !live.length) return move(tx, topUp, 'EXPIRED', set);
+  const set = { ...seenOf(settling), creditedMicros };
+  if (topUp.status === 'PENDING' && isOver) return { settling, to: 'EXPIRED', set: {} };
+  if (topUp.status === 'CONFIRMING' && isOver && !live.length) return { settling, to: 'EXPIRED', set };
   const isComplete = creditedUnits >= dueUnits || (isOver && credited.length > 0 && credited.length === live.length);
-  const exception = exceptionOf(topUp, credited, creditedUnits, dueUnits);
-  if (topUp.status === 'CONFIRMING' && isComplete) return confirm(tx, topUp, { ...set, paymentException: exception });
-  if (topUp.status === 'CONFIRMED') set.paymentException = exception;
-  return update(tx, topUp, set);
+  const paymentException = exceptionOf(topUp, credited, creditedUnits, dueUnits);
+  if (topUp.status === 'CONFIRMING' && isComplete)
+    return { settling, to: 'CONFIRMED', set: { ...set, paymentException, ...confirm(till, topUp, creditedMicros) } };
+  return { settling, to: undefined, set: topUp.status === 'CONFIRMED' ? { ...set, paymentException } : set };
 }
 
 function exceptionOf(topUp: TopUp, credited: Payment[], creditedUnits: bigint, dueUnits: bigint) {
@@ -77,8 +130,8 @@ function exceptionOf(topUp: TopUp, credited: Payment[], creditedUnits: bigint, d
 }
 
 /** What a top-up shows of its payments. */
-function seenOf(topUp: TopUp, payments: Payment[], decimals: number): Partial<TopUp> {
-  const live = payments.filter(isLive);
+function seenOf({ topUp, own, decimals }: Settling): Partial<TopUp> {
+  const live = own.filter(isLive);
   const open = live.filter(isOpen).map(({ confirmations }) => confirmations);
   const lowest = live.length ? Math.min(topUp.confirmationsRequired, ...open) : 0;
   return {
@@ -90,35 +143,19 @@ function seenOf(topUp: TopUp, payments: Payment[], decimals: number): Partial<To
 const sumOf = (payments: Payment[]): bigint => payments.reduce((sum, { units }) => sum + BigInt(units), 0n);
 
 /** The bonus is for what came, and never for more than was asked for. */
-async function confirm(tx: Transaction, topUp: TopUp, set: Partial<TopUp>): Promise<TopUp> {
-  const { accountId, orderNumber, amountMicros, creditedMicros } = topUp;
+function confirm({ postings }: Till, topUp: TopUp, creditedMicros: bigint): Partial<TopUp> {
+  const { accountId, orderNumber, amountMicros } = topUp;
   const full = creditedMicros >= amountMicros;
   const bonus = full ? topUp.bonusMicros : least(topUp.bonusMicros, bonusMicros(creditedMicros));
-  await post(tx, accountId, [
-    {
-      kind: 'bonus',
-      debit: BONUS,
-      credit: available(accountId),
-      amountMicros: bonus,
-      externalKey: `bonus:${orderNumber}`,
-      orderNumber,
-      description: 'Bonus',
-    },
-  ]);
-  return move(tx, topUp, 'CONFIRMED', {
-    ...set,
-    bonusMicros: bonus,
-    creditedMicros: creditedMicros + bonus,
-    confirmedAt: new Date(),
+  const [debit, credit] = [BONUS, available(accountId)];
+  const externalKey = `bonus:${orderNumber}`;
+  postings.push({
+    ...{ accountId, kind: 'bonus', debit, credit, amountMicros: bonus, externalKey, orderNumber },
+    description: 'Bonus',
   });
+  return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: new Date() };
 }
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
-
-async function move(tx: Transaction, topUp: TopUp, to: TopUpStatus, set: Partial<TopUp> = {}): Promise<TopUp> {
-  const moved = await transition(tx, TOP_UP_LIFECYCLE, topUp.orderNumber, to, { actor: SYSTEM, set });
-  if (!moved) throw new Error(`${topUp.orderNumber} could not become ${to}.`);
-  return moved;
-}
 
 /** Shows what is new, where nothing of the state is. */
 async function update(tx: Transaction, topUp: TopUp, set: Partial<TopUp>): Promise<TopUp> {

@@ -2,11 +2,12 @@
  * Looks after one top-up: it expires, and where its driver has to be asked, it is asked what has come. An address is looked
  * at for a month, for no coin is to be lost.
  */
-import type { Database } from '../../entities/database.ts';
+import type { Database, Queryable } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { TopUp } from '../../entities/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../tasks.ts';
-import type { PaymentDriver } from './drivers/driver.ts';
+import type { PaymentDriver, PaymentTarget } from './drivers/driver.ts';
+import { tellMissing } from './missing.ts';
 import { worthsOf } from './rates/worth.ts';
 import { orphanUnsighted, recordSightings } from './record.ts';
 import { settleTopUp } from './settle.ts';
@@ -17,6 +18,8 @@ export const TOP_UP_LANE = 'payments';
 export const WATCH_SECONDS = 31 * 24 * 3600;
 /** How often, once the invoice is over. */
 const LATE_POLL_SECONDS = 600;
+/** How often for a payment that takes longer to confirm than an address is looked at: its payer may have locked it. */
+const SLOW_POLL_SECONDS = 6 * 3600;
 
 interface Options {
   db: Database;
@@ -29,6 +32,21 @@ export function driverOf(drivers: readonly PaymentDriver[], coin: string): Payme
   const driver = drivers.find((one) => one.coins().some(({ code }) => code === coin));
   if (!driver) throw new Error(`No payment driver has ${coin}.`);
   return driver;
+}
+
+/** Whether an address is that of a top-up already. */
+export async function isKnownAddress(
+  db: Queryable,
+  driver: PaymentDriver,
+  code: string,
+  { walletAddress }: PaymentTarget,
+): Promise<boolean> {
+  const { network } = driver.coins().find((coin) => coin.code === code)!;
+  const known = await db.query('select 1 from top_up where network = $1 and wallet_address = $2 limit 1', [
+    network,
+    walletAddress,
+  ]);
+  return known.length > 0;
 }
 
 export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
@@ -57,9 +75,11 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
       await db.transaction(async (tx) => {
         await recordSightings(tx, origin, sightings);
         await orphanUnsighted(tx, origin, sightings);
+        await tellMissing(tx, origin, sightings);
       });
     }
-    return next(driver, (await settle(subject)) ?? before, pollSeconds);
+    const outcome = next(driver, (await settle(subject)) ?? before, pollSeconds);
+    return outcome.kind === 'done' && driver.observe && (await hasOpen(db, subject)) ? nap(SLOW_POLL_SECONDS) : outcome;
   };
   return {
     lane: TOP_UP_LANE,
@@ -67,6 +87,13 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
     backoffSeconds: (attempt) => Math.min(300, pollSeconds * 2 ** attempt),
     steps: { watch },
   };
+}
+
+async function hasOpen(db: Database, orderNumber: string): Promise<boolean> {
+  const open = await db.query(`select 1 from payment where order_number = $1 and status in ('SEEN', 'MINED') limit 1`, [
+    orderNumber,
+  ]);
+  return open.length > 0;
 }
 
 /** What is followed block by block is looked at here only when it expires. */

@@ -36,6 +36,16 @@ export async function retrySuspended(
   if (suspended) await startTask(tx, { ...task, subject: `resume:${accountId}`, accountId });
 }
 
+/** Those of these accounts that have suspended servers. */
+export async function suspendedAmong(tx: Transaction, accountIds: ReadonlySet<string>): Promise<string[]> {
+  if (!accountIds.size) return [];
+  const rows = await tx.query<{ id: string }>(
+    `select distinct account_id as id from server where account_id = any($1) and status = 'SUSPENDED'`,
+    [[...accountIds]],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** The step that has resumed what one account can pay for. */
 export const resumeAccount = async ({ accountId }: LeasedTask): Promise<Outcome> =>
   done({ commit: (tx) => resumeAffordable(tx, accountId) });

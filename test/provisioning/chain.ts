@@ -64,7 +64,7 @@ export class Chain implements ChainReader {
 
   /** Takes blocks back; what was in them is announced again, or lost. */
   reorganise(depth: number, { lost = false } = {}): void {
-    const gone = this.blocks.splice(-depth);
+    const gone = this.blocks.splice(this.blocks.length - depth);
     if (!lost) this.pool.push(...gone.flatMap(({ sightings }) => sightings));
   }
 

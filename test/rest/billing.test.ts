@@ -55,6 +55,39 @@ describe('Top-ups', () => {
     expect((await rest('GET', '/v1/billing/topups?status=confirmed')).body.data).toEqual([]);
   });
 
+  it.each([
+    ['image/svg+xml', 'image/svg+xml', /^<svg .*<\/svg>$/s],
+    ['text/plain', 'text/plain; charset=utf-8', /^[ ▀▄█\n]+$/],
+    ['image/avif,image/webp,image/svg+xml,image/*,*/*;q=0.8', 'image/svg+xml', /^<svg /],
+    ['text/plain, application/json;q=0.5', 'text/plain; charset=utf-8', /█/],
+  ])('are a QR code for who prefers %s', async (accept, type, drawing) => {
+    const { rest } = await newAccount();
+    const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+    const code = await rest('GET', `/v1/billing/topups/${body.order_number}`, undefined, { accept });
+    expect([code.status, code.headers.get('content-type')]).toEqual([200, type]);
+    expect(code.body).toMatch(drawing);
+  });
+
+  it.each(['*/*', 'application/json, text/plain, */*', 'text/html', 'image/png', 'application/*', ';;', ''])(
+    'are JSON for who accepts %j',
+    async (accept) => {
+      const { rest } = await newAccount();
+      const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+      expect((await rest('GET', `/v1/billing/topups/${body.order_number}`, undefined, { accept })).body).toEqual(body);
+    },
+  );
+
+  it('of which no code can be made say so in JSON, as those do that do not exist', async () => {
+    const { rest } = await newAccount();
+    const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+    await db.query('update top_up set payment_uri = null where order_number = $1', [body.order_number]);
+    for (const number of [body.order_number, 'TOP-0000000000']) {
+      const answer = await rest('GET', `/v1/billing/topups/${number}`, undefined, { accept: 'image/svg+xml' });
+      expect([answer.status, answer.body.code]).toEqual([404, 'not_found']);
+      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    }
+  });
+
   it('are open for as many as the account may have, also when ten come at once', async () => {
     const { rest } = await newAccount();
     const opened = await Promise.all(

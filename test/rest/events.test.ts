@@ -28,7 +28,15 @@ const BEYOND: EventType[] = [
     'engine.released',
     'manual_job.closed',
   ] as const),
-  ...(['balance.adjusted', 'payment.unmatched', 'payment.assigned', 'payment.reversed', 'payment.restored'] as const),
+  ...([
+    'balance.adjusted',
+    'payment.unmatched',
+    'payment.assigned',
+    'payment.reversed',
+    'payment.restored',
+    'payment.missing',
+    'payment.found',
+  ] as const),
 ];
 
 it('there is no kind of event without a test', () => {

@@ -77,15 +77,38 @@ export interface Block {
 
 /** Reads one chain. Whatever it throws is tried again. */
 export interface ChainReader {
-  network: string;
-  /** The highest block. */
+  readonly network: string;
+  /** How often it is asked what is new. Default: as often as the worker looks at anything. */
+  readonly pollSeconds?: number;
+  /** The highest block. @throws Error if it is the head of another chain */
   head(signal: AbortSignal): Promise<{ height: number; hash: string }>;
   /** The hash of the block of that height on the chain as it is now; undefined: there is none. */
   hash(height: number, signal: AbortSignal): Promise<string | undefined>;
   /** A block, with what came to these addresses. @throws if the chain has changed meanwhile */
   block(height: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block>;
+  /**
+   * The blocks of these heights, at once, for a chain that is far behind: the first, the last, and each in which something
+   * came to these addresses. Asked only for blocks that lie deep. Absent: they have to be read one by one.
+   * @throws if the chain has changed meanwhile
+   */
+  range?(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]>;
+  /** How many blocks it takes at once, now. */
+  readonly rangeMax?: number;
   /** What is announced for these addresses, and in no block. Absent: the chain shows no such thing. */
   announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Sighting[]>;
+}
+
+/** What somebody called us with who says that he is a payment processor. */
+export interface Hint {
+  /** In lower case. */
+  headers: Readonly<Record<string, string | undefined>>;
+  body: Buffer;
+}
+
+/** What a processor's call is about; empty: nothing of ours. */
+export interface Hinted {
+  orderNumber?: string;
+  reference?: string;
 }
 
 export interface PaymentDriver {
@@ -110,4 +133,6 @@ export interface PaymentDriver {
   readonly chains?: readonly ChainReader[];
   /** All that has come for an invoice so far, and was not taken back. */
   observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<Sighting[]>;
+  /** What a call of its processor is about, which is observed then; undefined: it is no word of his. */
+  hintOf?(hint: Hint): Hinted | undefined;
 }

@@ -1,0 +1,168 @@
+/**
+ * BTCPay Server, and with it Lightning: an invoice of a store for each top-up, by its Greenfield API. What BTCPay calls us
+ * with is a hint only; what is credited is what it answers when it is asked.
+ */
+import type { Coin, Hint, Hinted, Invoice, OpenInvoice, PaymentDriver, PaymentTarget, Sighting } from '../driver.ts';
+import type { GatewayKind } from '../gateway.ts';
+import { roundedUp, unitsIn } from './amounts.ts';
+import { coinOf, CONFIRMATIONS, currencyOf, DEFAULT_METHODS, type MethodSettings, type SpeedPolicy } from './coins.ts';
+import { Greenfield, GreenfieldError, type GreenfieldInvoice, type GreenfieldPayment } from './greenfield.ts';
+import { readHint } from './hint.ts';
+
+interface Settings {
+  url: string;
+  store: string;
+  api_key: string;
+  /** Of the webhook. Absent: BTCPay does not call. */
+  webhook_secret?: string;
+  speed_policy: SpeedPolicy;
+  methods: MethodSettings[];
+}
+
+const text = (pattern: string) => ({ type: 'string', pattern });
+
+export const btcpay: GatewayKind<Settings> = {
+  schema: {
+    type: 'object',
+    required: ['url', 'store', 'api_key'],
+    additionalProperties: false,
+    properties: {
+      url: text('^https?://'),
+      store: text('^[A-Za-z0-9]+$'),
+      api_key: text('^[!-~]+$'),
+      webhook_secret: { type: 'string', minLength: 16 },
+      speed_policy: { enum: Object.keys(CONFIRMATIONS), default: 'LowMediumSpeed' },
+      methods: {
+        type: 'array',
+        minItems: 1,
+        default: DEFAULT_METHODS,
+        items: {
+          type: 'object',
+          required: ['method', 'code', 'name', 'network', 'decimals'],
+          additionalProperties: false,
+          properties: {
+            method: text('^[A-Z0-9]+-[A-Z]+$'),
+            code: text('^[A-Z0-9-]{2,32}$'),
+            name: text('^.{1,64}$'),
+            network: text('^[a-z0-9-]{1,32}$'),
+            decimals: { type: 'integer', minimum: 0, maximum: 18 },
+            pegged: { type: 'boolean', default: false },
+          },
+        },
+      },
+    },
+  },
+  open: (settings) => new BtcpayDriver(settings),
+};
+
+/** How long BTCPay looks at an address when the invoice is over: as long as we do. */
+const MONITORING_MINUTES = 31 * 24 * 60;
+const OBSERVE_TIMEOUT_MS = 30_000;
+
+class BtcpayDriver implements PaymentDriver {
+  readonly name = 'btcpay';
+  readonly simulated = false;
+  readonly #settings: Settings;
+  readonly #greenfield: Greenfield;
+  readonly #coins: readonly Coin[];
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+    this.#greenfield = new Greenfield({ ...settings, apiKey: settings.api_key });
+    this.#coins = settings.methods.map((method) => coinOf(method, settings.speed_policy));
+  }
+
+  coins(): readonly Coin[] {
+    return this.#coins;
+  }
+
+  /** The quote stays ours: the invoice is in the coin itself, so BTCPay needs no rate. It may add a fee of the store's. */
+  async open(invoice: Invoice, _deposit: number | undefined, signal: AbortSignal): Promise<PaymentTarget> {
+    const { method, network, decimals } = this.#methodOf(invoice.coin);
+    const { id } = await this.#create(invoice, signal);
+    const offered = (await this.#greenfield.methodsOf(id, signal)).find((one) => one.paymentMethodId === method);
+    if (!offered?.destination) throw new Error(`The store has no ${method}.`);
+    if (unitsIn(offered.due, decimals) < unitsIn(invoice.amountCrypto, decimals))
+      throw new Error(`BTCPay wants ${offered.due} where ${invoice.amountCrypto} is due.`);
+    return {
+      walletAddress: offered.destination,
+      paymentUri: offered.paymentLink || `${network}:${offered.destination}`,
+      reference: id,
+      amountCrypto: roundedUp(offered.due, decimals),
+    };
+  }
+
+  /** Greenfield makes an invoice at each call: where the answer was lost, it is looked for before another is made. */
+  async #create(invoice: Invoice, signal: AbortSignal): Promise<GreenfieldInvoice> {
+    const { orderNumber, coin, amountCrypto, createdAt, expiresAt } = invoice;
+    const { method } = this.#methodOf(coin);
+    const wanted = {
+      amount: amountCrypto,
+      currency: currencyOf({ method }),
+      metadata: { orderId: orderNumber },
+      checkout: {
+        speedPolicy: this.#settings.speed_policy,
+        paymentMethods: [method],
+        // A store may leave the making of addresses to its checkout, which nobody sees here.
+        lazyPaymentMethods: false,
+        expirationMinutes: Math.ceil((expiresAt.getTime() - createdAt.getTime()) / 60_000),
+        monitoringMinutes: MONITORING_MINUTES,
+        paymentTolerance: 0,
+      },
+    };
+    try {
+      return await this.#greenfield.createInvoice(wanted, signal);
+    } catch (fault) {
+      signal.throwIfAborted();
+      if (fault instanceof GreenfieldError && fault.status < 500) throw fault;
+      const [made] = await this.#greenfield.invoicesOf(orderNumber, signal);
+      return made ?? this.#greenfield.createInvoice(wanted, signal);
+    }
+  }
+
+  async reachable(signal: AbortSignal): Promise<boolean> {
+    await this.#greenfield.check(signal);
+    return true;
+  }
+
+  /** An invoice that is invalid, by itself or by the hand of the store's owner, has no payments. */
+  async observe(
+    { orderNumber, coin, reference, walletAddress }: OpenInvoice,
+    aborted: AbortSignal,
+  ): Promise<Sighting[]> {
+    const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
+    const settings = this.#methodOf(coin);
+    const invoice = await this.#greenfield.invoice(reference!, signal);
+    if (invoice.metadata.orderId !== orderNumber) throw new Error(`The invoice ${reference} is not of ${orderNumber}.`);
+    const methods = await this.#greenfield.methodsOf(reference!, signal);
+    const method = methods.find(({ paymentMethodId }) => paymentMethodId === settings.method);
+    if (!method) throw new Error(`The invoice ${reference} has no ${settings.method}.`);
+    if (invoice.status === 'Invalid') return [];
+    const counting = method.payments.filter(({ status }) => status !== 'Invalid');
+    return counting.map((payment) => this.#sighting(settings, payment, walletAddress!));
+  }
+
+  #sighting({ code, decimals }: MethodSettings, payment: GreenfieldPayment, address: string): Sighting {
+    // On a chain it is an output, such as f4e8…-1; over Lightning the hash of the payment.
+    const [, txId = payment.id, position = '0'] = /^([0-9a-f]{64})-(\d{1,9})$/.exec(payment.id) ?? [];
+    const { confirmationsRequired } = this.#coins.find((coin) => coin.code === code)!;
+    return {
+      txId,
+      position: Number(position),
+      coin: code,
+      address,
+      units: unitsIn(payment.value, decimals),
+      confirmations: payment.status === 'Settled' ? confirmationsRequired : 0,
+      at: new Date(payment.receivedDate * 1000),
+    };
+  }
+
+  hintOf(hint: Hint): Hinted | undefined {
+    const { webhook_secret: secret } = this.#settings;
+    return secret === undefined ? undefined : readHint(secret, hint);
+  }
+
+  #methodOf(coin: string): MethodSettings {
+    return this.#settings.methods.find(({ code }) => code === coin)!;
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * Reads an EVM chain over JSON-RPC: transfers of tokens by their logs (ERC-20), and the native coin by the transactions that
+ * pay to an address themselves. What a contract passes on of the native coin leaves no trace in a block, and is not seen.
+ */
+import type { Block, ChainReader, Sighting } from '../driver.ts';
+import { type Call, JsonRpc } from '../json-rpc.ts';
+import { blockOf, type EvmBlock, type Log, type Receipt, TRANSFER, topicOf, transferOf, type Transfer } from './rpc.ts';
+
+/** Addresses of one filter: nodes refuse longer ones. */
+const TOPICS_MAX = 500;
+/** Blocks with all their transactions, of which an answer may have several hundred kilobytes. */
+const FULL_BLOCKS_MAX = 50;
+/** The native coin leaves no log in a receipt. */
+const NATIVE_POSITION = -1;
+
+export interface EvmChain {
+  network: string;
+  chainId: number;
+  urls: readonly string[];
+  batchMax: number;
+  rangeMax: number;
+  pollSeconds: number;
+  /** The code of the native coin, if it is taken. */
+  native: string | undefined;
+  /** The codes of the tokens, by contract, in lower case. */
+  tokens: ReadonlyMap<string, string>;
+}
+
+/** As they are spelled, by their lower case. */
+type Watched = ReadonlyMap<string, string>;
+
+export class EvmReader implements ChainReader {
+  readonly network: string;
+  readonly pollSeconds: number;
+  readonly #chain: EvmChain;
+  readonly #rpc: JsonRpc;
+  /** Blocks that a range has now: fewer after each that a node refused or did not manage. */
+  #range: number;
+  /** They are the same for many blocks. */
+  readonly #watched = new WeakMap<ReadonlySet<string>, Watched>();
+
+  constructor(chain: EvmChain) {
+    const { network, chainId, urls, batchMax } = chain;
+    this.#chain = chain;
+    this.network = network;
+    this.pollSeconds = chain.pollSeconds;
+    this.#range = this.#rangeMax;
+    const verify = async (call: <T>(...call: Call) => Promise<T>) => {
+      const found = Number(await call<string>('eth_chainId'));
+      if (found !== chainId) throw new Error(`It is of the chain ${found}, and not of ${chainId} (${network}).`);
+      // Some that serve many do not answer that; they are never at it.
+      const reading = await call<unknown>('eth_syncing').catch(() => false);
+      if (reading) throw new Error('It still reads its chain.');
+    };
+    this.#rpc = new JsonRpc({ urls, batchMax, verify });
+  }
+
+  get rangeMax(): number {
+    return this.#range;
+  }
+
+  get #rangeMax(): number {
+    const { native, rangeMax } = this.#chain;
+    return native ? Math.min(FULL_BLOCKS_MAX, rangeMax) : rangeMax;
+  }
+
+  async head(signal: AbortSignal) {
+    return blockOf(await this.#rpc.call<EvmBlock | null>(signal, 'eth_getBlockByNumber', 'latest', false));
+  }
+
+  async hash(height: number, signal: AbortSignal) {
+    return (await this.#rpc.call<EvmBlock | null>(signal, ...blockCall(height, false)))?.hash;
+  }
+
+  async block(height: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block> {
+    const watched = this.#lowerCase(addresses);
+    const [block] = await this.#blocks([height], this.#isFull(watched), signal);
+    // By its hash: a node that does not have this very block says so.
+    const [logs] = await this.#logs({ blockHash: block!.hash }, watched, [], signal);
+    return (await this.#sighted([block!], logs, watched, signal))[0]!;
+  }
+
+  async range(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]> {
+    try {
+      const blocks = await this.#readRange(from, to, addresses, signal);
+      this.#range = Math.min(this.#rangeMax, this.#range * 2);
+      return blocks;
+    } catch (fault) {
+      this.#range = Math.max(1, this.#range >> 1);
+      throw fault;
+    }
+  }
+
+  async #readRange(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]> {
+    const watched = this.#lowerCase(addresses);
+    const isFull = this.#isFull(watched);
+    const heights = isFull ? Array.from({ length: to - from + 1 }, (_, index) => from + index) : [from, to];
+    const blocks = await this.#blocks(heights, isFull, signal);
+    // A node that lags finds nothing, and says nothing of it; so the same one is asked for the last block.
+    const [logs, last] = await this.#logs(
+      { fromBlock: hex(from), toBlock: hex(to) },
+      watched,
+      [blockCall(to, false)],
+      signal,
+    );
+    const others = [...new Set(logs.map(({ blockNumber }) => Number(blockNumber)))].filter((n) => !heights.includes(n));
+    blocks.push(...(await this.#blocks(others, false, signal)));
+    const found = new Map(blocks.map((block) => [block.height, block]));
+    const isBroken = blocks.some(
+      ({ height, parent }) => found.has(height - 1) && found.get(height - 1)!.hash !== parent,
+    );
+    const isMoved = logs.some((log) => found.get(Number(log.blockNumber))!.hash !== log.blockHash);
+    if (isBroken || isMoved || blockOf(last as EvmBlock | null).hash !== found.get(to)!.hash)
+      throw new Error(`${this.network} has changed while blocks ${from} to ${to} were read.`);
+    const sighted = await this.#sighted(
+      blocks.toSorted((a, b) => a.height - b.height),
+      logs,
+      watched,
+      signal,
+    );
+    return sighted.filter(({ height, sightings }) => sightings.length || height === from || height === to);
+  }
+
+  #lowerCase(addresses: ReadonlySet<string>): Watched {
+    const known = this.#watched.get(addresses) ?? new Map([...addresses].map((one) => [one.toLowerCase(), one]));
+    this.#watched.set(addresses, known);
+    return known;
+  }
+
+  #isFull(watched: Watched): boolean {
+    return this.#chain.native !== undefined && watched.size > 0;
+  }
+
+  async #blocks(heights: readonly number[], full: boolean, signal: AbortSignal) {
+    const found = await this.#rpc.batch<EvmBlock | null>(
+      signal,
+      heights.map((height) => blockCall(height, full)),
+    );
+    return found.map(blockOf);
+  }
+
+  /** The transfers of our tokens to these addresses, and what the last of the other calls has given. */
+  async #logs(
+    where: object,
+    watched: Watched,
+    others: readonly Call[],
+    signal: AbortSignal,
+  ): Promise<[Log[], unknown]> {
+    const address = [...this.#chain.tokens.keys()];
+    const topics = [...watched.keys()].map(topicOf);
+    const calls: Call[] = [];
+    for (let from = 0; address.length && from < topics.length; from += TOPICS_MAX) {
+      const to = topics.slice(from, from + TOPICS_MAX);
+      calls.push(['eth_getLogs', { ...where, address, topics: [TRANSFER, null, to] }]);
+    }
+    const answers = await this.#rpc.batch<Log[]>(signal, [...calls, ...others]);
+    return [answers.slice(0, calls.length).flat(), answers.at(-1)];
+  }
+
+  async #sighted(
+    blocks: readonly ReturnType<typeof blockOf>[],
+    logs: readonly Log[],
+    watched: Watched,
+    signal: AbortSignal,
+  ): Promise<Block[]> {
+    const { native } = this.#chain;
+    const transfers = logs.map(transferOf).filter((one) => one !== undefined);
+    const paid = native
+      ? blocks.flatMap(({ transactions }) =>
+          transactions.filter(({ to, value }) => watched.has(to?.toLowerCase() ?? '') && BigInt(value) > 0n),
+        )
+      : [];
+    const receipts = await this.#receipts(
+      [...transfers.map(({ log }) => log.transactionHash), ...paid.map(({ hash }) => hash)],
+      signal,
+    );
+    const inBlock = (txId: string, hash: string): Receipt => {
+      const receipt = receipts.get(txId);
+      if (receipt?.blockHash !== hash) throw new Error(`${this.network} has changed while ${txId} was read.`);
+      return receipt;
+    };
+    return blocks.map(
+      ({ height, hash, parent, at }): Block => ({
+        ...{ height, hash, parent, at },
+        sightings: [
+          ...transfers
+            .filter(({ log }) => log.blockHash === hash)
+            .flatMap((one) => this.#ofToken(one, inBlock(one.log.transactionHash, hash), watched)),
+          ...paid
+            .filter(({ blockHash }) => blockHash === hash)
+            .filter((tx) => inBlock(tx.hash, hash).status === '0x1')
+            .map(
+              ({ hash: txId, to, value }): Sighting => ({
+                ...{ txId, position: NATIVE_POSITION, coin: native!, units: BigInt(value) },
+                address: watched.get(to!.toLowerCase())!,
+              }),
+            ),
+        ],
+      }),
+    );
+  }
+
+  /** A place in the block would change when a reorganisation mines the transaction again; that in its own receipt does not. */
+  #ofToken({ log, to, units }: Transfer, { logs }: Receipt, watched: Watched): Sighting[] {
+    const [coin, address] = [this.#chain.tokens.get(log.address.toLowerCase()), watched.get(to)];
+    const position = logs.findIndex(({ logIndex }) => logIndex === log.logIndex);
+    return coin && address && position >= 0 ? [{ txId: log.transactionHash, position, coin, address, units }] : [];
+  }
+
+  async #receipts(txIds: readonly string[], signal: AbortSignal): Promise<Map<string, Receipt>> {
+    const wanted = [...new Set(txIds)];
+    const found = await this.#rpc.batch<Receipt | null>(
+      signal,
+      wanted.map((txId): Call => ['eth_getTransactionReceipt', txId]),
+    );
+    return new Map(found.filter((one) => one !== null).map((receipt) => [receipt.transactionHash, receipt]));
+  }
+}
+
+const hex = (height: number): string => `0x${height.toString(16)}`;
+const blockCall = (height: number, full: boolean): Call => ['eth_getBlockByNumber', hex(height), full];

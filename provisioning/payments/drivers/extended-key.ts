@@ -1,0 +1,52 @@
+/** An extended public key of an account (BIP 32), from which deposit addresses are derived: 0/i, as BIP 44 has it. */
+import { createHash } from 'node:crypto';
+import { createBase58check } from '@scure/base';
+import { HDKey } from '@scure/bip32';
+
+const base58check = createBase58check((data) => createHash('sha256').update(data).digest());
+/** Where the key itself begins, after version, depth, fingerprint, number and chain code. */
+const KEY_AT = 45;
+/** Bytes of such a key. */
+const LENGTH = 78;
+
+export class ExtendedKey {
+  /** The same for the same key, however it is written: what is derived from it shares its numbers. */
+  readonly source: string;
+  readonly #receiving: HDKey;
+
+  /**
+   * @param versions its first bytes, as they may be: 0488b21e is xpub. @throws Error with what is wrong, and nothing of the key
+   */
+  constructor(text: string, versions: readonly number[]) {
+    const bytes = decoded(text);
+    if (bytes?.length !== LENGTH) throw new Error('xpub is no extended public key');
+    if (bytes[KEY_AT] === 0)
+      throw new Error('xpub is a PRIVATE key, which must not be here: give the extended public key of the account');
+    const version = Buffer.from(bytes).readUInt32BE();
+    if (!versions.includes(version))
+      throw new Error(`xpub begins with ${text.slice(0, 4)}, which is for another chain or another kind of address`);
+    const account = HDKey.fromExtendedKey(text, { public: version, private: 0 });
+    this.source = `xpub:${createHash('sha256').update(bytes.subarray(13)).digest('hex').slice(0, 32)}`;
+    this.#receiving = account.deriveChild(0);
+  }
+
+  /** The public key of a deposit, compressed. */
+  publicKey(deposit: number): Uint8Array {
+    return this.#receiving.deriveChild(deposit).publicKey!;
+  }
+}
+
+function decoded(text: string): Uint8Array | undefined {
+  try {
+    return base58check.decode(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** RIPEMD-160 of SHA-256, as Bitcoin's addresses have it. */
+export const hash160 = (key: Uint8Array): Uint8Array =>
+  createHash('ripemd160').update(createHash('sha256').update(key).digest()).digest();
+/** Base58 with the checksum of Bitcoin. */
+export const encodeBase58 = (version: number, hash: Uint8Array): string =>
+  base58check.encode(Uint8Array.from([version, ...hash]));

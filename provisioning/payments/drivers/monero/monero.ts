@@ -1,0 +1,110 @@
+/** Monero: a subaddress of a view-only wallet for each top-up, and what the wallet sees there. */
+import type { Coin, Invoice, OpenInvoice, PaymentDriver, PaymentTarget, Sighting } from '../driver.ts';
+import type { GatewayKind } from '../gateway.ts';
+import type { Login } from './digest.ts';
+import { JsonRpc } from './rpc.ts';
+import { type Transfer, ViewWallet } from './wallet.ts';
+
+interface Endpoint {
+  url: string;
+  /** `user:password`. */
+  login?: string;
+}
+interface Settings {
+  wallet: Endpoint;
+  daemon: Endpoint;
+  /** The primary address of the wallet. */
+  address: string;
+  confirmations: number;
+}
+
+const ENDPOINT = {
+  type: 'object',
+  required: ['url'],
+  additionalProperties: false,
+  properties: {
+    url: { type: 'string', pattern: '^https?://' },
+    login: { type: 'string', pattern: '^[^:"]+:.+$' },
+  },
+};
+
+export const monero: GatewayKind<Settings> = {
+  schema: {
+    type: 'object',
+    required: ['wallet', 'daemon', 'address'],
+    additionalProperties: false,
+    properties: {
+      wallet: ENDPOINT,
+      daemon: ENDPOINT,
+      address: { type: 'string', pattern: '^[1-9A-HJ-NP-Za-km-z]{95}$' },
+      confirmations: { type: 'integer', minimum: 1, maximum: 720, default: 10 },
+    },
+  },
+  open: ({ wallet, daemon, address, confirmations }) =>
+    new MoneroDriver(new ViewWallet(rpcOf(wallet), rpcOf(daemon), address), confirmations),
+};
+
+const rpcOf = ({ url, login }: Endpoint): JsonRpc => new JsonRpc(url, login === undefined ? undefined : loginOf(login));
+const loginOf = (login: string): Login => {
+  const [user = '', ...password] = login.split(':');
+  return { user, password: password.join(':') };
+};
+
+/** How long one look may take: a wallet that catches up answers nobody meanwhile. */
+const OBSERVE_TIMEOUT_MS = 30_000;
+
+class MoneroDriver implements PaymentDriver {
+  readonly name = 'monero';
+  readonly simulated = false;
+  readonly #wallet: ViewWallet;
+  readonly #coin: Coin;
+
+  constructor(wallet: ViewWallet, confirmationsRequired: number) {
+    this.#wallet = wallet;
+    this.#coin = { code: 'XMR', name: 'Monero', network: 'monero', decimals: 12, confirmationsRequired, pegged: false };
+  }
+
+  coins(): readonly Coin[] {
+    return [this.#coin];
+  }
+
+  async open(
+    { orderNumber, amountCrypto }: Invoice,
+    _deposit: number | undefined,
+    signal: AbortSignal,
+  ): Promise<PaymentTarget> {
+    const { address, index } = await this.#wallet.newSubaddress(orderNumber, signal);
+    const paymentUri = `monero:${address}?tx_amount=${amountCrypto}&tx_description=${orderNumber}`;
+    return { walletAddress: address, paymentUri, reference: String(index) };
+  }
+
+  async reachable(signal: AbortSignal): Promise<boolean> {
+    await this.#wallet.check(signal);
+    return true;
+  }
+
+  /** The wallet does not tell outputs apart, but sums those of a transaction to one subaddress: that is the position. */
+  async observe({ walletAddress, reference }: OpenInvoice, aborted: AbortSignal): Promise<Sighting[]> {
+    const index = Number(reference);
+    const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
+    const { mined, pool } = await this.#wallet.received(walletAddress!, index, signal);
+    // While a block comes, a transaction may be in both. One that somebody tries to spend elsewhere counts when it is mined.
+    const announced = pool.filter(({ double_spend_seen }) => !double_spend_seen);
+    const transfers = new Map([...announced, ...mined].map((transfer) => [transfer.txid, transfer]));
+    return [...transfers.values()].map((transfer) => ({
+      txId: transfer.txid,
+      position: index,
+      coin: this.#coin.code,
+      address: walletAddress!,
+      units: transfer.amount,
+      confirmations: this.#confirmationsOf(transfer),
+      at: new Date(transfer.timestamp * 1000),
+    }));
+  }
+
+  /** Its payer may have locked it for years: until it could be spent, one confirmation is always lacking. */
+  #confirmationsOf({ confirmations = 0, locked, unlock_time }: Transfer): number {
+    const isLocked = locked && unlock_time !== 0;
+    return isLocked ? Math.min(confirmations, this.#coin.confirmationsRequired - 1) : confirmations;
+  }
+}

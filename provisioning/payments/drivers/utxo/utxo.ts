@@ -1,0 +1,80 @@
+/** Coins of Bitcoin and its descendants, from a node of one's own; each top-up is paid to an address of its own. */
+import { readFileSync } from 'node:fs';
+import type { Coin, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
+import { ExtendedKey } from '../extended-key.ts';
+import type { GatewayKind } from '../gateway.ts';
+import { CHAINS, type UtxoChain } from './chains.ts';
+import { UtxoReader } from './reader.ts';
+
+interface Settings {
+  chain: string;
+  url: string;
+  user?: string;
+  password?: string;
+  cookieFile?: string;
+  xpub: string;
+  confirmations?: number;
+  pollSeconds: number;
+}
+
+export class UtxoPayments implements PaymentDriver {
+  readonly name = 'utxo';
+  readonly simulated = false;
+  readonly chains: readonly [UtxoReader];
+  readonly #chain: UtxoChain;
+  readonly #key: ExtendedKey;
+  readonly #coin: Coin;
+
+  constructor({ chain: network, url, user, password, cookieFile, xpub, confirmations, pollSeconds }: Settings) {
+    if ((cookieFile === undefined) === (user === undefined || password === undefined))
+      throw new Error('either cookieFile or both user and password are needed');
+    const chain = CHAINS[network]!;
+    const credentials = () => (cookieFile ? readFileSync(cookieFile, 'utf8').trim() : `${user}:${password}`);
+    this.#chain = chain;
+    this.#key = new ExtendedKey(xpub, chain.versions);
+    this.#coin = {
+      ...{ code: chain.code, name: chain.name, network, decimals: 8, pegged: false },
+      confirmationsRequired: confirmations ?? chain.confirmations,
+    };
+    this.chains = [new UtxoReader({ network, chain, url, pollSeconds, credentials })];
+  }
+
+  coins(): readonly Coin[] {
+    return [this.#coin];
+  }
+
+  /** Chains with the same key share its numbers. */
+  depositSource(): string {
+    return this.#key.source;
+  }
+
+  async open({ amountCrypto }: Invoice, deposit: number): Promise<PaymentTarget> {
+    const walletAddress = this.#chain.addressOf(this.#key.publicKey(deposit));
+    // BIP 21.
+    return { walletAddress, paymentUri: `${this.#chain.scheme}:${walletAddress}?amount=${amountCrypto}` };
+  }
+
+  async reachable(signal: AbortSignal): Promise<boolean> {
+    await this.chains[0].head(signal);
+    return true;
+  }
+}
+
+export const UTXO: GatewayKind<Settings> = {
+  schema: {
+    type: 'object',
+    required: ['chain', 'url', 'xpub'],
+    additionalProperties: false,
+    properties: {
+      chain: { enum: Object.keys(CHAINS) },
+      url: { type: 'string', pattern: '^https?://' },
+      user: { type: 'string', minLength: 1 },
+      password: { type: 'string', minLength: 1 },
+      cookieFile: { type: 'string', minLength: 1 },
+      xpub: { type: 'string' },
+      confirmations: { type: 'integer', minimum: 1, maximum: 900 },
+      pollSeconds: { type: 'number', exclusiveMinimum: 0, maximum: 60, default: 5 },
+    },
+  },
+  open: (settings) => new UtxoPayments(settings),
+};
