@@ -22,7 +22,7 @@ export const listPayments = (
 /**
  * Gives a payment that is in suspense, because it came in another coin than was asked for, to the account whose address it
  * came to. Again, it changes nothing.
- * @throws ApiError not_found, or validation_failed if the payment is in another state
+ * @throws ApiError not_found, or validation_failed if the payment is in another state, or gone from its chain
  */
 export async function assignPayment(context: Context, id: string, reason: string): Promise<Payment> {
   if (!isId('pay', id)) throw new ApiError('not_found');
@@ -37,6 +37,10 @@ export async function assignPayment(context: Context, id: string, reason: string
     if (status !== 'UNMATCHED')
       throw new ApiError('validation_failed', `A payment that is ${status} cannot be assigned.`, {
         errors: [{ field: 'id', code: 'wrong_state', message: 'Only an unmatched payment can be assigned.' }],
+      });
+    if (payment.height !== null && payment.blockHash === null)
+      throw new ApiError('validation_failed', 'The payment has vanished from its chain.', {
+        errors: [{ field: 'id', code: 'wrong_state', message: 'There is nothing left of it to be assigned.' }],
       });
     await tx.query(`update payment set status = 'CREDITED', credited_at = now() where id = $1`, [id]);
     await post(tx, accountId, [

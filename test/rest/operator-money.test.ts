@@ -75,6 +75,9 @@ describe('A payment in another coin than was asked for', () => {
     );
     const { data } = await operator('{ payments(status: UNMATCHED) { data { id accountId coin creditedUsd } } }');
     expect(data.payments.data).toEqual([{ id, accountId: otherId, coin: 'LTC', creditedUsd: 5 }]);
+    await db.query('update payment set height = 7 where id = $1', [id]);
+    expect((await operator(ASSIGN, { id })).errors[0].message).toContain('vanished from its chain');
+    await db.query(`update payment set block_hash = 'seven' where id = $1`, [id]);
     for (let i = 0; i < 2; i++)
       expect((await operator(ASSIGN, { id })).data.assignPayment).toEqual({ status: 'CREDITED', creditedUsd: 5 });
     expect((await other.rest('GET', '/v1/account/balance')).body.balance_usd).toBe(56);
