@@ -15,19 +15,12 @@ import { RateLimits } from './facades/rate-limit.ts';
 import { RedisRates } from './facades/rates/redis.ts';
 import { resourceRenderer } from './facades/resources.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
-import { ManualJobs } from './provisioning/manual/queue.ts';
 import { Netboot } from './provisioning/netboot/boot.ts';
-import { boxesOf } from './provisioning/netboot/boxes.ts';
-import { Deployments } from './provisioning/netboot/deployments.ts';
 import { provisioningServer } from './provisioning/netboot/listener.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
 import { readGateways } from './provisioning/payments/gateways.ts';
-import { BmcDriver } from './provisioning/servers/drivers/bmc/bmc.ts';
-import { lxcDriver } from './provisioning/servers/drivers/lxc/settings.ts';
-import { probeByCommand, probeByConnecting } from './provisioning/servers/drivers/lxc/ssh-proof.ts';
-import { ManualDriver } from './provisioning/servers/drivers/manual.ts';
-import { SimulatedDriver } from './provisioning/servers/drivers/simulated.ts';
+import { enginesOf } from './provisioning/servers/engines.ts';
 import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
@@ -81,16 +74,11 @@ async function compose(
   const db = await Database.open(config.databaseUrl ?? embedded!.url, { poolSize: config.databasePoolSize });
   onStop(() => db.close());
 
-  const machines = new SimulatedDriver({
-    folder: join(config.dataDir, 'machines'),
-    bootSeconds: config.simulatedProvisionSeconds,
-  });
-  const dedicated = dedicatedDriver(config, db, vault);
   const gateways = config.paymentsFile ? readGateways(config.paymentsFile) : simulatedGateways(config);
   const provisioning = new Provisioning({
     db,
     vault,
-    drivers: { VPS: config.lxc ? lxcDriver(config.lxc) : machines, DEDICATED: dedicated ?? machines },
+    drivers: enginesOf(config, db, vault),
     ...gateways,
     pollSeconds: config.pollSeconds,
     allowCidrs: config.webhookAllowCidrs,
@@ -215,14 +203,6 @@ async function listen(server: Server, port: number, host: string, onStop: (stop:
         server.closeAllConnections();
       }),
   );
-}
-
-/** Undefined: dedicated servers are simulated, too. */
-function dedicatedDriver({ dedicatedDriver, bmcProbeCommand }: Config, db: Database, vault: Vault) {
-  const probe = bmcProbeCommand ? probeByCommand(bmcProbeCommand) : probeByConnecting;
-  if (dedicatedDriver === 'bmc')
-    return new BmcDriver({ inventory: boxesOf(db, vault), store: new Deployments(db, vault), probe });
-  return dedicatedDriver === 'manual' ? new ManualDriver(new ManualJobs(db, vault)) : undefined;
 }
 
 function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop: () => Promise<unknown>) => void) {

@@ -184,7 +184,6 @@ const CREDENTIALS: Partial<Record<ErrorCode, Way>> = {
   },
   login_throttled: async () => {
     const { email } = await tight.newAccount();
-    // That this network is known to the account is written after the answer; until then it is counted as a stranger's.
     for (let i = 0; i < 2; i++) await login('not the password', { ...tight, email });
     return login('not the password', { ...tight, email });
   },
