@@ -38,7 +38,7 @@ export interface Regtest {
   killWallet(): Promise<void>;
 }
 
-/** Whatever it has started ends at the end of the tests, also if it does not come to its end. */
+/** Called while the tests of a file are collected. What it has started ends with them, also if it does not come to its end. */
 export async function startRegtest(): Promise<Regtest> {
   const folder = newFolder();
   const children: ChildProcess[] = [];
