@@ -53,6 +53,7 @@ export const EVENT_TYPES = [
   'payment.assigned',
   'payment.reversed',
   'payment.restored',
+  'gateway.warned',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -56,7 +56,10 @@ export async function lockPayment(tx: Queryable, id: string): Promise<X402Paymen
   return row!;
 }
 
-/** Credits what the chain has moved, once: the transfer is known as the chain knows the payment. */
+/**
+ * Credits what the chain has moved, once: the transfer is known as the chain knows the payment. Its account is the
+ * network's, so that it equals what has come to the payee there.
+ */
 export async function creditPayment(
   tx: Transaction,
   payment: Pick<X402Payment, 'id' | 'accountId' | 'network' | 'payer' | 'nonce' | 'amountMicros'>,
@@ -68,7 +71,7 @@ export async function creditPayment(
   await post(tx, accountId, [
     {
       kind: 'topup',
-      debit: gateway('x402'),
+      debit: gateway(`x402:${network}`),
       credit: available(accountId),
       amountMicros,
       externalKey: `x402:${network}:${payer}:${nonce}`,

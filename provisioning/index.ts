@@ -22,7 +22,7 @@ import { followProcess, followProcessName } from './payments/follow.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { type Worths, worthsOf } from './payments/rates.ts';
 import { TOP_UP_LANE, TOP_UP_PROCESS, driverOf, topUpProcess } from './payments/watch-top-up.ts';
-import { X402 } from './payments/x402.ts';
+import { X402, x402CoinOf } from './payments/x402.ts';
 import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
 import { PERIODIC_LANE, schedule } from './schedule.ts';
@@ -119,9 +119,13 @@ export class Provisioning {
 
   coins(): readonly (Coin & { x402: boolean })[] {
     const { payments, x402 } = this.#options;
-    return payments.flatMap((driver) =>
-      driver.coins().map((coin) => ({ ...coin, x402: coin.code === x402?.terms.coin })),
-    );
+    const coins = payments.flatMap((driver) => driver.coins());
+    const paying = x402 && x402CoinOf(x402.terms);
+    const isBySignatureAlone = paying && !coins.some(({ code }) => code === paying.code);
+    return [...coins, ...(isBySignatureAlone ? [paying] : [])].map((coin) => ({
+      ...coin,
+      x402: coin.code === paying?.code,
+    }));
   }
 
   /** What each coin is worth at the moment. */
@@ -222,7 +226,7 @@ export class Provisioning {
       [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
-      [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments }),
+      [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments, x402 }),
       ...(reverseDns && { [REVERSE_DNS_PROCESS]: reverseDnsProcess(db, reverseDns) }),
       [OBSERVER_PROCESS]: observerProcess(db, drivers, console.error),
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(db),

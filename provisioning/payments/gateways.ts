@@ -5,7 +5,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { PaymentDriver } from './drivers/driver.ts';
+import { EVM_X402_SCHEMA, EvmX402, type EvmX402Settings } from './drivers/evm-x402.ts';
 import type { GatewayKind } from './drivers/gateway.ts';
+import type { X402Driver } from './drivers/x402.ts';
 
 /** By the name in the file. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind checks its own settings by its schema
@@ -20,17 +22,23 @@ const SCHEMA = {
       type: 'array',
       items: { type: 'object', required: ['driver'], properties: { driver: { type: 'string' } } },
     },
+    x402: { type: 'object' },
   },
 };
 
 export interface Gateways {
   payments: PaymentDriver[];
+  /** Undefined: nothing is paid by x402. */
+  x402?: X402Driver | undefined;
 }
 
 /** @throws Error with what is wrong in the file, and where */
 export function readGateways(file: string): Gateways {
   if (statSync(file).mode & 0o077) throw new Error(`${file} can be read by others: chmod 600 it.`);
-  const given = check(file, '', SCHEMA, JSON.parse(readFileSync(file, 'utf8'))) as { gateways: { driver: string }[] };
+  const given = check(file, '', SCHEMA, JSON.parse(readFileSync(file, 'utf8'))) as {
+    gateways: { driver: string }[];
+    x402?: object;
+  };
   const payments = given.gateways.map(({ driver, ...settings }, index) => {
     const kind = KINDS[driver];
     const place = `/gateways/${index}`;
@@ -40,7 +48,9 @@ export function readGateways(file: string): Gateways {
   const codes = payments.flatMap((driver) => driver.coins().map(({ code }) => code));
   const twice = codes.find((code, index) => codes.indexOf(code) !== index);
   if (twice) throw new Error(`${file}: two gateways have ${twice}.`);
-  return { payments };
+  const x402 =
+    given.x402 && new EvmX402(check<EvmX402Settings>(file, '/x402', EVM_X402_SCHEMA, given.x402 as EvmX402Settings));
+  return { payments, x402 };
 }
 
 function check<T>(file: string, place: string, schema: object, value: T): T {

@@ -11,7 +11,8 @@ import { newId } from '../../entities/ids.ts';
 import { digest } from '../../entities/secrets.ts';
 import { X402Payment } from '../../entities/x402-payment.ts';
 import { startTask } from '../tasks.ts';
-import type { Settlement, X402Driver } from './drivers/x402.ts';
+import type { Coin } from './drivers/driver.ts';
+import type { Alone, Settlement, Settling, X402Driver, X402Terms } from './drivers/x402.ts';
 import {
   type Challenge,
   challengeOf,
@@ -26,6 +27,7 @@ import { watchTask } from './x402-watch.ts';
 /** How long one request may be at a payment before another that repeats it takes over. */
 const LEASE_SECONDS = 60;
 const SETTLE_TIMEOUT_MS = 20_000;
+const VERIFY_TIMEOUT_MS = 20_000;
 /** When the chain is first asked about a payment whose request may have died. */
 const WATCH_AFTER_SECONDS = 5;
 
@@ -37,9 +39,14 @@ export interface Reservation {
   requestMac: Buffer;
 }
 
+/** Open: nobody knows yet. Refused and unsent: nothing was moved. */
+type Outcome = Settlement | { state: 'refused'; reason: string } | { state: 'unsent' };
+
 export class X402 {
   readonly #db: Database;
   readonly #driver: X402Driver;
+  /** What of this process waits to be alone. */
+  #queue: Promise<unknown> = Promise.resolve();
 
   /** @param db not that of a request: what it commits is committed at once */
   constructor(db: Database, driver: X402Driver) {
@@ -64,12 +71,13 @@ export class X402 {
     return receiptOf(network, payer, txId);
   }
 
-  /** Why a payment is not good, as x402 names it; undefined if it is. */
+  /** Why a payment is not good, as x402 names it; undefined if it is. @throws if nobody can tell at the moment */
   async fault(payment: SignedPayment, amountMicros: bigint): Promise<string | undefined> {
-    const mismatch = mismatchOf(this.terms, payment, amountMicros);
-    if (mismatch) return mismatch;
-    const signed = await this.#driver.isSigned(payment.authorization, payment.signature);
-    return signed ? undefined : 'invalid_exact_evm_signature';
+    const { authorization, signature } = payment;
+    return (
+      mismatchOf(this.terms, payment, amountMicros) ??
+      (await this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS)))
+    );
   }
 
   /** The row of a payment that was sent before. @throws ApiError payment_nonce_used if it was for something else */
@@ -90,11 +98,11 @@ export class X402 {
     return row;
   }
 
-  /** Writes the row of a payment, unless it is there, and has it looked after. */
-  async reserve(payment: SignedPayment, reservation: Reservation): Promise<void> {
+  /** Writes the row of a payment, and has it looked after. @returns false if it was there */
+  async reserve(payment: SignedPayment, reservation: Reservation): Promise<boolean> {
     const { accountId, credentialId, amountMicros, requestMac } = reservation;
     const id = newId('pay');
-    await this.#db.transaction(async (tx) => {
+    return this.#db.transaction(async (tx) => {
       const reserved = await tx.query(
         `insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
           signature_digest, request_mac, status, lease_until)
@@ -114,6 +122,7 @@ export class X402 {
         ],
       );
       if (reserved.length) await startTask(tx, { ...watchTask({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS });
+      return reserved.length > 0;
     });
   }
 
@@ -142,21 +151,48 @@ export class X402 {
     });
   }
 
-  /** Has the money moved, unless it was. Open: nobody knows yet. */
-  async settle(row: X402Payment, payment: SignedPayment): Promise<Settlement | { state: 'refused'; reason: string }> {
-    const before = await this.#driver.observe(row);
+  /**
+   * Has the money moved, unless it was.
+   * @param isFirst nobody has tried to before
+   */
+  async settle(row: X402Payment, { authorization, signature }: SignedPayment, isFirst: boolean): Promise<Outcome> {
+    const before: Settlement = isFirst ? { state: 'open' } : await this.#driver.observe(row);
     if (before.state !== 'open') return before;
-    const signal = AbortSignal.timeout(SETTLE_TIMEOUT_MS);
-    const { refused } = await this.#driver
-      .settle(payment.authorization, payment.signature, signal)
-      .catch((): { refused?: string } => ({}));
-    const after = await this.#driver.observe(row).catch((): Settlement => ({ state: 'open' }));
-    return refused !== undefined && after.state === 'open' ? { state: 'refused', reason: refused } : after;
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone };
+    // What it throws is hearsay: the chain is asked.
+    const { refused, unsent, txId } = await this.#driver
+      .settle(authorization, signature, options)
+      .catch((): Settling => ({}));
+    const after = await this.#driver.observe(row, txId).catch((): Settlement => ({ state: 'open' }));
+    if (after.state !== 'open') return after;
+    if (unsent) return { state: 'unsent' };
+    return refused === undefined ? after : { state: 'refused', reason: refused };
   }
+
+  /** One in this process, and then one of all processes: whoever waits here keeps no connection. */
+  readonly #alone: Alone = (work) => {
+    const run = this.#queue.then(() => {
+      let done: ReturnType<typeof work> | undefined;
+      return this.#db.transaction(async (tx) => {
+        await tx.query('select pg_advisory_xact_lock($1)', [lockOf(this.terms.network)]);
+        // A transaction may be tried again; what is sent is not.
+        done ??= work();
+        return done;
+      });
+    });
+    this.#queue = run.catch(() => {});
+    return run;
+  };
 
   #key({ authorization: { from, nonce } }: SignedPayment): string[] {
     return [this.terms.network, from.toLowerCase(), nonce.toLowerCase()];
   }
 }
 
+/** The coin of x402, where no gateway has it: then it pays requests, and no invoices. */
+export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Terms): Coin => ({
+  ...{ code, name: `${code} by x402`, network: networkV1, decimals: 6, confirmationsRequired: 1, pegged: true },
+});
+
+const lockOf = (network: string): bigint => digest(`x402 ${network}`).readBigInt64BE();
 const signatureDigest = ({ signature }: SignedPayment): Buffer => digest(signature.toLowerCase());

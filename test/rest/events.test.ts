@@ -26,7 +26,7 @@ const BEYOND: EventType[] = [
     'engine.released',
     'manual_job.closed',
   ] as const),
-  ...(['payment.unmatched', 'payment.assigned', 'payment.reversed', 'payment.restored'] as const),
+  ...(['payment.unmatched', 'payment.assigned', 'payment.reversed', 'payment.restored', 'gateway.warned'] as const),
 ];
 
 it('there is no kind of event without a test', () => {

@@ -37,7 +37,6 @@ const ADDRESS = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' };
 export const EVM_X402_SCHEMA = {
   type: 'object',
   required: ['network', 'payTo', 'rpcUrls'],
-  oneOf: [{ required: ['gasKeyFile'] }, { required: ['facilitatorUrl'] }],
   additionalProperties: false,
   properties: {
     network: { type: 'string', pattern: '^(base|base-sepolia|eip155:[1-9][0-9]{0,14})$' },
@@ -111,6 +110,8 @@ export class EvmX402 implements X402Driver {
 
   /** Asks nobody. @throws Error with what is wrong in the settings */
   constructor(settings: EvmX402Settings) {
+    if ((settings.gasKeyFile === undefined) === (settings.facilitatorUrl === undefined))
+      throw new Error('Who settles is either gasKeyFile or facilitatorUrl.');
     this.#settings = settings;
     this.terms = termsOf(settings);
   }
@@ -136,7 +137,8 @@ export class EvmX402 implements X402Driver {
 
   async health(signal: AbortSignal): Promise<X402Health> {
     const { chain, facilitator } = await this.#open();
-    if (!(await chain.isRight(signal))) return { reachable: false, warning: 'The chain is another than was configured.' };
+    if (!(await chain.isRight(signal)))
+      return { reachable: false, warning: 'The chain is another than was configured.' };
     return facilitator.health(signal);
   }
 

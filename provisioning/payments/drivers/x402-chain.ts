@@ -11,20 +11,25 @@ import {
   type Log,
   type PublicClient,
   parseAbi,
+  pad,
   parseEventLogs,
   TimeoutError,
+  toEventSelector,
+  toHex,
   TransactionReceiptNotFoundError,
 } from 'viem';
-import type { AuthorizationKey, Settlement, X402Terms } from './x402.ts';
+import type { Authorization, AuthorizationKey, Settlement, X402Terms } from './x402.ts';
 
 const TOKEN = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
   'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
   'event Transfer(address indexed from, address indexed to, uint256 value)',
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'function balanceOf(address account) view returns (uint256)',
   'function decimals() view returns (uint8)',
 ]);
 const [USED, CANCELLED] = TOKEN;
+const EVENTS = [toEventSelector(USED), toEventSelector(CANCELLED)];
 
 const RPC_TIMEOUT_MS = 10_000;
 /** How far clocks of chains and ours may be apart. */
@@ -81,16 +86,31 @@ export class X402Chain {
     if (fate === 'paid') return this.#settled(key, found!);
     const head = await this.client.getBlock({ blockTag: 'latest' });
     // Of that very block: another node may lag behind.
-    const used = await this.client.readContract({
+    if (await this.#isUsed(key, head.number)) return this.#search(key, head.number);
+    const end = BigInt(Math.floor(key.validBefore.getTime() / 1000)) + DEAD_AFTER_SECONDS;
+    return { state: head.timestamp >= end ? 'dead' : 'open' };
+  }
+
+  /** Why a transfer that is signed well would fail all the same; undefined: it is not known. */
+  async faultOf({ from, nonce, value }: Authorization): Promise<string | undefined> {
+    const balance = await this.client.readContract({
+      address: this.#terms.asset,
+      abi: TOKEN,
+      functionName: 'balanceOf',
+      args: [from],
+    });
+    if (balance < value) return 'invalid_exact_evm_insufficient_balance';
+    return (await this.#isUsed({ payer: from, nonce })) ? 'invalid_exact_evm_nonce_already_used' : undefined;
+  }
+
+  #isUsed({ payer, nonce }: Pick<AuthorizationKey, 'payer' | 'nonce'>, blockNumber?: bigint): Promise<boolean> {
+    return this.client.readContract({
       address: this.#terms.asset,
       abi: TOKEN,
       functionName: 'authorizationState',
-      args: [key.payer as Hex, key.nonce as Hex],
-      blockNumber: head.number,
+      args: [payer as Hex, nonce as Hex],
+      ...(blockNumber !== undefined && { blockNumber }),
     });
-    if (used) return this.#search(key, head.number);
-    const end = BigInt(Math.floor(key.validBefore.getTime() / 1000)) + DEAD_AFTER_SECONDS;
-    return { state: head.timestamp >= end ? 'dead' : 'open' };
   }
 
   /** A transaction that is in a block; undefined: it is in none. */
@@ -107,16 +127,14 @@ export class X402Chain {
   async #search(key: AuthorizationKey, head: bigint): Promise<Settlement> {
     const from = BigInt(Math.floor(key.createdAt.getTime() / 1000)) - SKEW_SECONDS;
     const step = BigInt(this.#settings.logBlocks);
+    const topics = [EVENTS, pad(key.payer as Hex), key.nonce as Hex];
     for (let last = head; last >= 0n; last -= step) {
       const first = last >= step ? last - step + 1n : 0n;
-      const [log] = await this.client.getLogs({
-        address: this.#terms.asset,
-        events: [USED, CANCELLED],
-        args: { authorizer: key.payer as Hex, nonce: key.nonce as Hex },
-        fromBlock: first,
-        toBlock: last,
+      const [log] = await this.client.request({
+        method: 'eth_getLogs',
+        params: [{ address: this.#terms.asset, topics, fromBlock: toHex(first), toBlock: toHex(last) }],
       });
-      if (log) return this.#judge(key, log.transactionHash);
+      if (log?.transactionHash) return this.#judge(key, log.transactionHash);
       if (first === 0n || (await this.client.getBlock({ blockNumber: first })).timestamp < from) break;
     }
     // It is used, and no block shows how: a node that lags behind, or one that has forgotten.

@@ -39,9 +39,12 @@ export interface AuthorizationKey {
 /** Open: it may still be moved, or is not deep enough in the chain. Dead: it never will be. */
 export type Settlement = { state: 'settled'; txId: string } | { state: 'open' } | { state: 'dead' };
 
-/** What came of asking for the money to be moved: hearsay, but for `refused`: nothing was sent to the chain, and why. */
+/** What came of asking for the money to be moved. With neither `refused` nor `unsent`, it may have been. */
 export interface Settling {
-  refused?: string | undefined;
+  /** Nothing was sent to the chain, because the payment is not good, and why. */
+  refused?: string;
+  /** Nothing was sent to the chain, and that is not the payment's fault: it can be tried again. */
+  unsent?: true;
   /** The transaction that should have moved it. */
   txId?: string | undefined;
 }

@@ -1,0 +1,82 @@
+/** The service, paid by x402 on a chain of its own: replicas that share a database, and payers with coins. */
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import type { Hex, LocalAccount } from 'viem';
+import { newDatabaseUrl } from '../database.ts';
+import { type Freehold, startFreehold } from '../freehold.ts';
+import { newPayer } from '../rest/x402-client.ts';
+import { newFolder, removeFolder } from '../spawn.ts';
+import { type Anvil, startAnvil } from './anvil.ts';
+
+/** Nobody has its key: it is kept offline. */
+export const PAY_TO: Hex = '0x5117aced5117aced5117aced5117aced5117aced';
+/** Of the first account of anvil, which has 10,000 ether. */
+const GAS_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
+
+export interface X402World extends Freehold {
+  anvil: Anvil;
+  /** Another process, as far as one process can be another: with a pool and a memory of its own. */
+  replica: Freehold;
+  /** With so many micro-USD in coins. */
+  newRichPayer(micros?: bigint): Promise<LocalAccount>;
+  /** What has come to the payee, and what the books say has come; micro-USD. */
+  totals(): Promise<{ chain: bigint; books: bigint }>;
+}
+
+/** A file that its owner alone can read. */
+export function secretFile(name: string, content: string): string {
+  const folder = newFolder();
+  afterAll(() => removeFolder(folder));
+  const file = join(folder, name);
+  writeFileSync(file, content);
+  chmodSync(file, 0o600);
+  return file;
+}
+
+/** The file of gateways: x402 alone, on that chain. */
+export const paymentsFile = (rpcUrl: string, settings: object = {}): string =>
+  secretFile(
+    'payments.json',
+    JSON.stringify({
+      gateways: [],
+      x402: {
+        ...{ network: 'base', payTo: PAY_TO, rpcUrls: [rpcUrl] },
+        ...('facilitatorUrl' in settings ? {} : { gasKeyFile: secretFile('gas-key', GAS_KEY) }),
+        ...settings,
+      },
+    }),
+  );
+
+/** Starts it all for a test file. @param settings of x402, instead of the usual ones */
+export async function openX402World(settings: object = {}, anvil?: Anvil): Promise<X402World> {
+  const chain = anvil ?? (await startAnvil());
+  if (!anvil) afterAll(() => chain.stop());
+  const environment = {
+    DATABASE_URL: await newDatabaseUrl(afterAll),
+    PAYMENTS_FILE: paymentsFile(chain.url, settings),
+    SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ALLOW_SIMULATED: 'true',
+  };
+  const first = await startFreehold(environment);
+  const replica = await startFreehold(environment);
+  // Two sources say that a dollar is a dollar, for as long as the test takes.
+  await first.db.query(`insert into coin_rate (coin, source, rate_micros, observed_at)
+    select 'USDC-BASE', source, 1000000, now() + interval '1 day' from unnest(array['one', 'two']) as source`);
+  return {
+    ...first,
+    replica,
+    anvil: chain,
+    newRichPayer: async (micros = 1_000_000_000n) => {
+      const payer = newPayer();
+      await chain.mint(payer.address, micros);
+      return payer;
+    },
+    totals: async () => {
+      const [{ micros }] = (await first.db.query<{ micros: bigint }>(
+        `select coalesce(sum(amount_micros), 0)::bigint as micros from transfer where debit = 'gateway:x402:eip155:8453'`,
+      )) as [{ micros: bigint }];
+      return { chain: await chain.balance(PAY_TO), books: micros };
+    },
+  };
+}
