@@ -8,6 +8,7 @@ import { type Freehold, startFreehold } from '../freehold.ts';
 import { newPayer } from '../rest/x402-client.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { type Anvil, startAnvil } from './anvil.ts';
+import { type RpcProxy, startRpcProxy } from './rpc-proxy.ts';
 
 /** Nobody has its key: it is kept offline. */
 export const PAY_TO: Hex = '0x5117aced5117aced5117aced5117aced5117aced';
@@ -16,8 +17,10 @@ const GAS_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2f
 
 export interface X402World extends Freehold {
   anvil: Anvil;
-  /** Another process, as far as one process can be another: with a pool and a memory of its own. */
-  replica: Freehold;
+  /** What the service sees of the chain. */
+  rpc: RpcProxy;
+  /** With what another process would be a replica. */
+  environment: Record<string, string>;
   /** With so many micro-USD in coins. */
   newRichPayer(micros?: bigint): Promise<LocalAccount>;
   /** What has come to the payee, and what the books say has come; micro-USD. */
@@ -49,34 +52,39 @@ export const paymentsFile = (rpcUrl: string, settings: object = {}): string =>
   );
 
 /** Starts it all for a test file. @param settings of x402, instead of the usual ones */
-export async function openX402World(settings: object = {}, anvil?: Anvil): Promise<X402World> {
-  const chain = anvil ?? (await startAnvil());
-  if (!anvil) afterAll(() => chain.stop());
+export async function openX402World(settings: object = {}): Promise<X402World> {
+  const anvil = await startAnvil();
+  afterAll(() => anvil.stop());
+  const rpc = await startRpcProxy(anvil.url);
+  afterAll(() => rpc.stop());
   const environment = {
     DATABASE_URL: await newDatabaseUrl(afterAll),
-    PAYMENTS_FILE: paymentsFile(chain.url, settings),
+    PAYMENTS_FILE: paymentsFile(rpc.url, settings),
     SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
     ALLOW_SIMULATED: 'true',
   };
-  const first = await startFreehold(environment);
-  const replica = await startFreehold(environment);
+  const freehold = await startFreehold(environment);
   // Two sources say that a dollar is a dollar, for as long as the test takes.
-  await first.db.query(`insert into coin_rate (coin, source, rate_micros, observed_at)
+  await freehold.db.query(`insert into coin_rate (coin, source, rate_micros, observed_at)
     select 'USDC-BASE', source, 1000000, now() + interval '1 day' from unnest(array['one', 'two']) as source`);
+  let minted: Promise<unknown> = Promise.resolve();
   return {
-    ...first,
-    replica,
-    anvil: chain,
+    ...freehold,
+    anvil,
+    rpc,
+    environment,
     newRichPayer: async (micros = 1_000_000_000n) => {
       const payer = newPayer();
-      await chain.mint(payer.address, micros);
+      // One after the other: the chain's own account counts its transactions.
+      minted = minted.then(() => anvil.mint(payer.address, micros));
+      await minted;
       return payer;
     },
     totals: async () => {
-      const [{ micros }] = (await first.db.query<{ micros: bigint }>(
+      const [{ micros }] = (await freehold.db.query<{ micros: bigint }>(
         `select coalesce(sum(amount_micros), 0)::bigint as micros from transfer where debit = 'gateway:x402:eip155:8453'`,
       )) as [{ micros: bigint }];
-      return { chain: await chain.balance(PAY_TO), books: micros };
+      return { chain: await anvil.balance(PAY_TO), books: micros };
     },
   };
 }
