@@ -6,14 +6,20 @@ import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 import { newPayer, type Signed, sign, version1, version2 } from '../rest/x402-client.ts';
 import { restClient, spawnService } from '../spawn.ts';
 import { NO_ANVIL, TOKEN_ABI, USDC } from './anvil.ts';
-import { openX402World, type X402World } from './x402-world.ts';
+import { openX402World, paymentsFile, type X402World } from './x402-world.ts';
 
 const ORDER = { service_code: 'vps-1', hostname: 'web' };
 const PRICE = 6_000_000n;
 
 describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
-  const world = NO_ANVIL ? (undefined as unknown as X402World) : await openX402World({ settleSeconds: 2 });
+  const world = NO_ANVIL ? (undefined as unknown as X402World) : await openX402World();
   const replica = NO_ANVIL ? (undefined as unknown as X402World) : await startFreehold(world.environment);
+  const hasty = NO_ANVIL
+    ? (undefined as unknown as X402World)
+    : await startFreehold({
+        ...world.environment,
+        PAYMENTS_FILE: paymentsFile(world.rpc.url, { settleSeconds: 0.3 }),
+      });
   afterEach(() => {
     world.rpc.before = () => {};
   });
@@ -46,7 +52,12 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     const other = restClient(replica.publicUrl, account.accessToken);
     const answers = await Promise.all(
       Array.from({ length: 16 }, (_, i) =>
-        (i % 2 ? other : account.rest)('POST', '/v1/servers', ORDER, i % 3 ? version2(signed) : version1(signed, 'base')),
+        (i % 2 ? other : account.rest)(
+          'POST',
+          '/v1/servers',
+          ORDER,
+          i % 3 ? version2(signed) : version1(signed, 'base'),
+        ),
       ),
     );
     for (const { status, body, headers } of answers) {
@@ -112,7 +123,8 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     const { account, signed } = await signedOrder();
     await world.anvil.control.setAutomine(false);
     try {
-      const { status, body, headers } = await pay(account, signed);
+      const impatient = restClient(hasty.publicUrl, account.accessToken);
+      const { status, body, headers } = await impatient('POST', '/v1/servers', ORDER, version2(signed));
       expect([status, body.status, headers.get('payment-required')]).toEqual([200, 'pending', null]);
       expect((await pay(account, signed)).body).toEqual(body);
       expect(await account.balance()).toBe(0);
@@ -195,7 +207,12 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     ['on another network', 402, 'invalid_network', (a) => ({ ...a, network: 'eip155:84532' })],
     ['in another asset', 402, 'invalid_asset', (a) => ({ ...a, asset: newPayer().address })],
     ['for another token', 402, 'invalid_exact_evm_signature', (a) => ({ ...a, extra: { name: 'USDC', version: '2' } })],
-    ['that is over', 402, 'invalid_exact_evm_payload_authorization_valid_before', (a) => ({ ...a, maxTimeoutSeconds: 1 })],
+    [
+      'that is over',
+      402,
+      'invalid_exact_evm_payload_authorization_valid_before',
+      (a) => ({ ...a, maxTimeoutSeconds: 1 }),
+    ],
   ])('of %s is refused with the reason, and nothing is taken', async (_, expected, reason, change) => {
     const [account, payer] = [await world.newAccount(), await world.newRichPayer()];
     const signed = await sign(await account.rest('POST', '/v1/servers', ORDER), { payer, change });

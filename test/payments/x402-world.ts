@@ -52,14 +52,16 @@ export const paymentsFile = (rpcUrl: string, settings: object = {}): string =>
   );
 
 /** Starts it all for a test file. @param settings of x402, instead of the usual ones */
-export async function openX402World(settings: object = {}): Promise<X402World> {
+export async function openX402World(
+  settings: (anvil: Anvil) => Promise<object> = async () => ({}),
+): Promise<X402World> {
   const anvil = await startAnvil();
   afterAll(() => anvil.stop());
   const rpc = await startRpcProxy(anvil.url);
   afterAll(() => rpc.stop());
   const environment = {
     DATABASE_URL: await newDatabaseUrl(afterAll),
-    PAYMENTS_FILE: paymentsFile(rpc.url, settings),
+    PAYMENTS_FILE: paymentsFile(rpc.url, await settings(anvil)),
     SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
     ALLOW_SIMULATED: 'true',
   };
