@@ -89,29 +89,30 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
     requestMac: vault.keyedDigest(canonical([sale.path, sale.input]), 'x402 request'),
   };
   let row = await x402.find(payment, buyer);
-  // Whether nobody can have tried to settle it yet.
-  let isFirst = false;
   if (!row) {
+    // Meanwhile; what refuses the sale comes first.
+    const verifying = x402.verify(payment);
+    verifying.catch(() => {});
     await requireCoin(context, x402.terms.coin);
     const amountMicros = await sale.check();
-    const fault = await x402.fault(payment, amountMicros).catch(() => {
+    const fault = await x402.fault(payment, amountMicros, verifying).catch(() => {
       throw new ApiError('unavailable', 'Payments cannot be verified at the moment. Nothing was taken.', {
         retryAfter: 5,
       });
     });
     if (fault) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
-    isFirst = await x402.reserve(payment, { ...buyer, amountMicros });
+    const reserved = await x402.reserve(payment, { ...buyer, amountMicros }, context.requestId);
+    if (reserved) return settle(context, payment, reserved, sale, true);
     row = (await x402.find(payment, buyer))!;
   }
   for (const deadline = Date.now() + WAIT_MS; ; ) {
     if (row.orderNumber) return answered(context, payment, row);
-    if (await x402.take(row.id, context.requestId)) return settle(context, payment, row, sale, isFirst);
+    if (await x402.take(row.id, context.requestId)) return settle(context, payment, row, sale, false);
     if (Date.now() > deadline || context.signal.aborted)
       throw new ApiError('idempotency_in_progress', 'The payment is being settled for another request.', {
         retryAfter: 1,
       });
     await sleep(POLL_MS);
-    isFirst = false;
     row = (await x402.find(payment, buyer))!;
   }
 }

@@ -10,7 +10,7 @@ import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
 import { digest } from '../../entities/secrets.ts';
 import { X402Payment } from '../../entities/x402-payment.ts';
-import { startTask } from '../tasks.ts';
+import { startTask, startTaskParameters, startTaskSql } from '../tasks.ts';
 import type { Coin } from './drivers/driver.ts';
 import type { Alone, Settlement, Settling, X402Driver, X402Terms } from './drivers/x402.ts';
 import {
@@ -71,13 +71,16 @@ export class X402 {
     return receiptOf(network, payer, txId);
   }
 
-  /** Why a payment is not good, as x402 names it; undefined if it is. @throws if nobody can tell at the moment */
-  async fault(payment: SignedPayment, amountMicros: bigint): Promise<string | undefined> {
+  /** Why a payment that is what was asked for could not be settled; undefined if it could. @throws if nobody can tell */
+  async verify(payment: SignedPayment): Promise<string | undefined> {
     const { authorization, signature } = payment;
-    return (
-      mismatchOf(this.terms, payment, amountMicros) ??
-      (await this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS)))
-    );
+    const mismatch = mismatchOf(this.terms, payment, authorization.value);
+    return mismatch ?? this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS));
+  }
+
+  /** Why a payment is not good, as x402 names it; undefined if it is. @throws if nobody can tell at the moment */
+  async fault(payment: SignedPayment, amountMicros: bigint, verifying = this.verify(payment)) {
+    return mismatchOf(this.terms, payment, amountMicros) ?? (await verifying);
   }
 
   /** The row of a payment that was sent before. @throws ApiError payment_nonce_used if it was for something else */
@@ -98,32 +101,17 @@ export class X402 {
     return row;
   }
 
-  /** Writes the row of a payment, and has it looked after. @returns false if it was there */
-  async reserve(payment: SignedPayment, reservation: Reservation): Promise<boolean> {
+  /** Writes the row of a payment, taken for a request, and has it looked after. Undefined: it was there. */
+  async reserve(payment: SignedPayment, reservation: Reservation, requestId: string): Promise<X402Payment | undefined> {
     const { accountId, credentialId, amountMicros, requestMac } = reservation;
     const id = newId('pay');
-    return this.#db.transaction(async (tx) => {
-      const reserved = await tx.query(
-        `insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
-          signature_digest, request_mac, status, lease_until)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, 'SETTLING', now())
-        on conflict (network, payer, nonce) do nothing returning true`,
-        [
-          id,
-          ...this.#key(payment),
-          accountId,
-          credentialId,
-          this.terms.asset.toLowerCase(),
-          this.terms.payTo.toLowerCase(),
-          amountMicros,
-          Number(payment.authorization.validBefore),
-          signatureDigest(payment),
-          requestMac,
-        ],
-      );
-      if (reserved.length) await startTask(tx, { ...watchTask({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS });
-      return reserved.length > 0;
-    });
+    const [row] = await this.#db.query<X402Payment>(RESERVE, [
+      ...[id, ...this.#key(payment), accountId, credentialId],
+      ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
+      ...[Number(payment.authorization.validBefore), signatureDigest(payment), requestMac, requestId],
+      ...startTaskParameters({ ...watchTask({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
+    ]);
+    return row;
   }
 
   /** Takes the row for a request, unless another is at it or has answered. */
@@ -188,6 +176,17 @@ export class X402 {
     return [this.terms.network, from.toLowerCase(), nonce.toLowerCase()];
   }
 }
+
+const RESERVE = `
+  with reserved as (
+      insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
+        signature_digest, request_mac, leased_by, status, lease_until)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, 'SETTLING',
+        now() + make_interval(secs => ${LEASE_SECONDS}))
+      on conflict (network, payer, nonce) do nothing
+      returning ${columnsOf(X402Payment)}, account_id, id as subject),
+    ${startTaskSql('reserved', 14)}
+  select * from reserved`;
 
 /** The coin of x402, where no gateway has it: then it pays requests, and no invoices. */
 export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Terms): Coin => ({

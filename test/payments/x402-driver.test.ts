@@ -8,7 +8,8 @@ import { fateIn } from '../../provisioning/payments/drivers/x402-chain.ts';
 import { readGateways } from '../../provisioning/payments/gateways.ts';
 import { newPayer } from '../rest/x402-client.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from './anvil.ts';
-import { PAY_TO, paymentsFile, secretFile } from './x402-world.ts';
+import { PAY_TO } from './payments-file.ts';
+import { paymentsFile } from './x402-world.ts';
 
 const AMOUNT = 6_000_000n;
 const alone: Alone = (work) => work();
@@ -127,8 +128,7 @@ describe('The settings of x402', () => {
     [{ network: 'ethereum' }, '/x402/network must match pattern'],
     [{ gas: 1 }, '/x402 must NOT have additional properties'],
   ])('are checked: %j', (settings, sentence) => {
-    const x402 = { ...USUAL, rpcUrls: ['http://127.0.0.1:1'], ...settings };
-    const file = secretFile('payments.json', JSON.stringify({ gateways: [], x402 }));
+    const file = paymentsFile('http://127.0.0.1:1', settings);
     expect(() => readGateways(file)).toThrow(sentence);
   });
 

@@ -1,27 +1,12 @@
 /** Agents of MCP pay for calls of tools, on a real chain, by the official clients of MCP and of x402. */
 import { PaymentRequiredV2Schema } from '@x402/core/schemas';
-import { x402Client } from '@x402/core/client';
-import { registerExactEvmScheme } from '@x402/evm/exact/client';
 import { describe, expect, it } from 'vitest';
-import type { LocalAccount } from 'viem';
-import { AGENTS, type Agent } from '../mcp/agents.ts';
+import { AGENTS } from '../mcp/agents.ts';
+import { callPaid } from '../mcp/paying.ts';
 import { NO_ANVIL } from './anvil.ts';
 import { openX402World, type X402World } from './x402-world.ts';
 
 const ORDER = { service_code: 'vps-1', hostname: 'web' };
-
-/** Calls a tool as x402's own client for MCP does: unpaid, and with what was asked for. */
-async function callPaid({ client }: Agent, payer: LocalAccount, name: string, args: object) {
-  const unpaid = await client.callTool({ name, arguments: args });
-  expect(unpaid.isError).toBe(true);
-  expect(JSON.parse(unpaid.content[0].text)).toEqual(unpaid.structuredContent);
-  const required = PaymentRequiredV2Schema.parse(unpaid.structuredContent);
-  const payments = new x402Client().setSpendControls({ maxAmountPerPayment: '$10000' });
-  registerExactEvmScheme(payments, { signer: payer });
-  const payment = await payments.createPaymentPayload(required as never);
-  const paid = await client.callTool({ name, arguments: args, _meta: { 'x402/payment': payment } });
-  return { unpaid: unpaid.structuredContent, payment, paid };
-}
 
 describe.skipIf(NO_ANVIL)('On a chain, an agent', async () => {
   const world = NO_ANVIL ? (undefined as unknown as X402World) : await openX402World();
@@ -32,7 +17,7 @@ describe.skipIf(NO_ANVIL)('On a chain, an agent', async () => {
     const agent = await connect(url(), { credential: account.accessToken });
     // What is listed has schemas, which some clients hold answers to.
     await agent.tools();
-    const { unpaid, payment, paid } = await callPaid(agent, payer, 'order_server', ORDER);
+    const { unpaid, payment, paid } = await callPaid(agent, 'order_server', ORDER, payer);
     expect(unpaid).toMatchObject({
       ...{ code: 'insufficient_balance', status: 402, retryable: true, required_usd: 6, x402Version: 2 },
       ...{ error: 'insufficient_balance', resource: { url: `${world.publicUrl}/v1/servers` } },
@@ -57,7 +42,7 @@ describe.skipIf(NO_ANVIL)('On a chain, an agent', async () => {
     const [account, payer] = [await world.newAccount(), await world.newRichPayer()];
     const agent = await AGENTS.at(-1)![2](url(), { credential: account.accessToken });
     const topUp = { amount_usd: 100, idempotency_key: 'one' };
-    const { unpaid, paid } = await callPaid(agent, payer, 'create_topup', topUp);
+    const { unpaid, paid } = await callPaid(agent, 'create_topup', topUp, payer);
     expect(unpaid).toMatchObject({ code: 'payment_required', x402Version: 2 });
     expect(paid.structuredContent).toMatchObject({ status: 'confirmed', mode: 'x402', credited_usd: 102 });
     const again = await agent.client.callTool({ name: 'create_topup', arguments: topUp });
@@ -83,7 +68,7 @@ describe.skipIf(NO_ANVIL)('On a chain, an agent', async () => {
   it('that has no coins is told so, with the challenge', async () => {
     const [account, payer] = [await world.newAccount(), await world.newRichPayer(0n)];
     const agent = await AGENTS[2]![2](url(), { credential: account.accessToken });
-    const { paid } = await callPaid(agent, payer, 'order_server', ORDER);
+    const { paid } = await callPaid(agent, 'order_server', ORDER, payer);
     expect([paid.isError, paid.structuredContent]).toEqual([
       true,
       expect.objectContaining({ code: 'payment_rejected', error: 'invalid_exact_evm_insufficient_balance' }),

@@ -1,19 +1,13 @@
 /** The service, paid by x402 on a chain of its own: replicas that share a database, and payers with coins. */
-import { chmodSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import type { Hex, LocalAccount } from 'viem';
+import type { LocalAccount } from 'viem';
 import { newDatabaseUrl } from '../database.ts';
 import { type Freehold, startFreehold } from '../freehold.ts';
 import { newPayer } from '../rest/x402-client.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { type Anvil, startAnvil } from './anvil.ts';
+import { PAY_TO, paymentsFileIn } from './payments-file.ts';
 import { type RpcProxy, startRpcProxy } from './rpc-proxy.ts';
-
-/** Nobody has its key: it is kept offline. */
-export const PAY_TO: Hex = '0x5117aced5117aced5117aced5117aced5117aced';
-/** Of the first account of anvil, which has 10,000 ether. */
-const GAS_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
 export interface X402World extends Freehold {
   anvil: Anvil;
@@ -27,29 +21,12 @@ export interface X402World extends Freehold {
   totals(): Promise<{ chain: bigint; books: bigint }>;
 }
 
-/** A file that its owner alone can read. */
-export function secretFile(name: string, content: string): string {
+/** In a folder that goes with the test file. */
+export function paymentsFile(rpcUrl: string, settings?: object): string {
   const folder = newFolder();
   afterAll(() => removeFolder(folder));
-  const file = join(folder, name);
-  writeFileSync(file, content);
-  chmodSync(file, 0o600);
-  return file;
+  return paymentsFileIn(folder, rpcUrl, settings);
 }
-
-/** The file of gateways: x402 alone, on that chain. */
-export const paymentsFile = (rpcUrl: string, settings: object = {}): string =>
-  secretFile(
-    'payments.json',
-    JSON.stringify({
-      gateways: [],
-      x402: {
-        ...{ network: 'base', payTo: PAY_TO, rpcUrls: [rpcUrl] },
-        ...('facilitatorUrl' in settings ? {} : { gasKeyFile: secretFile('gas-key', GAS_KEY) }),
-        ...settings,
-      },
-    }),
-  );
 
 /** Starts it all for a test file. @param settings of x402, instead of the usual ones */
 export async function openX402World(

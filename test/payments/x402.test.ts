@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { TestAccount } from '../freehold.ts';
 import { withoutVersion2, x402Fetch } from '../rest/x402-client.ts';
 import { NO_ANVIL } from './anvil.ts';
-import { openX402World, PAY_TO, type X402World } from './x402-world.ts';
+import { PAY_TO } from './payments-file.ts';
+import { openX402World, type X402World } from './x402-world.ts';
 
 const ORDER = { service_code: 'vps-1', hostname: 'web' };
 

@@ -16,6 +16,7 @@ import {
   TimeoutError,
   toEventSelector,
   toHex,
+  type TransactionReceipt,
   TransactionReceiptNotFoundError,
 } from 'viem';
 import type { Authorization, AuthorizationKey, Settlement, X402Terms } from './x402.ts';
@@ -36,6 +37,10 @@ const RPC_TIMEOUT_MS = 10_000;
 const SKEW_SECONDS = 600n;
 /** An authorization that was not used is dead only when the chain has gone on for so long. */
 const DEAD_AFTER_SECONDS = 60n;
+/** How often a receipt is asked for. */
+const RECEIPT_POLL_MS = 250;
+const RECEIPT_POLL_FIRST_MS = 5;
+const MINED_MS = 1_000;
 const MICROS_PER_USD = 1_000_000;
 
 export interface ChainSettings {
@@ -55,6 +60,8 @@ export class X402Chain {
   readonly client: PublicClient;
   readonly #terms: X402Terms;
   readonly #settings: ChainSettings;
+  /** What has been mined just now, to be looked at once. */
+  readonly #mined = new Map<Hash, TransactionReceipt>();
 
   constructor(terms: X402Terms, settings: ChainSettings) {
     this.#terms = terms;
@@ -113,8 +120,26 @@ export class X402Chain {
     });
   }
 
+  /** Waits for the block of a transaction. @throws if there is none in time */
+  async mined(hash: Hash, timeoutMs: number): Promise<TransactionReceipt> {
+    for (let end = Date.now() + timeoutMs, rest = RECEIPT_POLL_FIRST_MS; ; rest = Math.min(rest * 2, RECEIPT_POLL_MS)) {
+      try {
+        const receipt = await this.client.getTransactionReceipt({ hash });
+        this.#mined.set(hash, receipt);
+        setTimeout(() => this.#mined.delete(hash), MINED_MS).unref();
+        return receipt;
+      } catch (error) {
+        if (!(error instanceof TransactionReceiptNotFoundError) || Date.now() > end) throw error;
+      }
+      await new Promise((resume) => setTimeout(resume, rest));
+    }
+  }
+
   /** A transaction that is in a block; undefined: it is in none. */
-  async #receipt(hash: Hash) {
+  async #receipt(hash: Hash): Promise<TransactionReceipt | undefined> {
+    const mined = this.#mined.get(hash);
+    // The chain has just shown it; when it is asked again, it may be another chain.
+    if (mined && this.#mined.delete(hash)) return mined;
     try {
       return await this.client.getTransactionReceipt({ hash });
     } catch (error) {

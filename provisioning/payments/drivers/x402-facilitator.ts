@@ -7,10 +7,10 @@ import { HTTPFacilitatorClient } from '@x402/core/http';
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types';
 import { toFacilitatorEvmSigner } from '@x402/evm';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
-import { type Abi, encodeFunctionData, type Hash, type Hex, TransactionReceiptNotFoundError } from 'viem';
+import { type Abi, encodeFunctionData, type Hash, type Hex } from 'viem';
 import type { Alone, Authorization, Settling, X402Driver, X402Health, X402Terms } from './x402.ts';
 import { isAway, type X402Chain } from './x402-chain.ts';
-import { GasWallet, isRejected, readGasKey, type Sent } from './x402-wallet.ts';
+import { GasWallet, isRejected, type Prepared, readGasKey, type Sent } from './x402-wallet.ts';
 
 export interface Facilitator extends Pick<X402Driver, 'verify' | 'settle'> {
   health(signal: AbortSignal): Promise<X402Health>;
@@ -33,9 +33,8 @@ interface RemoteSettings {
 }
 
 const UNEXPLAINED = 'invalid_exact_evm_transaction_simulation_failed';
-/** How often a receipt is asked for. */
-const RECEIPT_POLL_MS = 250;
-const RECEIPT_POLL_FIRST_MS = 5;
+/** How long what was found out while a payment was verified is good for its settlement. */
+const VERIFIED_MS = 20_000;
 
 /** @throws Error if its key cannot be used */
 export function localFacilitator(
@@ -50,9 +49,12 @@ export function localFacilitator(
     new ExactEvmScheme(toFacilitatorEvmSigner(signer as never, { confirmationTimeoutMs: settleSeconds * 1000 }), {
       eip6492AllowedFactories: walletFactories,
     });
+  const verified = new Map<string, LocalSigner>();
   return {
     async verify(authorization, signature) {
       const signer = new LocalSigner(chain, wallet);
+      verified.set(signature, signer);
+      setTimeout(() => verified.delete(signature), VERIFIED_MS).unref();
       const messages = messagesOf(terms, authorization, signature);
       const { isValid, invalidReason } = await scheme(signer).verify(...messages);
       signer.throwIfAway();
@@ -62,7 +64,9 @@ export function localFacilitator(
       return fault ?? invalidReason ?? 'unexpected_verify_error';
     },
     async settle(authorization, signature, { alone }) {
-      const signer = new LocalSigner(chain, wallet, alone);
+      const signer = verified.get(signature) ?? new LocalSigner(chain, wallet);
+      verified.delete(signature);
+      signer.alone = alone;
       const answer = await scheme(signer).settle(...messagesOf(terms, authorization, signature));
       const { txId } = signer.sent;
       if (txId !== undefined || answer.success) return { txId: txId ?? answer.transaction };
@@ -83,19 +87,26 @@ const healthOf = (
 /** More at once means that the first of them is stuck. */
 const PENDING_MAX = 50;
 
+interface Call {
+  address: Hex;
+  abi: Abi;
+  functionName: string;
+  args: readonly unknown[];
+}
+
 /** What the scheme does its work with, for one payment: it remembers what was sent, and whether the chain was away. */
 class LocalSigner {
   readonly #chain: X402Chain;
   readonly #wallet: GasWallet;
-  readonly #alone: Alone;
+  alone: Alone = (work) => work();
   readonly sent: Sent = { txId: undefined };
   #away: unknown;
-  #codes = new Map<Hex, Promise<Hex | undefined>>();
+  readonly #codes = new Map<Hex, Promise<Hex | undefined>>();
+  #simulated: { data: Hex; prepared: Promise<Prepared> } | undefined;
 
-  constructor(chain: X402Chain, wallet: GasWallet, alone: Alone = (work) => work()) {
+  constructor(chain: X402Chain, wallet: GasWallet) {
     this.#chain = chain;
     this.#wallet = wallet;
-    this.#alone = alone;
   }
 
   get address(): Hex {
@@ -112,7 +123,10 @@ class LocalSigner {
     if (this.#away !== undefined) throw this.#away;
   }
 
-  readContract = (call: never) => this.#watched(this.#chain.client.readContract(call));
+  readContract = (call: Call) => {
+    if (call.functionName === 'transferWithAuthorization') this.#prepare(call);
+    return this.#watched(this.#chain.client.readContract(call));
+  };
   verifyTypedData = (message: never) => this.#watched(this.#chain.client.verifyTypedData(message));
 
   /** It does not change between two questions of one payment; it is asked for up to four times. */
@@ -122,28 +136,30 @@ class LocalSigner {
     return asked;
   };
 
-  writeContract = ({ address, abi, functionName, args }: { address: Hex; abi: Abi; functionName: string; args: [] }) =>
+  /** What is simulated is what will be sent. */
+  #prepare({ address, ...call }: Call): void {
+    const data = encodeFunctionData(call);
+    const prepared = this.#wallet.prepare({ to: address, data });
+    prepared.catch(() => {});
+    this.#simulated = { data, prepared };
+  }
+
+  writeContract = ({ address, abi, functionName, args }: Call) =>
     this.sendTransaction({ to: address, data: encodeFunctionData({ abi, functionName, args }) });
 
   async sendTransaction(call: { to: Hex; data: Hex }): Promise<Hash> {
     try {
-      return await this.#wallet.send(call, this.#alone, this.sent);
+      const { data, prepared } = this.#simulated ?? {};
+      const request = await (data === call.data ? prepared! : this.#wallet.prepare(call));
+      return await this.#wallet.send(request, this.alone, this.sent);
     } catch (error) {
       if (!isRejected(error)) this.#away = error;
       throw error;
     }
   }
 
-  async waitForTransactionReceipt({ hash, timeout = 0 }: { hash: Hash; timeout?: number }) {
-    for (let end = Date.now() + timeout, rest = RECEIPT_POLL_FIRST_MS; ; rest = Math.min(rest * 2, RECEIPT_POLL_MS)) {
-      try {
-        return await this.#chain.client.getTransactionReceipt({ hash });
-      } catch (error) {
-        if (!(error instanceof TransactionReceiptNotFoundError) || Date.now() > end) throw error;
-      }
-      await new Promise((resume) => setTimeout(resume, rest));
-    }
-  }
+  waitForTransactionReceipt = ({ hash, timeout = 0 }: { hash: Hash; timeout?: number }) =>
+    this.#chain.mined(hash, timeout);
 
   async #watched<T>(asked: Promise<T>): Promise<T> {
     try {

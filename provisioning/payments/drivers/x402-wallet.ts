@@ -36,6 +36,9 @@ export const isRejected = (error: unknown): boolean =>
   error instanceof TooMuchGas ||
   (error instanceof BaseError && error.walk((one) => one instanceof ExecutionRevertedError) !== null);
 
+/** A transaction that lacks its nonce alone. */
+export type Prepared = Awaited<ReturnType<GasWallet['prepare']>>;
+
 /** What came of sending: whether anything was given to the chain, even if it did not say so. */
 export interface Sent {
   txId: Hash | undefined;
@@ -56,25 +59,24 @@ export class GasWallet {
     return this.#account.address;
   }
 
-  /**
-   * Signs and sends a transaction; its nonce is taken under the lock, so that several processes can have one wallet.
-   * @param sent is told of the transaction just before it goes
-   * @throws what the chain has against it
-   */
-  async send(call: { to: Hex; data: Hex }, alone: Alone, sent: Sent): Promise<Hash> {
+  /** A transaction but for its nonce. @throws what the chain has against it */
+  async prepare(call: { to: Hex; data: Hex }) {
     const { client } = this.#chain;
     const [estimate, fees] = await Promise.all([
       client.estimateGas({ ...call, account: this.address }),
       client.estimateFeesPerGas(),
     ]);
     if (estimate > GAS_MAX) throw new TooMuchGas(`It would take ${estimate} of gas, and ${GAS_MAX} are the most.`);
-    const request = {
-      ...call,
-      ...fees,
-      type: 'eip1559',
-      chainId: client.chain!.id,
-      gas: (estimate * 6n) / 5n,
-    } as const;
+    return { ...call, ...fees, type: 'eip1559', chainId: client.chain!.id, gas: (estimate * 6n) / 5n } as const;
+  }
+
+  /**
+   * Signs and sends a transaction; its nonce is taken under the lock, so that several processes can have one wallet.
+   * @param sent is told of the transaction just before it goes
+   * @throws what the chain has against it
+   */
+  async send(request: Prepared, alone: Alone, sent: Sent): Promise<Hash> {
+    const { client } = this.#chain;
     return alone(async () => {
       for (let attempt = 1; ; attempt++) {
         const nonce = await this.#nextNonce();
