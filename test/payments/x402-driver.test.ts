@@ -1,6 +1,8 @@
 /** What the driver of x402 believes of a chain, asked directly. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { encodeAbiParameters, encodeEventTopics, type Hex, type Log, parseAbi } from 'viem';
+import { encodeAbiParameters, encodeEventTopics, type Hex, type LocalAccount, type Log, pad, parseAbi } from 'viem';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { EvmX402 } from '../../provisioning/payments/drivers/evm-x402.ts';
 import type { Alone, Authorization } from '../../provisioning/payments/drivers/x402.ts';
@@ -19,10 +21,23 @@ const signal = new AbortController().signal;
 const driverOf = (anvil: Anvil, settings: object = {}): EvmX402 =>
   readGateways(paymentsFile(anvil.url, settings)).x402 as EvmX402;
 
-async function signedPayment(driver: EvmX402, payer = newPayer()) {
+/** Who signs, and for which address. */
+type Signer = Pick<LocalAccount, 'address' | 'signTypedData'>;
+
+/** A contract wallet (ERC-1271) of that owner, as it stands on the chain. */
+async function contractWallet(anvil: Anvil, owner: LocalAccount): Promise<Signer> {
+  const { address } = newPayer();
+  const { runtime } = JSON.parse(readFileSync(join(import.meta.dirname, 'contract-wallet.json'), 'utf8'));
+  await anvil.control.setCode({ address, bytecode: runtime });
+  await anvil.control.setStorageAt({ address, index: 0, value: pad(owner.address) });
+  const signTypedData = async (message: never) => `${await owner.signTypedData(message)}00`;
+  return { address, signTypedData } as Signer;
+}
+
+async function signedPayment(driver: EvmX402, payer: Signer = newPayer()) {
   const { terms } = driver;
   const accepted = { ...terms, scheme: 'exact', amount: String(AMOUNT), maxTimeoutSeconds: 300, extra: terms.domain };
-  const { payload } = await new ExactEvmScheme(payer).createPaymentPayload(2, accepted as never);
+  const { payload } = await new ExactEvmScheme(payer as LocalAccount).createPaymentPayload(2, accepted as never);
   const { signature, authorization: a } = payload as { signature: Hex; authorization: Record<string, string> };
   const authorization = {
     ...{ from: a.from, to: a.to, nonce: a.nonce },
@@ -38,8 +53,8 @@ async function signedPayment(driver: EvmX402, payer = newPayer()) {
 describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
   const anvil = NO_ANVIL ? (undefined as unknown as Anvil) : await startAnvil();
   afterAll(() => anvil?.stop());
-  const settled = async (driver: EvmX402) => {
-    const payment = await signedPayment(driver);
+  const settled = async (driver: EvmX402, payer?: Signer) => {
+    const payment = await signedPayment(driver, payer);
     await anvil.mint(payment.payer.address, AMOUNT);
     const { authorization, signature, key } = payment;
     expect(await driver.verify(authorization, signature, signal)).toBeUndefined();
@@ -52,6 +67,22 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     const { key, txId } = await settled(driver);
     await anvil.control.mine({ blocks: 20 });
     expect(await driver.observe(key)).toEqual({ state: 'settled', txId });
+  });
+
+  it('is paid by a contract wallet, and not by who signs for one that is not his', async () => {
+    const driver = driverOf(anvil);
+    const [owner, thief] = [newPayer(), newPayer()];
+    const wallet = await contractWallet(anvil, owner);
+    const { key, txId } = await settled(driver, wallet);
+    expect(await driver.observe(key, txId)).toEqual({ state: 'settled', txId });
+    expect(await anvil.balance(wallet.address)).toBe(0n);
+    await anvil.mint(wallet.address, AMOUNT);
+    const { signTypedData } = await contractWallet(anvil, thief);
+    const { authorization, signature } = await signedPayment(driver, { address: wallet.address, signTypedData });
+    expect(await driver.verify(authorization, signature, signal)).toBe('invalid_exact_evm_signature');
+    expect(await driver.settle(authorization, signature, { signal, alone })).toEqual({
+      refused: 'invalid_exact_evm_signature',
+    });
   });
 
   it('waits until a payment is as deep in the chain as it should be', async () => {
