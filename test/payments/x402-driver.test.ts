@@ -114,6 +114,9 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     const driver = driverOf(anvil);
     const { key, txId } = await settled(driver);
     expect(await driver.observe({ ...key, payer: newPayer().address }, txId)).toEqual({ state: 'open' });
+    expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'open' });
+    // Not before the chain has gone on for a while.
+    await anvil.control.mine({ blocks: 2, interval: 60 });
     expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'dead' });
     expect(await driver.observe({ ...key, amountMicros: AMOUNT + 1n }, txId)).toEqual({ state: 'dead' });
   });

@@ -1,6 +1,7 @@
 /** An EVM chain as payments by x402 look at it: what it says of an authorization (EIP-3009), and nothing that others say. */
 import {
   BaseError,
+  type Block,
   createPublicClient,
   defineChain,
   fallback,
@@ -35,7 +36,7 @@ const EVENTS = [toEventSelector(USED), toEventSelector(CANCELLED)];
 const RPC_TIMEOUT_MS = 10_000;
 /** How far clocks of chains and ours may be apart. */
 const SKEW_SECONDS = 600n;
-/** An authorization that was not used is dead only when the chain has gone on for so long. */
+/** What was not used in time, or for something else, is dead only when the chain has gone on for so long. */
 const DEAD_AFTER_SECONDS = 60n;
 /** How often a receipt is asked for. */
 const RECEIPT_POLL_MS = 250;
@@ -52,6 +53,8 @@ export interface ChainSettings {
   /** How many blocks one question for logs covers. */
   logBlocks: number;
 }
+
+type Head = Pick<Block, 'timestamp'> & { number: bigint };
 
 /** @throws Error if it is none of EVM */
 export const chainIdOf = (network: string): number => Number(/^eip155:(\d+)$/.exec(network)![1]);
@@ -93,7 +96,7 @@ export class X402Chain {
     if (fate === 'paid') return this.#settled(key, found!);
     const head = await this.client.getBlock({ blockTag: 'latest' });
     // Of that very block: another node may lag behind.
-    if (await this.#isUsed(key, head.number)) return this.#search(key, head.number);
+    if (await this.#isUsed(key, head.number)) return this.#search(key, head);
     const end = BigInt(Math.floor(key.validBefore.getTime() / 1000)) + DEAD_AFTER_SECONDS;
     return { state: head.timestamp >= end ? 'dead' : 'open' };
   }
@@ -149,28 +152,30 @@ export class X402Chain {
   }
 
   /** Looks for the transaction that used it, from the head back to when it was sent to us, some blocks at a time. */
-  async #search(key: AuthorizationKey, head: bigint): Promise<Settlement> {
+  async #search(key: AuthorizationKey, head: Head): Promise<Settlement> {
     const from = BigInt(Math.floor(key.createdAt.getTime() / 1000)) - SKEW_SECONDS;
     const step = BigInt(this.#settings.logBlocks);
     const topics = [EVENTS, pad(key.payer as Hex), key.nonce as Hex];
-    for (let last = head; last >= 0n; last -= step) {
+    for (let last = head.number; last >= 0n; last -= step) {
       const first = last >= step ? last - step + 1n : 0n;
       const [log] = await this.client.request({
         method: 'eth_getLogs',
         params: [{ address: this.#terms.asset, topics, fromBlock: toHex(first), toBlock: toHex(last) }],
       });
-      if (log?.transactionHash) return this.#judge(key, log.transactionHash);
+      if (log?.transactionHash) return this.#judge(key, log.transactionHash, head);
       if (first === 0n || (await this.client.getBlock({ blockNumber: first })).timestamp < from) break;
     }
     // It is used, and no block shows how: a node that lags behind, or one that has forgotten.
     return { state: 'open' };
   }
 
-  async #judge(key: AuthorizationKey, txId: Hash): Promise<Settlement> {
+  async #judge(key: AuthorizationKey, txId: Hash, head: Head): Promise<Settlement> {
     const receipt = await this.#receipt(txId);
     const fate = receipt && fateIn(receipt.logs, this.#terms.asset, key);
     if (fate === 'paid') return this.#settled(key, receipt!);
-    return { state: fate === 'spent' ? 'dead' : 'open' };
+    if (fate !== 'spent') return { state: 'open' };
+    const { timestamp } = await this.client.getBlock({ blockNumber: receipt!.blockNumber });
+    return { state: head.timestamp >= timestamp + DEAD_AFTER_SECONDS ? 'dead' : 'open' };
   }
 
   /** Settled, if it is deep enough in the chain. */
