@@ -96,7 +96,7 @@ export class Provisioning {
     const { db, vault, x402, allowCidrs, resolve = resolveName, render = async () => undefined } = options;
     this.#outbound = { rules: new AddressRules(allowCidrs), resolve };
     this.webhooks = new Webhooks({ db, vault, render, ...this.#outbound });
-    this.x402 = x402 && new X402(db, x402);
+    this.x402 = x402 && new X402(db, x402, vault);
   }
 
   get #chains() {
@@ -222,7 +222,7 @@ export class Provisioning {
           followProcess({ db, reader, coins: () => this.coins(), pollSeconds }),
         ]),
       ),
-      ...(x402 && { [X402_PROCESS]: x402Process(db, x402, pollSeconds) }),
+      ...(this.x402 && { [X402_PROCESS]: x402Process(db, this.x402, pollSeconds) }),
       [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),

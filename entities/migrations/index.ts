@@ -17,6 +17,7 @@ import { Hosts0000000000016 } from './0016-hosts.ts';
 import { Placements0000000000017 } from './0017-placements.ts';
 import { Dedicated0000000000018 } from './0018-dedicated.ts';
 import { Payments0000000000021 } from './0021-payments.ts';
+import { X402Again0000000000023 } from './0023-x402-again.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -36,4 +37,5 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Placements0000000000017,
   Dedicated0000000000018,
   Payments0000000000021,
+  X402Again0000000000023,
 ];

@@ -8,11 +8,11 @@ import type { Database } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
-import { digest } from '../../entities/secrets.ts';
+import { digest, type Vault } from '../../entities/secrets.ts';
 import { X402Payment } from '../../entities/x402-payment.ts';
 import { startTask, startTaskParameters, startTaskSql } from '../tasks.ts';
 import type { Coin } from './drivers/driver.ts';
-import type { Alone, Settlement, Settling, X402Driver, X402Terms } from './drivers/x402.ts';
+import type { Alone, Authorization, Settlement, Settling, X402Driver, X402Terms } from './drivers/x402.ts';
 import {
   type Challenge,
   challengeOf,
@@ -45,13 +45,15 @@ type Outcome = Settlement | { state: 'refused'; reason: string } | { state: 'uns
 export class X402 {
   readonly #db: Database;
   readonly #driver: X402Driver;
+  readonly #vault: Vault;
   /** What of this process waits to be alone. */
   #queue: Promise<unknown> = Promise.resolve();
 
   /** @param db not that of a request: what it commits is committed at once */
-  constructor(db: Database, driver: X402Driver) {
+  constructor(db: Database, driver: X402Driver, vault: Vault) {
     this.#db = db;
     this.#driver = driver;
+    this.#vault = vault;
   }
 
   get terms() {
@@ -109,6 +111,7 @@ export class X402 {
       ...[id, ...this.#key(payment), accountId, credentialId],
       ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
       ...[Number(payment.authorization.validBefore), signatureDigest(payment), requestMac, requestId],
+      this.#vault.seal(`${payment.authorization.validAfter} ${payment.signature}`, sealOf(id)),
       ...startTaskParameters({ ...watchTask({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
     ]);
     return row;
@@ -157,6 +160,26 @@ export class X402 {
     return refused === undefined ? after : { state: 'refused', reason: refused };
   }
 
+  /** What the chain says. */
+  observe(row: X402Payment): Promise<Settlement> {
+    return this.#driver.observe(row);
+  }
+
+  /**
+   * Asks once more for the money of a payment to be moved that something was promised for. The chain decides whatever comes
+   * of it; what it throws is hearsay.
+   */
+  async settleAgain({ id, payer, payTo, amountMicros, validBefore, nonce, sealedPayment }: X402Payment): Promise<void> {
+    if (!sealedPayment) return;
+    const [validAfter, signature] = this.#vault.open(sealedPayment, sealOf(id)).split(' ') as [string, `0x${string}`];
+    const authorization = {
+      ...{ from: payer, to: payTo, nonce, value: amountMicros, validAfter: BigInt(validAfter) },
+      validBefore: BigInt(validBefore.getTime()) / 1000n,
+    } as Authorization;
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone, again: true };
+    await this.#driver.settle(authorization, signature, options).catch(() => {});
+  }
+
   /** One in this process, and then one of all processes: whoever waits here keeps no connection. */
   readonly #alone: Alone = (work) => {
     const run = this.#queue.then(() => {
@@ -180,12 +203,12 @@ export class X402 {
 const RESERVE = `
   with reserved as (
       insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
-        signature_digest, request_mac, leased_by, status, lease_until)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, 'SETTLING',
+        signature_digest, request_mac, leased_by, sealed_payment, status, lease_until)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
         now() + make_interval(secs => ${LEASE_SECONDS}))
       on conflict (network, payer, nonce) do nothing
       returning ${columnsOf(X402Payment)}, account_id, id as subject),
-    ${startTaskSql('reserved', 14)}
+    ${startTaskSql('reserved', 15)}
   select * from reserved`;
 
 /** The coin of x402, where no gateway has it: then it pays requests, and no invoices. */
@@ -193,5 +216,6 @@ export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Ter
   ...{ code, name: `${code} by x402`, network: networkV1, decimals: 6, confirmationsRequired: 1, pegged: true },
 });
 
+const sealOf = (id: string): string => `x402 payment ${id}`;
 const lockOf = (network: string): bigint => digest(`x402 ${network}`).readBigInt64BE();
 const signatureDigest = ({ signature }: SignedPayment): Buffer => digest(signature.toLowerCase());

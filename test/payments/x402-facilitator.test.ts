@@ -59,6 +59,26 @@ describe.skipIf(NO_ANVIL)('With a facilitator of somebody else', async () => {
     await expectBalanced();
   });
 
+  it('that dies with a payment, and is back before it is over, the order is made without being asked for again', async () => {
+    const { account, pay } = await signedOrder();
+    facilitator.mood = 'dies';
+    const { status, body } = await pay();
+    expect([status, body.status]).toEqual([200, 'pending']);
+    facilitator.mood = 'honest';
+    // As if some time had passed.
+    await world.db.query(`update x402_payment set created_at = now() - interval '20 seconds' where account_id = $1`, [
+      account.id,
+    ]);
+    await eventually(async () => {
+      const { body: server } = await account.rest('GET', `/v1/servers/${body.order_number}`);
+      return server.status === 'running';
+    });
+    const [kept] = await world.db.query('select sealed_payment from x402_payment where account_id = $1', [account.id]);
+    expect(kept).toEqual({ sealed_payment: null });
+    expect((await pay()).headers.get('payment-response')).toBeTruthy();
+    await expectBalanced();
+  });
+
   it('that dies with a payment, the order is pending, and fails when the payment is over; nothing was taken', async () => {
     const { account, payer, pay } = await signedOrder();
     facilitator.mood = 'dies';

@@ -3,10 +3,10 @@
  * process, which pays gas and holds nothing else, or a facilitator of somebody else; what is believed is the chain alone.
  */
 import type {
-  Alone,
   Authorization,
   AuthorizationKey,
   Settlement,
+  SettleOptions,
   Settling,
   X402Driver,
   X402Health,
@@ -121,11 +121,7 @@ export class EvmX402 implements X402Driver {
     return facilitator.verify(authorization, signature, signal);
   }
 
-  async settle(
-    authorization: Authorization,
-    signature: `0x${string}`,
-    options: { signal: AbortSignal; alone: Alone },
-  ): Promise<Settling> {
+  async settle(authorization: Authorization, signature: `0x${string}`, options: SettleOptions): Promise<Settling> {
     const { facilitator } = await this.#open();
     return facilitator.settle(authorization, signature, options);
   }

@@ -63,7 +63,8 @@ export function localFacilitator(
       const fault = invalidReason === UNEXPLAINED ? await chain.faultOf(authorization) : undefined;
       return fault ?? invalidReason ?? 'unexpected_verify_error';
     },
-    async settle(authorization, signature, { alone }) {
+    async settle(authorization, signature, { alone, again }) {
+      if (again && (await wallet.standing()).pending > 0) return { unsent: true };
       const signer = verified.get(signature) ?? new LocalSigner(chain, wallet);
       verified.delete(signature);
       signer.alone = alone;

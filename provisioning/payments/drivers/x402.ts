@@ -52,6 +52,13 @@ export interface Settling {
 /** Lets one process at a time work with what all of them share. */
 export type Alone = <T>(work: () => Promise<T>) => Promise<T>;
 
+export interface SettleOptions {
+  signal: AbortSignal;
+  alone: Alone;
+  /** It was asked for before, and may be under way: nothing is sent while anything else is. */
+  again?: boolean;
+}
+
 export interface X402Health {
   /** Whether it could settle now. */
   reachable: boolean;
@@ -70,11 +77,7 @@ export interface X402Driver {
    */
   verify(authorization: Authorization, signature: `0x${string}`, signal: AbortSignal): Promise<string | undefined>;
   /** Asks for the money to be moved. Whatever it throws says nothing of whether it was. */
-  settle(
-    authorization: Authorization,
-    signature: `0x${string}`,
-    options: { signal: AbortSignal; alone: Alone },
-  ): Promise<Settling>;
+  settle(authorization: Authorization, signature: `0x${string}`, options: SettleOptions): Promise<Settling>;
   /**
    * What the chain says.
    * @param txId where to look first
