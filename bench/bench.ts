@@ -20,6 +20,7 @@ import { orders } from './orders.ts';
 import { pages } from './pages.ts';
 import { cpuSeconds, type Round, report, type Slice } from './report.ts';
 import { clear, type SeededAccount, seed } from './seed.ts';
+import { x402 } from './x402.ts';
 
 /** Many and short, so that what else the machine does falls on both servers alike. */
 const ROUNDS = 15;
@@ -79,7 +80,7 @@ async function bench() {
   const measured = await measure(db, cases, peers);
   const { port } = peers[0]!;
   const worked = await orders(postgres.url, folder, port, db, orderer);
-  const figures = [await logins(port), ...(await pages(port, db, orderer)), worked];
+  const figures = [await logins(port), ...(await pages(port, db, orderer)), worked, ...(await x402(postgres.url, db))];
   const credited = await credits(postgres.url);
   const { balanced } = await verifyBooks(db);
   assert.ok(balanced, 'The books do not balance.');

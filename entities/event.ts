@@ -58,6 +58,7 @@ export const EVENT_TYPES = [
   'payment.restored',
   'payment.missing',
   'payment.found',
+  'gateway.warned',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

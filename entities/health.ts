@@ -12,4 +12,6 @@ export const Health = entity('health', {
 export type Health = RowOf<typeof Health>;
 
 export const PAYMENTS_COMPONENT = 'payments';
+/** Not shown: whether the operator has been told that payment by x402 will end soon. */
+export const X402_WARNING_COMPONENT = 'x402-warning';
 export const machinesComponent = (region: string): string => `machines-${region}`;

@@ -39,7 +39,8 @@ export type ResourceType =
   | 'finding'
   | 'engine'
   | 'manual_job'
-  | 'payment';
+  | 'payment'
+  | 'gateway';
 
 export interface Happening {
   type: EventType;

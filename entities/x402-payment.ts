@@ -24,6 +24,8 @@ export const X402Payment = entity(
     validBefore: timestamp(),
     /** SHA-256 of the signature: who repeats the payment has to have it. */
     signatureDigest: bytes(),
+    /** The signature, and from when it is good, sealed: while the chain has not decided. */
+    sealedPayment: nullable(bytes()),
     /** What was asked for with it, as an HMAC. */
     requestMac: bytes(),
     /** SETTLED: the chain has moved it, and the balance has it. FAILED: the chain will never move it. */
@@ -56,7 +58,10 @@ export async function lockPayment(tx: Queryable, id: string): Promise<X402Paymen
   return row!;
 }
 
-/** Credits what the chain has moved, once: the transfer is known as the chain knows the payment. */
+/**
+ * Credits what the chain has moved, once: the transfer is known as the chain knows the payment. Its account is the
+ * network's, so that it equals what has come to the payee there.
+ */
 export async function creditPayment(
   tx: Transaction,
   payment: Pick<X402Payment, 'id' | 'accountId' | 'network' | 'payer' | 'nonce' | 'amountMicros'>,
@@ -64,11 +69,14 @@ export async function creditPayment(
   orderNumber?: string,
 ): Promise<void> {
   const { id, accountId, network, payer, nonce, amountMicros } = payment;
-  await tx.query(`update x402_payment set status = 'SETTLED', tx_id = $2 where id = $1`, [id, txId]);
+  await tx.query(`update x402_payment set status = 'SETTLED', tx_id = $2, sealed_payment = null where id = $1`, [
+    id,
+    txId,
+  ]);
   await post(tx, accountId, [
     {
       kind: 'topup',
-      debit: gateway('x402'),
+      debit: gateway(`x402:${network}`),
       credit: available(accountId),
       amountMicros,
       externalKey: `x402:${network}:${payer}:${nonce}`,

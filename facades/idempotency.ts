@@ -67,8 +67,28 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
       // Headers are left out: a request is paid for again with another payment.
       input: canonical([inQuery.map((variable) => values[variable] ?? null), body ?? null]),
     };
-    return once(request, (db) => simply(values, body, { ...context, db }));
+    const headers: Record<string, string> = {};
+    const setHeader = (header: string, value: string) => {
+      headers[header] = value;
+      context.setHeader?.(header, value);
+    };
+    const { answer: kept, replayed } = await once(request, async (db) =>
+      withHeaders(headers, await simply(values, body, { ...context, db, setHeader })),
+    );
+    const answer = readKept(kept);
+    if (replayed) for (const [header, value] of Object.entries(answer.headers)) context.setHeader?.(header, value);
+    return { answer: answer.body, replayed };
   };
+}
+
+/** What is kept: the answer, and before it, on a line of its own, the headers that it set, such as the receipt of a payment. */
+const withHeaders = (headers: Record<string, string>, body: string): string =>
+  Object.keys(headers).length ? `${JSON.stringify(headers)}\n${body}` : body;
+
+/** JSON has no line breaks within. */
+function readKept(kept: string): { headers: Record<string, string>; body: string } {
+  const end = kept.indexOf('\n');
+  return end < 0 ? { headers: {}, body: kept } : { headers: JSON.parse(kept.slice(0, end)), body: kept.slice(end + 1) };
 }
 
 /** JSON whose members are in order, so that two spellings of one input are equal. */

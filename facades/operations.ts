@@ -50,6 +50,8 @@ export interface Tool {
   keyed?: boolean;
   /** The argument that has to be confirmed. */
   confirm?: string;
+  /** The argument without which it is paid for by x402. */
+  paidWithout?: string;
 }
 
 /** The answer can be read as an MCP resource; a URI that names variables is a template. */

@@ -79,6 +79,8 @@ function checkTool({ name, http, tool, answer, parameters, input }: Operation, s
     say(`${name} is a tool, and so must answer an object or a list.`);
   const fields = Object.keys(input?.type.getFields() ?? {}).map(snake);
   const names = [...parameters.map((parameter) => parameter.name), ...fields, 'access_token'];
+  if (tool!.paidWithout && !names.includes(tool!.paidWithout))
+    say(`${name} has no argument ${tool!.paidWithout} that could be left out.`);
   if (tool!.confirm && !parameters.some((parameter) => parameter.name === tool!.confirm && parameter.required))
     say(`${name} has no required argument ${tool!.confirm} that could be confirmed.`);
   for (const twice of new Set(names.filter((one, i) => names.indexOf(one) !== i)))

@@ -2,9 +2,12 @@
  * Asks each driver twice a minute whether it reaches what it drives. The status page reads what was found. An engine of
  * which many machines vanished at once is not well, even if it answers; nor is a region of which a host is offline.
  */
-import type { Database } from '../entities/database.ts';
-import { type Health, machinesComponent, PAYMENTS_COMPONENT } from '../entities/health.ts';
+import { OPERATOR_ACCOUNT, SYSTEM } from '../entities/audit.ts';
+import type { Database, Transaction } from '../entities/database.ts';
+import { type Health, machinesComponent, PAYMENTS_COMPONENT, X402_WARNING_COMPONENT } from '../entities/health.ts';
 import type { PaymentDriver } from './payments/drivers/driver.ts';
+import type { X402Driver, X402Health } from './payments/drivers/x402.ts';
+import { record } from '../entities/record.ts';
 import { periodic } from './schedule.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
 import { hop, type Process } from './tasks.ts';
@@ -19,9 +22,10 @@ type Found = Omit<Health, 'checkedAt'>;
 interface Drivers {
   machines: readonly HardwareDriver[];
   payments: readonly PaymentDriver[];
+  x402?: X402Driver | undefined;
 }
 
-export const driverHealthProcess = (db: Database, { machines, payments }: Drivers): Process =>
+export const driverHealthProcess = (db: Database, { machines, payments, x402 }: Drivers): Process =>
   periodic({
     start: async ({ aborted }) => {
       const ask = (asked: (signal: AbortSignal) => Promise<boolean>) => answered(asked, aborted);
@@ -33,11 +37,16 @@ export const driverHealthProcess = (db: Database, { machines, payments }: Driver
         `select distinct region_code as region from host where state = 'OFFLINE'`,
       );
       const isBraked = machines.some(({ name }) => brakes.some(({ driver }) => driver === name));
+      let x402Health: X402Health | undefined;
+      const askX402 = async (signal: AbortSignal) => {
+        x402Health = await x402!.health!(signal);
+        return x402Health.reachable;
+      };
       const found = await Promise.all([
-        statusOf(
-          PAYMENTS_COMPONENT,
-          payments.map((driver) => ask(async (signal) => (await driver.reachable?.(signal)) ?? true)),
-        ),
+        statusOf(PAYMENTS_COMPONENT, [
+          ...payments.map((driver) => ask(async (signal) => (await driver.reachable?.(signal)) ?? true)),
+          ...(x402?.health ? [ask(askX402)] : []),
+        ]),
         ...regions.map(async ({ code }): Promise<Found> => {
           const answers = [...new Set(machines)].map((driver) =>
             ask(async (signal) => (await driver.reachable?.(code, signal)) ?? true),
@@ -49,10 +58,26 @@ export const driverHealthProcess = (db: Database, { machines, payments }: Driver
       ]);
       return hop('start', {
         afterSeconds: TICK_SECONDS,
-        commit: (tx) => tx.query(KEEP, [found.map(({ component }) => component), found.map(({ status }) => status)]),
+        commit: async (tx) => {
+          if (x402Health) await warn(tx, x402Health);
+          await tx.query(KEEP, [found.map(({ component }) => component), found.map(({ status }) => status)]);
+        },
       });
     },
   });
+
+/** Tells the operator, once while it is so. */
+async function warn(tx: Transaction, { warning }: X402Health): Promise<void> {
+  const [changed] = await tx.query<{ warned: boolean }>(WARN, [
+    X402_WARNING_COMPONENT,
+    warning === undefined ? 'operational' : 'partial_outage',
+  ]);
+  if (changed && warning !== undefined)
+    await record(tx, OPERATOR_ACCOUNT, 'x402', {
+      ...{ type: 'gateway.warned', resource: 'gateway', actor: SYSTEM },
+      data: { warning },
+    });
+}
 
 /** False for an error, and for silence. */
 async function answered(ask: (signal: AbortSignal) => Promise<boolean>, aborted: AbortSignal): Promise<boolean> {
@@ -68,6 +93,11 @@ async function statusOf(component: string, answers: Promise<boolean>[]): Promise
   if (reached.every(Boolean)) return { component, status: 'operational' };
   return { component, status: reached.some(Boolean) ? 'partial_outage' : 'major_outage' };
 }
+
+const WARN = `
+  insert into health as kept (component, status, checked_at) values ($1, $2, now())
+  on conflict (component) do update set status = excluded.status, checked_at = now() where kept.status <> excluded.status
+  returning true as warned`;
 
 const KEEP = `
   insert into health (component, status, checked_at) select given.*, now() from unnest($1::text[], $2::text[]) as given

@@ -28,7 +28,7 @@ import { RATES_PROCESS, ratesProcess } from './payments/rates/fetch.ts';
 import type { RateSource } from './payments/rates/source.ts';
 import { type Worths, worthsOf } from './payments/rates/worth.ts';
 import { driverOf, isKnownAddress, TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
-import { X402 } from './payments/x402.ts';
+import { X402, x402CoinOf } from './payments/x402.ts';
 import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402-watch.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
 import { PERIODIC_LANE, schedule } from './schedule.ts';
@@ -105,7 +105,7 @@ export class Provisioning {
     const { db, vault, x402, allowCidrs, resolve = resolveName, render = async () => undefined } = options;
     this.#outbound = { rules: new AddressRules(allowCidrs), resolve };
     this.webhooks = new Webhooks({ db, vault, render, ...this.#outbound });
-    this.x402 = x402 && new X402(db, x402);
+    this.x402 = x402 && new X402(db, x402, vault);
   }
 
   get #chains() {
@@ -128,9 +128,13 @@ export class Provisioning {
 
   coins(): readonly (Coin & { x402: boolean })[] {
     const { payments, x402 } = this.#options;
-    return payments.flatMap((driver) =>
-      driver.coins().map((coin) => ({ ...coin, x402: coin.code === x402?.terms.coin })),
-    );
+    const coins = payments.flatMap((driver) => driver.coins());
+    const paying = x402 && x402CoinOf(x402.terms);
+    const isBySignatureAlone = paying && !coins.some(({ code }) => code === paying.code);
+    return [...coins, ...(isBySignatureAlone ? [paying] : [])].map((coin) => ({
+      ...coin,
+      x402: coin.code === paying?.code,
+    }));
   }
 
   /** The chains that are behind: what comes on them would be noticed late. */
@@ -257,12 +261,12 @@ export class Provisioning {
           followProcess({ db, reader, coins: () => this.coins(), pollSeconds }),
         ]),
       ),
-      ...(x402 && { [X402_PROCESS]: x402Process(db, x402, pollSeconds) }),
+      ...(this.x402 && { [X402_PROCESS]: x402Process(db, this.x402, pollSeconds) }),
       [RATES_PROCESS]: ratesProcess(rates, console.error),
       [RENEWAL_PROCESS]: renewalProcess(db),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(db),
-      [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments }),
+      [DRIVER_HEALTH_PROCESS]: driverHealthProcess(db, { machines: Object.values(drivers), payments, x402 }),
       ...(reverseDns && { [REVERSE_DNS_PROCESS]: reverseDnsProcess(db, reverseDns) }),
       [OBSERVER_PROCESS]: observerProcess(db, drivers, console.error),
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(db),

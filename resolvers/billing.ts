@@ -56,7 +56,7 @@ async function insertPaidTopUp(
   amountMicros: bigint,
 ): Promise<TopUp> {
   const accountId = accountOf(context);
-  const { coin, networkV1, payTo } = context.provisioning.x402!.terms;
+  const { coin, network, networkV1, payTo } = context.provisioning.x402!.terms;
   const id = newId('top');
   await tx.manager.insert(TopUp, {
     id,
@@ -67,7 +67,7 @@ async function insertPaidTopUp(
     amountMicros,
     bonusMicros: bonusMicros(amountMicros),
     crypto: coin,
-    network: networkV1,
+    network: networkV1 ?? network,
     amountCrypto: formatUnits(amountMicros, 6),
     receivedCrypto: '0',
     rateMicros: USDC_RATE_MICROS,

@@ -90,16 +90,24 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
   };
   let row = await x402.find(payment, buyer);
   if (!row) {
+    // Meanwhile; what refuses the sale comes first.
+    const verifying = x402.verify(payment);
+    verifying.catch(() => {});
     await requireCoin(context, x402.terms.coin);
     const amountMicros = await sale.check();
-    const fault = await x402.fault(payment, amountMicros);
+    const fault = await x402.fault(payment, amountMicros, verifying).catch(() => {
+      throw new ApiError('unavailable', 'Payments cannot be verified at the moment. Nothing was taken.', {
+        retryAfter: 5,
+      });
+    });
     if (fault) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
-    await x402.reserve(payment, { ...buyer, amountMicros });
+    const reserved = await x402.reserve(payment, { ...buyer, amountMicros }, context.requestId);
+    if (reserved) return settle(context, payment, reserved, sale, true);
     row = (await x402.find(payment, buyer))!;
   }
   for (const deadline = Date.now() + WAIT_MS; ; ) {
     if (row.orderNumber) return answered(context, payment, row);
-    if (await x402.take(row.id, context.requestId)) return settle(context, payment, row, sale);
+    if (await x402.take(row.id, context.requestId)) return settle(context, payment, row, sale, false);
     if (Date.now() > deadline || context.signal.aborted)
       throw new ApiError('idempotency_in_progress', 'The payment is being settled for another request.', {
         retryAfter: 1,
@@ -115,10 +123,20 @@ function available({ provisioning: { x402 } }: Context): NonNullable<Context['pr
   return x402;
 }
 
-async function settle<T>(context: Context, payment: SignedPayment, row: X402Payment, sale: Sale<T>): Promise<T> {
+async function settle<T>(
+  context: Context,
+  payment: SignedPayment,
+  row: X402Payment,
+  sale: Sale<T>,
+  isFirst: boolean,
+): Promise<T> {
   const x402 = available(context);
   try {
-    const settlement = await x402.settle(row, payment);
+    const settlement = await x402.settle(row, payment, isFirst);
+    if (settlement.state === 'unsent')
+      throw new ApiError('unavailable', 'The payment cannot be settled at the moment. Send it again.', {
+        retryAfter: 5,
+      });
     if (settlement.state === 'refused' || settlement.state === 'dead') {
       const reason =
         settlement.state === 'refused' ? settlement.reason : 'invalid_exact_evm_payload_authorization_valid_before';

@@ -19,6 +19,7 @@ import { Dedicated0000000000018 } from './0018-dedicated.ts';
 import { Boxes0000000000019 } from './0019-boxes.ts';
 import { Payments0000000000021 } from './0021-payments.ts';
 import { Chains0000000000022 } from './0022-chains.ts';
+import { X402Again0000000000023 } from './0023-x402-again.ts';
 import { MissingPayments0000000000024 } from './0024-missing-payments.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
@@ -41,5 +42,6 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Boxes0000000000019,
   Payments0000000000021,
   Chains0000000000022,
+  X402Again0000000000023,
   MissingPayments0000000000024,
 ];

@@ -13,6 +13,7 @@ import type { JsonSchema } from '../schemas.ts';
 import { type Count, callerIn } from './caller.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';
+import { demanded, paymentsOf } from './payment.ts';
 
 export interface ToolOptions {
   operations: readonly Operation[];
@@ -42,7 +43,9 @@ export interface McpTool {
 }
 
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
-  return operations.filter(({ tool }) => tool).map((operation) => toolOf(asTool(operation), options));
+  return operations
+    .filter(({ tool }) => tool)
+    .map((operation) => toolOf(asTool(operation), paymentsOf(operation), options));
 }
 
 /** Without the parameters that are for REST alone. */
@@ -50,7 +53,11 @@ function asTool(operation: Operation): Operation {
   return { ...operation, parameters: operation.parameters.filter(({ tool }) => tool) };
 }
 
-function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>): McpTool {
+function toolOf(
+  operation: Operation,
+  newPayment: ReturnType<typeof paymentsOf>,
+  options: Omit<ToolOptions, 'operations'>,
+): McpTool {
   const { contextOf, answerError, once, auditRequest } = options;
   const args = argumentsSchema(operation);
   const run = runner(operation, refuser(operation, args));
@@ -68,7 +75,8 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
     args,
     async call({ access_token: token = null, ...given }, request, { confirm, follow } = {}) {
       const header = callerIn(request);
-      const caller: Caller = { ...header, viewer: null };
+      const payment = newPayment?.();
+      const caller: Caller = { ...header, viewer: null, ...(payment && { setHeader: payment.setHeader }) };
       try {
         // In the documented flow the new account's token is an argument, while the header may be of another account.
         caller.viewer =
@@ -80,6 +88,7 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
         const { key, input } = withoutKey(given);
         const { confirmed, meant } = withoutConfirm(input);
         const { values, body } = split(meant);
+        Object.assign(values, payment?.values(meant, request));
         if (confirm) requireSense(check(meant));
         const asked = await confirm?.(meant, confirmed, caller, request);
         if (asked) return asked;
@@ -90,11 +99,11 @@ function toolOf(operation: Operation, options: Omit<ToolOptions, 'operations'>):
           : runOnce(key, values, body, context).then(repeated)
         ).finally(unfollow);
         audit(caller, 200);
-        return answer;
+        return payment?.receipted(answer) ?? answer;
       } catch (error) {
-        const { status, body } = answerError(error, caller.requestId);
+        const { status, body, headers } = answerError(error, caller.requestId);
         audit(caller, status);
-        return { ...result(body), isError: true };
+        return { ...result(demanded(body, headers)), isError: true };
       }
     },
   };

@@ -8,9 +8,11 @@ import { RATE_SOURCES_MIN } from '../../entities/coin-rate.ts';
 import { btcpay } from './drivers/btcpay/btcpay.ts';
 import type { PaymentDriver } from './drivers/driver.ts';
 import { EVM } from './drivers/evm/evm.ts';
+import { EVM_X402_SCHEMA, EvmX402, type EvmX402Settings } from './drivers/evm-x402.ts';
 import type { GatewayKind } from './drivers/gateway.ts';
 import { monero } from './drivers/monero/monero.ts';
 import { UTXO } from './drivers/utxo/utxo.ts';
+import type { X402Driver } from './drivers/x402.ts';
 import { RATE_SOURCE_SCHEMA, type RateSource } from './rates/source.ts';
 
 /** By the name in the file. */
@@ -27,12 +29,15 @@ const SCHEMA = {
       type: 'array',
       items: { type: 'object', required: ['driver'], properties: { driver: { type: 'string' } } },
     },
+    x402: { type: 'object' },
   },
 };
 
 export interface Gateways {
   payments: PaymentDriver[];
   rates: RateSource[];
+  /** Undefined: nothing is paid by x402. */
+  x402?: X402Driver | undefined;
 }
 
 /** @throws Error with what is wrong in the file, and where */
@@ -41,6 +46,7 @@ export function readGateways(file: string): Gateways {
   const given = check(file, '', SCHEMA, JSON.parse(readFileSync(file, 'utf8'))) as {
     gateways: { driver: string }[];
     rates: RateSource[];
+    x402?: object;
   };
   const payments = given.gateways.map(({ driver, ...settings }, index) => {
     const kind = KINDS[driver];
@@ -55,7 +61,9 @@ export function readGateways(file: string): Gateways {
   const shared = networks.find((network, index) => networks.indexOf(network) !== index);
   if (shared) throw new Error(`${file}: two gateways follow ${shared}: give one of them both coins.`);
   requireSources(file, payments, given.rates);
-  return { payments, rates: given.rates };
+  const x402 =
+    given.x402 && new EvmX402(check<EvmX402Settings>(file, '/x402', EVM_X402_SCHEMA, given.x402 as EvmX402Settings));
+  return { payments, rates: given.rates, x402 };
 }
 
 /** One source could be wrong without anybody noticing. */

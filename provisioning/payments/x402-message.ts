@@ -36,7 +36,7 @@ export interface Offer {
 export interface Challenge {
   /** The value of PAYMENT-REQUIRED. */
   header: string;
-  /** `accepts` of version 1. */
+  /** `accepts` of version 1; none where the network has no name in it. */
   accepts: object[];
 }
 
@@ -115,7 +115,9 @@ export function challengeOf(terms: X402Terms, { amountMicros, url, description }
       resource: { url, description, mimeType },
       accepts: [{ ...common, network: network as `${string}:${string}`, amount }],
     }),
-    accepts: [{ ...common, network: networkV1, maxAmountRequired: amount, resource: url, description, mimeType }],
+    accepts: networkV1
+      ? [{ ...common, network: networkV1, maxAmountRequired: amount, resource: url, description, mimeType }]
+      : [],
   };
 }
 

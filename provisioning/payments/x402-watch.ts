@@ -15,7 +15,7 @@ import { RESUME_TASK } from '../servers/renew.ts';
 import { retrySuspended } from '../servers/resume.ts';
 import { serverTask } from '../servers/task.ts';
 import { done, type NewTask, nap, type Process, Stale, startTask } from '../tasks.ts';
-import type { X402Driver } from './drivers/x402.ts';
+import type { X402 } from './x402.ts';
 import { TOP_UP_LANE } from './watch-top-up.ts';
 
 export const X402_PROCESS = 'x402';
@@ -28,7 +28,7 @@ export const watchTask = ({ id, accountId }: { id: string; accountId: string }):
   step: 'watch',
 });
 
-export const x402Process = (db: Database, driver: X402Driver, pollSeconds: number): Process => ({
+export const x402Process = (db: Database, x402: X402, pollSeconds: number): Process => ({
   lane: TOP_UP_LANE,
   attemptsMax: Number.MAX_SAFE_INTEGER,
   backoffSeconds: (attempt) => Math.min(300, pollSeconds * 2 ** attempt),
@@ -39,8 +39,12 @@ export const x402Process = (db: Database, driver: X402Driver, pollSeconds: numbe
         [subject],
       );
       if (payment?.status !== 'SETTLING') return done();
-      const settlement = await driver.observe(payment);
-      if (settlement.state === 'open') return nap(restSeconds(payment, pollSeconds));
+      const settlement = await x402.observe(payment);
+      if (settlement.state === 'open') {
+        // Something was promised, and no request is at it any more: who should have settled it may have been away.
+        if (payment.orderNumber && isDue(payment)) await x402.settleAgain(payment);
+        return nap(restSeconds(payment, pollSeconds));
+      }
       return done({
         commit: (tx) =>
           settlement.state === 'settled' ? settled(tx, payment.id, settlement.txId) : failed(tx, payment.id),
@@ -48,6 +52,11 @@ export const x402Process = (db: Database, driver: X402Driver, pollSeconds: numbe
     },
   },
 });
+
+/** Not at each look: what was sent may take its time. */
+const isDue = ({ leaseUntil, createdAt }: X402Payment): boolean =>
+  leaseUntil.getTime() <= Date.now() && Date.now() - createdAt.getTime() > AGAIN_AFTER_MS;
+const AGAIN_AFTER_MS = 10_000;
 
 /** Asked ever more seldom: some authorizations are good for years. */
 const restSeconds = ({ createdAt }: X402Payment, pollSeconds: number): number =>
@@ -70,7 +79,7 @@ async function settled(tx: Transaction, id: string, txId: string): Promise<void>
 async function failed(tx: Transaction, id: string): Promise<void> {
   const { status, orderNumber } = await lockPayment(tx, id);
   if (status !== 'SETTLING') return;
-  await tx.query(`update x402_payment set status = 'FAILED' where id = $1`, [id]);
+  await tx.query(`update x402_payment set status = 'FAILED', sealed_payment = null where id = $1`, [id]);
   if (orderNumber?.startsWith('TOP')) await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'EXPIRED', { actor: SYSTEM });
   if (orderNumber?.startsWith('SRV'))
     await failServer(tx, orderNumber, 'The payment was never settled. Nothing was taken.');

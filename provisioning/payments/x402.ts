@@ -8,10 +8,11 @@ import type { Database } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
-import { digest } from '../../entities/secrets.ts';
+import { digest, type Vault } from '../../entities/secrets.ts';
 import { X402Payment } from '../../entities/x402-payment.ts';
-import { startTask } from '../tasks.ts';
-import type { Settlement, X402Driver } from './drivers/x402.ts';
+import { startTask, startTaskParameters, startTaskSql } from '../tasks.ts';
+import type { Coin } from './drivers/driver.ts';
+import type { Alone, Authorization, Settlement, Settling, X402Driver, X402Terms } from './drivers/x402.ts';
 import {
   type Challenge,
   challengeOf,
@@ -26,6 +27,7 @@ import { watchTask } from './x402-watch.ts';
 /** How long one request may be at a payment before another that repeats it takes over. */
 const LEASE_SECONDS = 60;
 const SETTLE_TIMEOUT_MS = 20_000;
+const VERIFY_TIMEOUT_MS = 20_000;
 /** When the chain is first asked about a payment whose request may have died. */
 const WATCH_AFTER_SECONDS = 5;
 
@@ -37,14 +39,21 @@ export interface Reservation {
   requestMac: Buffer;
 }
 
+/** Open: nobody knows yet. Refused and unsent: nothing was moved. */
+type Outcome = Settlement | { state: 'refused'; reason: string } | { state: 'unsent' };
+
 export class X402 {
   readonly #db: Database;
   readonly #driver: X402Driver;
+  readonly #vault: Vault;
+  /** What of this process waits to be alone. */
+  #queue: Promise<unknown> = Promise.resolve();
 
   /** @param db not that of a request: what it commits is committed at once */
-  constructor(db: Database, driver: X402Driver) {
+  constructor(db: Database, driver: X402Driver, vault: Vault) {
     this.#db = db;
     this.#driver = driver;
+    this.#vault = vault;
   }
 
   get terms() {
@@ -64,12 +73,16 @@ export class X402 {
     return receiptOf(network, payer, txId);
   }
 
-  /** Why a payment is not good, as x402 names it; undefined if it is. */
-  async fault(payment: SignedPayment, amountMicros: bigint): Promise<string | undefined> {
-    const mismatch = mismatchOf(this.terms, payment, amountMicros);
-    if (mismatch) return mismatch;
-    const signed = await this.#driver.isSigned(payment.authorization, payment.signature);
-    return signed ? undefined : 'invalid_exact_evm_signature';
+  /** Why a payment that is what was asked for could not be settled; undefined if it could. @throws if nobody can tell */
+  async verify(payment: SignedPayment): Promise<string | undefined> {
+    const { authorization, signature } = payment;
+    const mismatch = mismatchOf(this.terms, payment, authorization.value);
+    return mismatch ?? this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS));
+  }
+
+  /** Why a payment is not good, as x402 names it; undefined if it is. @throws if nobody can tell at the moment */
+  async fault(payment: SignedPayment, amountMicros: bigint, verifying = this.verify(payment)) {
+    return mismatchOf(this.terms, payment, amountMicros) ?? (await verifying);
   }
 
   /** The row of a payment that was sent before. @throws ApiError payment_nonce_used if it was for something else */
@@ -90,31 +103,18 @@ export class X402 {
     return row;
   }
 
-  /** Writes the row of a payment, unless it is there, and has it looked after. */
-  async reserve(payment: SignedPayment, reservation: Reservation): Promise<void> {
+  /** Writes the row of a payment, taken for a request, and has it looked after. Undefined: it was there. */
+  async reserve(payment: SignedPayment, reservation: Reservation, requestId: string): Promise<X402Payment | undefined> {
     const { accountId, credentialId, amountMicros, requestMac } = reservation;
     const id = newId('pay');
-    await this.#db.transaction(async (tx) => {
-      const reserved = await tx.query(
-        `insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
-          signature_digest, request_mac, status, lease_until)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, 'SETTLING', now())
-        on conflict (network, payer, nonce) do nothing returning true`,
-        [
-          id,
-          ...this.#key(payment),
-          accountId,
-          credentialId,
-          this.terms.asset.toLowerCase(),
-          this.terms.payTo.toLowerCase(),
-          amountMicros,
-          Number(payment.authorization.validBefore),
-          signatureDigest(payment),
-          requestMac,
-        ],
-      );
-      if (reserved.length) await startTask(tx, { ...watchTask({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS });
-    });
+    const [row] = await this.#db.query<X402Payment>(RESERVE, [
+      ...[id, ...this.#key(payment), accountId, credentialId],
+      ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
+      ...[Number(payment.authorization.validBefore), signatureDigest(payment), requestMac, requestId],
+      this.#vault.seal(`${payment.authorization.validAfter} ${payment.signature}`, sealOf(id)),
+      ...startTaskParameters({ ...watchTask({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
+    ]);
+    return row;
   }
 
   /** Takes the row for a request, unless another is at it or has answered. */
@@ -142,21 +142,80 @@ export class X402 {
     });
   }
 
-  /** Has the money moved, unless it was. Open: nobody knows yet. */
-  async settle(row: X402Payment, payment: SignedPayment): Promise<Settlement | { state: 'refused'; reason: string }> {
-    const before = await this.#driver.observe(row);
+  /**
+   * Has the money moved, unless it was.
+   * @param isFirst nobody has tried to before
+   */
+  async settle(row: X402Payment, { authorization, signature }: SignedPayment, isFirst: boolean): Promise<Outcome> {
+    const before: Settlement = isFirst ? { state: 'open' } : await this.#driver.observe(row);
     if (before.state !== 'open') return before;
-    const signal = AbortSignal.timeout(SETTLE_TIMEOUT_MS);
-    const { refused } = await this.#driver
-      .settle(payment.authorization, payment.signature, signal)
-      .catch((): { refused?: string } => ({}));
-    const after = await this.#driver.observe(row).catch((): Settlement => ({ state: 'open' }));
-    return refused !== undefined && after.state === 'open' ? { state: 'refused', reason: refused } : after;
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone };
+    // What it throws is hearsay: the chain is asked.
+    const { refused, unsent, txId } = await this.#driver
+      .settle(authorization, signature, options)
+      .catch((): Settling => ({}));
+    const after = await this.#driver.observe(row, txId).catch((): Settlement => ({ state: 'open' }));
+    if (after.state !== 'open') return after;
+    if (unsent) return { state: 'unsent' };
+    return refused === undefined ? after : { state: 'refused', reason: refused };
   }
+
+  /** What the chain says. */
+  observe(row: X402Payment): Promise<Settlement> {
+    return this.#driver.observe(row);
+  }
+
+  /**
+   * Asks once more for the money of a payment to be moved that something was promised for. The chain decides whatever comes
+   * of it; what it throws is hearsay.
+   */
+  async settleAgain({ id, payer, payTo, amountMicros, validBefore, nonce, sealedPayment }: X402Payment): Promise<void> {
+    if (!sealedPayment) return;
+    const [validAfter, signature] = this.#vault.open(sealedPayment, sealOf(id)).split(' ') as [string, `0x${string}`];
+    const authorization = {
+      ...{ from: payer, to: payTo, nonce, value: amountMicros, validAfter: BigInt(validAfter) },
+      validBefore: BigInt(validBefore.getTime()) / 1000n,
+    } as Authorization;
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone, again: true };
+    await this.#driver.settle(authorization, signature, options).catch(() => {});
+  }
+
+  /** One in this process, and then one of all processes: whoever waits here keeps no connection. */
+  readonly #alone: Alone = (work) => {
+    const run = this.#queue.then(() => {
+      let done: ReturnType<typeof work> | undefined;
+      return this.#db.transaction(async (tx) => {
+        await tx.query('select pg_advisory_xact_lock($1)', [lockOf(this.terms.network)]);
+        // A transaction may be tried again; what is sent is not.
+        done ??= work();
+        return done;
+      });
+    });
+    this.#queue = run.catch(() => {});
+    return run;
+  };
 
   #key({ authorization: { from, nonce } }: SignedPayment): string[] {
     return [this.terms.network, from.toLowerCase(), nonce.toLowerCase()];
   }
 }
 
+const RESERVE = `
+  with reserved as (
+      insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
+        signature_digest, request_mac, leased_by, sealed_payment, status, lease_until)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
+        now() + make_interval(secs => ${LEASE_SECONDS}))
+      on conflict (network, payer, nonce) do nothing
+      returning ${columnsOf(X402Payment)}, account_id, id as subject),
+    ${startTaskSql('reserved', 15)}
+  select * from reserved`;
+
+/** The coin of x402, where no gateway has it: then it pays requests, and no invoices. */
+export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Terms): Coin => ({
+  ...{ code, name: `${code} by x402`, network: networkV1, decimals: 6, confirmationsRequired: 1, pegged: true },
+});
+
+const sealOf = (id: string): string => `x402 payment ${id}`;
+const lockOf = (network: string): bigint => digest(`x402 ${network}`).readBigInt64BE();
 const signatureDigest = ({ signature }: SignedPayment): Buffer => digest(signature.toLowerCase());

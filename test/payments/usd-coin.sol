@@ -47,12 +47,20 @@ contract UsdCoin {
         require(!authorizationState[from][nonce], "FiatTokenV2: authorization is used or canceled");
         bytes32 digest = keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), keccak256(abi.encode(
             TRANSFER_WITH_AUTHORIZATION_TYPEHASH, from, to, value, validAfter, validBefore, nonce))));
-        require(signature.length == 65, "ECRecover: invalid signature length");
-        bytes32 r; bytes32 s; uint8 v;
-        assembly { r := mload(add(signature, 0x20)) s := mload(add(signature, 0x40)) v := byte(0, mload(add(signature, 0x60))) }
-        require(ecrecover(digest, v, r, s) == from && from != address(0), "FiatTokenV2: invalid signature");
+        require(_signed(from, digest, signature), "FiatTokenV2: invalid signature");
         authorizationState[from][nonce] = true;
         emit AuthorizationUsed(from, nonce);
         _move(from, to, value);
+    }
+    /// By its key, or by a contract wallet (ERC-1271), as SignatureChecker of FiatTokenV2_2 has it.
+    function _signed(address from, bytes32 digest, bytes memory signature) internal view returns (bool) {
+        if (from.code.length > 0) {
+            (bool ok, bytes memory answer) = from.staticcall(abi.encodeWithSelector(0x1626ba7e, digest, signature));
+            return ok && answer.length >= 32 && abi.decode(answer, (bytes32)) == bytes32(bytes4(0x1626ba7e));
+        }
+        require(signature.length == 65, "ECRecover: invalid signature length");
+        bytes32 r; bytes32 s; uint8 v;
+        assembly { r := mload(add(signature, 0x20)) s := mload(add(signature, 0x40)) v := byte(0, mload(add(signature, 0x60))) }
+        return ecrecover(digest, v, r, s) == from && from != address(0);
     }
 }

@@ -1,6 +1,9 @@
 /** What workers find of drivers, and what the status says when there are no workers. */
 import { afterAll, expect, it } from 'vitest';
+import type { Transaction } from '../../entities/database.ts';
+import { driverHealthProcess } from '../../provisioning/driver-health.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
+import type { X402Driver, X402Health } from '../../provisioning/payments/drivers/x402.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { newDatabase } from '../database.ts';
 import { startFreehold } from '../freehold.ts';
@@ -53,6 +56,34 @@ it('a region of which a host is offline is partly out', async () => {
   expect(await shop.db.query(`select component from health where status = 'partial_outage'`)).toEqual([
     { component: 'machines-zrh' },
   ]);
+});
+
+it('what will keep payments by x402 from being settled is told to the operator, once while it is so', async () => {
+  const db = await newDatabase(afterAll);
+  let health: X402Health = { reachable: true };
+  const x402 = { health: async () => health } as unknown as X402Driver;
+  const { steps } = driverHealthProcess(db, { machines: [], payments: [], x402 });
+  const tick = async () => {
+    const outcome = await steps.start!({ aborted: new AbortController().signal } as never);
+    await db.transaction(async (tx) => (outcome as { commit: (tx: Transaction) => unknown }).commit(tx));
+  };
+  const told = async () =>
+    (
+      await db.query<{ warning: string }>(`select data->>'warning' as warning from event where type = 'gateway.warned'`)
+    ).map(({ warning }) => warning);
+  await tick();
+  expect(await told()).toEqual([]);
+  health = { reachable: true, warning: 'Little gas.' };
+  await tick();
+  await tick();
+  expect(await told()).toEqual(['Little gas.']);
+  health = { reachable: true };
+  await tick();
+  health = { reachable: false, warning: 'No gas.' };
+  await tick();
+  expect((await told()).sort()).toEqual(['Little gas.', 'No gas.']);
+  const [payments] = await db.query(`select status from health where component = 'payments'`);
+  expect(payments).toEqual({ status: 'major_outage' });
 });
 
 it('without a worker the status says so, at once if there never was one, else as soon as work is late', async () => {

@@ -36,6 +36,7 @@ const BEYOND: EventType[] = [
     'payment.restored',
     'payment.missing',
     'payment.found',
+    'gateway.warned',
   ] as const),
 ];
 

@@ -49,11 +49,11 @@ export async function sign(
 export const version2 = ({ accepted, payload }: Signed) => ({
   'payment-signature': encodePaymentSignatureHeader({ x402Version: 2, accepted, payload } as never),
 });
-export const version1 = ({ payload }: Signed) => ({
+export const version1 = ({ payload }: Signed, network = 'base-sepolia') => ({
   'x-payment': encodePaymentSignatureHeader({
     x402Version: 1,
     scheme: 'exact',
-    network: 'base-sepolia',
+    network,
     payload,
   } as never),
 });

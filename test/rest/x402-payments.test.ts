@@ -180,7 +180,12 @@ describe('A payment', () => {
     const send = (headers: Record<string, string>) => account.rest('POST', '/v1/servers', ORDER, headers);
     const answers = await Promise.all([1, 2, 3, 4].map(() => send({ ...key, ...version2(signed) })));
     for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]!.body]);
-    expect((await send(key)).body).toEqual(answers[0]!.body);
+    const replayed = await send(key);
+    expect(replayed.body).toEqual(answers[0]!.body);
+    // Whoever asks again by the key alone has the receipt, too.
+    for (const name of ['payment-response', 'x-payment-response'])
+      expect(replayed.headers.get(name)).toBe(answers[0]!.headers.get(name));
+    expect(replayed.headers.get('payment-response')).toBeTruthy();
     expect((await send(version2(signed))).body).toEqual(answers[0]!.body);
     expect(await orders(account)).toBe(1);
   });

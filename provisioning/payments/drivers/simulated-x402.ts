@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Authorization, AuthorizationKey, Settlement, X402Driver, X402Terms } from './x402.ts';
+import type { Authorization, AuthorizationKey, Settlement, Settling, X402Driver, X402Terms } from './x402.ts';
 
 const CHAIN_ID = 84_532;
 
@@ -27,11 +27,11 @@ export class SimulatedX402 implements X402Driver {
     this.#folder = folder;
   }
 
-  async isSigned(message: Authorization, signature: `0x${string}`): Promise<boolean> {
+  async verify(message: Authorization, signature: `0x${string}`): Promise<string | undefined> {
     // It takes an eighth of a second to load, which only those who are paid by x402 have to wait for.
     const { verifyTypedData } = await import('viem/utils');
     const { asset: verifyingContract, domain } = this.terms;
-    return verifyTypedData({
+    const signed = await verifyTypedData({
       address: message.from,
       domain: { ...domain, chainId: CHAIN_ID, verifyingContract },
       types: TYPES,
@@ -39,15 +39,16 @@ export class SimulatedX402 implements X402Driver {
       message,
       signature,
     }).catch(() => false);
+    return signed ? undefined : 'invalid_exact_evm_signature';
   }
 
-  async settle({ from, nonce }: Authorization): Promise<{ refused?: string }> {
+  async settle({ from, nonce }: Authorization): Promise<Settling> {
     mkdirSync(this.#folder, { recursive: true });
     writeFileSync(this.#file({ payer: from, nonce }), '');
     return {};
   }
 
-  async observe(key: AuthorizationKey): Promise<Settlement> {
+  async observe(key: Omit<AuthorizationKey, 'createdAt'>): Promise<Settlement> {
     if (existsSync(this.#file(key))) return { state: 'settled', txId: txIdOf(key) };
     return { state: key.validBefore.getTime() <= Date.now() ? 'dead' : 'open' };
   }

@@ -4,8 +4,8 @@
 export interface X402Terms {
   /** CAIP-2, such as eip155:84532. */
   network: string;
-  /** The same network as version 1 of x402 names it. */
-  networkV1: string;
+  /** The same network as version 1 of x402 names it; undefined: it has no name there, and is paid by version 2 alone. */
+  networkV1: string | undefined;
   /** The contract of the token, and its EIP-712 domain. Its unit is a micro-USD. */
   asset: `0x${string}`;
   domain: { name: string; version: string };
@@ -32,27 +32,58 @@ export interface AuthorizationKey {
   payTo: string;
   amountMicros: bigint;
   validBefore: Date;
+  /** When it was sent to us: it was not used before. */
+  createdAt: Date;
 }
 
-/** Open: it may still be moved. Dead: it never will be. */
+/** Open: it may still be moved, or is not deep enough in the chain. Dead: it never will be. */
 export type Settlement = { state: 'settled'; txId: string } | { state: 'open' } | { state: 'dead' };
+
+/** What came of asking for the money to be moved. With neither `refused` nor `unsent`, it may have been. */
+export interface Settling {
+  /** Nothing was sent to the chain, because the payment is not good, and why. */
+  refused?: string;
+  /** Nothing was sent to the chain, and that is not the payment's fault: it can be tried again. */
+  unsent?: true;
+  /** The transaction that should have moved it. */
+  txId?: string | undefined;
+}
+
+/** Lets one process at a time work with what all of them share. */
+export type Alone = <T>(work: () => Promise<T>) => Promise<T>;
+
+export interface SettleOptions {
+  signal: AbortSignal;
+  alone: Alone;
+  /** It was asked for before, and may be under way: nothing is sent while anything else is. */
+  again?: boolean;
+}
+
+export interface X402Health {
+  /** Whether it could settle now. */
+  reachable: boolean;
+  /** What the operator should see to before it can not. */
+  warning?: string | undefined;
+}
 
 export interface X402Driver {
   readonly name: string;
   /** Whether no coin moves. */
   readonly simulated: boolean;
   readonly terms: X402Terms;
-  /** Whether the payer has signed it (EIP-712). */
-  isSigned(authorization: Authorization, signature: `0x${string}`): Promise<boolean>;
   /**
-   * Asks for the money to be moved. What it answers or throws is hearsay, but for `refused`: nothing was sent to the chain,
-   * and why.
+   * Why an authorization could not be settled now, as x402 names it; undefined: it could. Reserves nothing.
+   * @throws if nobody can tell at the moment
    */
-  settle(
-    authorization: Authorization,
-    signature: `0x${string}`,
-    signal: AbortSignal,
-  ): Promise<{ refused?: string | undefined }>;
-  /** What the chain says. */
-  observe(key: AuthorizationKey): Promise<Settlement>;
+  verify(authorization: Authorization, signature: `0x${string}`, signal: AbortSignal): Promise<string | undefined>;
+  /** Asks for the money to be moved. Whatever it throws says nothing of whether it was. */
+  settle(authorization: Authorization, signature: `0x${string}`, options: SettleOptions): Promise<Settling>;
+  /**
+   * What the chain says.
+   * @param txId where to look first
+   * @throws if it cannot be asked at the moment
+   */
+  observe(key: AuthorizationKey, txId?: string): Promise<Settlement>;
+  /** How it stands, asked twice a minute; without it, it counts as well. */
+  health?(signal: AbortSignal): Promise<X402Health>;
 }

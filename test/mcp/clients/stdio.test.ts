@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../../freehold.ts';
+import { callPaid } from '../paying.ts';
 import { STDIO_AGENTS } from './stdio-package.ts';
 
 const freehold = await startFreehold();
@@ -8,6 +9,15 @@ const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXe
 
 let agents = 0;
 describe.each(STDIO_AGENTS)('Over stdio, the official client %s at %s', (_, version, connect) => {
+  it('pays a call by x402, and has its receipt', async () => {
+    const { accessToken } = await freehold.newAccount();
+    const agent = await connect({ FREEHOLD_URL, FREEHOLD_API_KEY: accessToken });
+    const { unpaid, paid } = await callPaid(agent, 'order_server', { service_code: 'vps-1' });
+    expect(unpaid).toMatchObject({ code: 'insufficient_balance', required_usd: 6 });
+    expect(paid.structuredContent.paid_by).toBe('x402');
+    expect(paid._meta['x402/payment-response']).toMatchObject({ success: true, network: 'eip155:84532' });
+  });
+
   it.each(['access_token alone', 'the key of the environment'])('does the whole journey, with %s', async (way) => {
     const asked: string[] = [];
     const user = (message: string) => {

@@ -1,0 +1,114 @@
+/**
+ * What an order that is paid for by x402 takes, against verification and settlement of its payment alone, by the published
+ * facilitator: each payment one after the other, on a chain that mines at once. A node on the same machine answers sooner
+ * than any that there is, so that what the database takes weighs more than it ever will; one ten milliseconds away is
+ * still a near one.
+ */
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { x402Facilitator } from '@x402/core/facilitator';
+import { encodePaymentSignatureHeader } from '@x402/core/http';
+import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
+import { toFacilitatorEvmSigner } from '@x402/evm';
+import { ExactEvmScheme as Payer } from '@x402/evm/exact/client';
+import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
+import { createWalletClient, http, publicActions } from 'viem';
+import type { Database } from '../entities/database.ts';
+import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../test/payments/anvil.ts';
+import { PAY_TO, paymentsFileIn } from '../test/payments/payments-file.ts';
+import { startRpcProxy } from '../test/payments/rpc-proxy.ts';
+import { newPayer } from '../test/rest/x402-client.ts';
+import { newFolder, removeFolder, restClient, spawnService } from '../test/spawn.ts';
+import { type Figure, median } from './figure.ts';
+
+const ROUNDS = 60;
+/** These are not counted: compilers and pools warm up. */
+const ROUNDS_BEFORE = 15;
+const BAR = 1.5;
+const ORDER = JSON.stringify({ service_code: 'vps-1', hostname: 'web' });
+const ACCEPTED: PaymentRequirements = {
+  ...{ scheme: 'exact', network: 'eip155:8453', asset: USDC, amount: '6000000', payTo: PAY_TO },
+  ...{ maxTimeoutSeconds: 300, extra: { name: 'USD Coin', version: '2' } },
+};
+
+/** None, with a printed reason, where there is no chain. */
+export async function x402(databaseUrl: string, db: Database): Promise<Figure[]> {
+  if (NO_ANVIL) return [];
+  await db.query(`insert into coin_rate (coin, source, rate_micros, observed_at)
+    select 'USDC-BASE', source, 1000000, now() + interval '1 day' from unnest(array['one', 'two']) as source`);
+  const figures: Figure[] = [];
+  for (const away of [0, 10]) {
+    const ratio = await compare(databaseUrl, away);
+    const node = away ? `a node ${away} ms away` : 'a node on this machine';
+    figures.push({ name: `an order by x402 to its verification and settlement alone, ${node}`, ratio, bar: BAR });
+  }
+  return figures;
+}
+
+async function compare(databaseUrl: string, awayMs: number): Promise<number> {
+  const folder = newFolder();
+  const anvil = await startAnvil();
+  const rpc = await startRpcProxy(anvil.url);
+  if (awayMs) rpc.before = () => sleep(awayMs);
+  const url = awayMs ? rpc.url : anvil.url;
+  const service = await spawnService({
+    ...{ DATABASE_URL: databaseUrl, DATA_DIR: folder, PAYMENTS_FILE: paymentsFileIn(folder, url) },
+    ...{ ALLOW_SIMULATED: 'true', LIMIT_SERVERS: '1000000', ROLES: 'api', RATE_LIMIT_STORE: 'memory' },
+  });
+  try {
+    const payer = newPayer();
+    await anvil.mint(payer.address, 10_000_000_000n);
+    const sign = async (): Promise<PaymentPayload> => {
+      const { payload } = await new Payer(payer).createPaymentPayload(2, ACCEPTED);
+      return { x402Version: 2, accepted: ACCEPTED, payload };
+    };
+    const ways = [await orderer(service.url, awayMs), settler(anvil, url)] as const;
+    const ratios: number[] = [];
+    for (let round = 1 - ROUNDS_BEFORE; round <= ROUNDS; round++) {
+      const took: number[] = [];
+      for (const way of round % 2 ? [0, 1] : [1, 0]) {
+        const payment = await sign();
+        const start = performance.now();
+        await ways[way]!(payment);
+        took[way] = performance.now() - start;
+      }
+      if (round > 0) ratios.push(took[0]! / took[1]!);
+    }
+    return median(ratios);
+  } finally {
+    await service.stop();
+    await rpc.stop();
+    await anvil.stop();
+    removeFolder(folder);
+  }
+}
+
+type Pay = (payment: PaymentPayload) => Promise<void>;
+
+/** Orders a server with each payment. */
+async function orderer(url: string, name: number): Promise<Pay> {
+  const registration = { email: `x402-${name}@example.org`, password: 'a password of a bench' };
+  const { body: account } = await restClient(url)('POST', '/v1/auth/register', registration);
+  return async (payment) => {
+    const headers = {
+      ...{ authorization: `Bearer ${account.tokens.access_token}`, 'content-type': 'application/json' },
+      'payment-signature': encodePaymentSignatureHeader(payment),
+    };
+    const answer = await fetch(`${url}/v1/servers`, { method: 'POST', headers, body: ORDER });
+    const body = await answer.text();
+    assert.ok(answer.status === 200 && answer.headers.has('payment-response'), body);
+  };
+}
+
+/** Verifies and settles each payment, and does nothing else. */
+function settler({ account, chain }: Anvil, url: string): Pay {
+  const transport = http(url);
+  const client = createWalletClient({ account: account(3), chain, transport, pollingInterval: 20 });
+  const wallet = client.extend(publicActions);
+  const signer = toFacilitatorEvmSigner({ address: wallet.account.address, ...wallet } as never);
+  const facilitator = new x402Facilitator().register('eip155:8453', new ExactEvmScheme(signer));
+  return async (payment) => {
+    assert.ok((await facilitator.verify(payment, ACCEPTED)).isValid);
+    assert.ok((await facilitator.settle(payment, ACCEPTED)).success);
+  };
+}

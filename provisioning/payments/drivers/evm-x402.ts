@@ -1,0 +1,164 @@
+/**
+ * Payment by x402 on a real EVM chain, in a token with EIP-3009 such as USDC. What settles is either a wallet of this
+ * process, which pays gas and holds nothing else, or a facilitator of somebody else; what is believed is the chain alone.
+ */
+import type {
+  Authorization,
+  AuthorizationKey,
+  Settlement,
+  SettleOptions,
+  Settling,
+  X402Driver,
+  X402Health,
+  X402Terms,
+} from './x402.ts';
+import type { X402Chain } from './x402-chain.ts';
+import type { Facilitator } from './x402-facilitator.ts';
+
+/** As the operator's file has it. */
+export interface EvmX402Settings extends Partial<X402Terms> {
+  network: string;
+  payTo: `0x${string}`;
+  rpcUrls: string[];
+  gasKeyFile?: string;
+  facilitatorUrl?: string;
+  facilitatorHeaders: Record<string, string>;
+  walletFactories: string[];
+  confirmations: number;
+  safeAboveUsd: number;
+  settleSeconds: number;
+  logBlocks: number;
+  gasReserve: number;
+}
+
+const ADDRESS = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' };
+
+/** JSON Schema (2020-12) of the block `x402`. */
+export const EVM_X402_SCHEMA = {
+  type: 'object',
+  required: ['network', 'payTo', 'rpcUrls'],
+  additionalProperties: false,
+  properties: {
+    network: { type: 'string', pattern: '^(base|base-sepolia|eip155:[1-9][0-9]{0,14})$' },
+    networkV1: { type: 'string' },
+    asset: ADDRESS,
+    domain: {
+      type: 'object',
+      required: ['name', 'version'],
+      additionalProperties: false,
+      properties: { name: { type: 'string' }, version: { type: 'string' } },
+    },
+    coin: { type: 'string', pattern: '^[A-Z0-9]{2,10}(-[A-Z0-9]{1,10})?$' },
+    payTo: ADDRESS,
+    rpcUrls: { type: 'array', minItems: 1, items: { type: 'string', pattern: '^https?://' } },
+    gasKeyFile: { type: 'string', pattern: '^/' },
+    facilitatorUrl: { type: 'string', pattern: '^https?://' },
+    facilitatorHeaders: { type: 'object', additionalProperties: { type: 'string' }, default: {} },
+    walletFactories: { type: 'array', items: ADDRESS, default: [] },
+    confirmations: { type: 'integer', minimum: 1, maximum: 1000, default: 1 },
+    safeAboveUsd: { type: 'number', minimum: 0, default: 1000 },
+    settleSeconds: { type: 'number', minimum: 0.1, maximum: 60, default: 15 },
+    logBlocks: { type: 'integer', minimum: 1, maximum: 100_000, default: 1000 },
+    gasReserve: { type: 'integer', minimum: 1, default: 500 },
+  },
+};
+
+type Known = Omit<X402Terms, 'payTo'>;
+const BASE: Known = {
+  network: 'eip155:8453',
+  networkV1: 'base',
+  asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+  domain: { name: 'USD Coin', version: '2' },
+  coin: 'USDC-BASE',
+};
+const BASE_SEPOLIA: Known = {
+  network: 'eip155:84532',
+  networkV1: 'base-sepolia',
+  asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+  domain: { name: 'USDC', version: '2' },
+  coin: 'USDC-BASE',
+};
+const KNOWN: readonly Known[] = [BASE, BASE_SEPOLIA];
+
+/** @throws Error if something is missing of a network that is not known here */
+function termsOf({ network: named, payTo, asset, domain, coin, networkV1 }: EvmX402Settings): X402Terms {
+  const known = KNOWN.find((one) => one.network === named || one.networkV1 === named);
+  const terms = {
+    network: known?.network ?? named,
+    networkV1: networkV1 ?? known?.networkV1,
+    asset: asset ?? known?.asset,
+    domain: domain ?? known?.domain,
+    coin: coin ?? known?.coin,
+    payTo,
+  };
+  const missing = (['asset', 'domain', 'coin'] as const).find((name) => terms[name] === undefined);
+  if (missing) throw new Error(`${named} is not known here, so ${missing} has to be given.`);
+  return terms as X402Terms;
+}
+
+interface Opened {
+  chain: X402Chain;
+  facilitator: Facilitator;
+}
+
+export class EvmX402 implements X402Driver {
+  readonly name = 'evm';
+  readonly simulated = false;
+  readonly terms: X402Terms;
+  readonly #settings: EvmX402Settings;
+  #opening: Promise<Opened> | undefined;
+
+  /** Asks nobody. @throws Error with what is wrong in the settings */
+  constructor(settings: EvmX402Settings) {
+    if ((settings.gasKeyFile === undefined) === (settings.facilitatorUrl === undefined))
+      throw new Error('Who settles is either gasKeyFile or facilitatorUrl.');
+    this.#settings = settings;
+    this.terms = termsOf(settings);
+  }
+
+  async verify(authorization: Authorization, signature: `0x${string}`, signal: AbortSignal) {
+    const { facilitator } = await this.#open();
+    return facilitator.verify(authorization, signature, signal);
+  }
+
+  async settle(authorization: Authorization, signature: `0x${string}`, options: SettleOptions): Promise<Settling> {
+    const { facilitator } = await this.#open();
+    return facilitator.settle(authorization, signature, options);
+  }
+
+  async observe(key: AuthorizationKey, txId?: string): Promise<Settlement> {
+    const { chain } = await this.#open();
+    return chain.observe(key, txId);
+  }
+
+  async health(signal: AbortSignal): Promise<X402Health> {
+    const { chain, facilitator } = await this.#open();
+    if (!(await chain.isRight(signal)))
+      return { reachable: false, warning: 'The chain is another than was configured.' };
+    return facilitator.health(signal);
+  }
+
+  /** What speaks with chains takes a third of a second to load, which only those who are paid by x402 have to wait for. */
+  #open(): Promise<Opened> {
+    this.#opening ??= this.#load().catch((error) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #load(): Promise<Opened> {
+    const { terms } = this;
+    const settings = this.#settings;
+    const [{ X402Chain }, { localFacilitator, remoteFacilitator }] = await Promise.all([
+      import('./x402-chain.ts'),
+      import('./x402-facilitator.ts'),
+    ]);
+    const chain = new X402Chain(terms, settings);
+    const { gasKeyFile, facilitatorUrl } = settings;
+    const facilitator = gasKeyFile
+      ? localFacilitator(terms, chain, { ...settings, gasKeyFile })
+      : remoteFacilitator(terms, { ...settings, facilitatorUrl: facilitatorUrl! });
+    return { chain, facilitator };
+  }
+}

@@ -1,0 +1,137 @@
+/** A wallet that pays gas and holds nothing else: whoever steals its key has some cents of gas, and no payment. */
+import { readFileSync, statSync } from 'node:fs';
+import {
+  BaseError,
+  ExecutionRevertedError,
+  type Hash,
+  type Hex,
+  InsufficientFundsError,
+  keccak256,
+  NonceTooLowError,
+} from 'viem';
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import type { Alone } from './x402.ts';
+import type { X402Chain } from './x402-chain.ts';
+
+/** A contract wallet decides itself how much its signature costs to check; ours pays for it. */
+const GAS_MAX = 1_000_000n;
+/** Of one settlement, about: a transfer by a signature, and something for contract wallets. */
+export const GAS_TYPICAL = 120_000n;
+/** Longer ago than this, the node knows of our own transactions, or has lost them. */
+const REMEMBERED_MS = 30_000;
+const ATTEMPTS_MAX = 4;
+
+/** The key of a file that nobody else can read: 32 bytes in hexadecimal. @throws Error with what is wrong */
+export function readGasKey(file: string): Hex {
+  if (statSync(file).mode & 0o077) throw new Error(`${file} can be read by others: chmod 600 it.`);
+  const key = readFileSync(file, 'utf8').trim().replace(/^0x/, '');
+  if (!/^[0-9a-f]{64}$/i.test(key)) throw new Error(`${file} has no private key: 64 hexadecimal digits.`);
+  return `0x${key}`;
+}
+
+class TooMuchGas extends Error {}
+
+/** Whether the payment itself is what is wrong. */
+export const isRejected = (error: unknown): boolean =>
+  error instanceof TooMuchGas ||
+  (error instanceof BaseError && error.walk((one) => one instanceof ExecutionRevertedError) !== null);
+
+/** A transaction that lacks its nonce alone. */
+export type Prepared = Awaited<ReturnType<GasWallet['prepare']>>;
+
+/** What came of sending: whether anything was given to the chain, even if it did not say so. */
+export interface Sent {
+  txId: Hash | undefined;
+}
+
+export class GasWallet {
+  readonly #account: PrivateKeyAccount;
+  readonly #chain: X402Chain;
+  /** The nonce that was used last, which the node may not know of yet. */
+  #last: { nonce: number; at: number } | undefined;
+
+  constructor(chain: X402Chain, key: Hex) {
+    this.#chain = chain;
+    this.#account = privateKeyToAccount(key);
+  }
+
+  get address(): Hex {
+    return this.#account.address;
+  }
+
+  /** A transaction but for its nonce. @throws what the chain has against it */
+  async prepare(call: { to: Hex; data: Hex }) {
+    const { client } = this.#chain;
+    const [estimate, fees] = await Promise.all([
+      client.estimateGas({ ...call, account: this.address }),
+      client.estimateFeesPerGas(),
+    ]);
+    if (estimate > GAS_MAX) throw new TooMuchGas(`It would take ${estimate} of gas, and ${GAS_MAX} are the most.`);
+    return { ...call, ...fees, type: 'eip1559', chainId: client.chain!.id, gas: (estimate * 6n) / 5n } as const;
+  }
+
+  /**
+   * Signs and sends a transaction; its nonce is taken under the lock, so that several processes can have one wallet.
+   * @param sent is told of the transaction just before it goes
+   * @throws what the chain has against it
+   */
+  async send(request: Prepared, alone: Alone, sent: Sent): Promise<Hash> {
+    const { client } = this.#chain;
+    return alone(async () => {
+      for (let attempt = 1; ; attempt++) {
+        const nonce = await this.#nextNonce();
+        const serializedTransaction = await this.#account.signTransaction({ ...request, nonce });
+        const txId = keccak256(serializedTransaction);
+        try {
+          sent.txId = txId;
+          await client.sendRawTransaction({ serializedTransaction });
+        } catch (error) {
+          if (isKnown(error)) return this.#keep(nonce, txId);
+          if (isRefused(error)) sent.txId = undefined;
+          this.#last = undefined;
+          if (!isNonceTaken(error) || attempt >= ATTEMPTS_MAX) throw error;
+          continue;
+        }
+        return this.#keep(nonce, txId);
+      }
+    });
+  }
+
+  #keep(nonce: number, txId: Hash): Hash {
+    this.#last = { nonce, at: Date.now() };
+    return txId;
+  }
+
+  /** Nodes behind one address may not tell one another at once. */
+  async #nextNonce(): Promise<number> {
+    const { address } = this;
+    const pending = await this.#chain.client.getTransactionCount({ address, blockTag: 'pending' });
+    const last = this.#last && Date.now() - this.#last.at < REMEMBERED_MS ? this.#last.nonce : -1;
+    return Math.max(pending, last + 1);
+  }
+
+  /** For about how many settlements it has gas, and how many of its transactions are in no block yet. */
+  async standing(): Promise<{ settlements: bigint; pending: number }> {
+    const { address } = this;
+    const { client } = this.#chain;
+    const [balance, { maxFeePerGas }, latest, pending] = await Promise.all([
+      client.getBalance({ address }),
+      client.estimateFeesPerGas(),
+      client.getTransactionCount({ address, blockTag: 'latest' }),
+      client.getTransactionCount({ address, blockTag: 'pending' }),
+    ]);
+    return { settlements: balance / (GAS_TYPICAL * maxFeePerGas || 1n), pending: pending - latest };
+  }
+}
+
+const says = (error: unknown, pattern: RegExp): boolean =>
+  error instanceof BaseError && pattern.test(`${error.message} ${error.details}`);
+const isKnown = (error: unknown) => says(error, /already known|known transaction|already imported/i);
+const isNonceTaken = (error: unknown): boolean =>
+  (error instanceof BaseError && error.walk((one) => one instanceof NonceTooLowError) !== null) ||
+  says(error, /nonce too low|replacement transaction underpriced/i);
+/** The node has refused it, rather than not answered: it went nowhere. */
+const isRefused = (error: unknown): boolean =>
+  isNonceTaken(error) ||
+  (error instanceof BaseError && error.walk((one) => one instanceof InsufficientFundsError) !== null) ||
+  says(error, /insufficient funds|intrinsic gas|fee cap|underpriced|exceeds block gas limit/i);

@@ -1,0 +1,37 @@
+/** The RPC of a chain, with somebody on the way who sees each call first. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface RpcProxy {
+  url: string;
+  /** Called before each call goes on; what it throws breaks the connection. */
+  before: (method: string, parameters: unknown[]) => Promise<unknown> | unknown;
+  stop(): Promise<void>;
+}
+
+export async function startRpcProxy(target: string): Promise<RpcProxy> {
+  const server = createServer(async (request, response) => {
+    try {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const body = Buffer.concat(chunks).toString();
+      const { method, params } = JSON.parse(body);
+      await proxy.before(method, params ?? []);
+      const answer = await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+    } catch {
+      response.destroy();
+    }
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const proxy: RpcProxy = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    before: () => {},
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+  return proxy;
+}
