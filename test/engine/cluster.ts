@@ -20,7 +20,7 @@ const addressOf = (n: number) => `10.78.0.${n}`;
  */
 export async function startCluster(): Promise<Cluster> {
   sh(`ip link add br0 type bridge; ip addr add 10.78.0.254/24 dev br0; ip link set br0 up
-    ip addr add fe80::1/64 dev br0 nodad; ip addr add 2001:db8:78::1/64 dev br0 nodad; ip route add 2001:db8:79::/56 dev br0`);
+    ip addr add fe80::1/64 dev br0 nodad; ip addr add 2001:db8:78::1/64 dev br0 nodad; ip -6 route replace 2001:db8:79::/56 dev br0`);
   const members: Lxd[] = [];
   for (const n of [1, 2, 3]) {
     sh(`ip netns add n${n}; ip link add v${n} type veth peer name eth0 netns n${n}; ip link set v${n} master br0 up

@@ -18,9 +18,10 @@ const PASSWORD = 'correct horse battery';
 const MINE = 'of the customer';
 
 beforeAll(() => {
-  // A bridge of the host, as an operator has it: IPv4 and IPv6, whose router is at a link-local address.
+  // A bridge of the host, as an operator has it: IPv4 and IPv6, whose router is at a link-local address. The cluster, if it
+  // was run before, has left its own behind.
   const script = `ip link add ${BRIDGE} type bridge; ip addr add 10.77.0.1/24 dev ${BRIDGE}
-    ip addr add fe80::1/64 dev ${BRIDGE} nodad; ip link set ${BRIDGE} up; ip -6 route add 2001:db8:79::/56 dev ${BRIDGE}`;
+    ip addr add fe80::1/64 dev ${BRIDGE} nodad; ip link set ${BRIDGE} up; ip -6 route replace 2001:db8:79::/56 dev ${BRIDGE}`;
   execFileSync('sh', ['-ec', script]);
 });
 afterAll(() => void execFileSync('sh', ['-c', `ip link del ${BRIDGE}`]));
