@@ -20,6 +20,7 @@ import { orders } from './orders.ts';
 import { pages } from './pages.ts';
 import { cpuSeconds, type Round, report, type Slice } from './report.ts';
 import { clear, type SeededAccount, seed } from './seed.ts';
+import { statement } from './statement.ts';
 import { x402 } from './x402.ts';
 
 /** Many and short, so that what else the machine does falls on both servers alike. */
@@ -82,12 +83,19 @@ async function bench() {
   const worked = await orders(postgres.url, folder, port, db, orderer);
   const figures = [await logins(port), ...(await pages(port, db, orderer)), worked, ...(await x402(postgres.url, db))];
   const credited = await credits(postgres.url);
+  const kept = await statement(postgres.url, folder);
   const { balanced } = await verifyBooks(db);
   assert.ok(balanced, 'The books do not balance.');
   console.log(report(measured));
   console.log('\nRatios of the service to itself, medians, and what a worker costs; small is good:');
   for (const figure of figures) print(figure);
   console.log(`\nPayments of a block with 1,000 of them that are credited in a second: ${credited.toFixed(0)}`);
+  if (kept === undefined)
+    console.log('Skipped: the statement of an order through pgbench, which is not installed (postgresql-15).');
+  else
+    console.log(
+      `Orders a second by the statement alone, to pgbench: ${kept.toFixed(2)} (bar .80) ${kept >= 0.8 ? 'met' : 'NOT MET'}`,
+    );
 }
 
 async function startService(databaseUrl: string, folder: string): Promise<Peer> {

@@ -28,8 +28,11 @@ class Client extends pg.Client {
 
 /** Where SQL can be sent: the database itself, or a transaction. */
 export interface Queryable {
-  /** Rows of any statement, also of an UPDATE with RETURNING. */
-  query<T = Record<string, unknown>>(sql: string, parameters?: unknown[]): Promise<T[]>;
+  /**
+   * Rows of any statement, also of an UPDATE with RETURNING.
+   * @param name has it planned once for each connection: for a statement whose planning costs as much as its execution
+   */
+  query<T = Record<string, unknown>>(sql: string, parameters?: unknown[], name?: string): Promise<T[]>;
 }
 
 /** A transaction. What it changed is published after the commit, and never if it fails. */
@@ -41,8 +44,8 @@ export class Transaction implements Queryable {
     this.manager = manager;
     this.#client = client;
   }
-  query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
-    return rows<T>(this.#client, sql, parameters);
+  query<T>(sql: string, parameters: unknown[] = [], name?: string): Promise<T[]> {
+    return rows<T>(this.#client, sql, parameters, name);
   }
   changed(...changes: Change[]): void {
     this.changes.push(...changes);
@@ -84,8 +87,8 @@ export class Database implements Queryable {
     return new Database(source, bus);
   }
 
-  query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
-    return rows<T>(this.#pool, sql, parameters);
+  query<T>(sql: string, parameters: unknown[] = [], name?: string): Promise<T[]> {
+    return rows<T>(this.#pool, sql, parameters, name);
   }
 
   /** Does the work in one transaction, again if PostgreSQL asks for that, and then publishes what it changed. */
@@ -118,8 +121,13 @@ export const within = <T>(outer: EntityManager, work: (tx: Transaction) => Promi
     return { result: await work(tx), changes: tx.changes };
   });
 
-async function rows<T>(connection: pg.Pool | pg.ClientBase, sql: string, parameters: unknown[]): Promise<T[]> {
-  return (await connection.query(sql, parameters)).rows as T[];
+async function rows<T>(
+  connection: pg.Pool | pg.ClientBase,
+  text: string,
+  values: unknown[],
+  name?: string,
+): Promise<T[]> {
+  return (await connection.query({ text, values, ...(name && { name }) })).rows as T[];
 }
 
 /** PostgreSQL's code of an error, such as 23505 for a broken unique constraint. */

@@ -97,33 +97,37 @@ async function place(
   await requireSpendable(tx, context, priceMicros);
   const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
   const paid = from !== 'payment to come';
-  const [server] = await tx.query<Server>(paid ? ORDER : ORDER_UNPAID, [
-    accountId,
-    priceMicros,
-    newId('xfr'),
-    orderNumber,
-    order.serviceCode,
-    newId('srv'),
-    kind,
-    order.hostname ?? `srv-${shortName()}`,
-    region,
-    order.os,
-    keys.map(({ id }) => id),
-    keys.map(({ publicKey }) => publicKey),
-    order.userData ?? null,
-    rootPassword && context.vault.seal(rootPassword, passwordContext(orderNumber)),
-    JSON.stringify(order.labels ?? {}),
-    order.autoRenew,
-    tier.priceMonthMicros,
-    tier.setupFeeMicros,
-    ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
-    ...recordParameters({
-      type: 'server.created',
-      resource: 'server',
-      actor: actorOf(context),
-      data: { status: 'PENDING' },
-    }),
-  ]);
+  const [server] = await tx.query<Server>(
+    paid ? ORDER : ORDER_UNPAID,
+    [
+      accountId,
+      priceMicros,
+      newId('xfr'),
+      orderNumber,
+      order.serviceCode,
+      newId('srv'),
+      kind,
+      order.hostname ?? `srv-${shortName()}`,
+      region,
+      order.os,
+      keys.map(({ id }) => id),
+      keys.map(({ publicKey }) => publicKey),
+      order.userData ?? null,
+      rootPassword && context.vault.seal(rootPassword, passwordContext(orderNumber)),
+      JSON.stringify(order.labels ?? {}),
+      order.autoRenew,
+      tier.priceMonthMicros,
+      tier.setupFeeMicros,
+      ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
+      ...recordParameters({
+        type: 'server.created',
+        resource: 'server',
+        actor: actorOf(context),
+        data: { status: 'PENDING' },
+      }),
+    ],
+    paid ? 'order' : 'order unpaid',
+  );
   if (!server) throw withChallenge(context, OFFER, priceMicros, await insufficientBalance(tx, accountId, priceMicros));
   tx.changed({ kind: 'server', accountId, id: orderNumber }, { kind: 'balance', accountId, id: accountId });
   if (paid) tx.changed(taskChange(serverTask(server).lane));
@@ -161,7 +165,7 @@ export async function readFacts(
   accountId: string,
   { serviceCode, os, sshKeyIds }: ServerOrder,
 ): Promise<Facts> {
-  const [facts] = await tx.query<Facts>(FACTS, [accountId, serviceCode, os, sshKeyIds ?? null]);
+  const [facts] = await tx.query<Facts>(FACTS, [accountId, serviceCode, os, sshKeyIds ?? null], 'order facts');
   return facts!;
 }
 export const FACTS = `

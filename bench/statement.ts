@@ -1,0 +1,109 @@
+/**
+ * The statement of an order, sent by the service's own way to the database, against the same statement sent by pgbench,
+ * which is PostgreSQL's own: what is lost is the driver's and Node's.
+ */
+import { execFile } from 'node:child_process';
+import { globSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Database } from '../entities/database.ts';
+import { newId, newOrderNumber } from '../entities/ids.ts';
+import { recordParameters } from '../entities/record.ts';
+import { serverTask, startTaskParameters } from '../provisioning/index.ts';
+import { ORDER } from '../resolvers/servers/order.ts';
+import { median } from './figure.ts';
+
+const ROUNDS = 7;
+const SECONDS = 2;
+const CONNECTIONS = 16;
+const ACCOUNTS = 64;
+const PRICE = 6_000_000;
+const ACCOUNT = 'acct_bench_';
+
+/** @returns the median of the ratios; undefined: there is no pgbench here */
+export async function statement(databaseUrl: string, folder: string): Promise<number | undefined> {
+  const pgbench = globSync('/usr/lib/postgresql/*/bin/pgbench').at(-1);
+  if (!pgbench) return undefined;
+  const db = await Database.open(databaseUrl, { poolSize: CONNECTIONS });
+  try {
+    await db.query(
+      `insert into balance (account_id, available_micros) select $1 || n, 1000000000000000 from generate_series(1, $2::int) n`,
+      [ACCOUNT, ACCOUNTS],
+    );
+    const script = join(folder, 'order.sql');
+    writeFileSync(script, scriptOf(ORDER));
+    const ratios: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const first = round % 2 ? await byPgbench(pgbench, script, databaseUrl) : await byService(db);
+      const second = round % 2 ? await byService(db) : await byPgbench(pgbench, script, databaseUrl);
+      ratios.push(round % 2 ? second / first : first / second);
+    }
+    // These orders have no transfers that paid for them; nobody else is to find them in the books.
+    await db.query('delete from task where account_id like $1', [`${ACCOUNT}%`]);
+    await db.query('delete from server where account_id like $1', [`${ACCOUNT}%`]);
+    await db.query('alter table transfer disable trigger all');
+    await db.query('delete from transfer where account_id like $1', [`${ACCOUNT}%`]);
+    await db.query('alter table transfer enable trigger all');
+    await db.query('delete from balance where account_id like $1', [`${ACCOUNT}%`]);
+    return median(ratios);
+  } finally {
+    await db.close();
+  }
+}
+
+/** What an order of that account hands over. */
+function parametersOf(account: number): unknown[] {
+  const [accountId, orderNumber, kind] = [`${ACCOUNT}${account}`, newOrderNumber('SRV'), 'VPS'] as const;
+  const actor = { type: 'api_key', id: 'key', name: 'bench', requestId: 'req' } as const;
+  return [
+    ...[
+      accountId,
+      PRICE,
+      newId('xfr'),
+      orderNumber,
+      'vps-1',
+      newId('srv'),
+      kind,
+      'web.example.org',
+      'zrh',
+      'debian-13',
+    ],
+    ...[[], [], null, null, '{}', true, PRICE, 0],
+    ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
+    ...recordParameters({ type: 'server.created', resource: 'server', actor, data: { status: 'PENDING' } }),
+  ];
+}
+
+/** Orders in a second. */
+async function byService(db: Database): Promise<number> {
+  let orders = 0;
+  const end = performance.now() + SECONDS * 1000;
+  const one = async () => {
+    for (; performance.now() < end; orders++)
+      await db.query(ORDER, parametersOf(1 + Math.floor(Math.random() * ACCOUNTS)), 'order');
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, one));
+  return orders / SECONDS;
+}
+
+async function byPgbench(pgbench: string, script: string, databaseUrl: string): Promise<number> {
+  const { stdout } = await promisify(execFile)(pgbench, [
+    ...['-n', '-M', 'prepared', '-c', `${CONNECTIONS}`, '-j', '2', '-T', `${SECONDS}`, '-f', script, databaseUrl],
+  ]);
+  return Number(/tps = ([\d.]+)/.exec(stdout)![1]);
+}
+
+/** The statement with what pgbench puts in: chance for the account and for all that has to be unique. */
+function scriptOf(sql: string): string {
+  const [one, other] = [parametersOf(1), parametersOf(2)];
+  const valueAt = (place: number): string => {
+    const value = one[place];
+    if (place === 0) return `('${ACCOUNT}' || :account)`;
+    if (typeof value === 'string' && value !== other[place]) return `('${place}_' || :chance || '_' || :client_id)`;
+    if (value === null || value === undefined) return 'null';
+    if (Array.isArray(value)) return `'{}'`;
+    return typeof value === 'string' ? `'${value}'` : String(value);
+  };
+  const filled = sql.replaceAll(/\$(\d+)/g, (_, place) => valueAt(Number(place) - 1)).replaceAll(/\s+/g, ' ');
+  return `\\set account random(1, ${ACCOUNTS})\n\\set chance random(1, 1000000000000000)\n${filled};\n`;
+}
