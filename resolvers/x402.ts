@@ -100,10 +100,12 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
         retryAfter: 5,
       });
     });
-    if (fault) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
-    const reserved = await x402.reserve(payment, { ...buyer, amountMicros }, context.requestId);
+    // Another request with it may have been faster, and what was verified is that it is used.
+    row = fault === undefined ? undefined : await x402.find(payment, buyer);
+    if (fault && !row) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
+    const reserved = row ? undefined : await x402.reserve(payment, { ...buyer, amountMicros }, context.requestId);
     if (reserved) return settle(context, payment, reserved, sale, true);
-    row = (await x402.find(payment, buyer))!;
+    row ??= (await x402.find(payment, buyer))!;
   }
   for (const deadline = Date.now() + WAIT_MS; ; ) {
     if (row.orderNumber) return answered(context, payment, row);
