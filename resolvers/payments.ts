@@ -1,5 +1,6 @@
 /** Payments in coins, as the operator sees them, and what he decides of those that are nobody's. */
 import { OPERATOR_ACCOUNT } from '../entities/audit.ts';
+import type { Queryable } from '../entities/database.ts';
 import { columnsOf } from '../entities/entity.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isId } from '../entities/ids.ts';
@@ -58,5 +59,5 @@ export async function assignPayment(context: Context, id: string, reason: string
   });
 }
 
-const isPosted = async (tx: { query: Context['db']['query'] }, key: string): Promise<boolean> =>
+const isPosted = async (tx: Queryable, key: string): Promise<boolean> =>
   (await tx.query('select 1 from transfer where external_key = $1', [key])).length > 0;

@@ -2,7 +2,7 @@
  * Reads a chain block by block, and by its hashes notices when blocks were taken back. Every block is written together with
  * what came in it, under a lock of its chain, so two workers cannot write different histories.
  */
-import type { Database, Transaction } from '../../entities/database.ts';
+import type { Database, Queryable, Transaction } from '../../entities/database.ts';
 import type { Block, ChainReader } from './drivers/driver.ts';
 import { recordSightings } from './record.ts';
 import { WATCH_SECONDS } from './watch-top-up.ts';
@@ -75,7 +75,7 @@ async function lastOnChain(db: Database, reader: ChainReader, tip: Tip, signal: 
   return last;
 }
 
-export async function tipOf(db: Database | Transaction, network: string): Promise<Tip | undefined> {
+export async function tipOf(db: Queryable, network: string): Promise<Tip | undefined> {
   const [tip] = await db.query<Tip>(
     'select height, hash from chain_block where network = $1 order by height desc limit 1',
     [network],

@@ -1,5 +1,6 @@
 /** What there is to say of a gateway: whether it answers, and how far its chains have been read. */
 import type { Queryable } from '../../entities/database.ts';
+import { tipOf } from './blocks.ts';
 import type { ChainReader, PaymentDriver } from './drivers/driver.ts';
 
 /** Who says nothing for so long is not reached. */
@@ -35,10 +36,7 @@ export async function gatewayOf(db: Queryable, driver: PaymentDriver, aborted: A
 
 async function chainOf(db: Queryable, reader: ChainReader, signal: AbortSignal): Promise<ChainHealth> {
   const { network } = reader;
-  const [tip] = await db.query<{ height: number }>(
-    'select height from chain_block where network = $1 order by height desc limit 1',
-    [network],
-  );
+  const tip = await tipOf(db, network);
   const head = await reader.head(signal).catch(() => null);
   return {
     network,

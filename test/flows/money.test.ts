@@ -2,18 +2,13 @@
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { proveBooks } from '../../entities/books.ts';
-import { heldScopes } from '../../entities/credential.ts';
-import { newId } from '../../entities/ids.ts';
-import { Vault } from '../../entities/secrets.ts';
-import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
 import { Chain, ChainDriver } from '../provisioning/chain.ts';
-import { openShop } from '../provisioning/shop.ts';
+import { contextOf, openShop } from '../provisioning/shop.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { crashing, STEP, take, work } from './money-walk.ts';
 import { RefusingDriver } from './refusing-driver.ts';
-import { LIMITS } from './shop.ts';
 
 const STEPS = Number(process.env.MONEY_STEPS ?? 400);
 const SEED = Number(process.env.MONEY_SEED ?? Date.now() % 1e9);
@@ -67,18 +62,3 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
   );
   console.log(JSON.stringify({ ...taken, ...stats }));
 }, 900_000);
-
-const contextOf = ({ db, provisioning }: ReturnType<typeof openShop>, accountId: string): Context => ({
-  ...{ db, provisioning, vault: new Vault(Buffer.alloc(32)), limits: { ...LIMITS, servers: 6 } },
-  viewer: {
-    ...{ accountId, kind: 'api_key', credentialId: 'key', name: 'test' },
-    ...{ scopes: heldScopes('full'), expiresAt: null },
-  },
-  requestId: newId('req'),
-  userAgent: null,
-  signal: new AbortController().signal,
-  stopping: new AbortController().signal,
-  publicUrl: 'http://localhost:3000',
-  logins: new LoginThrottle(10),
-  address: null,
-});

@@ -38,3 +38,9 @@ it('npm run verify says that the books balance, or which row is wrong', async ()
   expect(wrong).toMatchObject({ code: 1 });
   expect(wrong.output).toContain(`WRONG: balance ${account}`);
 });
+
+it('npm run verify says in a sentence why it could not', async () => {
+  const { code, output } = await verify('postgres://nobody@127.0.0.1:1/nothing');
+  expect(code).toBe(1);
+  expect(output).toMatch(/^The books cannot be verified\. .*ECONNREFUSED/);
+});

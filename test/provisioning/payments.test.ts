@@ -1,18 +1,14 @@
 /** What comes on a chain that is followed: each payment is credited once, for what it is worth, whatever the chain does. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { heldScopes } from '../../entities/credential.ts';
-import { newId } from '../../entities/ids.ts';
 import { verifyBooks } from '../../entities/ledger.ts';
-import { Vault } from '../../entities/secrets.ts';
 import type { TopUp } from '../../entities/top-up.ts';
 import { followProcessName } from '../../provisioning/payments/follow.ts';
-import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/billing.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { Chain, ChainDriver } from './chain.ts';
-import { openShop, type Shop } from './shop.ts';
+import { contextOf, openShop, type Shop } from './shop.ts';
 
 /** 100 USD for a coin: 50 USD are half a coin. */
 const HALF = 50_000_000n;
@@ -32,25 +28,8 @@ beforeEach(async () => {
   await follow();
 });
 
-const contextOf = (accountId: string): Context => ({
-  db: shop.db,
-  provisioning: shop.provisioning,
-  vault: new Vault(Buffer.alloc(32)),
-  limits: { pendingTopups: 5 } as Context['limits'],
-  viewer: {
-    ...{ accountId, kind: 'api_key', credentialId: 'key', name: 'test' },
-    ...{ scopes: heldScopes('full'), expiresAt: null },
-  },
-  requestId: newId('req'),
-  userAgent: null,
-  signal: new AbortController().signal,
-  stopping: new AbortController().signal,
-  publicUrl: 'http://localhost:3000',
-  logins: new LoginThrottle(10),
-  address: null,
-});
 const open = async (amountUsd = 50_000_000n, accountId?: string): Promise<[Context, TopUp]> => {
-  const context = contextOf(accountId ?? (await shop.account(0n)));
+  const context = contextOf(shop, accountId ?? (await shop.account(0n)));
   return [context, await createTopUp(context, { amountUsd, crypto: 'TST' })];
 };
 /** The chain is looked at, and all that follows from it is done. */

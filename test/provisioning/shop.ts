@@ -1,4 +1,5 @@
 /** Provisioning over a database of its own, with accounts and servers that exist as rows alone. No clock is waited for. */
+import { heldScopes } from '../../entities/credential.ts';
 import type { Database } from '../../entities/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post, verifyBooks } from '../../entities/ledger.ts';
@@ -11,6 +12,8 @@ import { cronSubject } from '../../provisioning/schedule.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { SERVER_LANE } from '../../provisioning/servers/task.ts';
+import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
+import type { Context } from '../../resolvers/context.ts';
 
 export const PRICE = 6_000_000n;
 export const HOUR_MS = 3_600_000;
@@ -119,6 +122,23 @@ export function openShop(
     balanced: async () => (await verifyBooks(db)).balanced,
   };
 }
+
+/** A customer with every scope, as a request of his would have it. */
+export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'>, accountId: string): Context => ({
+  ...{ db, provisioning, vault: new Vault(Buffer.alloc(32)), limits: LIMITS },
+  viewer: {
+    ...{ accountId, kind: 'api_key', credentialId: 'key', name: 'test' },
+    ...{ scopes: heldScopes('full'), expiresAt: null },
+  },
+  requestId: newId('req'),
+  userAgent: null,
+  signal: new AbortController().signal,
+  stopping: new AbortController().signal,
+  publicUrl: 'http://localhost:3000',
+  logins: new LoginThrottle(10),
+  address: null,
+});
+const LIMITS = { pendingTopups: 5, servers: 6 } as Context['limits'];
 
 async function makeMachine(driver: SimulatedDriver, order: string, off: boolean) {
   const { signal } = new AbortController();

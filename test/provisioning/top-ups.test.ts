@@ -1,18 +1,15 @@
 /** What becomes of money that comes for a top-up which was cancelled, and of what a confirmed one makes possible. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { heldScopes } from '../../entities/credential.ts';
 import { newId } from '../../entities/ids.ts';
-import { Vault } from '../../entities/secrets.ts';
 import type { TopUp } from '../../entities/top-up.ts';
 import type { Sighting } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/billing.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
-import { HOUR_MS, openShop, type Shop } from './shop.ts';
+import { contextOf, HOUR_MS, openShop, type Shop } from './shop.ts';
 
 /** A chain on which the test pays, and which can be stopped while it is looked at. */
 class Chain extends SimulatedPayments {
@@ -43,25 +40,8 @@ beforeEach(async () => {
   Object.assign(chain, { sightings: [], looked: async () => {} });
 });
 
-const contextOf = (accountId: string): Context => ({
-  db: shop.db,
-  provisioning: shop.provisioning,
-  vault: new Vault(Buffer.alloc(32)),
-  limits: { pendingTopups: 5 } as Context['limits'],
-  viewer: {
-    ...{ accountId, kind: 'api_key', credentialId: 'key', name: 'test' },
-    ...{ scopes: heldScopes('full'), expiresAt: null },
-  },
-  requestId: newId('req'),
-  userAgent: null,
-  signal: new AbortController().signal,
-  stopping: new AbortController().signal,
-  publicUrl: 'http://localhost:3000',
-  logins: new LoginThrottle(10),
-  address: null,
-});
 const open = async (): Promise<[Context, TopUp]> => {
-  const context = contextOf(await shop.account(0n));
+  const context = contextOf(shop, await shop.account(0n));
   return [context, await createTopUp(context, { amountUsd: 50_000_000n, crypto: 'USDC-BASE' })];
 };
 /** The watcher looks, as often as there is something to do at once. */
