@@ -85,7 +85,8 @@ async function settlePayments({ topUp, own, others }: Settling, till: Till): Pro
   let { creditedMicros } = topUp;
   for (const payment of own.filter((one) => isDue(one, topUp)))
     creditedMicros += creditPayment(till, topUp, payment, own);
-  for (const payment of own.filter(({ status, blockHash }) => status === 'REVERSED' && blockHash !== null))
+  // Also those in another coin, which the operator had assigned.
+  for (const payment of [...own, ...others].filter((one) => one.status === 'REVERSED' && one.blockHash !== null))
     if (payment.confirmations >= topUp.confirmationsRequired) await restorePayment(till, payment);
   for (const payment of others) if (isDue(payment, topUp)) await suspendPayment(till, payment);
   return creditedMicros;

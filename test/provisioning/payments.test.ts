@@ -4,6 +4,7 @@ import { verifyBooks } from '../../entities/ledger.ts';
 import type { TopUp } from '../../entities/top-up.ts';
 import { followProcessName } from '../../provisioning/payments/follow.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/billing.ts';
+import { assignPayment } from '../../resolvers/payments.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
@@ -228,6 +229,28 @@ describe('What was paid in another coin', () => {
     );
     expect(payment!.status).toBe('UNMATCHED');
     expect(await shop.events(payment!.id)).toEqual(['payment.unmatched']);
+  });
+
+  it('is credited when the operator assigns it, and goes and comes with its block like any other', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    const before = await suspense();
+    chain.pay(walletAddress!, 7_00000000n, { coin: 'OTHER' });
+    chain.mine(2);
+    await follow();
+    const [payment] = await shop.db.query<{ id: string }>('select id from payment where order_number = $1', [
+      orderNumber,
+    ]);
+    await assignPayment(context, payment!.id, 'It is hers');
+    expect(await shop.balance(accountId)).toBe(7_000_000n);
+    const lost = chain.blocks.slice(-2).flatMap(({ sightings }) => sightings);
+    chain.reorganise(2, { lost: true });
+    chain.mine(3);
+    await follow();
+    expect([await shop.balance(accountId), (await suspense()) - before]).toEqual([0n, 7_000_000n]);
+    chain.pool = lost;
+    chain.mine(2);
+    await follow();
+    expect([await shop.balance(accountId), await suspense()]).toEqual([7_000_000n, before]);
   });
 });
 
