@@ -13,6 +13,8 @@ export default defineConfig({
     isolate: false,
     // What tests start as processes of their own is compiled once, and not at each of some hundred starts.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'node') },
+    // What a test that passed has said hides what another fails with.
+    silent: 'passed-only',
     // Tests wait more than they compute.
     maxWorkers: 4,
     // They say nothing about behaviour: machines of tests are busy.
