@@ -117,9 +117,8 @@ export async function postAll(tx: Transaction, postings: (Posting & { accountId:
     if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
   }
   try {
-    const posted = await tx.query<{ accountId: string; kept: boolean }>(POST, [
-      JSON.stringify(transfers, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
-    ]);
+    const given = JSON.stringify(transfers, (_, v) => (typeof v === 'bigint' ? String(v) : v));
+    const posted = await tx.query<{ accountId: string; kept: boolean }>(POST, [given], 'post');
     const unkept = posted.find(({ kept }) => !kept);
     if (unkept) throw new Error(`${unkept.accountId} has no balance.`);
     for (const accountId of new Set(posted.map((row) => row.accountId)))

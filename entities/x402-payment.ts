@@ -58,21 +58,33 @@ export async function lockPayment(tx: Queryable, id: string): Promise<X402Paymen
   return row!;
 }
 
+/** The chain has moved the money of a payment whose row is locked. */
+export const settlePayment = (tx: Queryable, id: string, txId: string): Promise<unknown> =>
+  tx.query(`update x402_payment set status = 'SETTLED', tx_id = $2, sealed_payment = null where id = $1`, [id, txId]);
+
+/** Keeps the answer of a payment whose row is locked. With a transaction id, the chain has moved its money. */
+export const answerPayment = (
+  tx: Queryable,
+  id: string,
+  { orderNumber, sealedAnswer, txId }: { orderNumber: string; sealedAnswer: Buffer; txId: string | undefined },
+): Promise<unknown> =>
+  tx.query(
+    `update x402_payment set order_number = $2, sealed_answer = $3, leased_by = null, lease_until = now(),
+      tx_id = coalesce($4, tx_id), status = case when $4::text is null then status else 'SETTLED' end,
+      sealed_payment = case when $4::text is null then sealed_payment end
+    where id = $1`,
+    [id, orderNumber, sealedAnswer, txId ?? null],
+  );
+
 /**
  * Credits what the chain has moved, once: the transfer is known as the chain knows the payment. Its account is the
  * network's, so that it equals what has come to the payee there.
  */
 export async function creditPayment(
   tx: Transaction,
-  payment: Pick<X402Payment, 'id' | 'accountId' | 'network' | 'payer' | 'nonce' | 'amountMicros'>,
-  txId: string,
+  { accountId, network, payer, nonce, amountMicros }: X402Payment,
   orderNumber?: string,
 ): Promise<void> {
-  const { id, accountId, network, payer, nonce, amountMicros } = payment;
-  await tx.query(`update x402_payment set status = 'SETTLED', tx_id = $2, sealed_payment = null where id = $1`, [
-    id,
-    txId,
-  ]);
   await post(tx, accountId, [
     {
       kind: 'topup',

@@ -12,10 +12,12 @@ import { actorOf, type Context } from './context.ts';
 export type CoinView = Coin & { x402: boolean; rateMicros: bigint | null; available: boolean };
 
 export async function listCoins({ db, provisioning }: Context): Promise<CoinView[]> {
-  const switches = await db.query<{ code: string }>('select code from coin_switch where not available');
+  const [switches, worths, behind] = await Promise.all([
+    db.query<{ code: string }>('select code from coin_switch where not available'),
+    provisioning.worths(db),
+    provisioning.chainsBehind(db),
+  ]);
   const off = new Set(switches.map(({ code }) => code));
-  const worths = await provisioning.worths(db);
-  const behind = await provisioning.chainsBehind(db);
   return provisioning.coins().map((coin) => {
     const rateMicros = worths.get(coin.code)!.quoteMicros;
     return { ...coin, rateMicros, available: rateMicros !== null && !behind.has(coin.network) && !off.has(coin.code) };

@@ -9,7 +9,7 @@ import type { Transaction } from '../entities/database.ts';
 import { ApiError, type ErrorCode, type ErrorExtras } from '../entities/errors.ts';
 import { newOrderNumber } from '../entities/ids.ts';
 import { Vault } from '../entities/secrets.ts';
-import { creditPayment, lockPayment, type X402Payment } from '../entities/x402-payment.ts';
+import { answerPayment, creditPayment, lockPayment, type X402Payment } from '../entities/x402-payment.ts';
 import type { SignedPayment } from '../provisioning/index.ts';
 import { requireCoin } from './coins.ts';
 import { accountOf, type Context } from './context.ts';
@@ -93,8 +93,7 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
     // Meanwhile; what refuses the sale comes first.
     const verifying = x402.verify(payment);
     verifying.catch(() => {});
-    await requireCoin(context, x402.terms.coin);
-    const amountMicros = await sale.check();
+    const [amountMicros] = await Promise.all([sale.check(), requireCoin(context, x402.terms.coin)]);
     const fault = await x402.fault(payment, amountMicros, verifying).catch(() => {
       throw new ApiError('unavailable', 'Payments cannot be verified at the moment. Nothing was taken.', {
         retryAfter: 5,
@@ -171,13 +170,10 @@ async function fulfil<T>(
   if (row.orderNumber) return answered(context, payment, row);
   await lockAccount(tx, accountId);
   const orderNumber = newOrderNumber(sale.kind);
-  if (txId !== undefined) await creditPayment(tx, row, txId, orderNumber);
+  if (txId !== undefined) await creditPayment(tx, row, orderNumber);
   const answer = await sale.fulfil(tx, orderNumber, txId);
-  const sealed = sealOf(context, payment).seal(serialize(answer).toString('base64'), id);
-  await tx.query(
-    'update x402_payment set order_number = $2, sealed_answer = $3, leased_by = null, lease_until = now() where id = $1',
-    [id, orderNumber, sealed],
-  );
+  const sealedAnswer = sealOf(context, payment).seal(serialize(answer).toString('base64'), id);
+  await answerPayment(tx, id, { orderNumber, sealedAnswer, txId });
   receipt(context, row, txId);
   return answer;
 }

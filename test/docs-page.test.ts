@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { hasChromium, visit } from './chromium.ts';
 import { startFreehold } from './freehold.ts';
+import { say } from './say.ts';
 
-if (!hasChromium) console.log('skipped: the pages in a browser, because there is no chromium (Debian: chromium)');
+if (!hasChromium) say('skipped: the pages in a browser, because there is no chromium (Debian: chromium)');
 
 describe.skipIf(!hasChromium)('In a real browser', async () => {
   const { publicUrl } = await startFreehold({ ROLES: 'api' });

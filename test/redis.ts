@@ -1,10 +1,11 @@
 /** A Redis of a test's own, from Debian. The service may be tested without it; CI has it. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { say } from './say.ts';
 import { freePort } from './spawn.ts';
 
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
-if (!hasRedis) console.warn('Skipped: the rate limits in Redis, because there is no redis-server here.');
+if (!hasRedis) say('Skipped: the rate limits in Redis, because there is no redis-server here.');
 
 export interface RunningRedis {
   url: string;

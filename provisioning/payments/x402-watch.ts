@@ -10,7 +10,7 @@ import { available, BONUS, held, post } from '../../entities/ledger.ts';
 import { SERVER_LIFECYCLE, Server } from '../../entities/server.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../entities/top-up.ts';
 import { transition } from '../../entities/transition.ts';
-import { creditPayment, lockPayment, X402Payment } from '../../entities/x402-payment.ts';
+import { creditPayment, lockPayment, settlePayment, X402Payment } from '../../entities/x402-payment.ts';
 import { RESUME_TASK } from '../servers/renew.ts';
 import { retrySuspended } from '../servers/resume.ts';
 import { serverTask } from '../servers/task.ts';
@@ -68,7 +68,8 @@ async function settled(tx: Transaction, id: string, txId: string): Promise<void>
   const { accountId, orderNumber } = payment;
   // The server before the balance, as its deletion does: the other way round the two could wait for one another.
   const server = orderNumber?.startsWith('SRV') ? await startPending(tx, orderNumber) : undefined;
-  await creditPayment(tx, payment, txId, orderNumber ?? undefined);
+  await settlePayment(tx, id, txId);
+  await creditPayment(tx, payment, orderNumber ?? undefined);
   if (server && (await covers(tx, server))) await hold(tx, server, payment.credentialId);
   else if (server)
     await failServer(tx, server.orderNumber, 'The payment does not cover the price any more. It is in the balance.');

@@ -4,7 +4,7 @@
  * do it. From the row on, a task looks after the money, so that none is lost with a process.
  */
 
-import type { Database } from '../../entities/database.ts';
+import type { Database, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
@@ -93,6 +93,7 @@ export class X402 {
     const [row] = await this.#db.query<X402Payment>(
       `select ${columnsOf(X402Payment)} from x402_payment where network = $1 and payer = $2 and nonce = $3`,
       this.#key(payment),
+      'x402 payment',
     );
     const same =
       !row ||
@@ -107,13 +108,14 @@ export class X402 {
   async reserve(payment: SignedPayment, reservation: Reservation, requestId: string): Promise<X402Payment | undefined> {
     const { accountId, credentialId, amountMicros, requestMac } = reservation;
     const id = newId('pay');
-    const [row] = await this.#db.query<X402Payment>(RESERVE, [
+    const parameters = [
       ...[id, ...this.#key(payment), accountId, credentialId],
       ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
       ...[Number(payment.authorization.validBefore), signatureDigest(payment), requestMac, requestId],
       this.#vault.seal(`${payment.authorization.validAfter} ${payment.signature}`, sealOf(id)),
       ...startTaskParameters({ ...watchTask({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
-    ]);
+    ];
+    const [row] = await this.#db.query<X402Payment>(RESERVE, parameters, 'x402 reserve');
     return row;
   }
 
@@ -181,19 +183,18 @@ export class X402 {
   }
 
   /** One in this process, and then one of all processes: whoever waits here keeps no connection. */
-  readonly #alone: Alone = (work) => {
-    const run = this.#queue.then(() => {
+  readonly #alone: Alone = (work) =>
+    new Promise((resolve, reject) => {
       let done: ReturnType<typeof work> | undefined;
-      return this.#db.transaction(async (tx) => {
+      const locked = async (tx: Transaction) => {
         await tx.query('select pg_advisory_xact_lock($1)', [lockOf(this.terms.network)]);
         // A transaction may be tried again; what is sent is not.
         done ??= work();
-        return done;
-      });
+        // Whoever asked need not wait for the lock to be given back, which commits nothing.
+        await done.then(resolve);
+      };
+      this.#queue = this.#queue.then(() => this.#db.transaction(locked)).catch(reject);
     });
-    this.#queue = run.catch(() => {});
-    return run;
-  };
 
   #key({ authorization: { from, nonce } }: SignedPayment): string[] {
     return [this.terms.network, from.toLowerCase(), nonce.toLowerCase()];

@@ -3,6 +3,7 @@ import { afterAll, expect, it } from 'vitest';
 import { IpmiController } from '../../provisioning/servers/drivers/bmc/ipmi.ts';
 import { newDatabase } from '../database.ts';
 import { newRack, type Rack } from '../provisioning/bmc-room.ts';
+import { say } from '../say.ts';
 import { freePort } from '../spawn.ts';
 import { bmcWorld } from './bmc-world.ts';
 import { codeOf, describeDriver } from './contract.ts';
@@ -21,7 +22,7 @@ describeDriver(await world('bmc, over Redfish', await newRacks()));
 
 // Where OpenIPMI is not installed, as on a developer's machine, that is left out.
 const reason = missing();
-if (reason) console.log(`The contract of drivers is not run over IPMI: ${reason}.`);
+if (reason) say(`The contract of drivers is not run over IPMI: ${reason}.`);
 else {
   const models = await newRacks();
   for (const { disconnect } of models) await disconnect();

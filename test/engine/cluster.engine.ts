@@ -7,6 +7,7 @@ import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { newDatabaseUrl } from '../database.ts';
 import { codeOf } from '../drivers/contract.ts';
 import { eventually } from '../freehold.ts';
+import { say } from '../say.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import {
   type Customer,
@@ -142,7 +143,7 @@ describe('A cluster of three', () => {
 
     // The order that was under way there ends: with a login, or with its money and nothing left when the member is back.
     const server = await customer.settled(interrupted, 200);
-    console.log(`interrupted: ${server.status} ${server.failure?.code ?? ''}`);
+    say(`interrupted: ${server.status} ${server.failure?.code ?? ''}`);
     if (server.status === 'running') expect(await enter(server)).toBe('in');
     else expect(await customer.balance()).toBe(before);
     await customer.rest('DELETE', `/v1/servers/${interrupted}`);

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../database.ts';
 import { eventually } from '../freehold.ts';
+import { say } from '../say.ts';
 import { type Customer, login, newCustomer, type Sold, startWorld, type UploadedKey, uploadKey } from './customer.ts';
 import { FOLDER, importImage, type Lxd, SSH_OPTIONS, ssh, startIncus, startSingleLxd } from './lxd.ts';
 
@@ -64,7 +65,7 @@ function describeDebian(start: () => Promise<Lxd>): void {
     server = await customer.settled(orderNumber);
     expect(server).toMatchObject({ status: 'running', failure: null });
     expect(await enter(0, 'hostname; hostname -f')).toBe(`${HOSTNAME}\n${HOSTNAME}`);
-    console.log(`logged in ${Math.round(performance.now() - began)} ms after the order`);
+    say(`logged in ${Math.round(performance.now() - began)} ms after the order`);
     expect(await done(0)).toMatch(/status: done$/);
     expect(await enter(0, 'cat /root/mine')).toBe(MINE);
     expect(await enter(0, 'getent shadow root')).toMatch(/^root:[!*]/);

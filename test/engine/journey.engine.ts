@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../database.ts';
 import { eventually } from '../freehold.ts';
+import { say } from '../say.ts';
 import {
   type Customer,
   heldAddresses,
@@ -72,7 +73,7 @@ describe('An engine that is killed while it makes a machine', () => {
     await lxd.kill();
     await revive(orderNumber);
     const server = await customer.settled(orderNumber, 200);
-    console.log(`killed after ${ms} ms: ${server.status}`);
+    say(`killed after ${ms} ms: ${server.status}`);
     if (server.status === 'failed') expect(await customer.balance()).toBe(before);
     else expect(await login(server.ipv4, keys[0].file, 'echo in')).toBe('in');
     await customer.rest('DELETE', `/v1/servers/${orderNumber}`);

@@ -7,10 +7,11 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/embedded-postgres.ts';
+import { say } from '../say.ts';
 
 const FLAGS = ['fsync=off', 'max_connections=20'];
 const isRoot = process.getuid?.() === 0;
-if (!isRoot) console.log('Left out: where root places the data of its PostgreSQL, because this is not root.');
+if (!isRoot) say('Left out: where root places the data of its PostgreSQL, because this is not root.');
 
 const made = new Set<string>();
 afterAll(() => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { parseSshPublicKey } from '../../entities/ssh-public-key.ts';
+import { say } from '../say.ts';
 import {
   codeOf,
   ecdsa,
@@ -62,7 +63,7 @@ it('Random damage to keys brings out nothing but ApiErrors, and what is accepted
     const again = parseSshPublicKey(`${parsed.publicKey} ${parsed.comment}`);
     if (JSON.stringify(again) !== JSON.stringify(parsed)) throw new Error(`Another key again: ${JSON.stringify(text)}`);
   }
-  console.log(`Random damage to ${ROUNDS} keys: ${JSON.stringify(outcomes)}`);
+  say(`Random damage to ${ROUNDS} keys: ${JSON.stringify(outcomes)}`);
   expect(outcomes.accepted).toBeGreaterThan(10);
   expect(outcomes.invalid_public_key).toBeGreaterThan(ROUNDS / 2);
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSshPublicKey } from '../../entities/ssh-public-key.ts';
+import { say } from '../say.ts';
 import { codeOf, detailOf, modulusOf, rsa, SK_ECDSA, SK_ED25519 } from './ssh-key-lines.ts';
 
 const hasSshKeygen = (() => {
@@ -15,7 +16,7 @@ const hasSshKeygen = (() => {
     return (error as NodeJS.ErrnoException).code !== 'ENOENT';
   }
 })();
-if (!hasSshKeygen) console.log('Left out: what ssh-keygen makes and prints, because ssh-keygen is not installed.');
+if (!hasSshKeygen) say('Left out: what ssh-keygen makes and prints, because ssh-keygen is not installed.');
 
 const run = promisify(execFile);
 

@@ -6,6 +6,7 @@ import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
 import { Chain, ChainDriver } from '../provisioning/chain.ts';
 import { contextOf, openShop } from '../provisioning/shop.ts';
+import { say } from '../say.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { crashing, STEP, take, work } from './money-walk.ts';
 import { RefusingDriver } from './refusing-driver.ts';
@@ -14,7 +15,7 @@ const STEPS = Number(process.env.MONEY_STEPS ?? 400);
 const SEED = Number(process.env.MONEY_SEED ?? Date.now() % 1e9);
 
 it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negative`, async () => {
-  console.log(`MONEY_STEPS=${STEPS} MONEY_SEED=${SEED} repeats this walk.`);
+  say(`MONEY_STEPS=${STEPS} MONEY_SEED=${SEED} repeats this walk.`);
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
   const chain = new Chain();
@@ -60,5 +61,5 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
     `select (select count(*)::int from transfer) as transfers, (select count(*)::int from server) as servers,
       (select count(*)::int from payment) as payments, (select sum(reversals)::int from payment) as reversals`,
   );
-  console.log(JSON.stringify({ ...taken, ...stats }));
+  say(JSON.stringify({ ...taken, ...stats }));
 }, 900_000);

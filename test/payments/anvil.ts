@@ -16,6 +16,7 @@ import {
 } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
+import { say } from '../say.ts';
 import { freePort } from '../spawn.ts';
 
 /** Of USD Coin on Base. */
@@ -40,7 +41,7 @@ const PROGRAM = (() => {
     const folder = dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
     return join(folder, 'bin', platform === 'win32' ? 'anvil.exe' : 'anvil');
   } catch {
-    console.warn(`Tests over anvil are skipped: ${name} is not installed.`);
+    say(`Tests over anvil are skipped: ${name} is not installed.`);
     return undefined;
   }
 })();

@@ -2,6 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { say } from '../say.ts';
 import { freePort, newFolder, removeFolder } from '../spawn.ts';
 
 /** For `describe.skipIf`. */
@@ -10,7 +11,7 @@ export const NO_LITECOIND = (() => {
     execFileSync('litecoind', ['-version'], { stdio: 'ignore' });
     return false;
   } catch {
-    console.warn('Tests over litecoind are skipped: it is not installed (apt-get install litecoind).');
+    say('Tests over litecoind are skipped: it is not installed (apt-get install litecoind).');
     return true;
   }
 })();

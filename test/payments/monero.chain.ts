@@ -3,12 +3,13 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../freehold.ts';
+import { say } from '../say.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { moneroVersion, startRegtest, WALLET_LOGIN } from './monerod.ts';
 import { startRates } from './rates.ts';
 
 const version = moneroVersion();
-if (!version) console.log('skipped: Monero is not installed (apt-get install monero)');
+if (!version) say('skipped: Monero is not installed (apt-get install monero)');
 
 /** The service, its wallet, and a customer. */
 async function open() {

@@ -14,6 +14,7 @@ import { type Database, isConnectionLost } from '../../entities/database.ts';
 import { startTask } from '../../provisioning/tasks.ts';
 import { newDatabase } from '../database.ts';
 import { administer } from '../postgres.ts';
+import { say } from '../say.ts';
 import type { ChaosWorkerOptions } from './chaos-worker.ts';
 
 const WORKERS = 3;
@@ -234,7 +235,8 @@ it(
     await chaos.finish();
     const { rolledBack, takenOver } = chaos;
     const orders = await chaos.count('placed');
-    console.log(`chaos: seed ${SEED}, orders ${orders}, rolled back ${rolledBack}, taken over ${takenOver}`, crew.ends);
+    const figures = `orders ${orders}, rolled back ${rolledBack}, taken over ${takenOver}`;
+    say(`chaos: seed ${SEED}, ${figures}, ${JSON.stringify(crew.ends)}`);
     expect(await chaos.wrong()).toEqual([]);
     expect({ orders, rolledBack, takenOver }).toEqual({
       orders: expect.toSatisfy((count: number) => count > 50),
@@ -255,9 +257,7 @@ it.each(['unfenced', 'outside'] as const)(
     const chaos = await Chaos.begin(SEED, mutant);
     await run(chaos, MUTANTS[mutant], async () => (await chaos.duplicates()) > 0);
     const duplicates = await chaos.duplicates();
-    console.log(
-      `chaos: seed ${SEED}, mutant ${mutant}: ${duplicates} effects twice, of ${await chaos.count('placed')} orders`,
-    );
+    say(`chaos: seed ${SEED}, mutant ${mutant}: ${duplicates} effects twice, of ${await chaos.count('placed')} orders`);
     expect(duplicates).toBeGreaterThan(0);
   },
   TIMEOUT_MS,

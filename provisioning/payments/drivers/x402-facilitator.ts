@@ -68,7 +68,9 @@ export function localFacilitator(
       const signer = verified.get(signature) ?? new LocalSigner(chain, wallet);
       verified.delete(signature);
       signer.alone = alone;
-      const answer = await scheme(signer).settle(...messagesOf(terms, authorization, signature));
+      const answer: Partial<SettleResponse> = (await signer.sendVerified(settleSeconds * 1000))
+        ? {}
+        : await scheme(signer).settle(...messagesOf(terms, authorization, signature));
       const { txId } = signer.sent;
       if (txId !== undefined || answer.success) return { txId: txId ?? answer.transaction };
       return signer.isOurFault ? { unsent: true } : { refused: answer.errorReason ?? 'unexpected_settle_error' };
@@ -103,7 +105,7 @@ class LocalSigner {
   readonly sent: Sent = { txId: undefined };
   #away: unknown;
   readonly #codes = new Map<Hex, Promise<Hex | undefined>>();
-  #simulated: { data: Hex; prepared: Promise<Prepared> } | undefined;
+  #simulated: Promise<Prepared> | undefined;
 
   constructor(chain: X402Chain, wallet: GasWallet) {
     this.#chain = chain;
@@ -139,20 +141,31 @@ class LocalSigner {
 
   /** What is simulated is what will be sent. */
   #prepare({ address, ...call }: Call): void {
-    const data = encodeFunctionData(call);
-    const prepared = this.#wallet.prepare({ to: address, data });
-    prepared.catch(() => {});
-    this.#simulated = { data, prepared };
+    this.#simulated = this.#wallet.prepare({ to: address, data: encodeFunctionData(call) });
+    this.#simulated.catch(() => {});
+  }
+
+  /**
+   * Sends what was simulated when it was verified, and waits for its block: it is not verified twice.
+   * @returns false if there is nothing to be sent
+   */
+  async sendVerified(timeoutMs: number): Promise<boolean> {
+    const request = await this.#simulated?.catch(() => undefined);
+    if (!request) return false;
+    const hash = await this.#send(request).catch(() => undefined);
+    // Whether it is in a block is for the chain to say, later.
+    if (hash) await this.#chain.mined(hash, timeoutMs).catch(() => {});
+    return true;
   }
 
   writeContract = ({ address, abi, functionName, args }: Call) =>
     this.sendTransaction({ to: address, data: encodeFunctionData({ abi, functionName, args }) });
 
-  async sendTransaction(call: { to: Hex; data: Hex }): Promise<Hash> {
+  sendTransaction = (call: { to: Hex; data: Hex }): Promise<Hash> => this.#send(this.#wallet.prepare(call));
+
+  async #send(prepared: Prepared | Promise<Prepared>): Promise<Hash> {
     try {
-      const { data, prepared } = this.#simulated ?? {};
-      const request = await (data === call.data ? prepared! : this.#wallet.prepare(call));
-      return await this.#wallet.send(request, this.alone, this.sent);
+      return await this.#wallet.send(await prepared, this.alone, this.sent);
     } catch (error) {
       if (!isRejected(error)) this.#away = error;
       throw error;

@@ -4,12 +4,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../../freehold.ts';
+import { say } from '../../say.ts';
 import { freePort, newFolder, removeFolder } from '../../spawn.ts';
 import { makeNetbootFiles, missing } from './files.ts';
 import { bannerAt, newMachine, type TestMachine } from './machine.ts';
 
 const reason = missing();
-if (reason) console.log(`Machines with a BMC are not run: ${reason}.`);
+if (reason) say(`Machines with a BMC are not run: ${reason}.`);
 
 /** Emulated machines on a busy host are slow. */
 const BOOT_SECONDS = 300;
