@@ -56,6 +56,8 @@ const HEADERS_MAX = 16 * KIB;
 const REQUEST_TIMEOUT_MS = 15_000;
 /** How often connections are looked at; Node's own half a minute would let the slow stay for three times as long. */
 const CHECKING_MS = 1_000;
+/** How long who is being answered when the service stops may take to hear the end of it. */
+const ANSWER_MS = 10_000;
 
 /** The instance that answers REST and MCP, not listening yet. More routes may be put on it before it listens. */
 export async function publicServer(options: PublicOptions): Promise<FastifyInstance> {
@@ -99,6 +101,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   let closing = false;
   app.addHook('preClose', async () => {
     closing = true;
+    const cut = setTimeout(() => app.server.closeAllConnections(), ANSWER_MS);
+    app.server.once('close', () => clearTimeout(cut));
   });
   app.addHook('onSend', async (_request, reply) => {
     if (closing) reply.header('connection', 'close');

@@ -13,6 +13,7 @@ import {
 import type { Viewer } from '../../schema/index.ts';
 import { isRecord } from '../wire.ts';
 import { callerOf } from './caller.ts';
+import { rpcError, SERVER_ERROR } from './rpc.ts';
 import type { McpParts } from './server.ts';
 import { Sessions } from './sessions.ts';
 import { Subscriptions } from './subscriptions.ts';
@@ -31,6 +32,7 @@ export class Eras {
   readonly #options: ErasOptions;
   readonly #modern: ReturnType<typeof createMcpHandler>;
   readonly #streams = new Set<ReturnType<typeof createMcpHandler>>();
+  #closed = false;
 
   constructor(options: ErasOptions) {
     this.#options = options;
@@ -40,13 +42,17 @@ export class Eras {
 
   readonly fetch = async (request: Request, options: McpHandlerRequestOptions = {}): Promise<Response> => {
     const { parsedBody } = options;
+    // Who comes on a connection that is still open would keep it, and the listener would never close.
+    if (this.#closed) return rpcError(503, SERVER_ERROR, 'The service stops: try again.', { connection: 'close' });
     if (!claimsRevision(parsedBody) && (await isLegacyRequest(request, parsedBody)))
       return this.#sessions.fetch(request, options);
     const listens = isRecord(parsedBody) && parsedBody.method === 'subscriptions/listen';
     return listens ? this.#listen(request, parsedBody, options) : this.#modern.fetch(request, options);
   };
 
+  /** Ends all streams, and serves nothing any more. */
   async close(): Promise<void> {
+    this.#closed = true;
     await this.#sessions.close();
     for (const stream of this.#streams) await stream.close();
     await this.#modern.close();
@@ -79,6 +85,7 @@ export class Eras {
       ...options,
       parsedBody,
     });
+    if (this.#closed) await stream.close();
     if (!response.ok) end();
     return response;
   }

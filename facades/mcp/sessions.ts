@@ -51,6 +51,7 @@ export class Sessions {
   readonly #reviving = new Map<string, Promise<Session | undefined>>();
   readonly #ended = new Set<string>();
   readonly #sweeper: NodeJS.Timeout;
+  #closed = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -70,11 +71,13 @@ export class Sessions {
     this.#live.delete(id);
     this.#live.set(id, session);
     const response = await session.transport.handleRequest(request, options);
+    if (this.#closed) this.#drop(id);
     return request.method === 'GET' ? begun(response) : response;
   }
 
-  /** Ends all streams. The clients come back with their ids. */
+  /** Ends all streams, and those that are on their way. The clients come back with their ids. */
   async close(): Promise<void> {
+    this.#closed = true;
     clearInterval(this.#sweeper);
     for (const id of [...this.#live.keys()]) this.#drop(id);
   }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newDatabaseUrl } from '../database.ts';
 import { eventually, startFreehold } from '../freehold.ts';
@@ -92,6 +94,36 @@ describe('A session', () => {
     await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
     expect(await client.list(session)).toBe(401);
   });
+});
+
+it('A service that stops opens no stream any more for who is in the middle of asking', async () => {
+  const folder = newFolder();
+  onTestFinished(() => removeFolder(folder));
+  const service = await spawnService({ DATABASE_URL: await newDatabaseUrl(onTestFinished), DATA_DIR: folder });
+  onTestFinished(() => service.kill());
+  const session = await wire(`${service.url}/mcp`).initialize();
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  let answer = '';
+  socket.on('data', (data) => (answer += data));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await once(socket, 'connect');
+  const headers = { Host: hostname, Accept: HEADERS.accept, 'Mcp-Session-Id': session };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET /mcp HTTP/1.1\r\n${lines.join('')}`);
+  const stopped = service.stop();
+  await eventually(() =>
+    fetch(service.url).then(
+      () => false,
+      () => true,
+    ),
+  );
+  socket.write('\r\n');
+  expect(await stopped).toBe(0);
+  await closed;
+  // If it was noticed at all that somebody asks.
+  expect(answer).toMatch(/^(HTTP\/1\.1 503|$)/);
 });
 
 it('Clients that were connected go on when the service was killed and started again', async () => {
