@@ -37,13 +37,16 @@ export async function proveBooks(db: Queryable): Promise<Proof> {
 const PAYMENT_KEY = `'pay:' || payment.network || ':' || payment.tx_id || ':' || payment.position`;
 const X402_KEY = `'x402:' || x402_payment.network || ':' || x402_payment.payer || ':' || x402_payment.nonce`;
 
+/** What the chain has moved once, whatever became of it. */
+const X402_MOVED = `'SETTLED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF'`;
+
 /** Each finds rows, by their id as "row", that should not be. */
 const CHECKS = [
   {
     table: 'payment',
     detail: 'It was credited, and no transfer has what it says.',
     sql: `select payment.id as row from payment left join transfer on external_key = ${PAYMENT_KEY}
-      where payment.status in ('CREDITED', 'UNMATCHED', 'REVERSED') and credited_micros > 0
+      where payment.status in ('CREDITED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF') and credited_micros > 0
         and amount_micros is distinct from credited_micros`,
   },
   {
@@ -56,13 +59,13 @@ const CHECKS = [
     table: 'x402_payment',
     detail: 'It was settled, and no transfer has what it says.',
     sql: `select x402_payment.id as row from x402_payment left join transfer on external_key = ${X402_KEY}
-      where x402_payment.status = 'SETTLED' and transfer.amount_micros is distinct from x402_payment.amount_micros`,
+      where x402_payment.status in (${X402_MOVED}) and transfer.amount_micros is distinct from x402_payment.amount_micros`,
   },
   {
     table: 'transfer',
     detail: 'It credits a payment by x402 that is not there, or was not settled.',
     sql: `select transfer.id as row from transfer left join x402_payment on external_key = ${X402_KEY}
-      where external_key like 'x402:%' and x402_payment.status is distinct from 'SETTLED'`,
+      where external_key like 'x402:%' and coalesce(x402_payment.status not in (${X402_MOVED}), true)`,
   },
   {
     table: 'top_up',
@@ -86,8 +89,12 @@ const CHECKS = [
   {
     table: 'payment',
     detail: 'What payments have in suspense is not what the ledger has. This is the first that has some.',
-    sql: `select min(id) as row from payment
-      having coalesce(sum(case status when 'UNMATCHED' then credited_micros when 'REVERSED' then reversed_micros else 0 end), 0)
+    sql: `select coalesce(min(id), '(none)') as row from (
+        select id, case status when 'UNMATCHED' then credited_micros when 'REVERSED' then reversed_micros end as micros from payment
+        union all
+        select id, case status when 'UNMATCHED' then amount_micros when 'REVERSED' then reversed_micros end from x402_payment
+      ) as suspended
+      having coalesce(sum(micros), 0)
         <> (select coalesce(sum(case when credit = 'suspense' then amount_micros else -amount_micros end), 0)
           from transfer where 'suspense' in (debit, credit))`,
   },

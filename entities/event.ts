@@ -56,6 +56,7 @@ export const EVENT_TYPES = [
   'payment.assigned',
   'payment.reversed',
   'payment.restored',
+  'payment.written_off',
   'payment.missing',
   'payment.found',
   'gateway.warned',

@@ -25,9 +25,18 @@ import {
  * - CREDITED: in the balance of its account;
  * - UNMATCHED: in another coin than its top-up asked for; its worth is in suspense, for the operator to decide;
  * - ORPHANED: it was taken back before it was credited;
- * - REVERSED: it was taken back after it was credited; what the balance still had is in suspense.
+ * - REVERSED: it was taken back after it was credited; what the balance still had is in suspense;
+ * - WRITTEN_OFF: the operator believes that it will not come back.
  */
-export const PAYMENT_STATUSES = ['SEEN', 'MINED', 'CREDITED', 'UNMATCHED', 'ORPHANED', 'REVERSED'] as const;
+export const PAYMENT_STATUSES = [
+  'SEEN',
+  'MINED',
+  'CREDITED',
+  'UNMATCHED',
+  'ORPHANED',
+  'REVERSED',
+  'WRITTEN_OFF',
+] as const;
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 
 /** From each state, the states it can go to. */
@@ -39,7 +48,9 @@ export const PAYMENT_TRANSITIONS: Readonly<Record<PaymentStatus, readonly Paymen
   UNMATCHED: ['CREDITED'],
   ORPHANED: ['SEEN', 'MINED'],
   // It was mined again.
-  REVERSED: ['CREDITED'],
+  REVERSED: ['CREDITED', 'WRITTEN_OFF'],
+  // That, too, after all.
+  WRITTEN_OFF: ['CREDITED'],
 };
 
 export const Payment = entity(

@@ -3,8 +3,45 @@
  * is how the chain knows it, too. The row is written before anybody asks the chain to move the money.
  */
 import type { Queryable, Transaction } from './database.ts';
-import { bigint, bytes, columnsOf, entity, key, now, nullable, oneOf, type RowOf, text, timestamp } from './entity.ts';
+import {
+  bigint,
+  bytes,
+  columnsOf,
+  defaulting,
+  entity,
+  key,
+  now,
+  nullable,
+  oneOf,
+  type RowOf,
+  text,
+  timestamp,
+} from './entity.ts';
 import { available, gateway, post } from './ledger.ts';
+
+/**
+ * - SETTLING: nobody knows yet whether the chain will move it;
+ * - SETTLED: the chain has moved it, and the balance has it;
+ * - FAILED: the chain will never move it;
+ * - UNMATCHED: it had been moved before it was sent to us. Whoever can read the chain can send it, so it is in suspense, for
+ *   the operator to decide;
+ * - REVERSED: the chain has taken it back after it was credited, and will not move it again; what the balance still had is in
+ *   suspense;
+ * - WRITTEN_OFF: that was decided on.
+ */
+export const X402_STATUSES = ['SETTLING', 'SETTLED', 'FAILED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF'] as const;
+export type X402Status = (typeof X402_STATUSES)[number];
+
+/** From each state, the states it can go to. */
+export const X402_TRANSITIONS: Readonly<Record<X402Status, readonly X402Status[]>> = {
+  SETTLING: ['SETTLED', 'FAILED', 'UNMATCHED'],
+  SETTLED: ['REVERSED'],
+  FAILED: [],
+  // The operator has given it to an account.
+  UNMATCHED: ['SETTLED', 'WRITTEN_OFF'],
+  REVERSED: ['WRITTEN_OFF'],
+  WRITTEN_OFF: [],
+};
 
 export const X402Payment = entity(
   'x402_payment',
@@ -24,12 +61,11 @@ export const X402Payment = entity(
     validBefore: timestamp(),
     /** SHA-256 of the signature: who repeats the payment has to have it. */
     signatureDigest: bytes(),
-    /** The signature, and from when it is good, sealed: while the chain has not decided. */
+    /** The signature, and from when it is good, sealed: until the chain has decided for good. */
     sealedPayment: nullable(bytes()),
     /** What was asked for with it, as an HMAC. */
     requestMac: bytes(),
-    /** SETTLED: the chain has moved it, and the balance has it. FAILED: the chain will never move it. */
-    status: oneOf('SETTLING', 'SETTLED', 'FAILED'),
+    status: oneOf(...X402_STATUSES),
     txId: nullable(text()),
     /** The server or top-up that was made of it. */
     orderNumber: nullable(text()),
@@ -40,27 +76,53 @@ export const X402Payment = entity(
     /** The request that is at it, until when nobody else is. */
     leasedBy: nullable(text()),
     leaseUntil: timestamp(),
+    /** Since when the chain cannot take it back; null: it has not moved it, or still may. */
+    finalAt: nullable(timestamp()),
+    /** What was taken back out of the balance. */
+    reversedMicros: defaulting(bigint(), 0),
     createdAt: now(),
   },
   [
     { name: 'x402_payment_nonce', columns: ['network', 'payer', 'nonce'], unique: true },
     { name: 'x402_payment_answered', columns: ['createdAt'], where: 'sealed_answer is not null' },
+    { name: 'x402_payment_suspense', columns: ['id'], where: `status in ('UNMATCHED', 'REVERSED')` },
   ],
 );
 export type X402Payment = RowOf<typeof X402Payment>;
 
-/** The row as a transaction sees it, which nobody else changes meanwhile. */
-export async function lockPayment(tx: Queryable, id: string): Promise<X402Payment> {
-  const [row] = await tx.query<X402Payment>(
-    `select ${columnsOf(X402Payment)} from x402_payment where id = $1 for update`,
-    [id],
-  );
-  return row!;
+export async function findX402Payment(db: Queryable, id: string): Promise<X402Payment | undefined> {
+  return (await db.query<X402Payment>(BY_ID, [id]))[0];
 }
 
-/** The chain has moved the money of a payment whose row is locked. */
-export const settlePayment = (tx: Queryable, id: string, txId: string): Promise<unknown> =>
-  tx.query(`update x402_payment set status = 'SETTLED', tx_id = $2, sealed_payment = null where id = $1`, [id, txId]);
+/** The row as a transaction sees it, which nobody else changes meanwhile. */
+export async function lockPayment(tx: Queryable, id: string): Promise<X402Payment> {
+  return (await tx.query<X402Payment>(`${BY_ID} for update`, [id]))[0]!;
+}
+const BY_ID = `select ${columnsOf(X402Payment)} from x402_payment where id = $1`;
+
+/** Moves a payment whose row is locked, by the table of its states. @throws Error if that has no such way */
+export async function moveX402(
+  tx: Queryable,
+  { id, status }: Pick<X402Payment, 'id' | 'status'>,
+  to: X402Status,
+  set: Partial<Pick<X402Payment, 'txId' | 'reversedMicros' | 'accountId'>> = {},
+): Promise<void> {
+  if (!X402_TRANSITIONS[status].includes(to)) throw new Error(`A payment that is ${status} cannot become ${to}.`);
+  await tx.query(
+    `update x402_payment set status = $2, tx_id = coalesce($3, tx_id), reversed_micros = coalesce($4, reversed_micros),
+      account_id = coalesce($5, account_id),
+      sealed_payment = case when $2 in ('SETTLING', 'SETTLED') then sealed_payment end
+    where id = $1`,
+    [id, to, set.txId ?? null, set.reversedMicros ?? null, set.accountId ?? null],
+  );
+}
+
+/** The chain cannot take back a payment that it has moved by that transaction: whoever looks after it need not any more. */
+export const finishPayment = (tx: Queryable, id: string, txId: string): Promise<unknown> =>
+  tx.query(
+    `update x402_payment set final_at = now(), tx_id = $2, sealed_payment = null where id = $1 and status = 'SETTLED'`,
+    [id, txId],
+  );
 
 /** Keeps the answer of a payment whose row is locked. With a transaction id, the chain has moved its money. */
 export const answerPayment = (
@@ -70,11 +132,14 @@ export const answerPayment = (
 ): Promise<unknown> =>
   tx.query(
     `update x402_payment set order_number = $2, sealed_answer = $3, leased_by = null, lease_until = now(),
-      tx_id = coalesce($4, tx_id), status = case when $4::text is null then status else 'SETTLED' end,
-      sealed_payment = case when $4::text is null then sealed_payment end
+      tx_id = coalesce($4, tx_id), status = case when $4::text is null then status else 'SETTLED' end
     where id = $1`,
     [id, orderNumber, sealedAnswer, txId ?? null],
   );
+
+/** By what the ledger knows a payment: as its chain does. */
+export const x402Key = ({ network, payer, nonce }: Pick<X402Payment, 'network' | 'payer' | 'nonce'>): string =>
+  `x402:${network}:${payer}:${nonce}`;
 
 /**
  * Credits what the chain has moved, once: the transfer is known as the chain knows the payment. Its account is the
@@ -91,7 +156,7 @@ export async function creditPayment(
       debit: gateway(`x402:${network}`),
       credit: available(accountId),
       amountMicros,
-      externalKey: `x402:${network}:${payer}:${nonce}`,
+      externalKey: x402Key({ network, payer, nonce }),
       ...(orderNumber !== undefined && { orderNumber }),
       description: 'Payment by x402',
     },

@@ -48,9 +48,11 @@ import { Worker } from './worker.ts';
 
 export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
 export { formatUnits, unitsOf } from './payments/amount.ts';
+export { writeOffPayment } from './payments/credit.ts';
 export type { Coin, Hint } from './payments/drivers/driver.ts';
 export type { Gateway } from './payments/health.ts';
 export type { SignedPayment } from './payments/x402-message.ts';
+export { assignX402, writeOffX402 } from './payments/x402-suspense.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';

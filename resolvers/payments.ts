@@ -7,6 +7,7 @@ import { isId } from '../entities/ids.ts';
 import { available, post, SUSPENSE } from '../entities/ledger.ts';
 import { Payment, type PaymentStatus } from '../entities/payment.ts';
 import { record } from '../entities/record.ts';
+import { writeOffPayment } from '../provisioning/index.ts';
 import { actorOf, type Context } from './context.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
@@ -26,19 +27,12 @@ export const listPayments = (
  * @throws ApiError not_found, or validation_failed if the payment is in another state, or gone from its chain
  */
 export async function assignPayment(context: Context, id: string, reason: string): Promise<Payment> {
-  if (!isId('pay', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    const [payment] = await tx.query<Payment>(`select ${columnsOf(Payment)} from payment where id = $1 for update`, [
-      id,
-    ]);
-    if (!payment) throw new ApiError('not_found');
+    const payment = await lock(tx, id);
     const { accountId, orderNumber, coin, creditedMicros, status } = payment;
     const key = `assign:${id}`;
     if (status === 'CREDITED' && (await isPosted(tx, key))) return payment;
-    if (status !== 'UNMATCHED')
-      throw new ApiError('validation_failed', `A payment that is ${status} cannot be assigned.`, {
-        errors: [{ field: 'id', code: 'wrong_state', message: 'Only an unmatched payment can be assigned.' }],
-      });
+    if (status !== 'UNMATCHED') throw refuseState(status, 'assigned', 'unmatched');
     if (payment.height !== null && payment.blockHash === null)
       throw new ApiError('validation_failed', 'The payment has vanished from its chain.', {
         errors: [{ field: 'id', code: 'wrong_state', message: 'There is nothing left of it to be assigned.' }],
@@ -57,6 +51,41 @@ export async function assignPayment(context: Context, id: string, reason: string
     await context.provisioning.retrySuspended(tx, accountId);
     return { ...payment, status: 'CREDITED', creditedAt: new Date() };
   });
+}
+
+/**
+ * Takes a payment out of the books that was taken back, and will not come again: what was spent of it is lost. Again, it
+ * changes nothing. Should it be mined again, it is credited.
+ * @throws ApiError not_found, or validation_failed if the payment is in another state
+ */
+export async function writeOff(context: Context, id: string, reason: string): Promise<Payment> {
+  return context.db.transaction(async (tx) => {
+    const payment = await lock(tx, id);
+    const { status, accountId, orderNumber } = payment;
+    if (status === 'WRITTEN_OFF') return payment;
+    if (status !== 'REVERSED') throw refuseState(status, 'written off', 'reversed');
+    await writeOffPayment(tx, payment);
+    await record(tx, OPERATOR_ACCOUNT, id, {
+      ...{ type: 'payment.written_off', resource: 'payment', actor: actorOf(context) },
+      data: { accountId, orderNumber, reason },
+    });
+    return payment;
+  });
+}
+
+/** Why a payment in that state is not decided on. */
+export const refuseState = (status: string, decided: string, wanted: string): ApiError =>
+  new ApiError('validation_failed', `A payment that is ${status} cannot be ${decided}.`, {
+    errors: [{ field: 'id', code: 'wrong_state', message: `Only one that is ${wanted} can be.` }],
+  });
+
+/** @throws ApiError not_found */
+async function lock(tx: Queryable, id: string): Promise<Payment> {
+  const [payment] = isId('pay', id)
+    ? await tx.query<Payment>(`select ${columnsOf(Payment)} from payment where id = $1 for update`, [id])
+    : [];
+  if (!payment) throw new ApiError('not_found');
+  return payment;
 }
 
 const isPosted = async (tx: Queryable, key: string): Promise<boolean> =>

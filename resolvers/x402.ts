@@ -94,14 +94,13 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
     const verifying = x402.verify(payment);
     verifying.catch(() => {});
     const [amountMicros] = await Promise.all([sale.check(), requireCoin(context, x402.terms.coin)]);
-    const fault = await x402.fault(payment, amountMicros, verifying).catch(() => {
-      throw new ApiError('unavailable', 'Payments cannot be verified at the moment. Nothing was taken.', {
-        retryAfter: 5,
-      });
-    });
+    const fault = await x402.fault(payment, amountMicros, verifying).catch(refuseForNow);
     // Another request with it may have been faster, and what was verified is that it is used.
     row = fault === undefined ? undefined : await x402.find(payment, buyer);
-    if (fault && !row) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
+    if (fault && !row) {
+      await x402.keepUnmatched(payment, buyer, context.requestId).catch(refuseForNow);
+      throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
+    }
     const reserved = row ? undefined : await x402.reserve(payment, { ...buyer, amountMicros }, context.requestId);
     if (reserved) return settle(context, payment, reserved, sale, true);
     row ??= (await x402.find(payment, buyer))!;
@@ -116,6 +115,11 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
     await sleep(POLL_MS);
     row = (await x402.find(payment, buyer))!;
   }
+}
+
+function refuseForNow(error: unknown): never {
+  if (error instanceof ApiError) throw error;
+  throw new ApiError('unavailable', 'Payments cannot be verified at the moment. Nothing was taken.', { retryAfter: 5 });
 }
 
 /** @throws ApiError coin_unavailable */

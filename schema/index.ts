@@ -29,6 +29,7 @@ import './usage.ts';
 import './sessions.ts';
 import './totp.ts';
 import './webhooks.ts';
+import './x402-payments.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();

@@ -1,13 +1,13 @@
 /** Payments in coins, gateways and rates, for the operator. */
 import type { Payment } from '../entities/payment.ts';
 import { type GatewayView, listGateways, listRates, type RateView } from '../resolvers/gateways.ts';
-import { assignPayment, listPayments, PAYMENT_STATUSES } from '../resolvers/payments.ts';
+import { assignPayment, listPayments, PAYMENT_STATUSES, writeOff } from '../resolvers/payments.ts';
 import { builder } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
 const PaymentStatus = builder.enumType('PaymentStatus', {
   description:
-    'Seen: announced. Mined: in a block. Credited: in the balance. Unmatched: in another coin than was asked for, in suspense. Orphaned: taken back before it was credited. Reversed: taken back after it.',
+    'Seen: announced. Mined: in a block. Credited: in the balance. Unmatched: in another coin than was asked for, in suspense. Orphaned: taken back before it was credited. Reversed: taken back after it. Written off: a reversed one that nobody waits for.',
   values: PAYMENT_STATUSES,
 });
 const PaymentType = builder.objectRef<Payment>('Payment').implement({
@@ -117,5 +117,15 @@ builder.mutationFields((t) => ({
       reason: t.arg({ type: 'Line', required: true, description: 'Kept with the event.' }),
     },
     resolve: (_, { id, reason }, context) => assignPayment(context, id, reason),
+  }),
+  writeOffPayment: t.field({
+    type: PaymentType,
+    scope: 'operator',
+    description: 'Takes a payment that its chain has taken back out of the books. If it comes again, it is credited.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The id of a reversed payment.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'Kept with the event.' }),
+    },
+    resolve: (_, { id, reason }, context) => writeOff(context, id, reason),
   }),
 }));

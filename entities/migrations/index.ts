@@ -21,6 +21,7 @@ import { Payments0000000000021 } from './0021-payments.ts';
 import { Chains0000000000022 } from './0022-chains.ts';
 import { X402Again0000000000023 } from './0023-x402-again.ts';
 import { MissingPayments0000000000024 } from './0024-missing-payments.ts';
+import { LostPayments0000000000025 } from './0025-lost-payments.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Initial0000000000001,
@@ -44,4 +45,5 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   Chains0000000000022,
   X402Again0000000000023,
   MissingPayments0000000000024,
+  LostPayments0000000000025,
 ];

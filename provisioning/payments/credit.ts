@@ -2,12 +2,12 @@
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
 import type { EventType } from '../../entities/event.ts';
-import { available, gateway, type Posting, post, SUSPENSE } from '../../entities/ledger.ts';
+import { ADJUSTMENT, available, gateway, type Posting, SUSPENSE } from '../../entities/ledger.ts';
 import { keepPayments, type Payment, type PaymentStatus, paymentStatesBefore } from '../../entities/payment.ts';
 import { record } from '../../entities/record.ts';
-import { setSuspension } from '../../entities/suspension.ts';
 import type { TopUp } from '../../entities/top-up.ts';
 import { microsOf, parseUnits } from './amount.ts';
+import { takeBack, writeOff } from './lost.ts';
 import type { Worths } from './rates/worth.ts';
 
 export type AccountPosting = Posting & { accountId: string };
@@ -81,27 +81,33 @@ export async function suspendPayment({ tx, worths, postings }: Till, payment: Pa
  * may spend no more, and the operator is told. The balance never becomes negative.
  */
 export async function reversePayment(tx: Transaction, payment: Payment): Promise<void> {
-  const { accountId, creditedMicros, reversals } = payment;
-  const [balance] = await tx.query<{ micros: bigint }>(
-    'select available_micros as micros from balance where account_id = $1 for update',
-    [accountId],
-  );
-  const taken = balance!.micros < creditedMicros ? balance!.micros : creditedMicros;
-  move(payment, 'REVERSED', { reversedMicros: taken, reversals: reversals + 1 });
+  const { creditedMicros, coin, accountId, orderNumber } = payment;
+  const reversals = payment.reversals + 1;
+  const lost = { accountId, orderNumber, creditedMicros, key: `${reversals}:${keyOf(payment)}` };
+  const reversedMicros = await takeBack(tx, lost, `Top-up in ${coin}`);
+  move(payment, 'REVERSED', { reversedMicros, reversals });
   await keepPayments(tx, [payment]);
-  await post(tx, accountId, [
-    posting(payment, 'adjustment', available(accountId), SUSPENSE, taken, `reverse:${reversals + 1}:${keyOf(payment)}`),
-  ]);
-  await setSuspension(tx, accountId, 'A payment of yours has vanished from its chain.', SYSTEM);
   await tell(tx, payment, 'payment.reversed');
+}
+
+/** Nobody waits any more for a payment that was taken back. */
+export async function writeOffPayment(tx: Transaction, payment: Payment): Promise<void> {
+  const { reversals, network } = payment;
+  move(payment, 'WRITTEN_OFF', {});
+  await keepPayments(tx, [payment]);
+  await writeOff(tx, network, { ...payment, key: `${reversals}:${keyOf(payment)}` });
 }
 
 /** It is on its chain again, and has confirmed: what was taken is given back. The operator ends the suspension. */
 export async function restorePayment({ tx, postings }: Till, payment: Payment): Promise<void> {
-  const { accountId, reversedMicros, reversals } = payment;
+  const { accountId, network, creditedMicros, reversedMicros, reversals } = payment;
+  const isWrittenOff = payment.status === 'WRITTEN_OFF';
   move(payment, 'CREDITED', { reversedMicros: 0n });
-  const key = `restore:${reversals}:${keyOf(payment)}`;
-  postings.push(posting(payment, 'adjustment', SUSPENSE, available(accountId), reversedMicros, key));
+  const key = `${reversals}:${keyOf(payment)}`;
+  const from = isWrittenOff ? gateway(network) : SUSPENSE;
+  postings.push(posting(payment, 'adjustment', from, available(accountId), reversedMicros, `restore:${key}`));
+  if (isWrittenOff)
+    postings.push(posting(payment, 'adjustment', from, ADJUSTMENT, creditedMicros - reversedMicros, `regain:${key}`));
   await tell(tx, payment, 'payment.restored');
 }
 

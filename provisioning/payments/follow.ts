@@ -92,7 +92,7 @@ const GONE = `status = 'CREDITED' and height is not null and block_hash is null`
 const DUE = `
   with counted as (
     update payment set confirmations = $2 - height + 1
-    where network = $1 and status in ('SEEN', 'MINED', 'REVERSED') and block_hash is not null and confirmations <> $2 - height + 1
+    where network = $1 and status in ('SEEN', 'MINED', 'REVERSED', 'WRITTEN_OFF') and block_hash is not null and confirmations <> $2 - height + 1
     returning order_number)
   select order_number as "orderNumber" from (
     select order_number from counted
@@ -102,6 +102,6 @@ const DUE = `
         and (top_up.status not in ('CONFIRMING', 'CONFIRMED') or payment.confirmations >= top_up.confirmations_required
           -- Its block was taken back, and the top-up does not show it yet.
           or payment.confirmations < top_up.confirmations)
-    union select order_number from payment where network = $1 and status = 'REVERSED' and block_hash is not null
+    union select order_number from payment where network = $1 and status in ('REVERSED', 'WRITTEN_OFF') and block_hash is not null
     union select order_number from top_up
       where network = $1 and status = 'CONFIRMING' and mode = 'CRYPTO' and expires_at <= now()) as due`;

@@ -60,7 +60,7 @@ const RECORD = `
       when kept.status not in ('SEEN', 'MINED', 'ORPHANED') then kept.status
       when $3::text is null and kept.status = 'MINED' then 'MINED'
       else excluded.status end
-  where kept.status in ('ORPHANED', 'REVERSED') or excluded.block_hash is distinct from kept.block_hash
+  where kept.status in ('ORPHANED', 'REVERSED', 'WRITTEN_OFF') or excluded.block_hash is distinct from kept.block_hash
     or excluded.confirmations <> kept.confirmations
   returning order_number as "orderNumber"`;
 

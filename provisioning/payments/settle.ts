@@ -86,13 +86,14 @@ async function settlePayments({ topUp, own, others }: Settling, till: Till): Pro
   for (const payment of own.filter((one) => isDue(one, topUp)))
     creditedMicros += creditPayment(till, topUp, payment, own);
   // Also those in another coin, which the operator had assigned.
-  for (const payment of [...own, ...others].filter((one) => one.status === 'REVERSED' && one.blockHash !== null))
+  for (const payment of [...own, ...others].filter((one) => isLost(one) && one.blockHash !== null))
     if (payment.confirmations >= topUp.confirmationsRequired) await restorePayment(till, payment);
   for (const payment of others) if (isDue(payment, topUp)) await suspendPayment(till, payment);
   return creditedMicros;
 }
 
 const isOpen = ({ status }: Payment): boolean => status === 'SEEN' || status === 'MINED';
+const isLost = ({ status }: Payment): boolean => status === 'REVERSED' || status === 'WRITTEN_OFF';
 const isDue = (payment: Payment, { confirmationsRequired }: TopUp): boolean =>
   isOpen(payment) && payment.confirmations >= Math.max(1, confirmationsRequired);
 const isLive = (payment: Payment): boolean => isOpen(payment) || payment.status === 'CREDITED';

@@ -1,5 +1,5 @@
 /**
- * Looks after a payment by x402 until the chain has moved the money or never will. What its request has credited already is
+ * Looks after a payment by x402 until the chain has moved the money and cannot take it back, or never will. What its request has credited already is
  * credited once. What was made of it before anybody knew (a server that is PENDING, a top-up that is CONFIRMING) goes on, or
  * fails; a request that died before it made anything leaves the money in the balance, and makes it when it comes again.
  */
@@ -10,13 +10,20 @@ import { available, BONUS, held, post } from '../../entities/ledger.ts';
 import { SERVER_LIFECYCLE, Server } from '../../entities/server.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../entities/top-up.ts';
 import { transition } from '../../entities/transition.ts';
-import { creditPayment, lockPayment, settlePayment, X402Payment } from '../../entities/x402-payment.ts';
+import {
+  creditPayment,
+  findX402Payment,
+  lockPayment,
+  moveX402,
+  type X402Payment,
+} from '../../entities/x402-payment.ts';
 import { RESUME_TASK } from '../servers/renew.ts';
 import { retrySuspended } from '../servers/resume.ts';
 import { serverTask } from '../servers/task.ts';
-import { done, type NewTask, nap, type Process, Stale, startTask } from '../tasks.ts';
-import type { X402 } from './x402.ts';
+import { done, hop, type NewTask, nap, type Process, Stale, startTask } from '../tasks.ts';
 import { TOP_UP_LANE } from './watch-top-up.ts';
+import type { X402 } from './x402.ts';
+import { keepWatch } from './x402-final.ts';
 
 export const X402_PROCESS = 'x402';
 
@@ -33,11 +40,12 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
   attemptsMax: Number.MAX_SAFE_INTEGER,
   backoffSeconds: (attempt) => Math.min(300, pollSeconds * 2 ** attempt),
   steps: {
-    watch: async ({ subject }) => {
-      const [payment] = await db.query<X402Payment>(
-        `select ${columnsOf(X402Payment)} from x402_payment where id = $1`,
-        [subject],
-      );
+    watch: async ({ subject, data }) => {
+      const payment = await findX402Payment(db, subject);
+      if (payment?.status === 'SETTLED' && !payment.finalAt) {
+        const seconds = Math.max(RARER * pollSeconds, restSeconds(payment, pollSeconds));
+        return keepWatch(x402, payment, data, seconds);
+      }
       if (payment?.status !== 'SETTLING') return done();
       const settlement = await x402.observe(payment);
       if (settlement.state === 'open') {
@@ -45,10 +53,8 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
         if (payment.orderNumber && isDue(payment)) await x402.settleAgain(payment);
         return nap(restSeconds(payment, pollSeconds));
       }
-      return done({
-        commit: (tx) =>
-          settlement.state === 'settled' ? settled(tx, payment.id, settlement.txId) : failed(tx, payment.id),
-      });
+      if (settlement.state === 'dead') return done({ commit: (tx) => failed(tx, payment.id) });
+      return hop('watch', { commit: (tx) => settled(tx, payment.id, settlement.txId) });
     },
   },
 });
@@ -57,6 +63,8 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
 const isDue = ({ leaseUntil, createdAt }: X402Payment): boolean =>
   leaseUntil.getTime() <= Date.now() && Date.now() - createdAt.getTime() > AGAIN_AFTER_MS;
 const AGAIN_AFTER_MS = 10_000;
+/** How many looks at a payment that is under way are one at a payment that is credited. */
+const RARER = 4;
 
 /** Asked ever more seldom: some authorizations are good for years. */
 const restSeconds = ({ createdAt }: X402Payment, pollSeconds: number): number =>
@@ -68,7 +76,7 @@ async function settled(tx: Transaction, id: string, txId: string): Promise<void>
   const { accountId, orderNumber } = payment;
   // The server before the balance, as its deletion does: the other way round the two could wait for one another.
   const server = orderNumber?.startsWith('SRV') ? await startPending(tx, orderNumber) : undefined;
-  await settlePayment(tx, id, txId);
+  await moveX402(tx, payment, 'SETTLED', { txId });
   await creditPayment(tx, payment, orderNumber ?? undefined);
   if (server && (await covers(tx, server))) await hold(tx, server, payment.credentialId);
   else if (server)
@@ -78,9 +86,10 @@ async function settled(tx: Transaction, id: string, txId: string): Promise<void>
 }
 
 async function failed(tx: Transaction, id: string): Promise<void> {
-  const { status, orderNumber } = await lockPayment(tx, id);
+  const payment = await lockPayment(tx, id);
+  const { status, orderNumber } = payment;
   if (status !== 'SETTLING') return;
-  await tx.query(`update x402_payment set status = 'FAILED', sealed_payment = null where id = $1`, [id]);
+  await moveX402(tx, payment, 'FAILED');
   if (orderNumber?.startsWith('TOP')) await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'EXPIRED', { actor: SYSTEM });
   if (orderNumber?.startsWith('SRV'))
     await failServer(tx, orderNumber, 'The payment was never settled. Nothing was taken.');

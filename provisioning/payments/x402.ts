@@ -4,7 +4,7 @@
  * do it. From the row on, a task looks after the money, so that none is lost with a process.
  */
 
-import type { Database, Transaction } from '../../entities/database.ts';
+import type { Database, Queryable, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
@@ -22,6 +22,7 @@ import {
   receiptOf,
   type SignedPayment,
 } from './x402-message.ts';
+import { suspendX402 } from './x402-suspense.ts';
 import { watchTask } from './x402-watch.ts';
 
 /** How long one request may be at a payment before another that repeats it takes over. */
@@ -85,7 +86,10 @@ export class X402 {
     return mismatchOf(this.terms, payment, amountMicros) ?? (await verifying);
   }
 
-  /** The row of a payment that was sent before. @throws ApiError payment_nonce_used if it was for something else */
+  /**
+   * The row of a payment that was sent before.
+   * @throws ApiError payment_nonce_used if it was for something else, or is in suspense
+   */
   async find(
     payment: SignedPayment,
     { accountId, requestMac }: Reservation | Omit<Reservation, 'amountMicros'>,
@@ -101,11 +105,17 @@ export class X402 {
         row.requestMac.equals(requestMac) &&
         row.signatureDigest.equals(signatureDigest(payment)));
     if (!same) throw new ApiError('payment_nonce_used');
+    if (row?.status === 'UNMATCHED') throw inSuspense();
     return row;
   }
 
   /** Writes the row of a payment, taken for a request, and has it looked after. Undefined: it was there. */
-  async reserve(payment: SignedPayment, reservation: Reservation, requestId: string): Promise<X402Payment | undefined> {
+  async reserve(
+    payment: SignedPayment,
+    reservation: Reservation,
+    requestId: string,
+    db: Queryable = this.#db,
+  ): Promise<X402Payment | undefined> {
     const { accountId, credentialId, amountMicros, requestMac } = reservation;
     const id = newId('pay');
     const parameters = [
@@ -115,8 +125,26 @@ export class X402 {
       this.#vault.seal(`${payment.authorization.validAfter} ${payment.signature}`, sealOf(id)),
       ...startTaskParameters({ ...watchTask({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
     ];
-    const [row] = await this.#db.query<X402Payment>(RESERVE, parameters, 'x402 reserve');
+    const [row] = await db.query<X402Payment>(RESERVE, parameters, 'x402 reserve');
     return row;
+  }
+
+  /**
+   * Keeps in suspense what a payment, which cannot be settled, had moved to us before it was sent: whoever can read the
+   * chain could have sent it.
+   * @throws ApiError payment_nonce_used if it had; another if nobody can tell
+   */
+  async keepUnmatched(payment: SignedPayment, buyer: Omit<Reservation, 'amountMicros'>, requestId: string) {
+    const { from, nonce, to, value: amountMicros, validBefore } = payment.authorization;
+    if (mismatchOf(this.terms, payment, amountMicros) !== undefined) return;
+    const times = { validBefore: new Date(Number(validBefore) * 1000), createdAt: new Date() };
+    const settlement = await this.#driver.observe({ payer: from, nonce, payTo: to, amountMicros, ...times });
+    if (settlement.state !== 'settled') return;
+    await this.#db.transaction(async (tx) => {
+      const row = await this.reserve(payment, { ...buyer, amountMicros }, requestId, tx);
+      if (row) await suspendX402(tx, row, settlement.txId);
+    });
+    throw inSuspense();
   }
 
   /** Takes the row for a request, unless another is at it or has answered. */
@@ -164,7 +192,12 @@ export class X402 {
 
   /** What the chain says. */
   observe(row: X402Payment): Promise<Settlement> {
-    return this.#driver.observe(row);
+    return this.#driver.observe(row, row.txId ?? undefined);
+  }
+
+  /** Whether the chain will not take back what it has moved by that transaction. */
+  isFinal(txId: string): Promise<boolean> {
+    return this.#driver.isFinal(txId);
   }
 
   /**
@@ -217,6 +250,11 @@ export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Ter
   ...{ code, name: `${code} by x402`, network: networkV1, decimals: 6, confirmationsRequired: 1, pegged: true },
 });
 
+const inSuspense = () =>
+  new ApiError(
+    'payment_nonce_used',
+    'The payment had been made before it was sent. It is kept, and the operator decides whose it is.',
+  );
 const sealOf = (id: string): string => `x402 payment ${id}`;
 const lockOf = (network: string): bigint => digest(`x402 ${network}`).readBigInt64BE();
 const signatureDigest = ({ signature }: SignedPayment): Buffer => digest(signature.toLowerCase());

@@ -1,4 +1,5 @@
 /** A shop that is paid by x402, on a chain that does as it is told. */
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodePaymentSignatureHeader } from '@x402/core/http';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
@@ -23,6 +24,14 @@ export type Mood = 'settles' | 'silent' | 'refuses' | 'lies';
 
 export class MoodyX402 extends SimulatedX402 {
   mood: Mood = 'settles';
+  /** Whether its blocks cannot be taken back. */
+  safe = true;
+  readonly folder: string;
+  constructor(options: { folder: string }) {
+    super(options);
+    this.folder = options.folder;
+  }
+
   /** Called when the chain has been asked. */
   afterSettle: () => Promise<void> | void = () => {};
 
@@ -32,6 +41,15 @@ export class MoodyX402 extends SimulatedX402 {
     await this.afterSettle();
     if (this.mood === 'lies') return { refused: 'nonce_already_used' };
     return {};
+  }
+
+  override async isFinal(): Promise<boolean> {
+    return this.safe;
+  }
+
+  /** A reorganisation: nothing has been moved. */
+  forget(): void {
+    rmSync(this.folder, { recursive: true, force: true });
   }
 }
 

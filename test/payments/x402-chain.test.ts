@@ -1,6 +1,8 @@
 /** What may happen to a payment on its way to a real chain: none is lost, none is taken twice, and none is asked for again. */
-import { afterEach, describe, expect, it } from 'vitest';
+
 import type { Hex, LocalAccount } from 'viem';
+import { afterEach, describe, expect, it } from 'vitest';
+import { proveBooks } from '../../entities/books.ts';
 import { verifyBooks } from '../../entities/ledger.ts';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 import { newPayer, type Signed, sign, version1, version2 } from '../rest/x402-client.ts';
@@ -194,11 +196,62 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
       await other.rest('POST', '/v1/servers', ORDER, version2(signed)),
     ])
       expect([again.status, again.body.code]).toEqual([422, 'payment_nonce_used']);
-    // Moved without us, it is nobody's order.
-    const { account: third, signed: moved } = await signedOrder();
-    await submit(moved);
-    const { status, body } = await pay(third, moved);
-    expect([status, body.code, body.error]).toEqual([402, 'payment_rejected', 'invalid_exact_evm_nonce_already_used']);
+  });
+
+  it('that was made before it was sent is in suspense, until the operator says whose it is', async () => {
+    const { account: finder, signed } = await signedOrder();
+    const owner = await world.newAccount();
+    await submit(signed);
+    for (const account of [finder, owner, finder]) {
+      const { status, body } = await pay(account, signed);
+      expect([status, body.code]).toEqual([422, 'payment_nonce_used']);
+    }
+    await expectBalanced();
+    const { operator } = world;
+    const { data } = await operator('{ x402Payments(status: UNMATCHED) { data { id accountId amountUsd nonce } } }');
+    const { nonce } = signed.payload.authorization;
+    const idOf = async ({ rest }: TestAccount) => (await rest('GET', '/v1/account')).body.id as string;
+    const accountId = await idOf(owner);
+    expect(data.x402Payments.data).toEqual([
+      { id: expect.any(String), accountId: await idOf(finder), amountUsd: 6, nonce },
+    ]);
+    const [{ id }] = data.x402Payments.data;
+    const ASSIGN = `mutation ($id: ID!, $accountId: ID!) {
+      assignX402Payment(id: $id, accountId: $accountId, reason: "She has the key of the payer") { status } }`;
+    for (const [given, code] of [
+      [{ id, accountId: 'nobody' }, 'not_found'],
+      [{ id: 'pay_00000000000000000000000000', accountId }, 'not_found'],
+    ] as const)
+      expect((await operator(ASSIGN, given)).errors[0].extensions.code).toBe(code);
+    for (let i = 0; i < 2; i++)
+      expect((await operator(ASSIGN, { id, accountId })).data.assignX402Payment).toEqual({ status: 'SETTLED' });
+    expect([await owner.balance(), await finder.balance()]).toEqual([6, 0]);
+    expect(await proveBooks(world.db)).toMatchObject({ balanced: true, firstFault: null });
+    const WRITE_OFF = 'mutation ($id: ID!) { writeOffX402Payment(id: $id, reason: "No") { status } }';
+    expect((await operator(WRITE_OFF, { id })).errors[0].extensions.code).toBe('validation_failed');
+  });
+
+  it('that a reorganisation takes back is made again, and final when its block is safe', async () => {
+    const { account, signed } = await signedOrder();
+    const snapshot = await world.anvil.control.snapshot();
+    const { body } = await pay(account, signed);
+    expect(body.paid_by).toBe('x402');
+    await world.anvil.control.revert({ id: snapshot });
+    const [payer, nonce] = [signed.payload.authorization.from, signed.payload.authorization.nonce];
+    const isUsed = () =>
+      world.anvil.client.readContract({
+        ...{ address: USDC, abi: TOKEN_ABI, functionName: 'authorizationState', args: [payer, nonce] as never },
+      });
+    expect(await isUsed()).toBe(false);
+    await eventually(isUsed);
+    await world.anvil.control.mine({ blocks: 70 });
+    const finalAt = async () => {
+      const { data } = await world.operator('{ x402Payments(status: SETTLED) { data { nonce finalAt } } }');
+      return data.x402Payments.data.find((one: { nonce: string }) => one.nonce === nonce)?.finalAt;
+    };
+    await eventually(finalAt);
+    await running(account, body.order_number);
+    await expectBalanced();
   });
 
   it.each<[string, number, string, (accepted: Record<string, unknown>) => Record<string, unknown>]>([

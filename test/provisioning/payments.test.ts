@@ -1,11 +1,12 @@
 /** What comes on a chain that is followed: each payment is credited once, for what it is worth, whatever the chain does. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { proveBooks } from '../../entities/books.ts';
 import { verifyBooks } from '../../entities/ledger.ts';
 import type { TopUp } from '../../entities/top-up.ts';
 import { followProcessName } from '../../provisioning/payments/follow.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/billing.ts';
-import { assignPayment } from '../../resolvers/payments.ts';
 import type { Context } from '../../resolvers/context.ts';
+import { assignPayment, writeOff } from '../../resolvers/payments.ts';
 import { newDatabase } from '../database.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { Chain, ChainDriver } from './chain.ts';
@@ -281,6 +282,37 @@ describe('A reorganisation that takes back what was credited', () => {
     expect(await shop.balance(accountId)).toBe(rest);
     expect(await suspense()).toBe(before);
     expect(await shop.balanced()).toBe(true);
+  });
+
+  it('is written off when nobody waits for it any more, and credited all the same if it comes after that', async () => {
+    const [context, { accountId, walletAddress }] = await open();
+    const total = async (name: string) =>
+      (await proveBooks(shop.db)).totals.find((one) => one.name === name)?.micros ?? 0n;
+    const names = ['suspense', 'adjustment', 'gateway:testnet'];
+    const totals = () => Promise.all(names.map(total));
+    const [suspended, lost, came] = (await totals()) as [bigint, bigint, bigint];
+    chain.pay(walletAddress!, HALF);
+    chain.mine(2);
+    await follow();
+    await shop.server(accountId, { paidUntil: new Date(Date.now() - 1000) });
+    await shop.tick('renewals');
+    const [payment] = await shop.db.query<{ id: string }>('select id from payment where account_id = $1', [accountId]);
+    const write = () => writeOff(context, payment!.id, 'It was double-spent');
+    await expect(write()).rejects.toMatchObject({ code: 'validation_failed' });
+    const blocks = structuredClone(chain.blocks.slice(-2));
+    chain.reorganise(2, { lost: true });
+    chain.mine(3);
+    await follow();
+    for (let i = 0; i < 2; i++) expect((await write()).status).toBe('WRITTEN_OFF');
+    expect(await totals()).toEqual([suspended, lost - 6_000_000n, came]);
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+    expect(await shop.events(payment!.id)).toEqual(['payment.reversed', 'payment.written_off']);
+    chain.pool = blocks.flatMap(({ sightings }) => sightings);
+    chain.mine(2);
+    await follow();
+    expect(await shop.balance(accountId)).toBe(44_000_000n);
+    expect(await totals()).toEqual([suspended, lost, came - 50_000_000n]);
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
   });
 
   it('and mines it in another block at once changes nothing', async () => {

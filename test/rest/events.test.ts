@@ -34,6 +34,7 @@ const BEYOND: EventType[] = [
     'payment.assigned',
     'payment.reversed',
     'payment.restored',
+    'payment.written_off',
     'payment.missing',
     'payment.found',
     'gateway.warned',

@@ -131,6 +131,11 @@ export class EvmX402 implements X402Driver {
     return chain.observe(key, txId);
   }
 
+  async isFinal(txId: string): Promise<boolean> {
+    const { chain } = await this.#open();
+    return chain.isFinal(txId);
+  }
+
   async health(signal: AbortSignal): Promise<X402Health> {
     const { chain, facilitator } = await this.#open();
     if (!(await chain.isRight(signal)))

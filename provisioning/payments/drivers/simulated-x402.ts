@@ -53,6 +53,10 @@ export class SimulatedX402 implements X402Driver {
     return { state: key.validBefore.getTime() <= Date.now() ? 'dead' : 'open' };
   }
 
+  async isFinal(): Promise<boolean> {
+    return true;
+  }
+
   #file({ payer, nonce }: Pick<AuthorizationKey, 'payer' | 'nonce'>): string {
     return join(this.#folder, `${payer}-${nonce}`.toLowerCase());
   }

@@ -11,14 +11,14 @@ import {
   http,
   type Log,
   type PublicClient,
-  parseAbi,
   pad,
+  parseAbi,
   parseEventLogs,
   TimeoutError,
-  toEventSelector,
-  toHex,
   type TransactionReceipt,
   TransactionReceiptNotFoundError,
+  toEventSelector,
+  toHex,
 } from 'viem';
 import type { Authorization, AuthorizationKey, Settlement, X402Terms } from './x402.ts';
 
@@ -99,6 +99,16 @@ export class X402Chain {
     if (await this.#isUsed(key, head.number)) return this.#search(key, head);
     const end = BigInt(Math.floor(key.validBefore.getTime() / 1000)) + DEAD_AFTER_SECONDS;
     return { state: head.timestamp >= end ? 'dead' : 'open' };
+  }
+
+  /** Whether the chain calls the block of a transaction safe. @throws if the chain cannot be asked */
+  async isFinal(txId: string): Promise<boolean> {
+    const receipt = await this.#receipt(txId as Hash);
+    return receipt !== undefined && (await this.#isSafe(receipt.blockNumber));
+  }
+
+  async #isSafe(blockNumber: bigint): Promise<boolean> {
+    return blockNumber <= (await this.client.getBlock({ blockTag: 'safe' })).number;
   }
 
   /** Why a transfer that is signed well would fail all the same; undefined: it is not known. */
@@ -185,10 +195,8 @@ export class X402Chain {
   ): Promise<Settlement> {
     const { confirmations, safeAboveUsd } = this.#settings;
     const settled: Settlement = { state: 'settled', txId: transactionHash };
-    if (amountMicros > BigInt(Math.round(safeAboveUsd * MICROS_PER_USD))) {
-      const safe = await this.client.getBlock({ blockTag: 'safe' });
-      return blockNumber <= safe.number ? settled : { state: 'open' };
-    }
+    if (amountMicros > BigInt(Math.round(safeAboveUsd * MICROS_PER_USD)))
+      return (await this.#isSafe(blockNumber)) ? settled : { state: 'open' };
     if (confirmations === 1) return settled;
     const head = await this.client.getBlockNumber();
     return head - blockNumber + 1n >= BigInt(confirmations) ? settled : { state: 'open' };

@@ -84,6 +84,8 @@ export interface X402Driver {
    * @throws if it cannot be asked at the moment
    */
   observe(key: AuthorizationKey, txId?: string): Promise<Settlement>;
+  /** Whether that transaction is in a block that the chain will not take back. @throws if it cannot be asked at the moment */
+  isFinal(txId: string): Promise<boolean>;
   /** How it stands, asked twice a minute; without it, it counts as well. */
   health?(signal: AbortSignal): Promise<X402Health>;
 }

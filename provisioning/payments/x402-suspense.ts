@@ -1,0 +1,44 @@
+/** Payments by x402 whose money is nobody's, or is not there: what the operator decides of them. */
+import type { Transaction } from '../../entities/database.ts';
+import { available, gateway, post, SUSPENSE } from '../../entities/ledger.ts';
+import { moveX402, type X402Payment, x402Key } from '../../entities/x402-payment.ts';
+import { startTask } from '../tasks.ts';
+import { tell } from './credit.ts';
+import { writeOff } from './lost.ts';
+import { watchTask } from './x402-watch.ts';
+
+const gatewayOf = ({ network }: X402Payment) => `x402:${network}`;
+
+/** The chain had moved it before it was sent to us, and anybody could have read it there. */
+export async function suspendX402(tx: Transaction, payment: X402Payment, txId: string): Promise<void> {
+  const { id, accountId, network, amountMicros } = payment;
+  await moveX402(tx, payment, 'UNMATCHED', { txId });
+  await post(tx, accountId, [
+    {
+      ...{ kind: 'topup', debit: gateway(gatewayOf(payment)), credit: SUSPENSE, amountMicros },
+      ...{ externalKey: x402Key(payment), description: 'Payment by x402' },
+    },
+  ]);
+  await tell(tx, { id, orderNumber: '', network, txId }, 'payment.unmatched');
+}
+
+/** Gives an unmatched payment to an account, and goes on to look after it. */
+export async function assignX402(tx: Transaction, payment: X402Payment, accountId: string): Promise<void> {
+  const { id, amountMicros } = payment;
+  await moveX402(tx, payment, 'SETTLED', { accountId });
+  await post(tx, accountId, [
+    {
+      ...{ kind: 'adjustment', debit: SUSPENSE, credit: available(accountId), amountMicros },
+      ...{ externalKey: `assign:${id}`, description: 'Payment by x402' },
+    },
+  ]);
+  await startTask(tx, watchTask({ id, accountId }));
+}
+
+/** Nobody waits any more for a payment that was taken back, or that nobody can have. */
+export async function writeOffX402(tx: Transaction, payment: X402Payment): Promise<void> {
+  const { status, amountMicros: creditedMicros } = payment;
+  const reversedMicros = status === 'UNMATCHED' ? creditedMicros : payment.reversedMicros;
+  await moveX402(tx, payment, 'WRITTEN_OFF');
+  await writeOff(tx, gatewayOf(payment), { ...payment, creditedMicros, reversedMicros, key: x402Key(payment) });
+}
