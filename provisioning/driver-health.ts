@@ -7,6 +7,7 @@ import type { Database, Transaction } from '../entities/database.ts';
 import { type Health, machinesComponent, PAYMENTS_COMPONENT, X402_WARNING_COMPONENT } from '../entities/health.ts';
 import type { PaymentDriver } from './payments/drivers/driver.ts';
 import type { X402Driver, X402Health } from './payments/drivers/x402.ts';
+import { X402_GATEWAY } from './payments/health.ts';
 import { record } from '../entities/record.ts';
 import { periodic } from './schedule.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
@@ -73,7 +74,7 @@ async function warn(tx: Transaction, { warning }: X402Health): Promise<void> {
     warning === undefined ? 'operational' : 'partial_outage',
   ]);
   if (changed && warning !== undefined)
-    await record(tx, OPERATOR_ACCOUNT, 'x402', {
+    await record(tx, OPERATOR_ACCOUNT, X402_GATEWAY, {
       ...{ type: 'gateway.warned', resource: 'gateway', actor: SYSTEM },
       data: { warning },
     });

@@ -21,7 +21,7 @@ import { AddressRules } from './outbound/public-address.ts';
 import type { Coin, Hint, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
 import type { X402Driver } from './payments/drivers/x402.ts';
 import { followProcess, followProcessName } from './payments/follow.ts';
-import { type Gateway, gatewayOf } from './payments/health.ts';
+import { type Gateway, gatewayOf, x402GatewayOf } from './payments/health.ts';
 import { takeHint } from './payments/hint.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
 import { RATES_PROCESS, ratesProcess } from './payments/rates/fetch.ts';
@@ -154,7 +154,11 @@ export class Provisioning {
 
   /** By what coins come in; each is asked. */
   gateways(db: Queryable, signal: AbortSignal): Promise<Gateway[]> {
-    return Promise.all(this.#options.payments.map((driver) => gatewayOf(db, driver, signal)));
+    const { payments, x402 } = this.#options;
+    return Promise.all([
+      ...payments.map((driver) => gatewayOf(db, driver, signal)),
+      ...(x402 ? [x402GatewayOf(x402, signal)] : []),
+    ]);
   }
 
   /**

@@ -56,6 +56,10 @@ const GatewayType = builder.objectRef<GatewayView>('Gateway').implement({
     simulated: t.exposeBoolean('simulated', { description: 'Whether nobody pays anything.' }),
     coins: t.exposeStringList('coins'),
     reachable: t.exposeBoolean('reachable'),
+    warning: t.exposeString('warning', {
+      nullable: true,
+      description: 'What to see to before nothing can be paid by it any more. It was told once by gateway.warned.',
+    }),
     chains: t.expose('chains', { type: [ChainType], description: 'Those that it reads block by block.' }),
   }),
 });

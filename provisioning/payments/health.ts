@@ -2,9 +2,12 @@
 import type { Queryable } from '../../entities/database.ts';
 import { tipOf } from './blocks.ts';
 import type { ChainReader, PaymentDriver } from './drivers/driver.ts';
+import type { X402Driver, X402Health } from './drivers/x402.ts';
 
 /** Who says nothing for so long is not reached. */
 const ANSWER_MS = 5_000;
+
+export const X402_GATEWAY = 'x402';
 
 export interface ChainHealth {
   network: string;
@@ -20,6 +23,8 @@ export interface Gateway {
   /** Codes of its coins. */
   coins: string[];
   reachable: boolean;
+  /** What the operator should see to before nothing can be paid by it any more; null: nothing. */
+  warning: string | null;
   /** Those that it reads block by block. */
   chains: ChainHealth[];
 }
@@ -31,7 +36,19 @@ export async function gatewayOf(db: Queryable, driver: PaymentDriver, aborted: A
     ...(driver.chains ?? []).map((reader) => chainOf(db, reader, signal)),
   ]);
   const { name, simulated } = driver;
-  return { name, simulated, coins: driver.coins().map(({ code }) => code), reachable, chains };
+  return { name, simulated, coins: driver.coins().map(({ code }) => code), reachable, warning: null, chains };
+}
+
+/** Payment by x402, under the name that its events have, whoever settles. */
+export async function x402GatewayOf(driver: X402Driver, aborted: AbortSignal): Promise<Gateway> {
+  const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_MS)]);
+  const silence = new Promise<X402Health>((resolve) => {
+    signal.addEventListener('abort', () => resolve({ reachable: false }));
+  });
+  const answer = Promise.resolve(driver.health?.(signal) ?? { reachable: true }).catch(() => ({ reachable: false }));
+  const { reachable, warning }: X402Health = await Promise.race([answer, silence]);
+  const { simulated, terms } = driver;
+  return { name: X402_GATEWAY, simulated, coins: [terms.coin], reachable, warning: warning ?? null, chains: [] };
 }
 
 async function chainOf(db: Queryable, reader: ChainReader, signal: AbortSignal): Promise<ChainHealth> {

@@ -6,6 +6,7 @@ import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { available, BONUS, gateway, held, openBalance, post, SUSPENSE } from '../../entities/ledger.ts';
 import { Payment } from '../../entities/payment.ts';
 import { TopUp } from '../../entities/top-up.ts';
+import { X402Payment } from '../../entities/x402-payment.ts';
 import { newDatabase } from '../database.ts';
 
 let db: Database;
@@ -91,6 +92,31 @@ describe('The proof of the books', () => {
       ]),
     );
     expect((await proveBooks(db)).firstFault).toMatchObject({ table: 'transfer' });
+  });
+
+  it('counts a payment by x402 for the top-up that was made of it after it had been credited', async () => {
+    const orderNumber = newOrderNumber('TOP');
+    const money = { accountId: account, amountMicros: 5n };
+    await db.source.manager.insert(TopUp, {
+      ...{ ...money, id: newId('top'), orderNumber, status: 'CONFIRMED', mode: 'X402', bonusMicros: 0n },
+      ...{ creditedMicros: 5n, crypto: 'USDC', network: 'eip155:1', amountCrypto: '5', receivedCrypto: '5' },
+      ...{ rateMicros: 1n, confirmations: 1, confirmationsRequired: 1 },
+    });
+    const paid = { network: 'eip155:1', payer: '0x3', nonce: '0x4', asset: '0x5', payTo: '0x6' };
+    await db.source.manager.insert(X402Payment, {
+      ...{ ...money, ...paid, id: newId('pay'), orderNumber, status: 'SETTLED', validBefore: new Date() },
+      ...{ signatureDigest: Buffer.alloc(32), requestMac: Buffer.alloc(32), leaseUntil: new Date() },
+    });
+    await db.transaction((tx) =>
+      post(tx, account, [
+        {
+          ...{ kind: 'topup', debit: gateway('x402:eip155:1'), credit: available(account), amountMicros: 5n },
+          ...{ externalKey: 'x402:eip155:1:0x3:0x4', description: 'test' },
+        },
+      ]),
+    );
+    expect(await proveBooks(db)).toMatchObject({ balanced: true, firstFault: null });
+    await db.query('truncate x402_payment');
   });
 
   it('names a server that has failed, and for which something is held', async () => {

@@ -5,16 +5,20 @@
 import fc from 'fast-check';
 import type { Database, Transaction } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { newId } from '../../entities/ids.ts';
 import type { TopUp } from '../../entities/top-up.ts';
 import { followProcessName } from '../../provisioning/payments/follow.ts';
+import { cronSubject } from '../../provisioning/schedule.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/renew.ts';
 import { cancelTopUp, createTopUp } from '../../resolvers/billing.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
+import type { PaymentHeaders } from '../../resolvers/x402.ts';
 import type { Chain } from '../provisioning/chain.ts';
 import type { Shop } from '../provisioning/shop.ts';
+import { type CoinChain, MOODS, type Mood } from './coin-chain.ts';
 import type { RefusingDriver } from './refusing-driver.ts';
 
 /** Where a transaction breaks off: before it, before its commit, or after it, when nobody hears that it was committed. */
@@ -43,10 +47,25 @@ export const STEP = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ ...base('crash'), where: fc.constantFrom(...CRASHES) }) },
   { weight: 2, arbitrary: of('abandon') },
+  {
+    weight: 5,
+    // Without a sum it is a server.
+    arbitrary: fc.record({ ...requested('buy'), usd: fc.oneof(fc.constant(null), fc.integer({ min: 30, max: 400 })) }),
+  },
+  { weight: 3, arbitrary: fc.record(requested('repeat')) },
+  { weight: 1, arbitrary: of('lapse') },
   { weight: 8, arbitrary: of('work') },
 );
 function base<K extends string>(kind: K) {
   return { kind: fc.constant(kind), who: fc.nat(2), which: fc.nat(1_000) };
+}
+/** A request that is paid by x402: what the chain does with it, and from then on, and where its transaction breaks off. */
+function requested<K extends string>(kind: K) {
+  const mood = fc.constantFrom('settles', 'settles', 'settles', ...MOODS);
+  const later = fc.constantFrom<Mood>('settles', 'settles', 'silent', 'refuses', 'away', 'lies');
+  // One in four.
+  const crash = fc.nat(11).map((which) => CRASHES[which]);
+  return { ...base(kind), mood, later, crash };
 }
 export type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
 
@@ -55,8 +74,14 @@ class Crash extends Error {}
 /** A database of which transactions break off when they are told to. */
 export function crashing(db: Database) {
   let next: (typeof CRASHES)[number] | undefined;
+  const running = new Set<Promise<unknown>>();
   const transaction = db.transaction.bind(db);
-  db.transaction = async <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
+  db.transaction = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
+    const result = breaking(work);
+    running.add(result);
+    return result.finally(() => running.delete(result));
+  };
+  const breaking = async <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
     const now = next;
     next = undefined;
     if (now === 'before') throw new Crash(now);
@@ -75,16 +100,27 @@ export function crashing(db: Database) {
     calm: () => {
       next = undefined;
     },
+    /** Also what nobody waits for has come to its end. */
+    quiet: () => Promise.allSettled(running),
   };
 }
 
 interface Town {
   shop: Shop;
   chain: Chain;
+  coins: CoinChain;
   driver: RefusingDriver;
   /** One for each customer. */
   contexts: Context[];
+  /** What each customer has paid for by x402. */
+  purchases: Purchase[][];
   crashes: ReturnType<typeof crashing>;
+}
+
+/** What is paid for by x402; with the same payment again it is the same purchase. */
+interface Purchase {
+  send: (context: Context, headers: PaymentHeaders) => Promise<unknown>;
+  signature: string;
 }
 
 /** Does one step. What is refused with an error of the catalogue, or crashes, is over. */
@@ -94,24 +130,27 @@ export async function take(town: Town, step: Step): Promise<void> {
   } catch (error) {
     if (!(error instanceof ApiError || error instanceof Crash)) throw error;
   }
+  await town.crashes.quiet();
 }
 
 async function act(town: Town, step: Step): Promise<unknown> {
-  const { shop, chain, driver, contexts, crashes } = town;
+  const { shop, chain, coins, driver, contexts, crashes } = town;
   const context = contexts[step.who]!;
   const pick = <T>(rows: T[]): T | undefined => rows[step.which % Math.max(1, rows.length)];
   const topUp = async () => pick(await latest<TopUp>(shop.db, 'top_up', context));
+  const invoice = async () => pick((await latest<TopUp>(shop.db, 'top_up', context)).filter(isInvoice));
+  const purchases = town.purchases[step.who]!;
   const server = async () => pick(await latest<{ orderNumber: string }>(shop.db, 'server', context));
   switch (step.kind) {
     case 'topUp':
       return createTopUp(context, { amountUsd: BigInt(step.usd) * 1_000_000n, crypto: 'TST' });
     case 'pay': {
-      const one = await topUp();
+      const one = await invoice();
       // A dollar is a million units: a hundredth of a coin of 100 dollars, which has eight decimals.
       return one && chain.pay(one.walletAddress!, (one.amountMicros * BigInt(step.percent)) / 100n);
     }
     case 'payOther': {
-      const one = await topUp();
+      const one = await invoice();
       return one && chain.pay(one.walletAddress!, 500_000_000n, { coin: 'OTHER' });
     }
     case 'mine':
@@ -127,7 +166,7 @@ async function act(town: Town, step: Step): Promise<unknown> {
       return one && shop.db.query(`update top_up set expires_at = now() where order_number = $1`, [one.orderNumber]);
     }
     case 'order':
-      return orderServer(context, { serviceCode: 'vps-1', region: 'ams', os: 'debian-13', autoRenew: true });
+      return orderServer(context, ORDER);
     case 'delete': {
       const one = await server();
       return one && deleteServer(context, one.orderNumber);
@@ -150,23 +189,72 @@ async function act(town: Town, step: Step): Promise<unknown> {
       const worker = shop.provisioning.newWorker();
       return worker.lease(pick(['payments', 'periodic', 'servers'])!);
     }
+    case 'buy': {
+      const { usd } = step;
+      const send = (as: Context, headers: PaymentHeaders): Promise<unknown> =>
+        usd === null
+          ? orderServer(as, ORDER, headers)
+          : createTopUp(as, { amountUsd: BigInt(usd) * 1_000_000n }, headers);
+      const asked = await send(context, { mode: 'X402' }).catch((error: ApiError) => error);
+      const signature = coins.sign(asked as ApiError, `0x${String(step.who).padStart(40, '0')}`);
+      purchases.unshift({ send, signature });
+      return request(town, step, purchases[0]!);
+    }
+    case 'repeat': {
+      const one = pick(purchases.slice(0, 8));
+      return one && request(town, step, one);
+    }
+    case 'lapse':
+      return coins.lapse();
     case 'work':
-      return work(shop);
+      return work(shop, step.which % 5 === 0);
+  }
+}
+const ORDER = { serviceCode: 'vps-1', region: 'ams', os: 'debian-13', autoRenew: true };
+
+const isInvoice = ({ mode }: TopUp): boolean => mode === 'CRYPTO';
+
+/** Sends a payment by x402, which may be the death of who it was sent to. Who finds another at it does not wait. */
+async function request(
+  { coins, contexts, crashes }: Town,
+  { who, mood, later, crash }: Extract<Step, { kind: 'buy' | 'repeat' }>,
+  { send, signature }: Purchase,
+): Promise<void> {
+  coins.mood = mood;
+  if (crash) crashes.next(crash);
+  const context = { ...contexts[who]!, requestId: newId('req'), signal: AbortSignal.abort() };
+  try {
+    await Promise.race([send(context, { signature }), coins.death()]);
+  } finally {
+    coins.mood = later;
   }
 }
 
 const latest = <T>(db: Database, table: 'top_up' | 'server', { viewer }: Context): Promise<T[]> =>
   db.query<T>(
-    `select order_number as "orderNumber"${table === 'top_up' ? ', wallet_address as "walletAddress", amount_micros as "amountMicros"' : ''}
+    `select order_number as "orderNumber"${table === 'top_up' ? ', mode, wallet_address as "walletAddress", amount_micros as "amountMicros"' : ''}
       from ${table} where account_id = $1 order by id desc limit 8`,
     [viewer!.accountId],
   );
 
-/** All that is due, and all that would be when time had passed, is done. */
-export async function work({ db, provisioning }: Shop): Promise<void> {
+/**
+ * All that is due, and all that would be when time had passed, is done.
+ * @param late half an hour has passed: the quotes of top-ups that are over have ended, and all that watches looks once more
+ */
+export async function work({ db, provisioning }: Shop, late = true): Promise<void> {
   const worker = provisioning.newWorker();
-  await db.query(`update task set run_at = now(), leased_by = null where subject = any($1) or lane <> 'periodic'`, [
-    [followProcessName('testnet'), RENEWAL_PROCESS].map((name) => `cron:${name}`),
-  ]);
+  if (late)
+    await db.query(
+      `update top_up set expires_at = now() where expires_at > now() and status not in ('PENDING', 'CONFIRMING')`,
+    );
+  await db.query(
+    `update x402_payment set lease_until = now(), created_at = created_at - interval '1 minute' where status = 'SETTLING'`,
+  );
+  await db.query(WAKE, [[followProcessName('testnet'), RENEWAL_PROCESS].map(cronSubject), late]);
   for (const lane of ['periodic', 'payments', 'servers']) await worker.drain(lane).catch(() => {});
 }
+/** Top-ups are watched for their end alone, since their chain is followed: before it, most of them would be looked at in vain. */
+const WAKE = `
+  update task set run_at = now(), leased_by = null
+  where subject = any($1) or (lane <> 'periodic'
+    and ($2 or not exists (select from top_up where order_number = subject and expires_at > now())))`;

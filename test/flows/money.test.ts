@@ -2,12 +2,14 @@
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { proveBooks } from '../../entities/books.ts';
+import { gateway } from '../../entities/ledger.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
-import { Chain, ChainDriver } from '../provisioning/chain.ts';
+import { Chain, ChainDriver, COINS } from '../provisioning/chain.ts';
 import { contextOf, openShop } from '../provisioning/shop.ts';
 import { say } from '../say.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
+import { CHAIN_COIN, CoinChain } from './coin-chain.ts';
 import { crashing, STEP, take, work } from './money-walk.ts';
 import { RefusingDriver } from './refusing-driver.ts';
 
@@ -20,13 +22,15 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
   onTestFinished(() => removeFolder(folder));
   const chain = new Chain();
   const driver = new RefusingDriver(folder, []);
-  const shop = openShop(await newDatabase(onTestFinished), folder, new ChainDriver(chain), driver);
+  const coins = new CoinChain();
+  const payments = new ChainDriver(chain, [...COINS, CHAIN_COIN]);
+  const shop = openShop(await newDatabase(onTestFinished), folder, payments, driver, coins);
   await shop.provisioning.prepare();
   await shop.provisioning.schedule();
   const contexts: Context[] = [];
   for (let i = 0; i < 3; i++) contexts.push(contextOf(shop, await shop.account(0n)));
   const crashes = crashing(shop.db);
-  const town = { shop, chain, driver, contexts, crashes };
+  const town = { shop, chain, coins, driver, contexts, crashes, purchases: contexts.map(() => []) };
   await work(shop);
 
   const taken: Record<string, number> = {};
@@ -45,6 +49,7 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
     `update top_up set expires_at = now() - interval '1 minute' where status in ('PENDING', 'CONFIRMING')`,
   );
   chain.mine(5);
+  coins.lapse();
   for (let i = 0; i < 4; i++) await work(shop);
 
   expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
@@ -57,9 +62,16 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
   expect(credited.toSorted()).toEqual([...new Set(paid)].toSorted());
   const open = await shop.db.query(`select order_number from top_up where status in ('PENDING', 'CONFIRMING')`);
   expect(open).toEqual([]);
+  const [byX402] = await shop.db.query(
+    `select (select coalesce(sum(amount_micros), 0)::bigint from transfer where debit = $1) as received,
+      (select count(*)::int from x402_payment where status = 'SETTLING') as settling`,
+    [gateway(`x402:${coins.terms.network}`)],
+  );
+  expect(byX402).toEqual({ received: coins.received, settling: 0 });
   const [stats] = await shop.db.query<object>(
     `select (select count(*)::int from transfer) as transfers, (select count(*)::int from server) as servers,
-      (select count(*)::int from payment) as payments, (select sum(reversals)::int from payment) as reversals`,
+      (select count(*)::int from payment) as payments, (select count(*)::int from x402_payment) as "byX402",
+      (select count(*)::int from x402_payment where status = 'SETTLED') as settled, (select sum(reversals)::int from payment) as reversals`,
   );
   say(JSON.stringify({ ...taken, ...stats }));
 }, 900_000);

@@ -3,26 +3,22 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { encodeAbiParameters, encodeEventTopics, type Hex, type LocalAccount, type Log, pad, parseAbi } from 'viem';
-import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { EvmX402 } from '../../provisioning/payments/drivers/evm-x402.ts';
-import type { Alone, Authorization } from '../../provisioning/payments/drivers/x402.ts';
+import type { Alone } from '../../provisioning/payments/drivers/x402.ts';
 import { fateIn } from '../../provisioning/payments/drivers/x402-chain.ts';
 import { readGateways } from '../../provisioning/payments/gateways.ts';
 import { newPayer } from '../rest/x402-client.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from './anvil.ts';
 import { PAY_TO } from './payments-file.ts';
+import { AMOUNT, type Signer, signedPayment } from './signed-payment.ts';
 import { paymentsFile } from './x402-world.ts';
 
-const AMOUNT = 6_000_000n;
 const alone: Alone = (work) => work();
 const signal = new AbortController().signal;
 
 /** A driver with these settings. */
 const driverOf = (anvil: Anvil, settings: object = {}): EvmX402 =>
   readGateways(paymentsFile(anvil.url, settings)).x402 as EvmX402;
-
-/** Who signs, and for which address. */
-type Signer = Pick<LocalAccount, 'address' | 'signTypedData'>;
 
 /** A contract wallet (ERC-1271) of that owner, as it stands on the chain. */
 async function contractWallet(anvil: Anvil, owner: LocalAccount): Promise<Signer> {
@@ -32,22 +28,6 @@ async function contractWallet(anvil: Anvil, owner: LocalAccount): Promise<Signer
   await anvil.control.setStorageAt({ address, index: 0, value: pad(owner.address) });
   const signTypedData = async (message: never) => `${await owner.signTypedData(message)}00`;
   return { address, signTypedData } as Signer;
-}
-
-async function signedPayment(driver: EvmX402, payer: Signer = newPayer()) {
-  const { terms } = driver;
-  const accepted = { ...terms, scheme: 'exact', amount: String(AMOUNT), maxTimeoutSeconds: 300, extra: terms.domain };
-  const { payload } = await new ExactEvmScheme(payer as LocalAccount).createPaymentPayload(2, accepted as never);
-  const { signature, authorization: a } = payload as { signature: Hex; authorization: Record<string, string> };
-  const authorization = {
-    ...{ from: a.from, to: a.to, nonce: a.nonce },
-    ...{ value: BigInt(a.value!), validAfter: BigInt(a.validAfter!), validBefore: BigInt(a.validBefore!) },
-  } as Authorization;
-  const key = {
-    ...{ payer: a.from!.toLowerCase(), nonce: a.nonce!, payTo: PAY_TO, amountMicros: AMOUNT, createdAt: new Date() },
-    validBefore: new Date(Number(a.validBefore) * 1000),
-  };
-  return { payer, authorization, signature, key };
 }
 
 describe.skipIf(NO_ANVIL)('The driver of x402', async () => {

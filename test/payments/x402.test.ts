@@ -53,4 +53,22 @@ describe.skipIf(NO_ANVIL)('On a chain, a client of x402', async () => {
     const { chain, books } = await totals();
     expect(chain).toBe(books);
   });
+
+  it('costs gas, and the operator sees when that runs low, and when the chain is away', async () => {
+    const { operator, anvil, rpc } = world;
+    const seen = async () => {
+      const { data } = await operator('{ gateways { name simulated coins reachable warning } }');
+      return data.gateways.find(({ name }: { name: string }) => name === 'x402');
+    };
+    const well = { name: 'x402', simulated: false, coins: ['USDC-BASE'], reachable: true, warning: null };
+    expect(await seen()).toEqual(well);
+    const { address } = anvil.account(0);
+    const before = await anvil.client.getBalance({ address });
+    await anvil.control.setBalance({ address, value: 10n ** 15n });
+    expect(await seen()).toEqual({ ...well, warning: expect.stringContaining('The gas wallet has gas for about') });
+    await anvil.control.setBalance({ address, value: before });
+    rpc.before = () => Promise.reject(new Error('away'));
+    expect(await seen()).toEqual({ ...well, reachable: false });
+    rpc.before = () => {};
+  });
 });

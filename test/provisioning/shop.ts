@@ -8,6 +8,7 @@ import { Server } from '../../entities/server.ts';
 import { Provisioning } from '../../provisioning/index.ts';
 import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
+import type { X402Driver } from '../../provisioning/payments/drivers/x402.ts';
 import { cronSubject } from '../../provisioning/schedule.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
@@ -43,6 +44,7 @@ export function openShop(
   folder: string,
   payments: PaymentDriver = PAYMENTS,
   driver = new SimulatedDriver({ folder, bootSeconds: 0 }),
+  x402?: X402Driver,
 ): Shop {
   const drivers = { VPS: driver, DEDICATED: driver };
   const provisioning = new Provisioning({
@@ -50,6 +52,7 @@ export function openShop(
     vault: new Vault(Buffer.alloc(32)),
     drivers,
     payments: [payments],
+    x402,
     // Otherwise on a busy machine a nap would be over before all that is due is done, for ever.
     pollSeconds: 600,
   });

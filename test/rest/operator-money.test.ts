@@ -96,10 +96,12 @@ describe('A payment in another coin than was asked for', () => {
 describe('The operator sees', () => {
   it('by what coins come in, and what they are worth', async () => {
     const { data } = await operator(
-      '{ gateways { name simulated coins reachable chains { network height lagBlocks } } rates { coin rateUsd sources { name } } }',
+      '{ gateways { name simulated coins reachable warning chains { network height lagBlocks } } rates { coin rateUsd sources { name } } }',
     );
+    const well = { simulated: true, reachable: true, warning: null, chains: [] };
     expect(data.gateways).toEqual([
-      { name: 'simulated', simulated: true, coins: expect.arrayContaining(['BTC']), reachable: true, chains: [] },
+      { ...well, name: 'simulated', coins: expect.arrayContaining(['BTC']) },
+      { ...well, name: 'x402', coins: ['USDC-BASE'] },
     ]);
     expect(data.rates[0]).toEqual({ coin: 'BTC', rateUsd: 60_000, sources: [] });
   });

@@ -48,16 +48,20 @@ export function localFacilitator(
   const scheme = (signer: LocalSigner) =>
     new ExactEvmScheme(toFacilitatorEvmSigner(signer as never, { confirmationTimeoutMs: settleSeconds * 1000 }), {
       eip6492AllowedFactories: walletFactories,
+      // Otherwise a wallet would be deployed by our gas before anybody has looked at its signature.
+      simulateInSettle: true,
     });
   const verified = new Map<string, LocalSigner>();
   return {
     async verify(authorization, signature) {
       const signer = new LocalSigner(chain, wallet);
-      verified.set(signature, signer);
-      setTimeout(() => verified.delete(signature), VERIFIED_MS).unref();
       const messages = messagesOf(terms, authorization, signature);
       const { isValid, invalidReason } = await scheme(signer).verify(...messages);
       signer.throwIfAway();
+      if (isValid && signer.isPrepared) {
+        verified.set(signature, signer);
+        setTimeout(() => verified.delete(signature), VERIFIED_MS).unref();
+      }
       if (isValid) return undefined;
       // The scheme finds out why by a contract that not every chain has.
       const fault = invalidReason === UNEXPLAINED ? await chain.faultOf(authorization) : undefined;
@@ -116,6 +120,11 @@ class LocalSigner {
     return this.#wallet.address;
   }
 
+  /** Whether there is something to be sent that was simulated. */
+  get isPrepared(): boolean {
+    return this.#simulated !== undefined;
+  }
+
   /** Whether nothing was sent although the payment may be good. */
   get isOurFault(): boolean {
     return this.#away !== undefined;
@@ -159,21 +168,30 @@ class LocalSigner {
   }
 
   writeContract = ({ address, abi, functionName, args }: Call) =>
-    this.sendTransaction({ to: address, data: encodeFunctionData({ abi, functionName, args }) });
+    this.#send(this.#wallet.prepare({ to: address, data: encodeFunctionData({ abi, functionName, args }) }));
 
-  sendTransaction = (call: { to: Hex; data: Hex }): Promise<Hash> => this.#send(this.#wallet.prepare(call));
+  /** The scheme deploys contract wallets by it. That moves no money: it counts as nothing that was sent. */
+  sendTransaction = (call: { to: Hex; data: Hex }): Promise<Hash> =>
+    this.#send(this.#wallet.prepare(call), { txId: undefined });
 
-  async #send(prepared: Prepared | Promise<Prepared>): Promise<Hash> {
+  async #send(prepared: Prepared | Promise<Prepared>, sent: Sent = this.sent): Promise<Hash> {
     try {
-      return await this.#wallet.send(await prepared, this.alone, this.sent);
+      return await this.#wallet.send(await prepared, this.alone, sent);
     } catch (error) {
       if (!isRejected(error)) this.#away = error;
       throw error;
     }
   }
 
-  waitForTransactionReceipt = ({ hash, timeout = 0 }: { hash: Hash; timeout?: number }) =>
-    this.#chain.mined(hash, timeout);
+  /** A block that does not come is not the payment's fault. */
+  waitForTransactionReceipt = async ({ hash, timeout = 0 }: { hash: Hash; timeout?: number }) => {
+    try {
+      return await this.#chain.mined(hash, timeout);
+    } catch (error) {
+      this.#away = error;
+      throw error;
+    }
+  };
 
   async #watched<T>(asked: Promise<T>): Promise<T> {
     try {
