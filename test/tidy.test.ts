@@ -43,6 +43,9 @@ const imports = sources.flatMap(importsOf);
 /** What drivers with a folder of their own may share. */
 const ABOVE_DRIVERS = ['driver.ts', 'gateway.ts', 'json-rpc.ts', 'extended-key.ts'];
 
+/** Whether vitest runs it. */
+const isRun = (file: string): boolean => /\.(test|engine|chain|metal)\.ts$/.test(file);
+
 describe('The house', () => {
   it('lets a file import only what its place allows', () => {
     const wrong = imports.filter(({ from, to, asType }) => {
@@ -62,6 +65,17 @@ describe('The house', () => {
         !ABOVE_DRIVERS.some((file) => join(dirname(from), '..', file) === to),
     );
     expect(wrong).toEqual([]);
+  });
+
+  it('has no hooks beside functions where two test files import them: files share a process, and the first stops it all', () => {
+    const shared = sources.filter(
+      (file) => file.startsWith('test/') && /^(before|after)(All|Each)\(/m.test(read(file)),
+    );
+    const importers = (file: string): string[] =>
+      imports.filter(({ to }) => to === file).flatMap(({ from }) => (isRun(from) ? [from] : importers(from)));
+    const wrong = shared.filter((file) => !isRun(file) && new Set(importers(file)).size > 1);
+    expect(wrong).toEqual([]);
+    expect(shared.some((file) => !isRun(file))).toBe(true);
   });
 
   it('reads the environment in config.ts alone; the stdio package is a program of its own', () => {

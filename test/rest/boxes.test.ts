@@ -1,7 +1,9 @@
 /** Dedicated hosts as the driver for boxes has them: told by the operator, and used at once. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { CONTROLLER } from '../certificates.ts';
-import { add, audited, BMC, BOX, db, fieldOf, inventory, operator, update } from './box-world.ts';
+import { BMC, BOX, fieldOf, openBoxWorld } from './box-world.ts';
+
+const { add, audited, db, inventory, operator, update } = await openBoxWorld();
 
 afterEach(async () => {
   await db.query(`delete from host where region_code = 'zrh'`);

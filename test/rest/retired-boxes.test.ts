@@ -2,20 +2,9 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../freehold.ts';
 import { machineOf, newRack, type Rack } from '../provisioning/bmc-room.ts';
-import {
-  account,
-  act,
-  add,
-  anonymous,
-  audited,
-  codeOf,
-  db,
-  fieldOf,
-  operator,
-  override,
-  port,
-  update,
-} from './box-world.ts';
+import { codeOf, fieldOf, openBoxWorld } from './box-world.ts';
+
+const { account, act, add, anonymous, audited, db, operator, override, port, update } = await openBoxWorld();
 
 describe('A box that is sold', () => {
   const racks: Rack[] = [];
