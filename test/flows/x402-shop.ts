@@ -102,4 +102,7 @@ export const refusalOf = (refused: Promise<unknown>): Promise<ApiError> =>
     (error) => error,
   );
 
+/** The chain moves none of what it has not moved. */
+export const expireAuthorizations = ({ db }: Shop) => db.query('update x402_payment set valid_before = now()');
+
 export const another = (context: Context): Context => ({ ...context, requestId: newId('req') });
