@@ -142,11 +142,8 @@ async function settle<T>(
       throw new ApiError('unavailable', 'The payment cannot be settled at the moment. Send it again.', {
         retryAfter: 5,
       });
-    if (settlement.state === 'refused' || settlement.state === 'dead') {
-      const reason =
-        settlement.state === 'refused' ? settlement.reason : 'invalid_exact_evm_payload_authorization_valid_before';
-      throw withChallenge(context, sale, row.amountMicros, { code: 'payment_rejected' }, reason);
-    }
+    if (settlement.state === 'refused') throw rejected(context, sale, row, settlement.reason);
+    if (settlement.state === 'dead') throw rejected(context, sale, row);
     const txId = settlement.state === 'settled' ? settlement.txId : undefined;
     return await context.db.transaction((tx) => fulfil(tx, context, payment, row, sale, txId));
   } catch (error) {
@@ -161,6 +158,13 @@ async function settle<T>(
   }
 }
 
+const rejected = (
+  context: Context,
+  sale: Sale<unknown>,
+  { amountMicros }: X402Payment,
+  reason = 'invalid_exact_evm_payload_authorization_valid_before',
+): ApiError => withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, reason);
+
 /** Credit, debit, what was sold and the answer exist together or not at all. */
 async function fulfil<T>(
   tx: Transaction,
@@ -168,10 +172,13 @@ async function fulfil<T>(
   payment: SignedPayment,
   { id, accountId }: X402Payment,
   sale: Sale<T>,
-  txId: string | undefined,
+  moved: string | undefined,
 ): Promise<T> {
   const row = await lockPayment(tx, id);
   if (row.orderNumber) return answered(context, payment, row);
+  // Who looks after the payment may have found out meanwhile.
+  const txId = moved ?? (row.status === 'SETTLED' ? row.txId! : undefined);
+  if (txId === undefined && row.status !== 'SETTLING') throw rejected(context, sale, row);
   await lockAccount(tx, accountId);
   const orderNumber = newOrderNumber(sale.kind);
   if (txId !== undefined) await creditPayment(tx, row, orderNumber);

@@ -177,6 +177,8 @@ export class X402 {
    * @param isFirst nobody has tried to before
    */
   async settle(row: X402Payment, { authorization, signature }: SignedPayment, isFirst: boolean): Promise<Outcome> {
+    // Whatever the chain does since then, the money is in the balance.
+    if (row.status === 'SETTLED') return { state: 'settled', txId: row.txId! };
     const before: Settlement = isFirst ? { state: 'open' } : await this.#driver.observe(row);
     if (before.state !== 'open') return before;
     const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone };

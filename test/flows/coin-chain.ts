@@ -42,8 +42,10 @@ export class CoinChain implements X402Driver {
   /** What has come to the payee, in micro-USD. */
   received = 0n;
   #signed = 0;
-  /** By payer and nonce: the transactions that moved them. */
-  readonly #moved = new Map<string, string>();
+  /** By payer and nonce: the transactions that moved them, and how much. */
+  readonly #moved = new Map<string, { txId: string; value: bigint }>();
+  /** Transactions that no reorganisation takes back. */
+  readonly #safe = new Set<string>();
   readonly #lapsed = new Set<number>();
   #die = () => {};
 
@@ -62,6 +64,20 @@ export class CoinChain implements X402Driver {
   /** What has been signed and not moved by now is moved by nobody any more. */
   lapse(): void {
     for (let nonce = 0; nonce < this.#signed; nonce++) this.#lapsed.add(nonce);
+  }
+
+  /** What has been moved by now stays so. */
+  secure(): void {
+    for (const { txId } of this.#moved.values()) this.#safe.add(txId);
+  }
+
+  /** A reorganisation: of what is not safe, the last ones have not been moved. */
+  reorganise(depth: number): void {
+    const unsafe = [...this.#moved].filter(([, { txId }]) => !this.#safe.has(txId));
+    for (const [key, { value }] of unsafe.slice(-depth)) {
+      this.#moved.delete(key);
+      this.received -= value;
+    }
   }
 
   /** Whoever waits for it goes on without a request that has died. */
@@ -102,18 +118,18 @@ export class CoinChain implements X402Driver {
   }
 
   async observe({ payer, nonce }: Pick<AuthorizationKey, 'payer' | 'nonce'>): Promise<Settlement> {
-    const txId = this.#moved.get(`${payer} ${nonce}`);
-    if (txId) return { state: 'settled', txId };
+    const moved = this.#moved.get(`${payer} ${nonce}`);
+    if (moved) return { state: 'settled', txId: moved.txId };
     return { state: this.#lapsed.has(Number(nonce)) ? 'dead' : 'open' };
   }
 
-  async isFinal(): Promise<boolean> {
-    return true;
+  async isFinal(txId: string): Promise<boolean> {
+    return this.#safe.has(txId);
   }
 
   #move({ from, nonce, value }: Authorization): string {
     const txId = hash(`transaction ${from} ${nonce}`);
-    this.#moved.set(`${from} ${nonce}`, txId);
+    this.#moved.set(`${from} ${nonce}`, { txId, value });
     this.received += value;
     return txId;
   }

@@ -156,6 +156,7 @@ async function act(town: Town, step: Step): Promise<unknown> {
     case 'mine':
       return chain.mine(step.count);
     case 'reorganise':
+      coins.reorganise(step.depth);
       return chain.reorganise(Math.min(step.depth, chain.blocks.length - 1), { lost: step.lost });
     case 'cancel': {
       const one = await topUp();
@@ -207,6 +208,7 @@ async function act(town: Town, step: Step): Promise<unknown> {
     case 'lapse':
       return coins.lapse();
     case 'work':
+      if (step.which % 3 === 0) coins.secure();
       return work(shop, step.which % 5 === 0);
   }
 }

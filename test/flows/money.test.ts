@@ -49,6 +49,7 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
     `update top_up set expires_at = now() - interval '1 minute' where status in ('PENDING', 'CONFIRMING')`,
   );
   chain.mine(5);
+  coins.secure();
   coins.lapse();
   for (let i = 0; i < 4; i++) await work(shop);
 
@@ -63,15 +64,17 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
   const open = await shop.db.query(`select order_number from top_up where status in ('PENDING', 'CONFIRMING')`);
   expect(open).toEqual([]);
   const [byX402] = await shop.db.query(
-    `select (select coalesce(sum(amount_micros), 0)::bigint from transfer where debit = $1) as received,
-      (select count(*)::int from x402_payment where status = 'SETTLING') as settling`,
+    `select (select coalesce(sum(amount_micros), 0)::bigint from transfer where debit = $1)
+        - (select coalesce(sum(amount_micros), 0)::bigint from x402_payment where status = 'REVERSED') as received,
+      (select count(*)::int from x402_payment where status = 'SETTLING' or (status = 'SETTLED' and final_at is null)) as open`,
     [gateway(`x402:${coins.terms.network}`)],
   );
-  expect(byX402).toEqual({ received: coins.received, settling: 0 });
+  expect(byX402).toEqual({ received: coins.received, open: 0 });
   const [stats] = await shop.db.query<object>(
     `select (select count(*)::int from transfer) as transfers, (select count(*)::int from server) as servers,
       (select count(*)::int from payment) as payments, (select count(*)::int from x402_payment) as "byX402",
-      (select count(*)::int from x402_payment where status = 'SETTLED') as settled, (select sum(reversals)::int from payment) as reversals`,
+      (select count(*)::int from x402_payment where status = 'SETTLED') as settled,
+      (select count(*)::int from x402_payment where status = 'REVERSED') as "takenBack", (select sum(reversals)::int from payment) as reversals`,
   );
   say(JSON.stringify({ ...taken, ...stats }));
 }, 900_000);

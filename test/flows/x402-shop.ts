@@ -102,6 +102,15 @@ export const refusalOf = (refused: Promise<unknown>): Promise<ApiError> =>
     (error) => error,
   );
 
+/** Somebody has the chain move all that there is. */
+export const settleOnChain = async ({ db, chain }: X402Shop) => {
+  const payments = await db.query<{ payer: `0x${string}`; nonce: `0x${string}` }>(
+    'select payer, nonce from x402_payment',
+  );
+  chain.mood = 'settles';
+  for (const { payer, nonce } of payments) await chain.settle({ from: payer, nonce } as never);
+};
+
 /** The chain moves none of what it has not moved. */
 export const expireAuthorizations = ({ db }: Shop) => db.query('update x402_payment set valid_before = now()');
 

@@ -8,7 +8,16 @@ import { orderServer } from '../../resolvers/servers/order.ts';
 import { writeOffX402Payment } from '../../resolvers/x402-payments.ts';
 import { eventually } from '../freehold.ts';
 import { FUNDS_MICROS, type OnEnd, traces } from './shop.ts';
-import { expireAuthorizations, ORDER, openX402Shop, PRICE, paymentForOrder } from './x402-shop.ts';
+import {
+  another,
+  expireAuthorizations,
+  ORDER,
+  openX402Shop,
+  PRICE,
+  paymentForOrder,
+  refusalOf,
+  settleOnChain,
+} from './x402-shop.ts';
 
 describe('A payment that its chain takes back after it was credited', () => {
   /** An order that is paid for, and a worker that looks after its payment. */
@@ -36,6 +45,25 @@ describe('A payment that its chain takes back after it was credited', () => {
     expect(await find()).toMatchObject({ status: 'SETTLED', sealedPayment: null, orderNumber });
     expect((await traces(shop, orderNumber)).balance.available).toBe(FUNDS_MICROS);
     expect((await proveBooks(shop.db)).balanced).toBe(true);
+  });
+
+  it('and that was credited to nobody’s order yet, still buys what it was for', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    shop.chain.safe = false;
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'refuses';
+    await refusalOf(orderServer(shop.context, ORDER, payment));
+    await settleOnChain(shop);
+    const worker = shop.provisioning.newWorker({ leaseSeconds: 1 });
+    worker.start();
+    onTestFinished(() => worker.stop());
+    await eventually(async () => (await traces(shop, '')).balance.available === FUNDS_MICROS + PRICE);
+    shop.chain.mood = 'silent';
+    shop.chain.forget();
+    const { server, paidBy } = await orderServer(another(shop.context), ORDER, payment);
+    expect(paidBy).toBe('x402');
+    await eventually(async () => (await traces(shop, server.orderNumber)).events.includes('running'));
+    expect((await traces(shop, '')).balance).toEqual({ available: FUNDS_MICROS, held: 0n });
   });
 
   it('and never moves again is taken out of the balance, which stops the account; the operator writes it off', async ({

@@ -20,6 +20,7 @@ import {
   paymentFor,
   paymentForOrder,
   refusalOf,
+  settleOnChain,
   type X402Shop,
 } from './x402-shop.ts';
 
@@ -38,13 +39,6 @@ async function reconcile({ db, provisioning }: X402Shop, status: 'SETTLED' | 'FA
   });
   await worker.stop();
 }
-const settleOnChain = async ({ db, chain }: X402Shop) => {
-  const payments = await db.query<{ payer: `0x${string}`; nonce: `0x${string}` }>(
-    'select payer, nonce from x402_payment',
-  );
-  chain.mood = 'settles';
-  for (const { payer, nonce } of payments) await chain.settle({ from: payer, nonce } as never);
-};
 
 describe('An order whose settlement is unknown', () => {
   it('is pending and holds nothing; it is made when the chain has moved the money', async ({ onTestFinished }) => {
