@@ -31,6 +31,7 @@ export async function findBalance(context: Context): Promise<BalanceView> {
         and status not in ('FAILED', 'DELETING', 'DELETED')), 0)::bigint as "monthlyCostMicros"
     from balance where account_id = $1`,
     [accountOf(context)],
+    'balance',
   );
   if (!balance) throw new ApiError('not_found');
   return balance;

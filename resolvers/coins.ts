@@ -13,7 +13,7 @@ export type CoinView = Coin & { x402: boolean; rateMicros: bigint | null; availa
 
 export async function listCoins({ db, provisioning }: Context): Promise<CoinView[]> {
   const [switches, worths, behind] = await Promise.all([
-    db.query<{ code: string }>('select code from coin_switch where not available'),
+    db.query<{ code: string }>('select code from coin_switch where not available', [], 'coins switched off'),
     provisioning.worths(db),
     provisioning.chainsBehind(db),
   ]);
