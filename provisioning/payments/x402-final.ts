@@ -10,7 +10,7 @@ import { tell } from './credit.ts';
 import { takeBack } from './lost.ts';
 import type { X402 } from './x402.ts';
 
-/** How often in a row the money is not there before it is asked for again: a node may lag behind the one before. */
+/** How often in a row the money is not there before anything is done: a node may lag behind the one before. */
 const MISSED_MAX = 3;
 
 /** A step of the task of a payment that is SETTLED. @param missed how often in a row the chain has not had it */
@@ -21,13 +21,15 @@ export async function keepWatch(
   seconds: number,
 ): Promise<Outcome> {
   const settlement = await x402.observe(payment);
-  if (settlement.state === 'dead') return done({ commit: (tx) => reverse(tx, payment.id) });
   if (settlement.state === 'settled') {
     const { txId } = settlement;
     if (await x402.isFinal(txId)) return done({ commit: (tx) => finishPayment(tx, payment.id, txId) });
     return nap(seconds, { data: { missed: 0 } });
   }
-  if (missed + 1 >= MISSED_MAX) await x402.settleAgain(payment);
+  if (missed + 1 >= MISSED_MAX) {
+    if (settlement.state === 'dead') return done({ commit: (tx) => reverse(tx, payment.id) });
+    await x402.settleAgain(payment);
+  }
   return nap(seconds, { data: { missed: missed + 1 } });
 }
 

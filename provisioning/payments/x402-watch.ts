@@ -42,11 +42,12 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
   steps: {
     watch: async ({ subject, data }) => {
       const payment = await findX402Payment(db, subject);
-      if (payment?.status === 'SETTLED' && !payment.finalAt) {
+      if (payment?.status !== 'SETTLING' && (payment?.status !== 'SETTLED' || payment.finalAt)) return done();
+      if (!x402.isOurs(payment)) throw new Error(`The chain ${payment.network} of ${payment.asset} is not configured.`);
+      if (payment.status === 'SETTLED') {
         const seconds = Math.max(RARER * pollSeconds, restSeconds(payment, pollSeconds));
         return keepWatch(x402, payment, data, seconds);
       }
-      if (payment?.status !== 'SETTLING') return done();
       const settlement = await x402.observe(payment);
       if (settlement.state === 'open') {
         // Something was promised, and no request is at it any more: who should have settled it may have been away.

@@ -197,6 +197,11 @@ export class X402 {
     return this.#driver.observe(row, row.txId ?? undefined);
   }
 
+  /** Whether the chain that is asked is that of a payment; another has been configured, if not. */
+  isOurs({ network, asset }: X402Payment): boolean {
+    return network === this.terms.network && asset === this.terms.asset.toLowerCase();
+  }
+
   /** Whether the chain will not take back what it has moved by that transaction. */
   isFinal(txId: string): Promise<boolean> {
     return this.#driver.isFinal(txId);

@@ -51,7 +51,7 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
   chain.mine(5);
   coins.secure();
   coins.lapse();
-  for (let i = 0; i < 4; i++) await work(shop);
+  for (let i = 0; i < 6; i++) await work(shop);
 
   expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
   const paid = chain.blocks.flatMap(({ sightings }) => sightings.map(({ txId }) => txId));

@@ -66,6 +66,20 @@ describe('A payment that its chain takes back after it was credited', () => {
     expect((await traces(shop, '')).balance).toEqual({ available: FUNDS_MICROS, held: 0n });
   });
 
+  it('is not taken out of the balance because another chain, which was configured since, knows nothing of it', async ({
+    onTestFinished,
+  }) => {
+    const { shop, find } = await paidOrder(onTestFinished);
+    await shop.db.query(`update x402_payment set network = 'eip155:1'`);
+    await expireAuthorizations(shop);
+    shop.chain.forget();
+    await eventually(async () => {
+      const [task] = await shop.db.query<{ error: string }>(`select error from task where process = 'x402'`);
+      return task?.error?.includes('eip155:1 of 0x036cbd53842c5426634e7929541ec2318f3dcf7e is not configured');
+    });
+    expect((await find()).status).toBe('SETTLED');
+  });
+
   it('and never moves again is taken out of the balance, which stops the account; the operator writes it off', async ({
     onTestFinished,
   }) => {
