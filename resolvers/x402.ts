@@ -88,11 +88,11 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
     credentialId: viewer?.kind === 'api_key' ? viewer.credentialId : null,
     requestMac: vault.keyedDigest(canonical([sale.path, sale.input]), 'x402 request'),
   };
+  // Meanwhile: what refuses the sale comes first.
+  const verifying = x402.verify(payment);
+  verifying.catch(() => {});
   let row = await x402.find(payment, buyer);
   if (!row) {
-    // Meanwhile; what refuses the sale comes first.
-    const verifying = x402.verify(payment);
-    verifying.catch(() => {});
     const [amountMicros] = await Promise.all([sale.check(), requireCoin(context, x402.terms.coin)]);
     const fault = await x402.fault(payment, amountMicros, verifying).catch(refuseForNow);
     // Another request with it may have been faster, and what was verified is that it is used.
