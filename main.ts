@@ -18,7 +18,7 @@ import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { Netboot } from './provisioning/netboot/boot.ts';
 import { provisioningServer } from './provisioning/netboot/listener.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
-import { SimulatedX402 } from './provisioning/payments/drivers/simulated-x402.ts';
+import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
 import { readGateways } from './provisioning/payments/gateways.ts';
 import { enginesOf } from './provisioning/servers/engines.ts';
 import { RequestAudit } from './resolvers/audit.ts';

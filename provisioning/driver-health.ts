@@ -5,10 +5,10 @@
 import { OPERATOR_ACCOUNT, SYSTEM } from '../entities/audit.ts';
 import type { Database, Transaction } from '../entities/database.ts';
 import { type Health, machinesComponent, PAYMENTS_COMPONENT, X402_WARNING_COMPONENT } from '../entities/health.ts';
-import type { PaymentDriver } from './payments/drivers/driver.ts';
-import type { X402Driver, X402Health } from './payments/drivers/x402.ts';
-import { X402_GATEWAY } from './payments/health.ts';
 import { record } from '../entities/record.ts';
+import type { PaymentDriver } from './payments/drivers/driver.ts';
+import type { X402Driver, X402Health } from './payments/drivers/x402/driver.ts';
+import { X402_GATEWAY } from './payments/health.ts';
 import { periodic } from './schedule.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
 import { hop, type Process } from './tasks.ts';

@@ -8,11 +8,11 @@ import { RATE_SOURCES_MIN } from '../../entities/coin-rate.ts';
 import { btcpay } from './drivers/btcpay/btcpay.ts';
 import type { PaymentDriver } from './drivers/driver.ts';
 import { EVM } from './drivers/evm/evm.ts';
-import { EVM_X402_SCHEMA, EvmX402, type EvmX402Settings } from './drivers/evm-x402.ts';
 import type { GatewayKind } from './drivers/gateway.ts';
 import { monero } from './drivers/monero/monero.ts';
 import { UTXO } from './drivers/utxo/utxo.ts';
-import type { X402Driver } from './drivers/x402.ts';
+import type { X402Driver } from './drivers/x402/driver.ts';
+import { EVM_X402_SCHEMA, EvmX402, type EvmX402Settings } from './drivers/x402/evm.ts';
 import { RATE_SOURCE_SCHEMA, type RateSource } from './rates/source.ts';
 
 /** By the name in the file. */

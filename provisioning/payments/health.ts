@@ -2,7 +2,7 @@
 import type { Queryable } from '../../entities/database.ts';
 import { tipOf } from './blocks.ts';
 import type { ChainReader, PaymentDriver } from './drivers/driver.ts';
-import type { X402Driver, X402Health } from './drivers/x402.ts';
+import type { X402Driver, X402Health } from './drivers/x402/driver.ts';
 
 /** Who says nothing for so long is not reached. */
 const ANSWER_MS = 5_000;

@@ -10,7 +10,7 @@ import type {
   Settling,
   X402Driver,
   X402Terms,
-} from '../../provisioning/payments/drivers/x402.ts';
+} from '../../provisioning/payments/drivers/x402/driver.ts';
 
 /**
  * What comes of asking for money to be moved: it is; nobody says anything, and it is not; it is refused; it cannot be sent;

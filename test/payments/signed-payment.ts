@@ -1,8 +1,8 @@
 /** A payment by x402 as a driver is given it, signed for what the driver asks for. */
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import type { Hex, LocalAccount } from 'viem';
-import type { EvmX402 } from '../../provisioning/payments/drivers/evm-x402.ts';
-import type { Authorization } from '../../provisioning/payments/drivers/x402.ts';
+import type { Authorization } from '../../provisioning/payments/drivers/x402/driver.ts';
+import type { EvmX402 } from '../../provisioning/payments/drivers/x402/evm.ts';
 import { newPayer } from '../rest/x402-client.ts';
 import { PAY_TO } from './payments-file.ts';
 

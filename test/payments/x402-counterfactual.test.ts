@@ -1,7 +1,6 @@
 /** Contract wallets that are deployed with their first payment (ERC-6492), by a factory and at the cost of our gas. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import {
   concat,
   getCreate2Address,
@@ -12,8 +11,9 @@ import {
   size,
   toHex,
 } from 'viem';
-import type { EvmX402 } from '../../provisioning/payments/drivers/evm-x402.ts';
-import type { Alone } from '../../provisioning/payments/drivers/x402.ts';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { Alone } from '../../provisioning/payments/drivers/x402/driver.ts';
+import type { EvmX402 } from '../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../provisioning/payments/gateways.ts';
 import { newPayer } from '../rest/x402-client.ts';
 import { type Anvil, NO_ANVIL, startAnvil } from './anvil.ts';

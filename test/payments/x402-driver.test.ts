@@ -1,11 +1,11 @@
 /** What the driver of x402 believes of a chain, asked directly. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
 import { encodeAbiParameters, encodeEventTopics, type Hex, type LocalAccount, type Log, pad, parseAbi } from 'viem';
-import { EvmX402 } from '../../provisioning/payments/drivers/evm-x402.ts';
-import type { Alone } from '../../provisioning/payments/drivers/x402.ts';
-import { fateIn } from '../../provisioning/payments/drivers/x402-chain.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { fateIn } from '../../provisioning/payments/drivers/x402/chain.ts';
+import type { Alone } from '../../provisioning/payments/drivers/x402/driver.ts';
+import { EvmX402 } from '../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../provisioning/payments/gateways.ts';
 import { newPayer } from '../rest/x402-client.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from './anvil.ts';

@@ -3,7 +3,7 @@ import { afterAll, expect, it } from 'vitest';
 import type { Transaction } from '../../entities/database.ts';
 import { driverHealthProcess } from '../../provisioning/driver-health.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import type { X402Driver, X402Health } from '../../provisioning/payments/drivers/x402.ts';
+import type { X402Driver, X402Health } from '../../provisioning/payments/drivers/x402/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { newDatabase } from '../database.ts';
 import { startFreehold } from '../freehold.ts';

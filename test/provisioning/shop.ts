@@ -8,7 +8,7 @@ import { Server } from '../../entities/server.ts';
 import { Provisioning } from '../../provisioning/index.ts';
 import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import type { X402Driver } from '../../provisioning/payments/drivers/x402.ts';
+import type { X402Driver } from '../../provisioning/payments/drivers/x402/driver.ts';
 import { cronSubject } from '../../provisioning/schedule.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';

@@ -8,9 +8,9 @@ import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/
 import { toFacilitatorEvmSigner } from '@x402/evm';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { type Abi, encodeFunctionData, type Hash, type Hex } from 'viem';
-import type { Alone, Authorization, Settling, X402Driver, X402Health, X402Terms } from './x402.ts';
-import { isAway, type X402Chain } from './x402-chain.ts';
-import { GasWallet, isRejected, type Prepared, readGasKey, type Sent } from './x402-wallet.ts';
+import { isAway, type X402Chain } from './chain.ts';
+import type { Alone, Authorization, Settling, X402Driver, X402Health, X402Terms } from './driver.ts';
+import { GasWallet, isRejected, type Prepared, readGasKey, type Sent } from './wallet.ts';
 
 export interface Facilitator extends Pick<X402Driver, 'verify' | 'settle'> {
   health(signal: AbortSignal): Promise<X402Health>;

@@ -3,27 +3,27 @@
  * credited once. What was made of it before anybody knew (a server that is PENDING, a top-up that is CONFIRMING) goes on, or
  * fails; a request that died before it made anything leaves the money in the balance, and makes it when it comes again.
  */
-import { SYSTEM } from '../../entities/audit.ts';
-import type { Database, Transaction } from '../../entities/database.ts';
-import { columnsOf } from '../../entities/entity.ts';
-import { available, BONUS, held, post } from '../../entities/ledger.ts';
-import { SERVER_LIFECYCLE, Server } from '../../entities/server.ts';
-import { TOP_UP_LIFECYCLE, TopUp } from '../../entities/top-up.ts';
-import { transition } from '../../entities/transition.ts';
+import { SYSTEM } from '../../../entities/audit.ts';
+import type { Database, Transaction } from '../../../entities/database.ts';
+import { columnsOf } from '../../../entities/entity.ts';
+import { available, BONUS, held, post } from '../../../entities/ledger.ts';
+import { SERVER_LIFECYCLE, Server } from '../../../entities/server.ts';
+import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/top-up.ts';
+import { transition } from '../../../entities/transition.ts';
 import {
   creditPayment,
   findX402Payment,
   lockPayment,
   moveX402,
   type X402Payment,
-} from '../../entities/x402-payment.ts';
-import { RESUME_TASK } from '../servers/renew.ts';
-import { retrySuspended } from '../servers/resume.ts';
-import { serverTask } from '../servers/task.ts';
-import { done, hop, type NewTask, nap, type Process, Stale, startTask } from '../tasks.ts';
-import { TOP_UP_LANE } from './watch-top-up.ts';
+} from '../../../entities/x402-payment.ts';
+import { RESUME_TASK } from '../../servers/renew.ts';
+import { retrySuspended } from '../../servers/resume.ts';
+import { serverTask } from '../../servers/task.ts';
+import { done, hop, type NewTask, nap, type Process, Stale, startTask } from '../../tasks.ts';
+import { TOP_UP_LANE } from '../watch-top-up.ts';
+import { keepWatch } from './final.ts';
 import type { X402 } from './x402.ts';
-import { keepWatch } from './x402-final.ts';
 
 export const X402_PROCESS = 'x402';
 

@@ -8,8 +8,8 @@ import {
   encodePaymentResponseHeader,
 } from '@x402/core/http';
 import { PaymentPayloadSchema } from '@x402/core/schemas';
-import { ApiError } from '../../entities/errors.ts';
-import type { Authorization, X402Terms } from './drivers/x402.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import type { Authorization, X402Terms } from '../drivers/x402/driver.ts';
 
 /** How long a payment may take; clients sign for that time. */
 const TIMEOUT_SECONDS = 300;

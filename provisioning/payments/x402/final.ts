@@ -3,11 +3,11 @@
  * back: then it is asked for again, which the same signature allows, and only when the chain never will move it any more (it
  * is too late, or the payer has used the signature otherwise) it is taken out of the balance.
  */
-import type { Transaction } from '../../entities/database.ts';
-import { finishPayment, lockPayment, moveX402, type X402Payment, x402Key } from '../../entities/x402-payment.ts';
-import { done, nap, type Outcome } from '../tasks.ts';
-import { tell } from './credit.ts';
-import { takeBack } from './lost.ts';
+import type { Transaction } from '../../../entities/database.ts';
+import { finishPayment, lockPayment, moveX402, type X402Payment, x402Key } from '../../../entities/x402-payment.ts';
+import { done, nap, type Outcome } from '../../tasks.ts';
+import { tell } from '../credit.ts';
+import { takeBack } from '../lost.ts';
 import type { X402 } from './x402.ts';
 
 /** How often in a row the money is not there before anything is done: a node may lag behind the one before. */

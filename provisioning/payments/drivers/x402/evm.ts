@@ -2,6 +2,8 @@
  * Payment by x402 on a real EVM chain, in a token with EIP-3009 such as USDC. What settles is either a wallet of this
  * process, which pays gas and holds nothing else, or a facilitator of somebody else; what is believed is the chain alone.
  */
+
+import type { X402Chain } from './chain.ts';
 import type {
   Authorization,
   AuthorizationKey,
@@ -11,9 +13,8 @@ import type {
   X402Driver,
   X402Health,
   X402Terms,
-} from './x402.ts';
-import type { X402Chain } from './x402-chain.ts';
-import type { Facilitator } from './x402-facilitator.ts';
+} from './driver.ts';
+import type { Facilitator } from './facilitator.ts';
 
 /** As the operator's file has it. */
 export interface EvmX402Settings extends Partial<X402Terms> {
@@ -156,8 +157,8 @@ export class EvmX402 implements X402Driver {
     const { terms } = this;
     const settings = this.#settings;
     const [{ X402Chain }, { localFacilitator, remoteFacilitator }] = await Promise.all([
-      import('./x402-chain.ts'),
-      import('./x402-facilitator.ts'),
+      import('./chain.ts'),
+      import('./facilitator.ts'),
     ]);
     const chain = new X402Chain(terms, settings);
     const { gasKeyFile, facilitatorUrl } = settings;

@@ -4,15 +4,15 @@
  * do it. From the row on, a task looks after the money, so that none is lost with a process.
  */
 
-import type { Database, Queryable, Transaction } from '../../entities/database.ts';
-import { columnsOf } from '../../entities/entity.ts';
-import { ApiError } from '../../entities/errors.ts';
-import { newId } from '../../entities/ids.ts';
-import { digest, type Vault } from '../../entities/secrets.ts';
-import { X402Payment } from '../../entities/x402-payment.ts';
-import { startTask, startTaskParameters, startTaskSql } from '../tasks.ts';
-import type { Coin } from './drivers/driver.ts';
-import type { Alone, Authorization, Settlement, Settling, X402Driver, X402Terms } from './drivers/x402.ts';
+import type { Database, Queryable, Transaction } from '../../../entities/database.ts';
+import { columnsOf } from '../../../entities/entity.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import { newId } from '../../../entities/ids.ts';
+import { digest, type Vault } from '../../../entities/secrets.ts';
+import { X402Payment } from '../../../entities/x402-payment.ts';
+import { startTask, startTaskParameters, startTaskSql } from '../../tasks.ts';
+import type { Coin } from '../drivers/driver.ts';
+import type { Alone, Authorization, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
 import {
   type Challenge,
   challengeOf,
@@ -21,9 +21,9 @@ import {
   type Offer,
   receiptOf,
   type SignedPayment,
-} from './x402-message.ts';
-import { suspendX402 } from './x402-suspense.ts';
-import { watchTask } from './x402-watch.ts';
+} from './message.ts';
+import { suspendX402 } from './suspense.ts';
+import { watchTask } from './watch.ts';
 
 /** How long one request may be at a payment before another that repeats it takes over. */
 const LEASE_SECONDS = 60;

@@ -20,7 +20,7 @@ import {
   toEventSelector,
   toHex,
 } from 'viem';
-import type { Authorization, AuthorizationKey, Settlement, X402Terms } from './x402.ts';
+import type { Authorization, AuthorizationKey, Settlement, X402Terms } from './driver.ts';
 
 const TOKEN = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',

@@ -1,11 +1,11 @@
 /** Payments by x402 whose money is nobody's, or is not there: what the operator decides of them. */
-import type { Transaction } from '../../entities/database.ts';
-import { available, gateway, post, SUSPENSE } from '../../entities/ledger.ts';
-import { moveX402, type X402Payment, x402Key } from '../../entities/x402-payment.ts';
-import { startTask } from '../tasks.ts';
-import { tell } from './credit.ts';
-import { writeOff } from './lost.ts';
-import { watchTask } from './x402-watch.ts';
+import type { Transaction } from '../../../entities/database.ts';
+import { available, gateway, post, SUSPENSE } from '../../../entities/ledger.ts';
+import { moveX402, type X402Payment, x402Key } from '../../../entities/x402-payment.ts';
+import { startTask } from '../../tasks.ts';
+import { tell } from '../credit.ts';
+import { writeOff } from '../lost.ts';
+import { watchTask } from './watch.ts';
 
 const gatewayOf = ({ network }: X402Payment) => `x402:${network}`;
 

@@ -10,8 +10,8 @@ import {
   NonceTooLowError,
 } from 'viem';
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
-import type { Alone } from './x402.ts';
-import type { X402Chain } from './x402-chain.ts';
+import type { X402Chain } from './chain.ts';
+import type { Alone } from './driver.ts';
 
 /** A contract wallet decides itself how much its signature costs to check; ours pays for it. */
 const GAS_MAX = 1_000_000n;

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Authorization, AuthorizationKey, Settlement, Settling, X402Driver, X402Terms } from './x402.ts';
+import type { Authorization, AuthorizationKey, Settlement, Settling, X402Driver, X402Terms } from './driver.ts';
 
 const CHAIN_ID = 84_532;
 
