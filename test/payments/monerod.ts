@@ -25,6 +25,11 @@ export interface Regtest {
   /** The wallet that the service asks, by the login of the configuration. */
   merchant(method: string, params?: object): Promise<unknown>;
   mine(blocks: number): Promise<void>;
+  /**
+   * Mines until a transaction, which the node may leave out of the next block, has so many confirmations, and has the
+   * merchant's wallet look.
+   */
+  confirm(hash: string, confirmations: number): Promise<void>;
   height(): Promise<number>;
   /** Pays piconero to each address, in one transaction. @returns it, and its bytes */
   pay(to: [address: string, amount: bigint][], more?: object): Promise<{ tx_hash: string; tx_blob: string }>;
@@ -112,6 +117,23 @@ export async function startRegtest(): Promise<Regtest> {
   const mine = async (blocks: number) => {
     await call(daemon, 'generateblocks', { amount_of_blocks: blocks, wallet_address: own.address });
   };
+  const isMined = async (hash: string): Promise<boolean> => {
+    const answer = await fetch(`${daemonUrl}/get_transactions`, {
+      method: 'POST',
+      body: JSON.stringify({ txs_hashes: [hash] }),
+    });
+    const { txs = [] } = (await answer.json()) as { txs?: { in_pool: boolean }[] };
+    return txs[0]?.in_pool === false;
+  };
+  const confirm = async (hash: string, confirmations: number) => {
+    await eventually(async () => {
+      await mine(1);
+      return isMined(hash);
+    });
+    if (confirmations > 1) await mine(confirmations - 1);
+    // It looks by itself each second, but not always at once after a reorganisation.
+    await call(merchant, 'refresh');
+  };
   await mine(BLOCKS_BEFORE_SPENDING);
   await call(merchant, 'generate_from_keys', { filename: 'view', ...keys, password: '', restore_height: 0 });
   const open = async (which: 'full' | 'view' | 'none') => {
@@ -126,6 +148,7 @@ export async function startRegtest(): Promise<Regtest> {
     address: keys.address,
     merchant: (method, params) => call(merchant, method, params),
     mine,
+    confirm,
     height: async () => (await call<{ height: number }>(daemon, 'get_info')).height,
     pay: async (to, more = {}) => {
       await call(payer, 'refresh');
