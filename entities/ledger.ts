@@ -75,6 +75,15 @@ export const SUSPENSE = 'suspense';
 /** What came in by a network of coins. */
 export const gateway = (network: string): string => `gateway:${network}`;
 
+/** What a customer can spend, in micro-USD; nobody else changes it until the end of the transaction. */
+export async function lockAvailable(tx: Transaction, accountId: string): Promise<bigint> {
+  const [balance] = await tx.query<{ micros: bigint }>(
+    'select available_micros as micros from balance where account_id = $1 for update',
+    [accountId],
+  );
+  return balance!.micros;
+}
+
 export interface Posting {
   kind: TransferKind;
   debit: string;

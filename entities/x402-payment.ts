@@ -36,7 +36,8 @@ export type X402Status = (typeof X402_STATUSES)[number];
 export const X402_TRANSITIONS: Readonly<Record<X402Status, readonly X402Status[]>> = {
   SETTLING: ['SETTLED', 'FAILED', 'UNMATCHED'],
   SETTLED: ['REVERSED'],
-  FAILED: [],
+  // The chain has moved it after all.
+  FAILED: ['SETTLED'],
   // The operator has given it to an account.
   UNMATCHED: ['SETTLED', 'WRITTEN_OFF'],
   REVERSED: ['WRITTEN_OFF'],
@@ -107,7 +108,7 @@ export async function moveX402(
   to: X402Status,
   set: Partial<Pick<X402Payment, 'txId' | 'reversedMicros' | 'accountId'>> = {},
 ): Promise<void> {
-  if (!X402_TRANSITIONS[status].includes(to)) throw new Error(`A payment that is ${status} cannot become ${to}.`);
+  requireWay(status, to);
   await tx.query(
     `update x402_payment set status = $2, tx_id = coalesce($3, tx_id), reversed_micros = coalesce($4, reversed_micros),
       account_id = coalesce($5, account_id),
@@ -124,18 +125,28 @@ export const finishPayment = (tx: Queryable, id: string, txId: string): Promise<
     [id, txId],
   );
 
-/** Keeps the answer of a payment whose row is locked. With a transaction id, the chain has moved its money. */
-export const answerPayment = (
+function requireWay(from: X402Status, to: X402Status): void {
+  if (!X402_TRANSITIONS[from].includes(to)) throw new Error(`A payment that is ${from} cannot become ${to}.`);
+}
+
+/**
+ * Keeps the answer of a payment whose row is locked. With a transaction id, the chain has moved its money: it is settled then,
+ * in the same statement, because this is what a request waits for.
+ * @throws Error if the table of states has no such way
+ */
+export async function answerPayment(
   tx: Queryable,
-  id: string,
+  { id, status }: Pick<X402Payment, 'id' | 'status'>,
   { orderNumber, sealedAnswer, txId }: { orderNumber: string; sealedAnswer: Buffer; txId: string | undefined },
-): Promise<unknown> =>
-  tx.query(
+): Promise<void> {
+  if (txId !== undefined && status !== 'SETTLED') requireWay(status, 'SETTLED');
+  await tx.query(
     `update x402_payment set order_number = $2, sealed_answer = $3, leased_by = null, lease_until = now(),
       tx_id = coalesce($4, tx_id), status = case when $4::text is null then status else 'SETTLED' end
     where id = $1`,
     [id, orderNumber, sealedAnswer, txId ?? null],
   );
+}
 
 /** By what the ledger knows a payment: as its chain does. */
 export const x402Key = ({ network, payer, nonce }: Pick<X402Payment, 'network' | 'payer' | 'nonce'>): string =>

@@ -178,13 +178,14 @@ async function fulfil<T>(
   if (row.orderNumber) return answered(context, payment, row);
   // Who looks after the payment may have found out meanwhile.
   const txId = moved ?? (row.status === 'SETTLED' ? row.txId! : undefined);
-  if (txId === undefined && row.status !== 'SETTLING') throw rejected(context, sale, row);
+  const isLost = row.status === 'REVERSED' || row.status === 'WRITTEN_OFF';
+  if (isLost || (txId === undefined && row.status === 'FAILED')) throw rejected(context, sale, row);
   await lockAccount(tx, accountId);
   const orderNumber = newOrderNumber(sale.kind);
   if (txId !== undefined) await creditPayment(tx, row, orderNumber);
   const answer = await sale.fulfil(tx, orderNumber, txId);
   const sealedAnswer = sealOf(context, payment).seal(serialize(answer).toString('base64'), id);
-  await answerPayment(tx, id, { orderNumber, sealedAnswer, txId });
+  await answerPayment(tx, row, { orderNumber, sealedAnswer, txId });
   receipt(context, row, txId);
   return answer;
 }

@@ -114,7 +114,7 @@ export async function restorePayment({ tx, postings }: Till, payment: Payment): 
 /** Tells the operator what became of a payment. */
 export const tell = (
   tx: Transaction,
-  payment: Pick<Payment, 'id' | 'orderNumber' | 'network' | 'txId'>,
+  payment: Pick<Payment, 'id' | 'network' | 'txId'> & { orderNumber: string | null },
   type: Extract<EventType, `payment.${string}`>,
 ): Promise<string> =>
   record(tx, OPERATOR_ACCOUNT, payment.id, {

@@ -1,7 +1,7 @@
 /** What becomes of money that was credited, and is gone from its chain. */
 import { SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
-import { ADJUSTMENT, available, gateway, post, SUSPENSE } from '../../entities/ledger.ts';
+import { ADJUSTMENT, available, gateway, lockAvailable, post, SUSPENSE } from '../../entities/ledger.ts';
 import { setSuspension } from '../../entities/suspension.ts';
 
 /** A payment that was credited, and is gone. */
@@ -23,11 +23,8 @@ export async function takeBack(
   { accountId, orderNumber, creditedMicros, key }: LostPayment,
   description: string,
 ): Promise<bigint> {
-  const [balance] = await tx.query<{ micros: bigint }>(
-    'select available_micros as micros from balance where account_id = $1 for update',
-    [accountId],
-  );
-  const amountMicros = balance!.micros < creditedMicros ? balance!.micros : creditedMicros;
+  const leftMicros = await lockAvailable(tx, accountId);
+  const amountMicros = leftMicros < creditedMicros ? leftMicros : creditedMicros;
   await post(tx, accountId, [
     {
       ...{ kind: 'adjustment', debit: available(accountId), credit: SUSPENSE, amountMicros, description },
@@ -47,7 +44,7 @@ export const writeOff = (
   network: string,
   { accountId, orderNumber, creditedMicros, reversedMicros, key }: LostPayment & { reversedMicros: bigint },
 ): Promise<number> => {
-  const posted = { accountId, kind: 'adjustment', credit: gateway(network), description: 'Written off' } as const;
+  const posted = { kind: 'adjustment', credit: gateway(network), description: 'Written off' } as const;
   const named = orderNumber !== null && { orderNumber };
   return post(tx, accountId, [
     { ...posted, ...named, debit: SUSPENSE, amountMicros: reversedMicros, externalKey: `write-off:${key}` },

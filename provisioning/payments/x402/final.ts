@@ -40,5 +40,5 @@ async function reverse(tx: Transaction, id: string): Promise<void> {
   const lost = { accountId, orderNumber, creditedMicros, key: x402Key(payment) };
   const reversedMicros = await takeBack(tx, lost, 'Payment by x402');
   await moveX402(tx, payment, 'REVERSED', { reversedMicros });
-  await tell(tx, { id, orderNumber: orderNumber ?? '', network, txId: txId! }, 'payment.reversed');
+  await tell(tx, { id, orderNumber, network, txId: txId! }, 'payment.reversed');
 }

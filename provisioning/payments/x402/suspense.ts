@@ -19,7 +19,7 @@ export async function suspendX402(tx: Transaction, payment: X402Payment, txId: s
       ...{ externalKey: x402Key(payment), description: 'Payment by x402' },
     },
   ]);
-  await tell(tx, { id, orderNumber: '', network, txId }, 'payment.unmatched');
+  await tell(tx, { id, orderNumber: null, network, txId }, 'payment.unmatched');
 }
 
 /** Gives an unmatched payment to an account, and goes on to look after it. */

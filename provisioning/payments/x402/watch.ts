@@ -1,12 +1,12 @@
 /**
- * Looks after a payment by x402 until the chain has moved the money and cannot take it back, or never will. What its request has credited already is
- * credited once. What was made of it before anybody knew (a server that is PENDING, a top-up that is CONFIRMING) goes on, or
- * fails; a request that died before it made anything leaves the money in the balance, and makes it when it comes again.
+ * Looks after a payment by x402 until the chain has moved the money and cannot take it back, or never will. What its request
+ * has credited already is credited once. What was made of it before anybody knew (a server that is PENDING, a top-up that is
+ * CONFIRMING) goes on, or fails; a request that died before it made anything leaves the money in the balance, and makes it when it comes again.
  */
 import { SYSTEM } from '../../../entities/audit.ts';
 import type { Database, Transaction } from '../../../entities/database.ts';
 import { columnsOf } from '../../../entities/entity.ts';
-import { available, BONUS, held, post } from '../../../entities/ledger.ts';
+import { available, BONUS, held, lockAvailable, post } from '../../../entities/ledger.ts';
 import { SERVER_LIFECYCLE, Server } from '../../../entities/server.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/top-up.ts';
 import { transition } from '../../../entities/transition.ts';
@@ -115,11 +115,7 @@ async function startPending(tx: Transaction, orderNumber: string): Promise<Serve
 
 /** Whether the balance has the price, which may have been raised before the order. */
 async function covers(tx: Transaction, { accountId, priceMonthMicros, setupFeeMicros }: Server): Promise<boolean> {
-  const [balance] = await tx.query<{ micros: bigint }>(
-    'select available_micros as micros from balance where account_id = $1 for update',
-    [accountId],
-  );
-  return balance!.micros >= priceMonthMicros + setupFeeMicros;
+  return (await lockAvailable(tx, accountId)) >= priceMonthMicros + setupFeeMicros;
 }
 
 /** What the statement of an order that is paid at once does itself. */
