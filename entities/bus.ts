@@ -10,8 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 const CHANNEL = 'freehold';
-/** Every kind of thing that changes; `task` wakes workers, its id is a lane. */
-export type ChangeKind = 'server' | 'topUp' | 'balance' | 'credential' | 'task';
+/** Every kind of thing that changes. `task` wakes workers, and its id is a lane; `webhook` has something to deliver. */
+export type ChangeKind = 'server' | 'topUp' | 'balance' | 'credential' | 'task' | 'webhook';
 /** A row that changed; without an id, any of them may have. */
 export interface Change {
   kind: ChangeKind;

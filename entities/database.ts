@@ -1,9 +1,10 @@
-/** The database: one pool, migrations under a lock, and transactions that tell the bus what they changed once they are committed. */
+/** The database: one pool, migrations under a lock, and transactions that tell what they changed after their commit. */
 import pg from 'pg';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Bus, type Change } from './bus.ts';
 import { ENTITIES } from './index.ts';
 import { MIGRATIONS } from './migrations/index.ts';
+import { Waker, wakeWebhooks } from './outbox.ts';
 
 // int8 as bigint everywhere: money never passes through a float.
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
@@ -58,10 +59,14 @@ export class Database implements Queryable {
   /** TypeORM's own pool. A query runner around each statement would cost a request more time than its checks do. */
   readonly #pool: pg.Pool;
 
-  protected constructor(source: DataSource, bus: Bus) {
+  /** Wakes the webhooks that a commit has deliveries for. */
+  readonly waker: Waker;
+
+  protected constructor(source: DataSource, bus: Bus, waker?: Waker) {
     this.#source = source;
     this.bus = bus;
     this.#pool = (source.driver as unknown as { master: pg.Pool }).master;
+    this.waker = waker ?? new Waker((ids) => wakeWebhooks(this, bus, ids));
   }
 
   get source(): DataSource {
@@ -87,30 +92,43 @@ export class Database implements Queryable {
     return new Database(source, bus);
   }
 
+  /** Sends one statement, again if PostgreSQL has rolled it back to end a deadlock. */
   query<T>(sql: string, parameters: unknown[] = [], name?: string): Promise<T[]> {
-    return rows<T>(this.#pool, sql, parameters, name);
+    return retried(() => rows<T>(this.#pool, sql, parameters, name));
   }
 
   /** Does the work in one transaction, again if PostgreSQL asks for that, and then publishes what it changed. */
-  async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.once(work);
-      } catch (error) {
-        if (attempt === ATTEMPTS_MAX || !RETRYABLE.has(sqlStateOf(error) ?? '')) throw error;
-      }
-    }
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    return retried(() => this.once(work));
   }
 
   protected async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     const { result, changes } = await within(this.source.manager, work);
-    this.bus.publish(changes);
+    this.publish(changes);
     return result;
   }
 
+  /** Tells what was committed: the bus hears of rows, and webhooks with deliveries are woken. */
+  protected publish(changes: readonly Change[]): void {
+    this.waker.wake(changes.filter(({ kind }) => kind === 'webhook').map(({ id }) => id!));
+    this.bus.publish(changes.filter(({ kind }) => kind !== 'webhook'));
+  }
+
   async close(): Promise<void> {
+    await this.waker.idle();
     await this.bus.close();
     await this.source.destroy();
+  }
+}
+
+/** Does it again at once, some times, where PostgreSQL has rolled it back. */
+async function retried<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === ATTEMPTS_MAX || !RETRYABLE.has(sqlStateOf(error) ?? '')) throw error;
+    }
   }
 }
 

@@ -19,7 +19,7 @@ export class HeldDatabase extends Database {
 
   /** @param begin done first in the transaction; if it throws, so does the change that opened it */
   constructor(db: Database, begin: (tx: Transaction) => Promise<void>) {
-    super(db.source, db.bus);
+    super(db.source, db.bus, db.waker);
     this.#begin = begin;
   }
 
@@ -48,7 +48,7 @@ export class HeldDatabase extends Database {
     } finally {
       await this.#release();
     }
-    this.bus.publish(tx.changes);
+    this.publish(tx.changes);
   }
 
   /** The request was refused: what it had committed before that stays, under whatever `end` does; the rest goes. */

@@ -75,6 +75,17 @@ export const SUSPENSE = 'suspense';
 /** What came in by a network of coins. */
 export const gateway = (network: string): string => `gateway:${network}`;
 
+/**
+ * The lock of accounts. A transaction takes it before all else (lock-order.ts) where it counts, spends or ends something of
+ * them, so thirty requests at once are counted one after the other.
+ */
+export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<unknown> =>
+  tx.query(
+    'select from balance where account_id = any($1) order by account_id for update',
+    [accountIds],
+    'lock account',
+  );
+
 /** What a customer can spend, in micro-USD; nobody else changes it until the end of the transaction. */
 export async function lockAvailable(tx: Transaction, accountId: string): Promise<bigint> {
   const [balance] = await tx.query<{ micros: bigint }>(
@@ -144,13 +155,16 @@ const isForeign = (name: string, accountId: string) =>
 const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
 
 const POST = `
-  with posted as (
+  with given as (
+      select * from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
+        "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,
+        "credentialId" text)),
+    locked as (select from balance where account_id in (select "accountId" from given) order by account_id for update),
+    posted as (
       insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key,
         order_number, service_code, description, period_from, period_to, credential_id)
       select id, "accountId", kind, debit, credit, "amountMicros", "externalKey", "orderNumber", "serviceCode", description, "periodFrom", "periodTo", "credentialId"
-      from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
-        "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,
-        "credentialId" text)
+      from given where (select count(*) from locked) >= 0 -- the balances are locked before anything is written
       on conflict (external_key) do nothing
       returning account_id, debit, credit, amount_micros),
     legs as (

@@ -108,7 +108,8 @@ export type Payment = RowOf<typeof Payment>;
 /** The payments of these top-ups, in the order in which they came, locked until the end of the transaction. */
 export const lockPayments = (tx: Queryable, orderNumbers: readonly string[]): Promise<Payment[]> =>
   tx.query<Payment>(
-    `select ${columnsOf(Payment)} from payment where order_number = any($1) order by seen_at, id for update`,
+    `with locked as (select * from payment where order_number = any($1) order by id for update)
+      select ${columnsOf(Payment, 'payment')} from locked as payment order by seen_at, id`,
     [orderNumbers],
   );
 

@@ -10,7 +10,7 @@ import type { Transaction } from './database.ts';
 import { columnsOf } from './entity.ts';
 import type { EventType } from './event.ts';
 import { newId } from './ids.ts';
-import { outboxSql, WEBHOOKS_WOKEN, WOKEN_SQL } from './outbox.ts';
+import { deliveriesFor, outboxSql, WEBHOOK_IDS_SQL } from './outbox.ts';
 import { Server } from './server.ts';
 import { SshKey } from './ssh-key.ts';
 import { TopUp } from './top-up.ts';
@@ -100,13 +100,13 @@ export async function record(
   happening: Happening,
 ): Promise<string> {
   const parameters = recordParameters(happening);
-  const [{ webhooksWoken } = { webhooksWoken: false }] = await tx.query<{ webhooksWoken: boolean }>(
+  const [written] = await tx.query<{ webhookIds: string[] }>(
     `with given as (select $1::text as account_id, $2::text as subject),
       changed as (select given.*${rowOf(happening.resource, '$2')}),
-      ${recordSql('changed', 3)} select ${WOKEN_SQL}`,
+      ${recordSql('changed', 3)} select ${WEBHOOK_IDS_SQL}`,
     [accountId, subject, ...parameters],
   );
-  if (webhooksWoken) tx.changed(WEBHOOKS_WOKEN);
+  tx.changed(...deliveriesFor(written?.webhookIds));
   return parameters[0] as string;
 }
 
@@ -124,14 +124,14 @@ export async function recordAll(
       subject,
       recordParameters(happening),
     ]);
-    const [woken] = await tx.query<{ webhooksWoken: boolean }>(
+    const [written] = await tx.query<{ webhookIds: string[] }>(
       `with given as (select item->>0 as account_id, item->>1 as subject, item->2 as happening
           from jsonb_array_elements($1::jsonb) as item),
         changed as (select given.*${rowOf(resource, 'given.subject')}),
-        ${recordedSql('changed', (place) => `(changed.happening->>${place})`)} select ${WOKEN_SQL}`,
+        ${recordedSql('changed', (place) => `(changed.happening->>${place})`)} select ${WEBHOOK_IDS_SQL}`,
       [JSON.stringify(given)],
     );
-    if (woken?.webhooksWoken) tx.changed(WEBHOOKS_WOKEN);
+    tx.changed(...deliveriesFor(written?.webhookIds));
   }
 }
 

@@ -130,6 +130,16 @@ export type ShownServer = Omit<Server, (typeof FOR_THE_MACHINE)[number]>;
 /** The select list of what is shown. */
 export const SHOWN_COLUMNS = columnsOf(Server, 'server', FOR_THE_MACHINE);
 
+/**
+ * Locks the server $1, if it is one of these, and its account before it: one statement for the order of lock-order.ts. The
+ * count makes PostgreSQL wait for the account first.
+ */
+export const lockServerSql = (columns: string, where = 'true'): string => `
+  with account as (
+    select from balance where account_id = (select account_id from server where order_number = $1) for update)
+  select ${columns} from server
+  where order_number = $1 and ${where} and (select count(*) from account) >= 0 for update`;
+
 /** What becomes of a server. DELETING is reached from every state but itself and DELETED. */
 export const SERVER_LIFECYCLE: Lifecycle<Server, ServerStatus> = {
   entity: Server,

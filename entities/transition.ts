@@ -5,7 +5,7 @@ import type { ChangeKind } from './bus.ts';
 import type { Transaction } from './database.ts';
 import { columnsOf } from './entity.ts';
 import type { EventType } from './event.ts';
-import { WEBHOOKS_WOKEN, WOKEN_SQL } from './outbox.ts';
+import { deliveriesFor, WEBHOOK_IDS_SQL } from './outbox.ts';
 import { type ResourceType, recordAll, recordParameters, recordSql } from './record.ts';
 
 export interface Lifecycle<Row, Status extends string> {
@@ -50,14 +50,14 @@ export async function transition<
   const updatedAt = columns.updatedAt ? ', updated_at = now()' : '';
   const table = entity.options.name;
   const first = 4 + assigned.length;
-  const [found] = await tx.query<Row & { previousStatus: Status; webhooksWoken: boolean }>(
+  const [found] = await tx.query<Row & { previousStatus: Status; webhookIds: string[] }>(
     `with before as (select id, status from ${table} where order_number = $1 for update),
       moved as (
         update ${table} set status = $2${updatedAt}${assigned.map(({ name }, i) => `, ${name} = $${4 + i}`).join('')}
         from before where ${table}.id = before.id and before.status = any($3)
         returning ${columnsOf(entity as EntitySchema<unknown>)}, before.status as "previousStatus", ${table}.account_id, ${table}.order_number as subject),
       ${recordSql('moved', first)}
-    select *, ${WOKEN_SQL} from moved`,
+    select *, ${WEBHOOK_IDS_SQL} from moved`,
     [
       orderNumber,
       to,
@@ -67,9 +67,8 @@ export async function transition<
     ],
   );
   if (!found) return undefined;
-  const { webhooksWoken, ...row } = found;
-  tx.changed({ kind: change, accountId: row.accountId, id: row.orderNumber });
-  if (webhooksWoken) tx.changed(WEBHOOKS_WOKEN);
+  const { webhookIds, ...row } = found;
+  tx.changed({ kind: change, accountId: row.accountId, id: row.orderNumber }, ...deliveriesFor(webhookIds));
   return row as unknown as Row & { previousStatus: Status };
 }
 

@@ -67,6 +67,7 @@ export const WebhookDelivery = entity(
     { name: 'webhook_delivery_account', columns: ['accountId', 'id'] },
     { name: 'webhook_delivery_webhook', columns: ['webhookId', 'id'] },
     { name: 'webhook_delivery_due', columns: ['webhookId', 'nextAttemptAt'], where: `next_attempt_at is not null` },
+    { name: 'webhook_delivery_pending', columns: ['createdAt', 'webhookId'], where: `status = 'PENDING'` },
   ],
 );
 export type WebhookDelivery = RowOf<typeof WebhookDelivery>;

@@ -17,7 +17,7 @@ import {
   text,
   timestamp,
 } from './entity.ts';
-import { available, gateway, post } from './ledger.ts';
+import { available, gateway, lockAccount, post } from './ledger.ts';
 
 /**
  * - SETTLING: nobody knows yet whether the chain will move it;
@@ -95,8 +95,9 @@ export async function findX402Payment(db: Queryable, id: string): Promise<X402Pa
   return (await db.query<X402Payment>(BY_ID, [id]))[0];
 }
 
-/** The row as a transaction sees it, which nobody else changes meanwhile. */
-export async function lockPayment(tx: Queryable, id: string): Promise<X402Payment> {
+/** The row as a transaction sees it, locked until its end; the accounts, of its payer and others, are locked before it. */
+export async function lockPayment(tx: Transaction, id: string, ...accountIds: string[]): Promise<X402Payment> {
+  await lockAccount(tx, ...accountIds);
   return (await tx.query<X402Payment>(`${BY_ID} for update`, [id]))[0]!;
 }
 const BY_ID = `select ${columnsOf(X402Payment)} from x402_payment where id = $1`;

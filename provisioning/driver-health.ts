@@ -60,8 +60,8 @@ export const driverHealthProcess = (db: Database, { machines, payments, x402 }: 
       return hop('start', {
         afterSeconds: TICK_SECONDS,
         commit: async (tx) => {
-          if (x402Health) await warn(tx, x402Health);
           await tx.query(KEEP, [found.map(({ component }) => component), found.map(({ status }) => status)]);
+          if (x402Health) await warn(tx, x402Health);
         },
       });
     },
@@ -101,5 +101,5 @@ const WARN = `
   returning true as warned`;
 
 const KEEP = `
-  insert into health (component, status, checked_at) select given.*, now() from unnest($1::text[], $2::text[]) as given
+  insert into health (component, status, checked_at) select given.*, now() from unnest($1::text[], $2::text[]) as given order by 1
   on conflict (component) do update set status = excluded.status, checked_at = now()`;

@@ -44,6 +44,7 @@ import { retrySuspended } from './servers/resume.ts';
 import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/task.ts';
 import { signalTask, startTask } from './tasks.ts';
 import { type RenderResource, Webhooks } from './webhooks/index.ts';
+import { WEBHOOK_SWEEP_PROCESS, webhookSweepProcess } from './webhooks/sweep.ts';
 import { Worker } from './worker.ts';
 
 export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
@@ -249,6 +250,7 @@ export class Provisioning {
       CREDENTIAL_RETENTION_PROCESS,
       DRIVER_HEALTH_PROCESS,
       OBSERVER_PROCESS,
+      WEBHOOK_SWEEP_PROCESS,
       ...(this.#options.reverseDns ? [REVERSE_DNS_PROCESS] : []),
       ...(this.#options.rates?.length ? [RATES_PROCESS] : []),
       ...this.#chains.map(({ network }) => followProcessName(network)),
@@ -279,6 +281,7 @@ export class Provisioning {
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
       [WEBHOOK_PROCESS]: this.webhooks.process,
+      [WEBHOOK_SWEEP_PROCESS]: webhookSweepProcess(db),
       [AGENT_PROCESS]: agentProcess(db, this.#outbound),
     };
     return new Worker(db, processes, {

@@ -12,6 +12,9 @@ const ERROR_CHARACTERS_MAX = 500;
 /** The task is somebody else's by now, or gone. */
 export class LeaseLost extends Error {}
 
+/** A signal came during the last step of a task, so that its conclusion may be wrong. Nothing of it is committed. */
+export class Signalled extends Error {}
+
 /** Who holds leases, and for how long at a time. */
 export interface Holder {
   id: string;
@@ -77,23 +80,21 @@ const EXTEND = `
   select id from held`;
 
 /**
- * Writes what comes after a step, and thereby locks the task before anything else of the transaction is written.
- * @returns whether the commit may follow: not if a signal came during the last step, which then runs again
- * @throws LeaseLost
+ * Writes what comes after a step, as the last statement of its transaction. It fences the whole of it: a worker that has
+ * lost the lease commits nothing.
+ * @throws LeaseLost, or Signalled if the task was to end
  */
-export async function release(tx: Transaction, holder: Holder, task: LeasedTask, outcome: Outcome): Promise<boolean> {
-  const lease = leaseOf(holder, task);
+export async function release(tx: Transaction, holder: Holder, task: LeasedTask, outcome: Outcome): Promise<void> {
+  const lease = [...leaseOf(holder, task), task.signals];
   if (outcome.kind === 'done') {
-    const gone = await tx.query(`delete from task where ${HELD} and signals = $4 returning id`, [
-      ...lease,
-      task.signals,
-    ]);
-    if (gone.length) return true;
+    const gone = await tx.query(`delete from task where ${HELD} and signals = $4 returning id`, lease);
+    if (gone.length) return;
+    const held = await tx.query(`select from task where ${HELD}`, lease.slice(0, 3));
+    throw held.length ? new Signalled() : new LeaseLost();
   }
   const { step = null, data = {}, afterSeconds } = outcome;
-  const kept = await tx.query(RELEASE, [...lease, task.signals, step, JSON.stringify(data), afterSeconds]);
+  const kept = await tx.query(RELEASE, [...lease, step, JSON.stringify(data), afterSeconds]);
   if (!kept.length) throw new LeaseLost();
-  return outcome.kind !== 'done';
 }
 const RELEASE = `
   update task set step = coalesce($5, step), data = data || $6::jsonb, attempts = 0, error = null, leased_by = null,
@@ -109,8 +110,7 @@ export async function retryLater(
   tx: Transaction,
   holder: Holder,
   task: LeasedTask,
-  error: string,
-  restSeconds: number,
+  { error, restSeconds }: { error: string; restSeconds: number },
 ): Promise<boolean> {
   const printable = error.replaceAll('\0', '').slice(0, ERROR_CHARACTERS_MAX);
   const [row] = await tx.query<{ signals: number }>(RETRY, [

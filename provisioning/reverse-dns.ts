@@ -70,5 +70,5 @@ const CHANGED = `
 const KEEP = `
   with done as (select * from unnest($1::inet[], $2::text[]) as given(ip, ptr)),
     forgotten as (delete from reverse_dns_told told using done where told.ip = done.ip and done.ptr is null)
-  insert into reverse_dns_told (ip, ptr) select ip, ptr from done where ptr is not null
+  insert into reverse_dns_told (ip, ptr) select ip, ptr from done where ptr is not null order by ip
   on conflict (ip) do update set ptr = excluded.ptr`;

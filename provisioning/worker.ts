@@ -10,33 +10,12 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Transaction } from '../entities/database.ts';
 import { Bell } from './bell.ts';
-import {
-  extendLeases,
-  giveBack,
-  type Lease,
-  LeaseLost,
-  release,
-  retryLater,
-  type TakenTask,
-  takeLeases,
-  textOf,
-} from './lease.ts';
-import {
-  ATTEMPTS_MAX,
-  backoffSeconds,
-  type LeasedTask,
-  type Outcome,
-  type Process,
-  Stale,
-  taskChange,
-} from './tasks.ts';
+import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
+import { Runner } from './runner.ts';
+import { ATTEMPTS_MAX, type LeasedTask, type Outcome, type Process, taskChange } from './tasks.ts';
 
-/** How often a step is repeated at once because the world moved, before that counts as a failed attempt. */
-const STALE_REPEATS_MAX = 5;
 /** How long one call of a step may take, what takes longer naps in between; and how long to end once it is aborted. */
 const [STEP_SECONDS_MAX, GRACE_SECONDS] = [900, 30];
-/** How long a task rests whose process or step this version does not know. A newer one may. */
-const UNKNOWN_REST_SECONDS = 15;
 
 export interface WorkerOptions {
   /** How many tasks of each lane this worker runs at once. */
@@ -62,6 +41,7 @@ export class Worker {
   readonly #stepMs: number;
   readonly #graceMs: number;
   readonly #onError: (error: unknown) => void;
+  readonly #runner: Runner;
   readonly #bells = new Map<string, Bell>();
   /** What runs now, with a promise that is fulfilled at the end. */
   readonly #busy = new Map<Lease, Promise<void>>();
@@ -86,6 +66,14 @@ export class Worker {
     this.#lanes = lanes;
     this.#pollSeconds = pollSeconds;
     this.#onError = onError;
+    this.#runner = new Runner({
+      db,
+      holder: this,
+      processes: this.#processes,
+      release: (tx, task, outcome) => this.release(tx, task, outcome),
+      onRest: (lane, seconds) => this.#ringAfter(lane, seconds),
+      onError,
+    });
   }
 
   start(): void {
@@ -148,75 +136,13 @@ export class Worker {
   }
 
   /** Runs one step, and writes what follows from it. Never rejects: what could not be written is done again later. */
-  async run({ task, exhausted }: Lease): Promise<void> {
-    const process = this.#processes.get(task.process);
-    try {
-      if (!process) await this.#putAside(task, `This version has no process "${task.process}".`);
-      else if (exhausted) await this.#fail(task, process, exhausted, true);
-      else if (!Object.hasOwn(process.steps, task.step))
-        await this.#putAside(task, `The process "${task.process}" has no step "${task.step}" in this version.`);
-      else await this.#perform(task, process);
-    } catch (error) {
-      if (!(error instanceof LeaseLost)) this.#onError(error); // the lease ends, and the task runs again
-    }
+  run(lease: Lease): Promise<void> {
+    return this.#runner.run(lease);
   }
 
-  async #perform(task: LeasedTask, process: Process): Promise<void> {
-    for (let repeats = 0; ; repeats++) {
-      try {
-        const outcome = await process.steps[task.step]!(task);
-        await this.#db.transaction(async (tx) => {
-          if (await this.release(tx, task, outcome)) await outcome.commit?.(tx);
-        });
-        return this.#ringAfter(task.lane, outcome.afterSeconds);
-      } catch (error) {
-        if (error instanceof LeaseLost) throw error;
-        if (error instanceof Stale && repeats < STALE_REPEATS_MAX && !task.aborted.aborted) continue;
-        return this.#fail(task, process, textOf(error), task.attempts >= (process.attemptsMax ?? ATTEMPTS_MAX));
-      }
-    }
-  }
-
-  /** The fence, first in the transaction of a step. @returns whether its commit may follow @throws LeaseLost */
-  protected release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<boolean> {
+  /** Writes what comes after a step. Tests override it. @throws LeaseLost or Signalled */
+  protected release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<void> {
     return release(tx, this, task, outcome);
-  }
-
-  /** Retries later, or gives up. A signal that came during the attempt is a reason to try once more. */
-  async #fail(task: LeasedTask, process: Process, error: string, final: boolean): Promise<void> {
-    const restSeconds = (process.backoffSeconds ?? backoffSeconds)(task.attempts);
-    const retry = (tx: Transaction, reason: string) => retryLater(tx, this, task, reason, restSeconds);
-    try {
-      await this.#db.transaction(async (tx) => {
-        const signalled = await retry(tx, error);
-        if (final && !signalled) await this.#giveUp(tx, task, process, error);
-      });
-    } catch (failure) {
-      if (!final || failure instanceof LeaseLost) throw failure;
-      await this.#db.transaction((tx) => retry(tx, `Giving up failed: ${textOf(failure)} Before: ${error}`));
-    }
-    this.#ringAfter(task.lane, restSeconds);
-  }
-
-  async #giveUp(tx: Transaction, task: LeasedTask, process: Process, error: string): Promise<void> {
-    const step = await process.onDead?.(task, tx, error);
-    if (!step) {
-      await tx.query(`update task set state = 'DEAD' where id = $1`, [task.id]);
-      return;
-    }
-    await tx.query(
-      `update task set step = $2, attempts = 0, deadline_at = null, run_at = case step when $2 then run_at else now() end where id = $1`,
-      [task.id, step],
-    );
-    tx.changed(taskChange(task.lane));
-  }
-
-  /** Lets a task rest that this version cannot run. That is no attempt. */
-  async #putAside(task: LeasedTask, error: string): Promise<void> {
-    await this.#db.transaction(async (tx) => {
-      await retryLater(tx, this, task, error, UNKNOWN_REST_SECONDS);
-      await tx.query('update task set attempts = 0 where id = $1', [task.id]);
-    });
   }
 
   /** Keeps a lane busy until the worker stops. */
@@ -283,9 +209,7 @@ export class Worker {
     const why = `${textOf(abort.signal.reason)} The step does not end.`;
     const count = `Abandoned in the lane "${task.lane}": ${this.abandoned(task.lane)}.`;
     this.#onError(new Error(`${task.subject}, step "${task.step}" of "${task.process}": ${why} ${count}`));
-    const process = this.#processes.get(task.process);
-    const failed = process && this.#fail(task, process, why, false);
-    await failed?.catch((error) => error instanceof LeaseLost || this.#onError(error));
+    await this.#runner.retry(task, why);
   }
 
   #ring(lane: string | null): void {

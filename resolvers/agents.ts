@@ -52,8 +52,6 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
       const id = existing?.id ?? newId('agt');
       const sameKey = existing?.publicKey && keyBytes && existing.publicKey.equals(keyBytes);
       const verified = Boolean(sameKey && existing.verified && existing.url === card.url);
-      // First, as the check itself locks its task before the entry: so no check of the old card can come in between.
-      if (!verified && (keyBytes || existing?.publicKey)) await context.provisioning.verifyAgent(tx, { id, accountId });
       const row: Agent = {
         ...card,
         id,
@@ -75,6 +73,8 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
       // What is verified is left to the check, which may be ending it right now.
       await tx.manager.save(Agent, verified ? { ...row, verified: undefined } : row);
       await record(tx, accountId, row.id, { type: 'agent.updated', resource: 'agent', actor: actorOf(context) });
+      // A check of the old card that ends now changes nothing: it names the key and the URL that it has looked at.
+      if (!verified && (keyBytes || existing?.publicKey)) await context.provisioning.verifyAgent(tx, { id, accountId });
       return row;
     });
   } catch (error) {

@@ -1,6 +1,4 @@
-/** How many of each thing an account may have, and the lock under which they are counted. */
-import type { Transaction } from '../entities/database.ts';
-
+/** How many of each thing an account may have; they are counted under the lock of the account. */
 export interface AccountLimits {
   apiKeys: number;
   servers: number;
@@ -12,6 +10,4 @@ export interface AccountLimits {
   oauthClients: number;
 }
 
-/** Whoever counts before adding holds the account's row, so thirty at once are counted one after the other. */
-export const lockAccount = (tx: Transaction, accountId: string): Promise<unknown> =>
-  tx.query('select from balance where account_id = $1 for update', [accountId]);
+export { lockAccount } from '../entities/ledger.ts';

@@ -1,10 +1,10 @@
 /** Payments in coins, as the operator sees them, and what he decides of those that are nobody's. */
 import { OPERATOR_ACCOUNT } from '../entities/audit.ts';
-import type { Queryable } from '../entities/database.ts';
+import type { Queryable, Transaction } from '../entities/database.ts';
 import { columnsOf } from '../entities/entity.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isId } from '../entities/ids.ts';
-import { available, post, SUSPENSE } from '../entities/ledger.ts';
+import { available, lockAccount, post, SUSPENSE } from '../entities/ledger.ts';
 import { Payment, type PaymentStatus } from '../entities/payment.ts';
 import { record } from '../entities/record.ts';
 import { writeOffPayment } from '../provisioning/index.ts';
@@ -80,10 +80,13 @@ export const refuseState = (status: string, decided: string, wanted: string): Ap
   });
 
 /** @throws ApiError not_found */
-async function lock(tx: Queryable, id: string): Promise<Payment> {
-  const [payment] = isId('pay', id)
-    ? await tx.query<Payment>(`select ${columnsOf(Payment)} from payment where id = $1 for update`, [id])
+async function lock(tx: Transaction, id: string): Promise<Payment> {
+  const [found] = isId('pay', id)
+    ? await tx.query<{ accountId: string }>('select account_id as "accountId" from payment where id = $1', [id])
     : [];
+  if (!found) throw new ApiError('not_found');
+  await lockAccount(tx, found.accountId);
+  const [payment] = await tx.query<Payment>(`select ${columnsOf(Payment)} from payment where id = $1 for update`, [id]);
   if (!payment) throw new ApiError('not_found');
   return payment;
 }

@@ -58,7 +58,7 @@ async function findTask(tx: Transaction, subject: string): Promise<Task> {
 }
 
 async function readTask(tx: Transaction, subject: string): Promise<Task | undefined> {
-  const [task] = await tx.query<Task>(`select ${columnsOf(Task)} from task where subject = $1 for update`, [subject]);
+  const [task] = await tx.query<Task>(`select ${columnsOf(Task)} from task where subject = $1`, [subject]);
   return task;
 }
 

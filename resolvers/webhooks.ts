@@ -86,7 +86,11 @@ export async function deleteWebhook(context: Context, id: string): Promise<{ id:
   return context.db.transaction(async (tx) => {
     const { affected } = await tx.manager.delete(Webhook, { id, accountId });
     if (!affected) throw new ApiError('not_found');
-    await tx.manager.delete(WebhookDelivery, { webhookId: id });
+    await tx.query(
+      `with dropped as (select id from webhook_delivery where webhook_id = $1 order by id for update)
+        delete from webhook_delivery using dropped where webhook_delivery.id = dropped.id`,
+      [id],
+    );
     await record(tx, accountId, id, { type: 'webhook.deleted', resource: 'webhook', actor: actorOf(context) });
     return { id, deleted: true };
   });

@@ -65,11 +65,11 @@ async function decide(
   { type, ...data }: { type: EventType; accountId?: string; reason: string },
   work: (tx: Transaction, payment: X402Payment) => Promise<boolean>,
 ): Promise<X402Payment> {
-  await find(context, id);
+  const { accountId: payer } = await find(context, id);
   return context.db.transaction(async (tx) => {
-    if (await work(tx, await lockPayment(tx, id)))
+    if (await work(tx, await lockPayment(tx, id, payer, data.accountId ?? payer)))
       await record(tx, OPERATOR_ACCOUNT, id, { type, resource: 'payment', actor: actorOf(context), data });
-    return lockPayment(tx, id);
+    return (await findX402Payment(tx, id))!;
   });
 }
 

@@ -13,7 +13,6 @@ import { answerPayment, creditPayment, lockPayment, type X402Payment } from '../
 import type { SignedPayment } from '../provisioning/index.ts';
 import { requireCoin } from './coins.ts';
 import { accountOf, type Context } from './context.ts';
-import { lockAccount } from './limits.ts';
 
 /** How long a request waits for another with the same payment. */
 const WAIT_MS = 25_000;
@@ -174,13 +173,12 @@ async function fulfil<T>(
   sale: Sale<T>,
   moved: string | undefined,
 ): Promise<T> {
-  const row = await lockPayment(tx, id);
+  const row = await lockPayment(tx, id, accountId);
   if (row.orderNumber) return answered(context, payment, row);
   // Who looks after the payment may have found out meanwhile.
   const txId = moved ?? (row.status === 'SETTLED' ? row.txId! : undefined);
   const isLost = row.status === 'REVERSED' || row.status === 'WRITTEN_OFF';
   if (isLost || (txId === undefined && row.status === 'FAILED')) throw rejected(context, sale, row);
-  await lockAccount(tx, accountId);
   const orderNumber = newOrderNumber(sale.kind);
   if (txId !== undefined) await creditPayment(tx, row, orderNumber);
   const answer = await sale.fulfil(tx, orderNumber, txId);

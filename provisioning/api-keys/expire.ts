@@ -2,6 +2,7 @@
 import { SYSTEM } from '../../entities/audit.ts';
 import type { ApiKey } from '../../entities/credential.ts';
 import type { Transaction } from '../../entities/database.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { record } from '../../entities/record.ts';
 import { done, type NewTask, type Process } from '../tasks.ts';
 
@@ -28,6 +29,7 @@ export const apiKeyProcess: Process = {
 
 /** A key that was revoked before stays so. */
 async function expire(tx: Transaction, accountId: string, id: string): Promise<void> {
+  await lockAccount(tx, accountId);
   const expired = await tx.query(
     `update api_key set status = 'EXPIRED' where id = $1 and account_id = $2 and status = 'ACTIVE' returning id`,
     [id, accountId],

@@ -71,17 +71,24 @@ export async function closeManualJob(
   state: 'DONE' | 'FAILED',
   note: string | null,
 ): Promise<ManualJob[]> {
-  const close = (where: string, ...given: unknown[]) =>
-    tx.query<ManualJob>(
-      `update manual_job set state = $1, note = $2, spec = null, closed_at = now()
-      where state = 'OPEN' and ${where} returning ${COLUMNS}`,
-      given,
+  const open = await tx.query<ManualJob>(`select ${COLUMNS} from manual_job ${OF_ITS_MACHINE}`, [id]);
+  const job = open.find((one) => one.id === id);
+  if (!job) return [];
+  const isGone = job.action === 'DESTROY' && state === 'DONE';
+  const others = isGone ? open.filter((one) => one !== job) : [];
+  const closed: ManualJob[] = [];
+  for (const [one, to, why] of [[job, state, note] as const, ...others.map((one) => [one, 'FAILED', GONE] as const)])
+    closed.push(
+      ...(await tx.query<ManualJob>(
+        `update manual_job set state = $2, note = $3, spec = null, closed_at = now() where id = $1 returning ${COLUMNS}`,
+        [one.id, to, why],
+      )),
     );
-  const [closed] = await close('id = $3', state, note, id);
-  if (!closed) return [];
-  await signalTask(tx, closed.orderNumber);
-  const { action, orderNumber, generation } = closed;
-  if (action !== 'DESTROY' || state !== 'DONE') return [closed];
-  const void_ = await close('order_number = $3 and generation = $4', 'FAILED', 'It is gone.', orderNumber, generation);
-  return [closed, ...void_];
+  await signalTask(tx, job.orderNumber);
+  return closed;
 }
+const GONE = 'It is gone.';
+/** The open jobs of the machine that the job $1 is about, locked. */
+const OF_ITS_MACHINE = `
+  where state = 'OPEN' and (order_number, generation) = (select order_number, generation from manual_job where id = $1)
+  order by id for update`;

@@ -110,8 +110,10 @@ async function takeBack(tx: Transaction, network: string, last: Tip, tip: Tip): 
   if ((await tipOf(tx, network))?.hash !== tip.hash) return;
   await tx.query('delete from chain_block where network = $1 and height > $2', [network, last.height]);
   await tx.query(
-    `update payment set block_hash = null, confirmations = 0, status = case status when 'MINED' then 'SEEN' else status end
-      where network = $1 and height > $2 and block_hash is not null`,
+    `with above as (
+        select id from payment where network = $1 and height > $2 and block_hash is not null order by id for update)
+      update payment set block_hash = null, confirmations = 0, status = case status when 'MINED' then 'SEEN' else status end
+      from above where payment.id = above.id`,
     [network, last.height],
   );
 }

@@ -1,6 +1,7 @@
 /** Follows a chain: reads what is new of it (blocks.ts), and settles what came, top-up by top-up. */
 import type { Database, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { Payment } from '../../entities/payment.ts';
 import { PERIODIC_LANE } from '../schedule.ts';
 import { hop, type Process } from '../tasks.ts';
@@ -75,11 +76,15 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>)
 const AT_ONCE = 3;
 
 async function reverseGone(db: Database, network: string): Promise<void> {
-  const gone = await db.query<{ id: string }>(`select id from payment where ${GONE} and network = $1`, [network]);
-  await each(gone, ({ id }) => db.transaction((tx) => reverse(tx, id)));
+  const gone = await db.query<Pick<Payment, 'id' | 'accountId'>>(
+    `select id, account_id as "accountId" from payment where ${GONE} and network = $1`,
+    [network],
+  );
+  await each(gone, (payment) => db.transaction((tx) => reverse(tx, payment)));
 }
 
-async function reverse(tx: Transaction, id: string): Promise<void> {
+async function reverse(tx: Transaction, { id, accountId }: Pick<Payment, 'id' | 'accountId'>): Promise<void> {
+  await lockAccount(tx, accountId);
   const [payment] = await tx.query<Payment>(
     `select ${columnsOf(Payment)} from payment where id = $1 and ${GONE} for update`,
     [id],
@@ -90,9 +95,12 @@ const GONE = `status = 'CREDITED' and height is not null and block_hash is null`
 
 /** Counts confirmations, and finds the top-ups that have something new, or had when a worker died. */
 const DUE = `
-  with counted as (
-    update payment set confirmations = $2 - height + 1
+  with uncounted as (
+    select id from payment
     where network = $1 and status in ('SEEN', 'MINED', 'REVERSED', 'WRITTEN_OFF') and block_hash is not null and confirmations <> $2 - height + 1
+    order by id for update),
+  counted as (
+    update payment set confirmations = $2 - height + 1 from uncounted where payment.id = uncounted.id
     returning order_number)
   select order_number as "orderNumber" from (
     select order_number from counted

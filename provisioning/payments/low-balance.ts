@@ -1,6 +1,7 @@
 /** Tells accounts that their balance will not cover the renewals of the next days: once in 24 hours. */
 import { SYSTEM } from '../../entities/audit.ts';
 import type { Database, Transaction } from '../../entities/database.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { record } from '../../entities/record.ts';
 import { periodic } from '../schedule.ts';
@@ -21,6 +22,7 @@ export const lowBalanceProcess = (db: Database): Process =>
     start: async () => {
       const low = await db.query<Low>(LOW, [CHUNK + 1]);
       const commit = async (tx: Transaction) => {
+        await lockAccount(tx, ...low.slice(0, CHUNK).map(({ accountId }) => accountId));
         for (const one of low.slice(0, CHUNK)) await alert(tx, one);
       };
       return hop('start', { afterSeconds: low.length > CHUNK ? 0 : TICK_SECONDS, commit });

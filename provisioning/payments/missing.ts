@@ -29,7 +29,7 @@ const CHANGE = `
   with shown as (select * from unnest($3::text[], $4::int[]) as shown(tx_id, position)),
     looked as (
       select id, exists (select 1 from shown where (shown.tx_id, shown.position) = (payment.tx_id, payment.position)) as there
-      from payment where network = $1 and order_number = $2 and status = 'CREDITED')
+      from payment where network = $1 and order_number = $2 and status = 'CREDITED' order by id for update)
   update payment set missing_since = case when there then null else now() end
   from looked where payment.id = looked.id and there = (missing_since is not null)
   returning payment.id, order_number as "orderNumber", network, tx_id as "txId", missing_since as "missingSince"`;

@@ -42,16 +42,20 @@ export async function recordSightings(
 
 /** A chain that is followed says itself when a block is gone; without one, a sighting only adds. */
 const RECORD = `
+  with given as (
+    select * from jsonb_to_recordset($1::jsonb) as given(id text, "txId" text, position int, coin text, address text, units text,
+      confirmations int, at timestamptz)),
+  known as (
+    select from payment where network = $2 and (tx_id, position) in (select "txId", position from given) order by id for update)
   insert into payment as kept (id, network, tx_id, position, coin, address, account_id, order_number, units, status, height,
     block_hash, confirmations, seen_at)
   select id, $2, "txId", position, coin, address, account_id, order_number, units,
     case when confirmations > 0 or $4::int is not null then 'MINED' else 'SEEN' end, $4, $5, confirmations, least(now(), coalesce(at, now()))
-  from jsonb_to_recordset($1::jsonb) as given(id text, "txId" text, position int, coin text, address text, units text,
-    confirmations int, at timestamptz)
-  join lateral (
+  from given join lateral (
     select account_id, order_number from top_up
     where network = $2 and case when $3::text is null then wallet_address = given.address else order_number = $3 end
     order by created_at desc limit 1) as top_up on true
+  where (select count(*) from known) >= 0 -- those are locked before any is written
   on conflict (network, tx_id, position) do update set
     height = coalesce(excluded.height, kept.height),
     block_hash = coalesce(excluded.block_hash, kept.block_hash),
@@ -71,9 +75,11 @@ export async function orphanUnsighted(
   sightings: readonly Sighting[],
 ): Promise<string[]> {
   const rows = await db.query<{ orderNumber: string }>(
-    `update payment set status = 'ORPHANED', confirmations = 0
-      where network = $1 and status = any($2) and block_hash is null and ($3::text is null or order_number = $3)
-        and (tx_id, position) not in (select * from unnest($4::text[], $5::int[]))
+    `with unsighted as (
+        select id from payment
+        where network = $1 and status = any($2) and block_hash is null and ($3::text is null or order_number = $3)
+          and (tx_id, position) not in (select * from unnest($4::text[], $5::int[])) order by id for update)
+      update payment set status = 'ORPHANED', confirmations = 0 from unsighted where payment.id = unsighted.id
       returning order_number as "orderNumber"`,
     [
       network,

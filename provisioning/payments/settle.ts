@@ -5,7 +5,7 @@
 import { SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
-import { available, BONUS, postAll } from '../../entities/ledger.ts';
+import { available, BONUS, lockAccount, postAll } from '../../entities/ledger.ts';
 import { keepPayments, lockPayments, type Payment } from '../../entities/payment.ts';
 import { bonusMicros, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../../entities/top-up.ts';
 import { transitionAll } from '../../entities/transition.ts';
@@ -22,6 +22,11 @@ export async function settleTopUp(tx: Transaction, orderNumber: string, worths: 
 
 /** The same for many, in fewer statements than one by one. */
 export async function settleTopUps(tx: Transaction, orderNumbers: readonly string[], worths: Worths): Promise<TopUp[]> {
+  const accounts = await tx.query<{ id: string }>(
+    'select distinct account_id as id from top_up where order_number = any($1)',
+    [orderNumbers],
+  );
+  await lockAccount(tx, ...accounts.map(({ id }) => id));
   const found = await tx.query<TopUp>(
     `select ${columnsOf(TopUp)} from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update`,
     [orderNumbers],

@@ -5,6 +5,14 @@ import { available, postAll, REVENUE } from '../../entities/ledger.ts';
 import { recordAll } from '../../entities/record.ts';
 import type { Server } from '../../entities/server.ts';
 
+type Due = Pick<Server, 'paidUntil' | 'orderNumber'>;
+/** The order in which servers are paid for. */
+export const byDueTime = (a: Due, b: Due): number =>
+  a.paidUntil!.getTime() - b.paidUntil!.getTime() || byOrderNumber(a, b);
+/** The order in which servers and their tasks are locked. */
+export const byOrderNumber = (a: Pick<Server, 'orderNumber'>, b: Pick<Server, 'orderNumber'>): number =>
+  a.orderNumber < b.orderNumber ? -1 : 1;
+
 /**
  * Which servers are to renew themselves and can be paid for, each account's in the given order; one that is too dear
  * leaves the money for those after it. The balances stay locked until the transaction ends, so the choice holds.

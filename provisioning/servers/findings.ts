@@ -50,7 +50,9 @@ export async function resolve(
     ? `order_number || '.' || generation = any($3)`
     : `kind || '.' || order_number || '.' || generation <> all($3)`;
   await tx.query(
-    `update finding set resolved_at = now() where driver = $1 and kind = any($2) and resolved_at is null and ${which}`,
+    `with over as (
+        select id from finding where driver = $1 and kind = any($2) and resolved_at is null and ${which} order by id for update)
+      update finding set resolved_at = now() from over where finding.id = over.id`,
     [driver, kinds, names],
   );
 }

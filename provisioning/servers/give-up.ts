@@ -1,12 +1,12 @@
 /** What the operator does with work that does not come to its end by itself. */
 
 import type { Transaction } from '../../entities/database.ts';
-import { CHANGING } from '../../entities/server.ts';
+import { columnsOf } from '../../entities/entity.ts';
+import { CHANGING, lockServerSql, Server } from '../../entities/server.ts';
 import { taskChange } from '../tasks.ts';
 import { vacate } from './capacity.ts';
 import { fail, UNDELIVERABLE } from './create.ts';
 import { completeDeletion } from './delete.ts';
-import { findServer } from './process.ts';
 import { SERVER_LANE, SERVER_PROCESS } from './task.ts';
 
 /**
@@ -15,12 +15,10 @@ import { SERVER_LANE, SERVER_PROCESS } from './task.ts';
  * @returns whether there was such work that can be given up
  */
 export async function giveUpServer(tx: Transaction, orderNumber: string): Promise<boolean> {
-  const [task] = await tx.query<{ step: string }>(
-    'select step from task where subject = $1 and process = $2 for update',
-    [orderNumber, SERVER_PROCESS],
-  );
-  const server = task && (await findServer(tx, orderNumber));
-  if (!server) return false;
+  const [server] = await tx.query<Server>(lockServerSql(columnsOf(Server)), [orderNumber]);
+  // A step of this task commits under the same lock, so the task stays as it is.
+  const [task] = await tx.query('select from task where subject = $1 and process = $2', [orderNumber, SERVER_PROCESS]);
+  if (!server || !task) return false;
   if (server.status === 'DELETING' || server.status === 'FAILED') {
     if (server.status === 'DELETING') await completeDeletion(tx, orderNumber);
     else await vacate(tx, orderNumber);

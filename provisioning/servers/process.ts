@@ -2,7 +2,7 @@
 import type { Database, Queryable, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import type { Vault } from '../../entities/secrets.ts';
-import { CHANGING, Server, type ServerStatus } from '../../entities/server.ts';
+import { CHANGING, lockServerSql, Server, type ServerStatus } from '../../entities/server.ts';
 import { done, hop, type LeasedTask, type Outcome, type Process } from '../tasks.ts';
 import { change, confirm, fallBack, restore } from './change.ts';
 import { claim, clean, create, fail, prove, UNDELIVERABLE } from './create.ts';
@@ -61,7 +61,7 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
       if (!statuses.includes(server.status)) return done();
       const { kind } = server;
       const work = { db, server, driver: drivers[kind], pollSeconds, proofSeconds: proofSeconds[kind], specOf: toSpec };
-      return run(task, work);
+      return underLock(server, await run(task, work));
     };
   return {
     lane: SERVER_LANE,
@@ -86,10 +86,22 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
   };
 }
 
+/** What a step commits holds the account and the server first: money, places and tasks come after them. */
+const underLock = ({ orderNumber }: Server, outcome: Outcome): Outcome => ({
+  ...outcome,
+  commit:
+    outcome.commit &&
+    (async (tx) => {
+      await tx.query(LOCK, [orderNumber], 'lock server');
+      await outcome.commit!(tx);
+    }),
+});
+const LOCK = lockServerSql('1');
+
 /** An order that cannot be fulfilled fails, and a change falls back; cleaning up, deleting and
  * suspending are never given up. */
 async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
-  const server = await findServer(tx, subject);
+  const [server] = await tx.query<Server>(lockServerSql(columnsOf(Server)), [subject]);
   if (step === 'destroy' || step === 'clean' || !server) return step;
   if (server.status === 'DELETING') return 'destroy';
   if (CHANGING.has(server.status)) {

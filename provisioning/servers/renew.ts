@@ -6,12 +6,13 @@
  */
 import type { Database, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { PAID_HOURS } from '../../entities/money.ts';
 import { Server } from '../../entities/server.ts';
 import { PERIODIC_LANE, periodic } from '../schedule.ts';
 import { hop, type Process } from '../tasks.ts';
-import { chargeRenewals, chooseAffordable } from './charge.ts';
-import { resumeAccount, resumeAffordable, solventAccounts } from './resume.ts';
+import { byDueTime, byOrderNumber, chargeRenewals, chooseAffordable } from './charge.ts';
+import { resumeAccount, retrySuspended, solventAccounts } from './resume.ts';
 import { expire, expiredSuspensions, suspend } from './suspend.ts';
 
 export const RENEWAL_PROCESS = 'renewals';
@@ -33,31 +34,35 @@ export function renewalProcess(db: Database): Process {
       return hop(due.length > CHUNK ? 'start' : 'resume', { commit: renewDue });
     },
     resume: async () => {
-      const accounts = await solventAccounts(db, CHUNK + 1);
+      const accounts = await solventAccounts(db, CHUNK);
       const commit = async (tx: Transaction) => {
-        for (const accountId of accounts.slice(0, CHUNK)) await resumeAffordable(tx, accountId);
+        for (const accountId of accounts) await retrySuspended(tx, accountId, RESUME_TASK);
       };
-      return hop(accounts.length > CHUNK ? 'resume' : 'expire', { commit });
+      return hop(accounts.length < CHUNK ? 'expire' : 'resume', { commit });
     },
     expire: async () => {
       const servers = await expiredSuspensions(db, CHUNK + 1);
-      const commit = async (tx: Transaction) => {
-        for (const server of servers.slice(0, CHUNK)) await expire(tx, server);
-      };
+      const commit = (tx: Transaction) => expire(tx, servers.slice(0, CHUNK));
       return servers.length > CHUNK ? hop('expire', { commit }) : hop('start', { afterSeconds: TICK_SECONDS, commit });
     },
     [RESUME_TASK.step]: resumeAccount,
   });
 }
 
+const IS_DUE = `status in ('RUNNING', 'STOPPED') and paid_until <= now()`;
 const DUE = `
-  select ${columnsOf(Server)} from server
-  where status in ('RUNNING', 'STOPPED') and paid_until <= now() order by paid_until, id`;
+  select order_number as "orderNumber", account_id as "accountId" from server where ${IS_DUE} order by paid_until, id`;
 
-/** Renews or suspends the servers that are due first. What somebody else has locked is left for the next time. */
+/** Renews or suspends the servers that are due first. One that another transaction has locked waits for the next tick. */
 async function renewDue(tx: Transaction): Promise<void> {
-  const due = await tx.query<Server>(`${DUE} limit $1 for update skip locked`, [CHUNK]);
-  const { affordable, others } = await chooseAffordable(tx, due);
+  const found = await tx.query<Pick<Server, 'orderNumber' | 'accountId'>>(`${DUE} limit $1`, [CHUNK]);
+  await lockAccount(tx, ...new Set(found.map(({ accountId }) => accountId)));
+  const due = await tx.query<Server>(
+    `select ${columnsOf(Server)} from server where order_number = any($1) and ${IS_DUE}
+      order by order_number for update skip locked`,
+    [found.map(({ orderNumber }) => orderNumber)],
+  );
+  const { affordable, others } = await chooseAffordable(tx, due.sort(byDueTime));
   await chargeRenewals(
     tx,
     affordable.map((server) => ({
@@ -66,5 +71,6 @@ async function renewDue(tx: Transaction): Promise<void> {
       periodTo: new Date(server.paidUntil!.getTime() + PAID_HOURS * HOUR_MS),
     })),
   );
-  for (const server of others) await suspend(tx, server, server.autoRenew ? 'insufficient_balance' : 'not_renewed');
+  for (const server of others.sort(byOrderNumber))
+    await suspend(tx, server, server.autoRenew ? 'insufficient_balance' : 'not_renewed');
 }

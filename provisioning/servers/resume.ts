@@ -9,11 +9,12 @@ import { SYSTEM } from '../../entities/audit.ts';
 import type { Database, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { newId } from '../../entities/ids.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { hoursFromNow, PAID_HOURS } from '../../entities/money.ts';
 import { record } from '../../entities/record.ts';
 import { Server, type ServerChange } from '../../entities/server.ts';
 import { done, hop, type LeasedTask, type NewTask, nap, type Outcome, startTask } from '../tasks.ts';
-import { chooseAffordable } from './charge.ts';
+import { byDueTime, byOrderNumber, chooseAffordable } from './charge.ts';
 import { move } from './create.ts';
 import { transferHeld } from './hold.ts';
 import type { ServerStep } from './process.ts';
@@ -33,14 +34,15 @@ export async function retrySuspended(
   const [suspended] = await tx.query(`select 1 from server where account_id = $1 and status = 'SUSPENDED' limit 1`, [
     accountId,
   ]);
-  if (suspended) await startTask(tx, { ...task, subject: `resume:${accountId}`, accountId });
+  if (suspended) await startTask(tx, { ...task, subject: subjectOf(accountId), accountId });
 }
+const subjectOf = (accountId: string): string => `resume:${accountId}`;
 
-/** Those of these accounts that have suspended servers. */
+/** Those of these accounts that have suspended servers, in the order of their ids. */
 export async function suspendedAmong(tx: Transaction, accountIds: ReadonlySet<string>): Promise<string[]> {
   if (!accountIds.size) return [];
   const rows = await tx.query<{ id: string }>(
-    `select distinct account_id as id from server where account_id = any($1) and status = 'SUSPENDED'`,
+    `select distinct account_id as id from server where account_id = any($1) and status = 'SUSPENDED' order by 1`,
     [[...accountIds]],
   );
   return rows.map(({ id }) => id);
@@ -50,11 +52,16 @@ export async function suspendedAmong(tx: Transaction, accountIds: ReadonlySet<st
 export const resumeAccount = async ({ accountId }: LeasedTask): Promise<Outcome> =>
   done({ commit: (tx) => resumeAffordable(tx, accountId) });
 
-/** Up to so many accounts that can pay for a suspended server that renews itself. */
+/**
+ * Up to so many accounts that can pay for a suspended server that renews itself, and that have no task for it yet; in the
+ * order of their ids.
+ */
 export async function solventAccounts(db: Database, limit: number): Promise<string[]> {
   const rows = await db.query<{ accountId: string }>(
     `select distinct account_id as "accountId" from server join balance using (account_id)
-      where status = 'SUSPENDED' and change is null and auto_renew and price_month_micros <= available_micros limit $1`,
+      where status = 'SUSPENDED' and change is null and auto_renew and price_month_micros <= available_micros
+        and not exists (select from task where subject = '${subjectOf('')}' || account_id)
+      order by 1 limit $1`,
     [limit],
   );
   return rows.map(({ accountId }) => accountId);
@@ -65,13 +72,14 @@ export async function solventAccounts(db: Database, limit: number): Promise<stri
  * one was suspended is not charged.
  */
 export async function resumeAffordable(tx: Transaction, accountId: string): Promise<void> {
+  await lockAccount(tx, accountId);
   const suspended = await tx.query<Server>(
     `select ${columnsOf(Server)} from server
       where account_id = $1 and status = 'SUSPENDED' and change is null and auto_renew
-      order by paid_until, id for update`,
+      order by order_number for update`,
     [accountId],
   );
-  const { affordable } = await chooseAffordable(tx, suspended);
+  const { affordable } = await chooseAffordable(tx, suspended.toSorted(byDueTime));
   for (const server of affordable) {
     const change: Resume = {
       id: newId('chg'),
@@ -84,8 +92,8 @@ export async function resumeAffordable(tx: Transaction, accountId: string): Prom
       JSON.stringify(change),
     ]);
     await transferHeld(tx, server, change, 'renewal');
-    await startTask(tx, serverTask(server, 'resume'));
   }
+  for (const server of affordable.toSorted(byOrderNumber)) await startTask(tx, serverTask(server, 'resume'));
 }
 
 /** Turns the machine on if it was on before, and waits for proof; one that was off stays off. */

@@ -47,24 +47,23 @@ export const powerOff: ServerStep = async (task, { server, driver, pollSeconds }
 /** Those whose time is over. One that is paid again and about to resume is not unpaid, however long that takes. */
 const UNPAID = `status = 'SUSPENDED' and change is null and suspended_at <= now() - ${SUSPENDED_DAYS} * interval '1 day'`;
 
-/** Up to so many servers that have been suspended for too long. */
-export const expiredSuspensions = (
-  db: Queryable,
-  limit: number,
-): Promise<Pick<Server, 'orderNumber' | 'accountId'>[]> =>
-  db.query(
-    `select order_number as "orderNumber", account_id as "accountId" from server
-      where ${UNPAID} order by suspended_at limit $1`,
+/** The order numbers of up to so many servers that have been suspended for too long. */
+export async function expiredSuspensions(db: Queryable, limit: number): Promise<string[]> {
+  const rows = await db.query<{ orderNumber: string }>(
+    `select order_number as "orderNumber" from server where ${UNPAID} order by suspended_at limit $1`,
     [limit],
   );
+  return rows.map(({ orderNumber }) => orderNumber);
+}
 
-/** Deletes a server that nobody paid for, also a protected one. One that resumes meanwhile is left alone. */
-export async function expire(tx: Transaction, server: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
-  const { orderNumber } = server;
-  const [still] = await tx.query(`select 1 from server where order_number = $1 and ${UNPAID} for update`, [
-    orderNumber,
-  ]);
-  if (!still) return;
-  await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: SYSTEM, data: { reason: 'unpaid' } });
-  await startTask(tx, destroyTask(server));
+/** Deletes servers that are still unpaid, also protected ones. One that resumes meanwhile is left alone. */
+export async function expire(tx: Transaction, orderNumbers: readonly string[]): Promise<void> {
+  const unpaid = await tx.query<Pick<Server, 'orderNumber' | 'accountId'>>(
+    `select order_number as "orderNumber", account_id as "accountId" from server
+      where order_number = any($1) and ${UNPAID} order by order_number for update`,
+    [orderNumbers],
+  );
+  for (const { orderNumber } of unpaid)
+    await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: SYSTEM, data: { reason: 'unpaid' } });
+  for (const server of unpaid) await startTask(tx, destroyTask(server));
 }

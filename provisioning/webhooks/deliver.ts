@@ -90,7 +90,8 @@ export async function findWebhook(db: Pick<Database, 'query'>, id: string): Prom
 
 const TAKE = `
   with due as (
-    select id from webhook_delivery where webhook_id = $1 and next_attempt_at <= now() order by next_attempt_at, id limit $2 for update)
+    select id from webhook_delivery where webhook_id = $1 and next_attempt_at <= now() order by next_attempt_at, id limit $2
+    for update skip locked)
   update webhook_delivery set status = 'DELIVERING', first_attempt_at = coalesce(first_attempt_at, now())
   from due where webhook_delivery.id = due.id
   returning ${columnsOf(WebhookDelivery)}`;

@@ -39,15 +39,23 @@ export function pauseSeconds(attempts: number, retryAfterSeconds: number | null 
 /** Writes what became of attempts. The successes first: they keep the webhook from being disabled by the others. */
 export async function keepResults(tx: Transaction, webhook: Webhook, results: readonly Result[]): Promise<void> {
   if (results.some(({ posted }) => posted.error === null)) await markSuccess(tx, webhook.id);
-  let reason: string | undefined;
-  for (const { delivery, posted } of results) {
-    const pause = posted.error === null ? undefined : pauseSeconds(delivery.attempts + 1, posted.retryAfterSeconds);
-    const gone = posted.responseStatus === GONE;
-    await writeAttempt(tx, delivery.id, posted, gone ? undefined : pause);
-    if (gone) reason = 'endpoint_gone';
-    else if (posted.error && pause === undefined) reason ??= 'retries_exhausted';
+  const reason = endOf(results);
+  // The webhook is locked before its deliveries, and these in the order of their ids.
+  const disabled = reason !== undefined && (await disable(tx, webhook, reason, results));
+  if (disabled) await tx.query(`select ${OPEN_DELIVERIES}`, [webhook.id]);
+  for (const { delivery, posted } of results.toSorted((a, b) => (a.delivery.id < b.delivery.id ? -1 : 1))) {
+    const failed = posted.error !== null && posted.responseStatus !== GONE;
+    const pause = failed ? pauseSeconds(delivery.attempts + 1, posted.retryAfterSeconds) : undefined;
+    await writeAttempt(tx, delivery.id, posted, pause);
   }
-  if (reason) await disable(tx, webhook, reason, results);
+  if (disabled) await stopDeliveries(tx, webhook.id);
+}
+
+/** Why a webhook should be told no more, if these results say so. */
+function endOf(results: readonly Result[]): 'endpoint_gone' | 'retries_exhausted' | undefined {
+  if (results.some(({ posted }) => posted.responseStatus === GONE)) return 'endpoint_gone';
+  const isLast = ({ delivery, posted }: Result) => posted.error && pauseSeconds(delivery.attempts + 1) === undefined;
+  return results.some(isLast) ? 'retries_exhausted' : undefined;
 }
 
 export const markSuccess = (tx: Transaction, id: string): Promise<unknown> =>
@@ -67,8 +75,16 @@ const writeAttempt = (tx: Transaction, id: string, posted: Posted, pause: number
     ],
   );
 
-/** Disables a webhook: at once if it is gone, else only if nothing succeeded since the first attempt of what failed. */
-async function disable(tx: Transaction, { id, accountId }: Webhook, reason: string, results: readonly Result[]) {
+/**
+ * Disables a webhook: at once if it is gone, else only if nothing succeeded since the first attempt of what failed.
+ * @returns whether it is disabled by that
+ */
+async function disable(
+  tx: Transaction,
+  { id, accountId }: Webhook,
+  reason: string,
+  results: readonly Result[],
+): Promise<boolean> {
   const failedSince = results
     .filter(({ delivery, posted }) => posted.error && pauseSeconds(delivery.attempts + 1) === undefined)
     .map(({ delivery }) => delivery.firstAttemptAt?.getTime() ?? 0);
@@ -77,16 +93,20 @@ async function disable(tx: Transaction, { id, accountId }: Webhook, reason: stri
       and ($3::boolean or last_success_at is null or last_success_at < $4) returning id`,
     [id, reason, reason === 'endpoint_gone', new Date(Math.max(0, ...failedSince))],
   );
-  if (!disabled.length) return;
-  await stopDeliveries(tx, id);
+  if (!disabled.length) return false;
   const data = { disabled_reason: reason };
   await record(tx, accountId, id, { type: 'webhook.disabled', resource: 'webhook', actor: SYSTEM, data });
+  return true;
 }
+
+const OPEN_DELIVERIES =
+  'id from webhook_delivery where webhook_id = $1 and next_attempt_at is not null order by id for update';
 
 /** Ends what a disabled webhook was still to be told. It can be delivered again by hand. */
 export const stopDeliveries = (tx: Transaction, webhookId: string): Promise<unknown> =>
   tx.query(
-    `update webhook_delivery set status = 'FAILED', error = coalesce(error, 'disabled'), next_attempt_at = null
-      where webhook_id = $1 and next_attempt_at is not null`,
+    `with open as (select ${OPEN_DELIVERIES})
+      update webhook_delivery set status = 'FAILED', error = coalesce(error, 'disabled'), next_attempt_at = null
+      from open where webhook_delivery.id = open.id`,
     [webhookId],
   );

@@ -102,7 +102,8 @@ export async function revokeApiKey(context: Context, id: string): Promise<ApiKey
   const accountId = accountOf(context);
   if (!isId('key', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    const apiKey = await tx.manager.findOne(ApiKey, { where: { id, accountId }, lock: { mode: 'pessimistic_write' } });
+    await lockAccount(tx, accountId);
+    const apiKey = await tx.manager.findOneBy(ApiKey, { id, accountId });
     if (!apiKey) throw new ApiError('not_found');
     if (apiKey.status !== 'ACTIVE') return apiKey;
     if (apiKey.expiresAt && apiKey.expiresAt.getTime() <= Date.now()) return { ...apiKey, status: 'EXPIRED' };

@@ -7,7 +7,7 @@ import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
 import { transition } from '../../entities/transition.ts';
 import { releaseChange, releaseHold } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
-import { findServer, lockServer } from './find.ts';
+import { lockServer } from './find.ts';
 
 export interface DeletedServer {
   server: Server;
@@ -20,16 +20,15 @@ export interface DeletedServer {
  * @throws ApiError not_found or delete_protected
  */
 export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
-  const found = await findServer(context, orderNumber);
   return context.db.transaction(async (tx) => {
-    // The task first and then the server, as workers do: the other way round the two could wait for one another.
-    await context.provisioning.deleteServer(tx, found);
     const present = await lockServer(tx, context, orderNumber);
     if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
     if (present.deleteProtection) throw new ApiError('delete_protected');
     const server = await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) });
     if (!server) throw new ApiError('not_found');
-    return { server, refundedMicros: await refund(tx, server) };
+    const refundedMicros = await refund(tx, server);
+    await context.provisioning.deleteServer(tx, server);
+    return { server, refundedMicros };
   });
 }
 

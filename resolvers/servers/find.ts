@@ -3,7 +3,14 @@ import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
-import { SETTLED, Server, type ServerStatus, SHOWN_COLUMNS, type ShownServer } from '../../entities/server.ts';
+import {
+  lockServerSql,
+  SETTLED,
+  Server,
+  type ServerStatus,
+  SHOWN_COLUMNS,
+  type ShownServer,
+} from '../../entities/server.ts';
 import type { Context } from '../context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
 
@@ -11,7 +18,7 @@ export { SERVER_STATUSES } from '../../entities/server.ts';
 
 const IS_IT = `order_number = $1 and ($2::text is null or account_id = $2) and status <> 'DELETED'`;
 export const FIND_SERVER = `select ${SHOWN_COLUMNS} from server where ${IS_IT}`;
-const LOCK_SERVER = `select ${columnsOf(Server)} from server where ${IS_IT} for update`;
+const LOCK_SERVER = lockServerSql(columnsOf(Server), IS_IT);
 
 /** One server of the caller. @throws ApiError not_found, also for those of others and those that are deleted */
 export async function findServer({ db, viewer }: Context, orderNumber: string): Promise<ShownServer> {
@@ -22,7 +29,7 @@ export async function findServer({ db, viewer }: Context, orderNumber: string): 
   return server;
 }
 
-/** The same with all that it has, locked: of several requests at once each sees what the one before it has done. */
+/** The same with all that it has, locked with its account: each request sees what the one before it has done. */
 export async function lockServer(tx: Transaction, { viewer }: Context, orderNumber: string): Promise<Server> {
   const [server] = isOrderNumber('SRV', orderNumber)
     ? await tx.query<Server>(LOCK_SERVER, [orderNumber, viewer!.accountId])

@@ -7,7 +7,6 @@ import type { Server } from '../../entities/server.ts';
 import { beginResize, type Resize } from '../../provisioning/index.ts';
 import { requireSpendable, spendingKey } from '../auth/spend-limit.ts';
 import type { Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { balanceMicrosOf, insufficientBalance } from './order.ts';
 
 export interface Tier {
@@ -41,7 +40,6 @@ export async function planResize(
   if (server.kind !== 'VPS' || tier.kind !== 'vps' || !present || !isLarger(tier.details, present.details))
     throw new ApiError('resize_not_possible');
   const heldMicros = differenceMicros(server.priceMonthMicros, tier.priceMonthMicros, server.paidUntil!, new Date());
-  await lockAccount(tx, server.accountId);
   await requireSpendable(tx, context, heldMicros);
   if ((await balanceMicrosOf(tx, server.accountId)) < heldMicros)
     throw await insufficientBalance(tx, server.accountId, heldMicros);

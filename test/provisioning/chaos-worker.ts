@@ -24,8 +24,8 @@ const FAILING = 20;
 const options: ChaosWorkerOptions = JSON.parse(process.argv[2]!);
 
 class UnfencedWorker extends Worker {
-  protected override release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<boolean> {
-    return super.release(tx, task, outcome).catch(() => true);
+  protected override release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<void> {
+    return super.release(tx, task, outcome).catch(() => {});
   }
 }
 

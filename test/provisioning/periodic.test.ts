@@ -22,11 +22,17 @@ describe('Periodic work', () => {
     await Promise.all([1, 2, 3].map(() => shop.provisioning.schedule()));
     const tasks = await shop.db.query('select subject from task order by 1');
     expect(tasks).toEqual(
-      ['audit-retention', 'credential-retention', 'driver-health', 'low-balance', 'observer', 'renewals'].map(
-        (name) => ({
-          subject: `cron:${name}`,
-        }),
-      ),
+      [
+        'audit-retention',
+        'credential-retention',
+        'driver-health',
+        'low-balance',
+        'observer',
+        'renewals',
+        'webhook-sweep',
+      ].map((name) => ({
+        subject: `cron:${name}`,
+      })),
     );
   });
 

@@ -27,14 +27,14 @@ export async function keepWatch(
     return nap(seconds, { data: { missed: 0 } });
   }
   if (missed + 1 >= MISSED_MAX) {
-    if (settlement.state === 'dead') return done({ commit: (tx) => reverse(tx, payment.id) });
+    if (settlement.state === 'dead') return done({ commit: (tx) => reverse(tx, payment) });
     await x402.settleAgain(payment);
   }
   return nap(seconds, { data: { missed: missed + 1 } });
 }
 
-async function reverse(tx: Transaction, id: string): Promise<void> {
-  const payment = await lockPayment(tx, id);
+async function reverse(tx: Transaction, { id, accountId: payer }: X402Payment): Promise<void> {
+  const payment = await lockPayment(tx, id, payer);
   if (payment.status !== 'SETTLED') return;
   const { accountId, orderNumber, amountMicros: creditedMicros, network, txId } = payment;
   const lost = { accountId, orderNumber, creditedMicros, key: x402Key(payment) };

@@ -7,7 +7,7 @@ import { SYSTEM } from '../../../entities/audit.ts';
 import type { Database, Transaction } from '../../../entities/database.ts';
 import { columnsOf } from '../../../entities/entity.ts';
 import { available, BONUS, held, lockAvailable, post } from '../../../entities/ledger.ts';
-import { SERVER_LIFECYCLE, Server } from '../../../entities/server.ts';
+import { lockServerSql, SERVER_LIFECYCLE, Server } from '../../../entities/server.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/top-up.ts';
 import { transition } from '../../../entities/transition.ts';
 import {
@@ -54,8 +54,8 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
         if (payment.orderNumber && isDue(payment)) await x402.settleAgain(payment);
         return nap(restSeconds(payment, pollSeconds));
       }
-      if (settlement.state === 'dead') return done({ commit: (tx) => failed(tx, payment.id) });
-      return hop('watch', { commit: (tx) => settled(tx, payment.id, settlement.txId) });
+      if (settlement.state === 'dead') return done({ commit: (tx) => failed(tx, payment) });
+      return hop('watch', { commit: (tx) => settled(tx, payment, settlement.txId) });
     },
   },
 });
@@ -71,23 +71,24 @@ const RARER = 4;
 const restSeconds = ({ createdAt }: X402Payment, pollSeconds: number): number =>
   Math.max(pollSeconds, Math.min(300, (Date.now() - createdAt.getTime()) / 10_000));
 
-async function settled(tx: Transaction, id: string, txId: string): Promise<void> {
-  const payment = await lockPayment(tx, id);
+async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: string): Promise<void> {
+  const payment = await lockPayment(tx, id, accountId);
   if (payment.status !== 'SETTLING') return;
-  const { accountId, orderNumber } = payment;
-  // The server before the balance, as its deletion does: the other way round the two could wait for one another.
-  const server = orderNumber?.startsWith('SRV') ? await startPending(tx, orderNumber) : undefined;
+  const { orderNumber } = payment;
+  const server = orderNumber?.startsWith('SRV') ? await lockPending(tx, orderNumber) : undefined;
   await moveX402(tx, payment, 'SETTLED', { txId });
   await creditPayment(tx, payment, orderNumber ?? undefined);
-  if (server && (await covers(tx, server))) await hold(tx, server, payment.credentialId);
+  const isCovered = server && (await covers(tx, server));
+  if (isCovered) await hold(tx, server, payment.credentialId);
   else if (server)
     await failServer(tx, server.orderNumber, 'The payment does not cover the price any more. It is in the balance.');
   if (orderNumber?.startsWith('TOP')) await confirmPaidTopUp(tx, await readTopUp(tx, orderNumber), txId);
+  if (isCovered) await startTask(tx, serverTask(server));
   await retrySuspended(tx, accountId, RESUME_TASK);
 }
 
-async function failed(tx: Transaction, id: string): Promise<void> {
-  const payment = await lockPayment(tx, id);
+async function failed(tx: Transaction, { id, accountId }: X402Payment): Promise<void> {
+  const payment = await lockPayment(tx, id, accountId);
   const { status, orderNumber } = payment;
   if (status !== 'SETTLING') return;
   await moveX402(tx, payment, 'FAILED');
@@ -102,15 +103,10 @@ const failServer = (tx: Transaction, orderNumber: string, failureMessage: string
     set: { failureCode: 'payment_failed', failureMessage, rootPassword: null },
   });
 
-/** Has a server made that waited for its payment; undefined if it was deleted meanwhile. */
-async function startPending(tx: Transaction, orderNumber: string): Promise<Server | undefined> {
-  const read = (more: string) =>
-    tx.query<Server>(`select ${columnsOf(Server)} from server where order_number = $1 ${more}`, [orderNumber]);
-  const [found] = await read('');
-  if (found?.status !== 'PENDING') return undefined;
-  await startTask(tx, serverTask(found));
-  const [server] = await read('for update');
-  return server?.status === 'PENDING' ? server : undefined;
+/** A server that waits for its payment; undefined if it was deleted meanwhile. */
+async function lockPending(tx: Transaction, orderNumber: string): Promise<Server | undefined> {
+  const [server] = await tx.query<Server>(lockServerSql(columnsOf(Server), `status = 'PENDING'`), [orderNumber]);
+  return server;
 }
 
 /** Whether the balance has the price, which may have been raised before the order. */

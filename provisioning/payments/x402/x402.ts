@@ -8,6 +8,7 @@ import type { Database, Queryable, Transaction } from '../../../entities/databas
 import { columnsOf } from '../../../entities/entity.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
+import { lockAccount } from '../../../entities/ledger.ts';
 import { digest, type Vault } from '../../../entities/secrets.ts';
 import { X402Payment } from '../../../entities/x402-payment.ts';
 import { startTask, startTaskParameters, startTaskSql } from '../../tasks.ts';
@@ -141,6 +142,7 @@ export class X402 {
     const settlement = await this.#driver.observe({ payer: from, nonce, payTo: to, amountMicros, ...times });
     if (settlement.state !== 'settled') return;
     await this.#db.transaction(async (tx) => {
+      await lockAccount(tx, buyer.accountId);
       const row = await this.reserve(payment, { ...buyer, amountMicros }, requestId, tx);
       if (row) await suspendX402(tx, row, settlement.txId);
     });

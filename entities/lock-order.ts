@@ -1,0 +1,58 @@
+/**
+ * The one order in which transactions lock rows. Two transactions that follow it may wait for each other, but never in a
+ * circle, so PostgreSQL finds no deadlock. The tests record every lock, and fail where one is out of order.
+ *
+ * - The row of `balance` is the lock of its account. It comes before all that belongs to the account.
+ * - Rows of one table are locked in the order of their key; several rows by `select … order by … for update`.
+ * - A plain INSERT, and one with ON CONFLICT DO NOTHING, is no lock: its rows are new, and nobody waits for them.
+ * - `for update skip locked` never waits, so it may come at any time.
+ * - A worker writes its own task after the tasks that it starts.
+ * - The outbox locks nothing: it inserts deliveries, and the process wakes the webhooks after the commit.
+ */
+export const LOCK_ORDER: readonly (readonly [table: string, key: string])[] = [
+  ['idempotency_key', 'key_digest'],
+  ['chain', 'network'],
+  ['chain_block', 'height'],
+  ['balance', 'account_id'],
+  // What belongs to an account.
+  ['agent', 'id'],
+  ['webhook', 'id'],
+  ['webhook_delivery', 'id'],
+  ['x402_payment', 'id'],
+  ['top_up', 'order_number'],
+  ['payment', 'id'],
+  ['server', 'order_number'],
+  ['brake', 'driver'],
+  ['finding', 'id'],
+  // What a server holds.
+  ['stock', 'service_code'],
+  ['placement', 'order_number'],
+  ['host', 'name'],
+  ['deployment', 'box'],
+  ['manual_job', 'id'],
+  ['address_pool', 'id'],
+  ['address', 'address'],
+  // What the operator and the observers write.
+  ['health', 'component'],
+  ['reverse_dns_told', 'ip'],
+  ['catalog_item', 'code'],
+  ['coin_rate', 'coin'],
+  ['coin_switch', 'code'],
+  ['incident', 'id'],
+  ['peering', 'id'],
+  ['deposit', 'source'],
+  ['engine', 'kind'],
+  ['task', 'subject'],
+];
+
+/** Tables whose rows are locked only by transactions that hold the lock of their account; so in any order. */
+export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
+  'account',
+  'api_key',
+  'oauth_client',
+  'pending_login',
+  'recovery_code',
+  'session',
+  'ssh_key',
+  'totp',
+]);
