@@ -11,7 +11,7 @@ import type { Transaction } from '../../entities/database.ts';
 import { isBraked } from '../../entities/finding.ts';
 import type { Server } from '../../entities/server.ts';
 import { hop, type LeasedTask, nap, Stale } from '../tasks.ts';
-import { claimHost, freeGeneration } from './allocate.ts';
+import { claimHost, freeGenerations, lockHosts } from './allocate.ts';
 import { fail, UNDELIVERABLE } from './create.ts';
 import { DriverError, type DriverErrorCode, type Observation } from './drivers/driver.ts';
 import { reportStuck } from './findings.ts';
@@ -101,16 +101,20 @@ async function removed({ aborted }: LeasedTask, { server, driver }: Work): Promi
 /** The next machine of the order may be on another host. Without room for it the order fails, and is cleaned up. */
 async function nextGeneration(tx: Transaction, server: Server, driver: string, seen: Observation): Promise<void> {
   const { orderNumber, generation } = server;
-  if (seen.phase === 'absent') await freeGeneration(tx, orderNumber, generation);
+  const [found] = await tx.query(
+    `select from server where order_number = $1 and generation = $2 and status = 'PROVISIONING' for update`,
+    [orderNumber, generation],
+  );
+  if (!found) throw new Stale(`${orderNumber} went another way.`);
+  await lockHosts(tx, server);
+  if (seen.phase === 'absent') await freeGenerations(tx, [server]);
   else await reportStuck(tx, driver, { ...seen, order: orderNumber, generation });
   const host = await claimHost(tx, { ...server, generation: generation + 1 }, server.host);
   if (host === undefined) return undeliverable(tx, server);
-  const [moved] = await tx.query(
-    `update server set generation = generation + 1, host = $3
-      where order_number = $1 and generation = $2 and status = 'PROVISIONING' returning id`,
-    [orderNumber, generation, host],
-  );
-  if (!moved) throw new Stale(`${orderNumber} went another way.`);
+  await tx.query('update server set generation = generation + 1, host = $2 where order_number = $1', [
+    orderNumber,
+    host,
+  ]);
 }
 
 const undeliverable = (tx: Transaction, server: Server) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE);
