@@ -71,12 +71,11 @@ export const CatalogItem = entity('catalog_item', {
 });
 export type CatalogItem = RowOf<typeof CatalogItem>;
 
-/** How many machines of a tier the operator offers at a bastion, and how many are claimed. Claimed and freed by provisioning alone. */
+/** How many machines of a tier the operator offers at a bastion. For each of them there is a row `place`. */
 export const Stock = entity('stock', {
   regionCode: key(),
   serviceCode: key(),
   total: int(),
-  claimed: defaulting(int(), 0),
 });
 export type Stock = RowOf<typeof Stock>;
 

@@ -51,6 +51,13 @@ export class Transaction implements Queryable {
   changed(...changes: Change[]): void {
     this.changes.push(...changes);
   }
+
+  /** Does the work in a savepoint. If it fails, what it wrote and locked is undone, and this transaction can go on. */
+  async attempt<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    const { result, changes } = await within(this.manager, work);
+    this.changed(...changes);
+    return result;
+  }
 }
 
 export class Database implements Queryable {
@@ -133,7 +140,7 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** A transaction of that manager; if it is in one, a savepoint of it. */
-export const within = <T>(outer: EntityManager, work: (tx: Transaction) => Promise<T>) =>
+const within = <T>(outer: EntityManager, work: (tx: Transaction) => Promise<T>) =>
   outer.transaction(async (manager) => {
     const tx = new Transaction(manager, await manager.queryRunner!.connect());
     return { result: await work(tx), changes: tx.changes };

@@ -6,7 +6,7 @@
  * password, keeps no connection. From then on reads go through it, too.
  */
 import type { DataSource, QueryRunner } from 'typeorm';
-import { Database, Transaction, within } from './database.ts';
+import { Database, Transaction } from './database.ts';
 
 export class HeldDatabase extends Database {
   readonly #begin: (tx: Transaction) => Promise<void>;
@@ -33,8 +33,7 @@ export class HeldDatabase extends Database {
 
   protected override async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     const outer = await this.#opened();
-    const { result, changes } = await within(outer.manager, work);
-    outer.changed(...changes);
+    const result = await outer.attempt(work);
     this.#changed = true;
     return result;
   }

@@ -19,6 +19,7 @@ import {
   real,
   text,
 } from './entity.ts';
+import { freePlacesSql } from './place.ts';
 import { record } from './record.ts';
 
 export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE'] as const;
@@ -116,11 +117,12 @@ export const hostsSql = (region: string): string =>
   `host.region_code = ${region} and host.kind = case tier.kind when 'vps' then 'VPS' else 'DEDICATED' end and ${OWN_HOST_SQL}`;
 
 /**
- * How many machines of a tier can still be ordered, in a query that has `stock` and calls the tier `tier`: as many as the
- * operator offers and, where the region has hosts of that kind or the engine needs some, as still fit on the active ones.
+ * How many machines of a tier can still be ordered, in a query that has `stock` and calls the tier `tier`: as many as there
+ * are free places and, where the region has hosts of that kind or the engine needs some, as still fit on the active ones.
+ * Places are counted no further than `most`: by default only as far as a level of stock needs it.
  */
-export const FREE_SQL = `
-  least(stock.total - stock.claimed, coalesce((
+export const freeSql = (most?: 'all'): string => `
+  least(${freePlacesSql(most)}, coalesce((
     select sum(case host.state when 'ACTIVE' then ${ROOM_SQL} else 0 end)::int
     from host where ${hostsSql('stock.region_code')}), case when ${NEEDS_HOSTS_SQL} then 0 else 2147483647 end))`;
 

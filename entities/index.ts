@@ -22,6 +22,7 @@ import { LoginTally } from './login-tally.ts';
 import { ManualJob } from './manual-job.ts';
 import { OauthClient } from './oauth-client.ts';
 import { Payment } from './payment.ts';
+import { Place } from './place.ts';
 import { Rate } from './rate.ts';
 import { ReverseDnsTold } from './reverse-dns.ts';
 import { Server } from './server.ts';
@@ -63,6 +64,7 @@ export const ENTITIES = [
   Peering,
   Payment,
   PendingLogin,
+  Place,
   Placement,
   Rate,
   RecoveryCode,

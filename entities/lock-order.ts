@@ -9,7 +9,7 @@
  * - A worker writes its own task after the tasks that it starts.
  * - The outbox locks nothing: it inserts deliveries, and the process wakes the webhooks after the commit.
  */
-export const LOCK_ORDER: readonly (readonly [table: string, key: string])[] = [
+export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] = [
   ['idempotency_key', 'key_digest'],
   ['chain', 'network'],
   ['chain_block', 'height'],
@@ -26,8 +26,9 @@ export const LOCK_ORDER: readonly (readonly [table: string, key: string])[] = [
   ['finding', 'id'],
   // What a server holds.
   ['stock', 'service_code'],
-  ['placement', 'order_number'],
+  ['place', "concat_ws('/', region_code, service_code, lpad(number::text, 9, '0'))"],
   ['host', 'name'],
+  ['placement', 'order_number'],
   ['deployment', 'box'],
   ['manual_job', 'id'],
   ['address_pool', 'id'],

@@ -60,7 +60,7 @@ export type ServerChange = {
   | { operation: 'rebuild'; os: string; sshKeyIds: string[]; sshPublicKeys: string[]; userData: string | null }
   | {
       operation: 'resize';
-      /** The new tier, of which a place is claimed while the one of the old is still held. */
+      /** The new tier, of which a place is held beside the one of the old. */
       serviceCode: string;
       /** Micro-USD, as text because JSON has no such integers. */
       priceMonthMicros: string;

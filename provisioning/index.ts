@@ -33,6 +33,7 @@ import { X402, x402CoinOf } from './payments/x402/x402.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
 import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
+import { occupy } from './servers/capacity.ts';
 import { releaseHold } from './servers/create.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
 import { giveUpServer } from './servers/give-up.ts';
@@ -61,6 +62,7 @@ export {
   beginResize,
   confirmPaidTopUp,
   giveUpServer,
+  occupy,
   passwordContext,
   type Resize,
   releaseChange,

@@ -9,7 +9,7 @@
 import type { Database, Transaction } from '../entities/database.ts';
 import type { FindingKind } from '../entities/finding.ts';
 import { periodic } from './schedule.ts';
-import { freeGeneration } from './servers/allocate.ts';
+import { freeGenerations, lockHostsOf } from './servers/allocate.ts';
 import { DriverError, type HardwareDriver, type MachineKey, type Observation } from './servers/drivers/driver.ts';
 import { type Found, report, resolve } from './servers/findings.ts';
 import { followHosts } from './servers/follow-hosts.ts';
@@ -104,8 +104,12 @@ async function observe(db: Database, look: Look) {
   return async (tx: Transaction) => {
     for (const one of found) await report(tx, driver.name, one);
     await resolve(tx, driver.name, ['ORPHAN', 'LOST', 'POWER'], [...found, ...still]);
-    for (const { order, generation } of gone) await freeGeneration(tx, order, generation);
     await resolve(tx, driver.name, ['STUCK'], [], gone);
+    await lockHostsOf(tx, driver.name);
+    await freeGenerations(
+      tx,
+      gone.map(({ order: orderNumber, generation }) => ({ orderNumber, generation })),
+    );
     await followHosts(tx, driver.name, hosts);
   };
 }

@@ -8,7 +8,7 @@ import {
   stockLevel,
 } from '../entities/catalog.ts';
 import { ApiError } from '../entities/errors.ts';
-import { FREE_SQL } from '../entities/host.ts';
+import { freeSql } from '../entities/host.ts';
 import { hourlyMicros } from '../entities/money.ts';
 import type { Context } from './context.ts';
 
@@ -50,7 +50,7 @@ type OfferRow = CatalogItem & { stock: { code: string; free: number }[] };
 const OFFERS = `
   with ${addressRoomSql()}
   select ${columnsOfCatalog},
-    coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${FREE_SQL}, room.free)) order by bastion.position)
+    coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position)
       filter (where bastion.code is not null), '[]') as stock
   from catalog_item item
     left join stock on stock.service_code = item.code

@@ -164,7 +164,7 @@ function report(fault: string, sql: string, before?: string): void {
 }
 
 const rowsSql = (table: string): string => `
-  select ${KEY.get(table)}::text as key, xmax = 0 as "isFresh" from ${table}
+  select (${KEY.get(table)})::text as key, xmax = 0 as "isFresh" from ${table}
   where xmax = any(array(select transactionid from pg_locks where pid = pg_backend_pid() and locktype = 'transactionid'))
     or xmin = any(array(select transactionid from pg_locks where pid = pg_backend_pid() and locktype = 'transactionid'))`;
 

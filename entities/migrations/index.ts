@@ -22,6 +22,7 @@ import { Chains0000000000022 } from './0022-chains.ts';
 import { X402Again0000000000023 } from './0023-x402-again.ts';
 import { MissingPayments0000000000024 } from './0024-missing-payments.ts';
 import { LostPayments0000000000025 } from './0025-lost-payments.ts';
+import { Places0000000000026 } from './0026-places.ts';
 import { PendingDeliveries0000000000027 } from './0027-pending-deliveries.ts';
 
 export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
@@ -47,5 +48,6 @@ export const MIGRATIONS: (new () => MigrationInterface & { name: string })[] = [
   X402Again0000000000023,
   MissingPayments0000000000024,
   LostPayments0000000000025,
+  Places0000000000026,
   PendingDeliveries0000000000027,
 ];

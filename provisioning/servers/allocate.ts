@@ -1,10 +1,10 @@
 /**
- * Picks the host of a machine, in the transaction that claims the rest of its place. What is claimed is written down as a
+ * Picks the host of a machine, in the transaction that claims the rest of its room. What is claimed is written down as a
  * placement, and just that is given back. The catalog counts with the same expression, so it offers what fits.
  *
- * Whoever claims has locked the row of the stock before: first the stock, then hosts.
+ * Whoever needs several hosts locks them in the order of their names, and only then touches their placements.
  */
-import type { Queryable, Transaction } from '../../entities/database.ts';
+import type { Transaction } from '../../entities/database.ts';
 import { NEEDS_HOSTS_SQL } from '../../entities/engine.ts';
 import { hostsSql, needSql, ROOM_SQL } from '../../entities/host.ts';
 import type { Server } from '../../entities/server.ts';
@@ -14,62 +14,63 @@ export type Machine = Pick<Server, 'orderNumber' | 'generation' | 'region' | 'se
 /** Hosts of a region that the tier could be on: of its kind, and of the engine that makes machines of that kind now. */
 const HOSTS = `from catalog_item tier join host on ${hostsSql('$1')} where tier.code = $2`;
 
+/** Whether a machine of the tier $2 has to be on a host at the bastion $1. Otherwise the places decide alone. */
+export const NEEDS_HOST_SQL = `(
+  exists (select ${HOSTS}) or exists (select from catalog_item tier where tier.code = $2 and ${NEEDS_HOSTS_SQL}))`;
+
 /**
- * Claims room for a machine on an active host: one with much free memory, at some random, so that many who come at once
- * spread out. One that a machine of the same order was given up on, such as `avoided`, is the last resort.
- * @returns the host; null where the region has no hosts of that kind and the engine needs none, so that the stock alone
- * decides; undefined: no room
+ * Picks a host with room for the tier $2 at the bastion $1, and locks it: an active one with much free memory, at some
+ * random, so that many orders at once spread out. `first` sorts before that.
+ */
+export const pickHostSql = (wait: '' | 'skip locked', first = ''): string => `
+  select host.name as host, ${needSql('vcpus')} as vcpus, ${needSql('memoryMb')} as memory_mb, ${needSql('diskGb')} as disk_gb
+  ${HOSTS} and host.state = 'ACTIVE' and ${ROOM_SQL} > 0
+  order by ${first} (host.memory_mb - host.claimed_memory_mb) * (0.75 + random() / 2) desc
+  limit 1 for update of host ${wait}`;
+
+/** CTEs that claim for generation $4 of the order $3 what `picked` says, which may name no host. */
+export const holdHostSql = (picked: string): string => `
+  host_held as (
+    update host set machines = machines + 1, claimed_vcpus = claimed_vcpus + picked.vcpus,
+      claimed_memory_mb = claimed_memory_mb + picked.memory_mb, claimed_disk_gb = claimed_disk_gb + picked.disk_gb
+    from ${picked} picked where host.name = picked.host),
+  placed as (
+    insert into placement (order_number, generation, resizing, host, vcpus, memory_mb, disk_gb)
+    select $3, $4::int, false, host, vcpus, memory_mb, disk_gb from ${picked} picked where host is not null returning host)`;
+
+/** Locks all hosts that a machine could be on, and those that machines of its order are on. */
+export const lockHosts = (tx: Transaction, { orderNumber, region, serviceCode }: Machine): Promise<unknown> =>
+  tx.query(
+    `select from host
+      where name in (select host.name ${HOSTS}) or name in (select host from placement where order_number = $3)
+      order by name for update`,
+    [region, serviceCode, orderNumber],
+  );
+
+/** Locks all hosts of a driver. */
+export const lockHostsOf = (tx: Transaction, driver: string): Promise<unknown> =>
+  tx.query('select from host where driver = $1 order by name for update', [driver]);
+
+/**
+ * Claims room for the next machine of an order, under `lockHosts`. A host that a machine of the same order was given up on,
+ * such as `avoided`, is the last resort.
+ * @returns the host; null where it needs none; undefined: no room
  */
 export async function claimHost(
   tx: Transaction,
-  machine: Machine,
-  avoided: string | null = null,
+  { orderNumber, generation, region, serviceCode }: Machine,
+  avoided: string | null,
 ): Promise<string | null | undefined> {
-  const { orderNumber, generation, region, serviceCode } = machine;
-  const claim = async (wait: '' | 'skip locked') =>
-    (await tx.query<{ host: string }>(claimSql(wait), [region, serviceCode, orderNumber, generation, avoided]))[0]
-      ?.host;
-  const host = await claim('skip locked');
-  if (host) return host;
-  // Nothing is free of others, so those are waited for; all in one order, so that nobody waits in a circle.
-  const hosts = await tx.query(`select host.name ${HOSTS} order by host.name for update of host`, [
-    region,
-    serviceCode,
+  const [claimed] = await tx.query<{ host: string | null; needed: boolean }>(CLAIM_NEXT, [
+    ...[region, serviceCode, orderNumber, generation, avoided],
   ]);
-  if (hosts.length) return claim('');
-  const [needy] = await tx.query(`select 1 from catalog_item tier where code = $1 and ${NEEDS_HOSTS_SQL}`, [
-    serviceCode,
-  ]);
-  return needy ? undefined : null;
+  return claimed!.host ?? (claimed!.needed ? undefined : null);
 }
-
-const claimSql = (wait: string) => `
-  with picked as (
-      select host.name, ${needSql('vcpus')} as vcpus, ${needSql('memoryMb')} as memory_mb, ${needSql('diskGb')} as disk_gb
-      ${HOSTS} and host.state = 'ACTIVE' and ${ROOM_SQL} > 0
-      order by coalesce(host.name = $5, false), exists (select from placement where placement.order_number = $3 and placement.host = host.name),
-        (host.memory_mb - host.claimed_memory_mb) * (0.75 + random() / 2) desc
-      limit 1 for update of host ${wait}),
-    claimed as (
-      update host set machines = machines + 1, claimed_vcpus = claimed_vcpus + picked.vcpus,
-        claimed_memory_mb = claimed_memory_mb + picked.memory_mb, claimed_disk_gb = claimed_disk_gb + picked.disk_gb
-      from picked where host.name = picked.name)
-  insert into placement (order_number, generation, resizing, host, vcpus, memory_mb, disk_gb)
-  select $3, $4, false, name, vcpus, memory_mb, disk_gb from picked returning host`;
-
-/**
- * Whether there is no room only because a host is drained or out of reach: then it is worth waiting for. Not where the
- * operator's own ceiling is reached.
- */
-export async function isWorthWaiting(db: Queryable, { region, serviceCode }: Omit<Machine, 'orderNumber'>) {
-  const [found] = await db.query<{ waits: boolean | null }>(
-    `select exists (select from stock where region_code = $1 and service_code = $2 and claimed < total)
-        and not bool_or(host.state = 'ACTIVE' and ${ROOM_SQL} > 0)
-        and bool_or(host.state <> 'ACTIVE' and ${ROOM_SQL} > 0) as waits ${HOSTS}`,
-    [region, serviceCode],
-  );
-  return found?.waits === true;
-}
+const GIVEN_UP = `coalesce(host.name = $5, false),
+  exists (select from placement where placement.order_number = $3 and placement.host = host.name),`;
+const CLAIM_NEXT = `
+  with free_host as (${pickHostSql('', GIVEN_UP)}), ${holdHostSql('free_host')}
+  select (select host from placed) as host, ${NEEDS_HOST_SQL} as needed`;
 
 /** Claims what a larger tier needs more, where the machine is. @returns whether there was room */
 export async function claimMore(tx: Transaction, machine: Machine): Promise<boolean> {
@@ -113,16 +114,24 @@ export const keepMore = (tx: Transaction, orderNumber: string): Promise<unknown>
 export const freeMore = (tx: Transaction, orderNumber: string): Promise<unknown> =>
   tx.query(freeSql('order_number = $1 and resizing'), [orderNumber]);
 
-/** Gives back what one generation has claimed. Only for what is confirmed absent. */
-export const freeGeneration = (tx: Transaction, orderNumber: string, generation: number): Promise<unknown> =>
-  tx.query(freeSql('order_number = $1 and generation = $2'), [orderNumber, generation]);
+/** Gives back what generations of orders have claimed. Only for what is confirmed absent. */
+export const freeGenerations = (
+  tx: Transaction,
+  gone: readonly { orderNumber: string; generation: number }[],
+): Promise<unknown> =>
+  tx.query(freeSql('(order_number, generation) in (select * from unnest($1::text[], $2::int[]))'), [
+    gone.map(({ orderNumber }) => orderNumber),
+    gone.map(({ generation }) => generation),
+  ]);
 
 /** Gives back what all machines of an order have claimed. Only for what is confirmed absent. */
 export const freeHosts = (tx: Transaction, orderNumber: string): Promise<unknown> =>
   tx.query(freeSql('order_number = $1'), [orderNumber]);
 
 const freeSql = (which: string) => `
-  with gone as (delete from placement where ${which} returning *),
+  with locked as (
+      select name from host where name in (select host from placement where ${which}) order by name for update),
+    gone as (delete from placement where ${which} and host in (select name from locked) returning *),
     sums as (
       select host, sum(vcpus)::int as vcpus, sum(memory_mb)::int as memory_mb, sum(disk_gb)::int as disk_gb,
         count(*) filter (where not resizing)::int as machines

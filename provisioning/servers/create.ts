@@ -1,6 +1,6 @@
 /**
- * From an order to a running server: claim a place, make the machine, wait for proof, and only then capture the
- * money. An order that cannot be fulfilled fails, gives the money back in full, and leaves nothing behind.
+ * From an order to a running server: make the machine, wait for proof, and only then capture the money. An order that
+ * cannot be fulfilled fails, gives the money back in full, and leaves nothing behind.
  */
 import { SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
@@ -9,28 +9,21 @@ import { hoursFromNow, PAID_HOURS } from '../../entities/money.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
 import { type Move, transition } from '../../entities/transition.ts';
 import { done, hop, nap, Stale } from '../tasks.ts';
-import { isWorthWaiting } from './allocate.ts';
 import { occupy, vacate } from './capacity.ts';
 import { destroyAll, restSeconds } from './delete.ts';
 import { DriverError, type DriverErrorCode } from './drivers/driver.ts';
 import { codeOf, isHopeless, nextRung, proofWithin } from './ladder.ts';
 import type { ServerStep } from './process.ts';
 
-/** How long an order waits before it looks again for room on a host that is drained or out of reach. */
-const ROOM_SECONDS = 15;
-
-/** Claims a place, a host and addresses. Without room the order fails, unless a host may come back that has some. */
-export const claim: ServerStep = async (_task, { db, server }) => {
-  if (await isWorthWaiting(db, server)) return nap(ROOM_SECONDS);
-  return hop('create', {
+/** Begins with an order. Most have claimed their room; one that was paid later claims it here, and fails without any. */
+export const claim: ServerStep = async (_task, { server }) =>
+  hop('create', {
     commit: async (tx) => {
-      const claimed = await occupy(tx, server);
-      if (claimed) await move(tx, server, 'PROVISIONING', claimed);
-      else if (await isWorthWaiting(tx, server)) throw new Stale('There is no room any more.');
+      const room = server.ipv4 ? {} : await occupy(tx, server, { patient: true });
+      if (room) await move(tx, server, 'PROVISIONING', room);
       else await fail(tx, server, 'out_of_stock', 'The last one was taken by another order.');
     },
   });
-};
 
 /** Makes the machine; again, if it was made before. What cannot be finished is given up, and another is made. */
 export const create: ServerStep = async (task, { server, driver, specOf, proofSeconds }) => {

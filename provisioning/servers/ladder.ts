@@ -11,7 +11,7 @@ import type { Transaction } from '../../entities/database.ts';
 import { isBraked } from '../../entities/finding.ts';
 import type { Server } from '../../entities/server.ts';
 import { hop, type LeasedTask, nap, Stale } from '../tasks.ts';
-import { claimHost, freeGeneration } from './allocate.ts';
+import { claimHost, freeGenerations, lockHosts } from './allocate.ts';
 import { fail, UNDELIVERABLE } from './create.ts';
 import { DriverError, type DriverErrorCode, type Observation } from './drivers/driver.ts';
 import { reportStuck } from './findings.ts';
@@ -101,8 +101,9 @@ async function removed({ aborted }: LeasedTask, { server, driver }: Work): Promi
 /** The next machine of the order may be on another host. Without room for it the order fails, and is cleaned up. */
 async function nextGeneration(tx: Transaction, server: Server, driver: string, seen: Observation): Promise<void> {
   const { orderNumber, generation } = server;
-  if (seen.phase === 'absent') await freeGeneration(tx, orderNumber, generation);
-  else await reportStuck(tx, driver, { ...seen, order: orderNumber, generation });
+  if (seen.phase !== 'absent') await reportStuck(tx, driver, { ...seen, order: orderNumber, generation });
+  await lockHosts(tx, server);
+  if (seen.phase === 'absent') await freeGenerations(tx, [server]);
   const host = await claimHost(tx, { ...server, generation: generation + 1 }, server.host);
   if (host === undefined) return undeliverable(tx, server);
   const [moved] = await tx.query(

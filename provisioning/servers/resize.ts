@@ -6,15 +6,15 @@
 import type { Transaction } from '../../entities/database.ts';
 import type { Server, ServerChange } from '../../entities/server.ts';
 import { claimMore, freeMore, keepMore } from './allocate.ts';
-import { claimPlace, freePlace } from './capacity.ts';
 import { releaseChange, transferHeld } from './hold.ts';
+import { claimPlace, freePlaces } from './places.ts';
 
 export type Resize = Extract<ServerChange, { operation: 'resize' }>;
 
 /**
  * Claims the place and holds the difference, in the transaction of the request; `credentialId` is the API key that
  * spends it.
- * @returns whether there was a place; if not, nothing was held
+ * @returns whether there was room; if not, the transaction is to be rolled back
  * @throws ApiError insufficient_balance
  */
 export async function beginResize(
@@ -23,12 +23,8 @@ export async function beginResize(
   resize: Resize,
   credentialId: string | null,
 ): Promise<boolean> {
-  const place = { region: server.region, serviceCode: resize.serviceCode };
-  if (!(await claimPlace(tx, place))) return false;
-  if (!(await claimMore(tx, { ...server, serviceCode: resize.serviceCode }))) {
-    await freePlace(tx, place);
-    return false;
-  }
+  const larger = { ...server, serviceCode: resize.serviceCode };
+  if (!(await claimPlace(tx, larger)) || !(await claimMore(tx, larger))) return false;
   await transferHeld(tx, server, resize, 'hold', { credentialId });
   return true;
 }
@@ -37,13 +33,13 @@ export async function beginResize(
 export async function completeResize(tx: Transaction, server: Server, resize: Resize): Promise<void> {
   const period = server.paidUntil && { periodFrom: new Date(), periodTo: server.paidUntil };
   await transferHeld(tx, server, resize, 'capture', period ?? {});
-  await freePlace(tx, server);
+  await freePlaces(tx, server.orderNumber, server.serviceCode);
   await keepMore(tx, server.orderNumber);
 }
 
 /** The server keeps the old tier. */
 export async function undoResize(tx: Transaction, server: Server, resize: Resize): Promise<void> {
   await releaseChange(tx, server);
-  await freePlace(tx, { region: server.region, serviceCode: resize.serviceCode });
+  await freePlaces(tx, server.orderNumber, resize.serviceCode);
   await freeMore(tx, server.orderNumber);
 }

@@ -1,17 +1,22 @@
-/** Orders a server: one transaction checks, one statement of it holds the money and writes order, task and records. */
+/**
+ * Orders a server in one transaction: it checks, claims a place with all that belongs to it, and by one statement holds the
+ * money and writes order, task and records.
+ */
 import { addressRoomSql } from '../../entities/address.ts';
 import { stockLevel } from '../../entities/catalog.ts';
 import type { Queryable, Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { FREE_SQL } from '../../entities/host.ts';
+import { freeSql } from '../../entities/host.ts';
 import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
 import { holdSql } from '../../entities/ledger.ts';
 import { usdFromMicros } from '../../entities/money.ts';
+import { deliveriesFor, WEBHOOK_IDS_SQL } from '../../entities/outbox.ts';
 import { actingKeySql, recordParameters, recordSql } from '../../entities/record.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
 import { Server } from '../../entities/server.ts';
 import {
+  occupy,
   passwordContext,
   START_TASK_PARAMETERS,
   serverTask,
@@ -59,10 +64,45 @@ export async function orderServer(
   const signed = signedPayment(payment);
   if (signed !== undefined) return pay(context, signed, sale);
   if (payment.mode) return demandPayment(context, sale);
-  return context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountOf(context));
-    return place(tx, context, order, newOrderNumber('SRV'), 'balance');
-  });
+  return whereRoomIs((search) =>
+    context.db.transaction(async (tx) => {
+      await lockAccount(tx, accountOf(context));
+      return place(tx, context, order, { orderNumber: newOrderNumber('SRV'), from: 'balance', ...search });
+    }),
+  );
+}
+
+/** The region that was chosen had no room after all: others were faster. */
+class NoRoom extends Error {
+  readonly region: string;
+  constructor(region: string) {
+    super(`There is no room in ${region}.`);
+    this.region = region;
+  }
+}
+
+/** How an order looks for room. */
+interface Search {
+  /** Regions that were tried in vain. */
+  full: ReadonlySet<string>;
+  /** Whether it waits for others that are claiming the last of something. */
+  patient: boolean;
+}
+
+/**
+ * Tries again where the chosen region has no room after all: first with patience, then without that region.
+ * @param attempt undoes what it has written and locked when it fails
+ */
+async function whereRoomIs<T>(attempt: (search: Search) => Promise<T>): Promise<T> {
+  const full = new Set<string>();
+  for (let patient = false; ; patient = !patient) {
+    try {
+      return await attempt({ full, patient });
+    } catch (error) {
+      if (!(error instanceof NoRoom)) throw error;
+      if (patient) full.add(error.region);
+    }
+  }
 }
 
 const OFFER = { path: '/v1/servers', description: 'A server: its first month and its setup fee.' };
@@ -77,34 +117,52 @@ const saleOf = (context: Context, order: ServerOrder): Sale<OrderedServer> => ({
     await requireSpendable(context.db, context, priceMicros);
     return priceMicros;
   },
-  fulfil: (tx, orderNumber, txId) =>
-    place(tx, context, order, orderNumber, txId === undefined ? 'payment to come' : 'payment'),
+  fulfil: (tx, orderNumber, txId) => {
+    const from = txId === undefined ? 'payment to come' : 'payment';
+    return whereRoomIs((search) =>
+      tx.attempt((inner) => place(inner, context, order, { orderNumber, from, ...search })),
+    );
+  },
 });
 
-/** Checks and orders, under the lock of the account. One whose payment is still to come holds nothing, and is not made yet. */
+interface Placing extends Search {
+  orderNumber: string;
+  from: 'balance' | 'payment' | 'payment to come';
+}
+
+/**
+ * Checks and orders, under the lock of the account. An order whose payment is still to come holds nothing: no money, and no
+ * place, which strangers could otherwise keep from others for free.
+ * @throws NoRoom if others took the last place of the region after it was chosen
+ */
 async function place(
   tx: Transaction,
   context: Context,
   order: ServerOrder,
-  orderNumber: string,
-  from: 'balance' | 'payment' | 'payment to come',
+  { orderNumber, from, full, patient }: Placing,
 ): Promise<OrderedServer> {
   const accountId = accountOf(context);
   const facts = await readFacts(tx, accountId, order);
-  const { tier, region, keys } = check(order, facts, context.limits.servers);
+  const regions = facts.regions.filter(({ code }) => !full.has(code));
+  const { tier, region, keys } = check(order, { ...facts, regions }, context.limits.servers);
   const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
   const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
   await requireSpendable(tx, context, priceMicros);
-  const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
   const paid = from !== 'payment to come';
-  const [server] = await tx.query<Server>(
+  if (paid && facts.balanceMicros < priceMicros)
+    throw withChallenge(context, OFFER, priceMicros, insufficientBalance(priceMicros, facts.balanceMicros));
+  const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
+  const { serviceCode } = order;
+  const room = paid ? await occupy(tx, { orderNumber, generation: 1, region, serviceCode }, { patient }) : undefined;
+  if (paid && !room) throw new NoRoom(region);
+  const [ordered] = await tx.query<Server & { webhookIds: string[] }>(
     paid ? ORDER : ORDER_UNPAID,
     [
       accountId,
       priceMicros,
       newId('xfr'),
       orderNumber,
-      order.serviceCode,
+      serviceCode,
       newId('srv'),
       kind,
       order.hostname ?? `srv-${shortName()}`,
@@ -118,6 +176,10 @@ async function place(
       order.autoRenew,
       tier.priceMonthMicros,
       tier.setupFeeMicros,
+      room?.ipv4 ?? null,
+      room?.ipv6 ?? null,
+      room?.ipv6Prefix ?? null,
+      room?.host ?? null,
       ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
       ...recordParameters({
         type: 'server.created',
@@ -128,8 +190,10 @@ async function place(
     ],
     paid ? 'order' : 'order unpaid',
   );
-  if (!server) throw withChallenge(context, OFFER, priceMicros, await insufficientBalance(tx, accountId, priceMicros));
+  if (!ordered) throw new Error(`The balance of ${accountId} was changed while it was locked.`);
+  const { webhookIds, ...server } = ordered;
   tx.changed({ kind: 'server', accountId, id: orderNumber }, { kind: 'balance', accountId, id: accountId });
+  tx.changed(...deliveriesFor(webhookIds));
   if (paid) tx.changed(taskChange(serverTask(server).lane));
   return { server, chargedMicros: priceMicros, paidBy: from === 'balance' ? 'balance' : 'x402', rootPassword };
 }
@@ -139,18 +203,19 @@ const orderSql = (paid: string, starts: string, first: number): string => `
   with ${paid},
     ordered as (
       insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
-        user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros)
+        user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros, ipv4, ipv6, ipv6_prefix, host)
       select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
-        $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint from paid
+        $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, $19::inet, $20::inet, $21, $22 from paid
       returning ${columnsOf(Server)}, account_id, order_number as subject),
     ${starts}
     ${recordSql('ordered', first)}
-  select * from ordered`;
-const AFTER_TASK = 19 + START_TASK_PARAMETERS;
-export const ORDER = orderSql(holdSql(actingKeySql(AFTER_TASK)), `${startTaskSql('ordered', 19)},`, AFTER_TASK);
-const ORDER_UNPAID = orderSql('paid as (select $1::text as account_id, $2::bigint, $3::text)', '', 19);
+  select *, ${WEBHOOK_IDS_SQL} from ordered`;
+const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
+export const ORDER = orderSql(holdSql(actingKeySql(AFTER_TASK)), `${startTaskSql('ordered', TASK)},`, AFTER_TASK);
+const ORDER_UNPAID = orderSql('paid as (select $1::text as account_id, $2::bigint, $3::text)', '', TASK);
 
 export interface Facts {
+  balanceMicros: bigint;
   servers: number;
   tier: { kind: 'vps' | 'dedicated'; priceMonthMicros: string; setupFeeMicros: string; minDiskGb: number } | null;
   regions: { code: string; free: number }[];
@@ -171,10 +236,11 @@ export async function readFacts(
 export const FACTS = `
   with ${addressRoomSql()}
   select
+    coalesce((select available_micros from balance where account_id = $1), 0) as "balanceMicros",
     (select count(*)::int from server where account_id = $1 and status <> 'DELETED') as servers,
     (select json_build_object('kind', kind, 'priceMonthMicros', price_month_micros::text, 'setupFeeMicros', setup_fee_micros::text)
       from catalog_item where code = $2 and kind in ('vps', 'dedicated') and offered) as tier,
-    (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${FREE_SQL}, room.free)) order by bastion.position), '[]')
+    (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position), '[]')
       from stock join catalog_item tier on tier.code = stock.service_code
         join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
         left join room on room.region_code = stock.region_code where stock.service_code = $2) as regions,
@@ -210,17 +276,7 @@ function chooseRegion({ region }: ServerOrder, { regions, bastions }: Facts, eve
   return chosen;
 }
 
-export async function insufficientBalance(tx: Queryable, accountId: string, requiredMicros: bigint): Promise<ApiError> {
-  const balanceMicros = await balanceMicrosOf(tx, accountId);
+export function insufficientBalance(requiredMicros: bigint, balanceMicros: bigint): ApiError {
   const sentence = `The price is ${usdFromMicros(requiredMicros)} USD, and the balance ${usdFromMicros(balanceMicros)} USD.`;
   return new ApiError('insufficient_balance', sentence, { requiredMicros, balanceMicros });
-}
-
-/** What the account can spend now. */
-export async function balanceMicrosOf(db: Queryable, accountId: string): Promise<bigint> {
-  const [balance] = await db.query<{ micros: bigint }>(
-    'select available_micros as micros from balance where account_id = $1',
-    [accountId],
-  );
-  return balance?.micros ?? 0n;
 }

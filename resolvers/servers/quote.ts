@@ -1,7 +1,7 @@
 /** What an order would come to, by the same checks, and without any effect. */
 import { type StockLevel, stockLevel } from '../../entities/catalog.ts';
 import { accountOf, type Context } from '../context.ts';
-import { balanceMicrosOf, check, readFacts, type ServerOrder } from './order.ts';
+import { check, readFacts, type ServerOrder } from './order.ts';
 
 export interface Quote {
   serviceCode: string;
@@ -21,7 +21,7 @@ export async function quoteServer(context: Context, order: ServerOrder): Promise
   const { tier, region } = check(order, facts, context.limits.servers, 'also without stock');
   const [priceMonthMicros, setupFeeMicros] = [BigInt(tier.priceMonthMicros), BigInt(tier.setupFeeMicros)];
   const totalMicros = priceMonthMicros + setupFeeMicros;
-  const balanceMicros = await balanceMicrosOf(context.db, accountId);
+  const { balanceMicros } = facts;
   const stock = facts.regions.find(({ code }) => code === region);
   return {
     serviceCode: order.serviceCode,

@@ -2,12 +2,13 @@
 import type { VpsDetails } from '../../entities/catalog.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { lockAvailable } from '../../entities/ledger.ts';
 import { differenceMicros } from '../../entities/money.ts';
 import type { Server } from '../../entities/server.ts';
 import { beginResize, type Resize } from '../../provisioning/index.ts';
 import { requireSpendable, spendingKey } from '../auth/spend-limit.ts';
 import type { Context } from '../context.ts';
-import { balanceMicrosOf, insufficientBalance } from './order.ts';
+import { insufficientBalance } from './order.ts';
 
 export interface Tier {
   kind: 'vps' | 'dedicated';
@@ -40,9 +41,9 @@ export async function planResize(
   if (server.kind !== 'VPS' || tier.kind !== 'vps' || !present || !isLarger(tier.details, present.details))
     throw new ApiError('resize_not_possible');
   const heldMicros = differenceMicros(server.priceMonthMicros, tier.priceMonthMicros, server.paidUntil!, new Date());
+  const balanceMicros = await lockAvailable(tx, server.accountId);
   await requireSpendable(tx, context, heldMicros);
-  if ((await balanceMicrosOf(tx, server.accountId)) < heldMicros)
-    throw await insufficientBalance(tx, server.accountId, heldMicros);
+  if (balanceMicros < heldMicros) throw insufficientBalance(heldMicros, balanceMicros);
   const resize: Resize = {
     id,
     from: 'STOPPED',

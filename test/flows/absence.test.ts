@@ -19,11 +19,11 @@ async function openFaulty(onEnd: OnEnd) {
 }
 const statusOf = async ({ db }: Shop, orderNumber: string) =>
   (await db.query<{ status: string }>('select status from server where order_number = $1', [orderNumber]))[0]!.status;
-/** What is claimed for all servers together: addresses, places of the stock, and machines of the host. */
+/** What is claimed for all servers together: addresses, places, and machines of the host. */
 async function held(shop: Shop, orderNumber: string) {
   const { addresses, places } = await traces(shop, orderNumber);
   const [host] = await shop.db.query<{ machines: number }>('select machines from host');
-  return [addresses, Number(places), host!.machines];
+  return [addresses, places, host!.machines];
 }
 const addressesOf = async ({ db }: Shop) =>
   (await db.query<{ address: string }>('select address from address where held_by is not null order by 1')).map(

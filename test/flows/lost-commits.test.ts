@@ -35,7 +35,11 @@ describe('When one in five COMMIT answers is lost, and one in ten COMMITs', () =
   it(`${ORDERS} orders with keys, sent until they are answered, are ${ORDERS} orders and ${ORDERS} charges`, async () => {
     const accounts = await Promise.all(Array.from({ length: 6 }, newAccount));
     for (const { id } of accounts) await fund(id, PRICE_USD * ORDERS);
-    await db.query('update stock set total = 100000');
+    await db.query(
+      `insert into place (region_code, service_code, number)
+        select region_code, service_code, number from stock, generate_series(1000, 1000 + $1::int) number`,
+      [ORDERS],
+    );
     let commits = 0;
     faults = () => (++commits % 10 === 0 ? 'cut before' : commits % 5 === 2 ? 'lose answer' : 'none');
 

@@ -129,7 +129,7 @@ export async function traces({ db, accountId }: Shop, orderNumber: string) {
   ]);
   const [holds] = await db.query<{ addresses: number; places: number }>(
     `select (select count(*)::int from address where held_by is not null) as addresses,
-      (select sum(claimed)::int from stock) as places`,
+      (select count(*)::int from place where order_number is not null) as places`,
   );
   const [balance] = await db.query<{ available: bigint; held: bigint }>(
     'select available_micros as available, held_micros as held from balance where account_id = $1',

@@ -79,8 +79,8 @@ const refuse =
   async () => {
     shop.driver.refused = calls;
   };
-const withoutAddresses: Act = () =>
-  shop.db.query(`update address set held_by = 'nobody' where family = 'IPV4' and held_by is null`);
+const tooLate: Act = (orderNumber) =>
+  shop.db.query(`update task set deadline_at = now() - interval '1 second' where subject = $1`, [orderNumber]);
 
 const RUNS = ['PENDING', 'PROVISIONING', 'RUNNING'] as const;
 const STOPS = [...RUNS, 'STOPPING', 'STOPPED'] as const;
@@ -194,8 +194,8 @@ const WAYS: Record<string, [acts: Act[], path: ServerStatus[]]> = {
     [work, unpaid, work, paid, remove, work],
     [...RUNS, 'SUSPENDED', ...GOES],
   ],
-  'ordered where there is no address': [
-    [withoutAddresses, work],
+  'not begun before its deadline': [
+    [tooLate, work],
     ['PENDING', 'FAILED'],
   ],
 };

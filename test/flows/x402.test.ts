@@ -40,6 +40,9 @@ async function reconcile({ db, provisioning }: X402Shop, status: 'SETTLED' | 'FA
   await worker.stop();
 }
 
+/** Others have all places. */
+const takeAll = ({ db }: X402Shop) => db.query(`update place set order_number = 'another' where order_number is null`);
+
 describe('An order whose settlement is unknown', () => {
   it('is pending and holds nothing; it is made when the chain has moved the money', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
@@ -48,7 +51,7 @@ describe('An order whose settlement is unknown', () => {
     const ordered = await orderServer(shop.context, ORDER, payment);
     const { orderNumber } = ordered.server;
     expect([ordered.server.status, ordered.paidBy]).toEqual(['PENDING', 'x402']);
-    expect((await traces(shop, orderNumber)).transfers).toEqual([]);
+    expect(await traces(shop, orderNumber)).toMatchObject({ transfers: [], addresses: 0, places: 0 });
     expect(await orderServer(another(shop.context), ORDER, payment)).toEqual(ordered);
     await settleOnChain(shop);
     await reconcile(shop, 'SETTLED');
@@ -93,6 +96,23 @@ describe('An order whose settlement is unknown', () => {
     const [failed] = await shop.db.query('select status, failure_code from server');
     expect(failed).toEqual({ status: 'FAILED', failure_code: 'payment_failed' });
     expect((await traces(shop, server.orderNumber)).balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });
+  });
+
+  it('fails when others have taken the last place before it was paid, which keeps the money', async ({
+    onTestFinished,
+  }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'silent';
+    const { server } = await orderServer(shop.context, ORDER, payment);
+    await takeAll(shop);
+    await settleOnChain(shop);
+    await reconcile(shop, 'SETTLED');
+    const [failed] = await shop.db.query('select status, failure_code from server');
+    expect(failed).toEqual({ status: 'FAILED', failure_code: 'out_of_stock' });
+    const { transfers, addresses, balance } = await traces(shop, server.orderNumber);
+    expect([transfers, addresses]).toEqual([['topup', 'hold', 'release'], 0]);
+    expect(balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });
   });
 
   it('can be deleted, which refunds nothing; money that comes then is in the balance', async ({ onTestFinished }) => {
@@ -174,12 +194,13 @@ describe('The chain is believed, and not who settles:', () => {
   it('the last one of a tier that is taken meanwhile leaves the money in the balance', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     const payment = await paymentForOrder(shop.context);
-    shop.chain.afterSettle = async () => void (await shop.db.query('update stock set claimed = total'));
+    shop.chain.afterSettle = async () => void (await takeAll(shop));
     const refused = await refusalOf(orderServer(shop.context, ORDER, payment));
     expect(refused.code).toBe('out_of_stock');
     await reconcile(shop, 'SETTLED');
     expect((await traces(shop, '')).balance.available).toBe(FUNDS_MICROS + PRICE);
-    await shop.db.query('update stock set claimed = 0');
+    expect(await traces(shop, '')).toMatchObject({ addresses: 0, transfers: [] });
+    await shop.db.query('update place set order_number = null');
     const { paidBy } = await orderServer(another(shop.context), ORDER, payment);
     expect([paidBy, (await traces(shop, '')).balance.available]).toEqual(['x402', FUNDS_MICROS]);
   });

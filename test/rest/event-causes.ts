@@ -1,13 +1,13 @@
 /** How each kind of event of the contract's table comes about. Those of machines come from simulated ones. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect } from 'vitest';
 import type { EventType } from '../../entities/event.ts';
-import { eventually } from '../freehold.ts';
 import { startReceiver } from '../receiver.ts';
 import {
   anonymous,
+  becomes,
   dataDir,
   db,
   due,
@@ -50,15 +50,14 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
   'server.failed': [
     'system',
     async () => {
-      // Another takes the last addresses at the moment of the order: it still sees them, and its machine finds none.
-      return db.transaction(async (tx) => {
-        await tx.query(`update address set held_by = 'nobody' where region_code = 'kef'`);
-        const failing = await order({ region: 'kef' });
-        await eventually(async () => (await owner.rest('GET', `/v1/servers/${failing}`)).body.status === 'failed');
-        return failing;
-      });
+      // The engine is away, so the machine cannot be made.
+      const folder = join(dataDir, 'machines');
+      renameSync(folder, `${folder}.away`);
+      const failing = await order();
+      await becomes(failing, 'failed').finally(() => renameSync(`${folder}.away`, folder));
+      return failing;
     },
-    { status: 'failed', failure: { code: 'out_of_stock' } },
+    { status: 'failed', failure: { code: 'provisioning_failed' } },
   ],
   'server.updated': [
     'caller',

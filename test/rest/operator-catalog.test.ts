@@ -62,10 +62,26 @@ describe('Stock', () => {
   it('is what the catalog says at once, and is never less than is sold', async () => {
     expect((await set('buh', 'vps-2', 2)).data.setStock).toEqual({ total: 2, claimed: 0, free: 2 });
     expect(await level()).toBe('low');
-    await db.query(`update stock set claimed = 1 where region_code = 'buh' and service_code = 'vps-2'`);
+    expect((await account.rest('POST', '/v1/servers', { service_code: 'vps-2', region: 'buh' })).status).toBe(200);
     expect((await set('buh', 'vps-2', 0)).errors[0].extensions.code).toBe('validation_failed');
     expect((await set('buh', 'vps-2', 1)).data.setStock).toEqual({ total: 1, claimed: 1, free: 0 });
     expect(await level()).toBe('none');
+    expect((await set('buh', 'vps-2', 4)).data.setStock).toEqual({ total: 4, claimed: 1, free: 3 });
+    expect(await level()).toBe('available');
+    expect((await set('buh', 'vps-2', 100_001)).errors[0].extensions.code).toBe('validation_failed');
+  });
+
+  it('has a row for each place, also when it grows and shrinks while orders claim some', async () => {
+    const shrink = [3, 30, 2, 20, 5].map((total) => set('zrh', 'vps-2', total));
+    const orders = Array.from({ length: 4 }, () =>
+      account.rest('POST', '/v1/servers', { service_code: 'vps-2', region: 'zrh' }),
+    );
+    await Promise.all([...shrink, ...orders]);
+    const [found] = await db.query(
+      `select total = (select count(*) from place where region_code = 'zrh' and service_code = 'vps-2') as "isRight"
+        from stock where region_code = 'zrh' and service_code = 'vps-2'`,
+    );
+    expect(found).toEqual({ isRight: true });
   });
 
   it('can be set where there was none, for tiers and bastions that there are', async () => {

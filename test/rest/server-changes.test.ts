@@ -122,7 +122,8 @@ describe('A resize', () => {
     const places = async () =>
       (
         await db.query<{ n: number }>(
-          `select claimed as n from stock where region_code = 'kef' and service_code in ('vps-1', 'vps-3') order by service_code`,
+          `select count(order_number)::int as n from place where region_code = 'kef' and service_code in ('vps-1', 'vps-3')
+            group by service_code order by service_code`,
         )
       ).map(({ n }) => n);
     expect(await places()).toEqual([1, 0]);

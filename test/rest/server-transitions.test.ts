@@ -134,7 +134,7 @@ describe('Operations at the same time', () => {
     const claimed = async () =>
       (
         await db.query<{ n: number }>(
-          `select claimed as n from stock where service_code = 'vps-2' and region_code = 'ams'`,
+          `select count(order_number)::int as n from place where service_code = 'vps-2' and region_code = 'ams'`,
         )
       )[0]!.n;
     const [balance, places] = [await account.balance(), await claimed()];
@@ -174,7 +174,7 @@ describe('A resize', () => {
 
   it('without a place is refused, and nothing is held', async () => {
     await put(vps.order_number, 'STOPPED');
-    await db.query(`update stock set claimed = total where service_code = 'vps-4' and region_code = 'ams'`);
+    await db.query(`update place set order_number = 'another' where service_code = 'vps-4' and region_code = 'ams'`);
     const before = await account.balance();
     expect((await account.rest('PATCH', path, { service_code: 'vps-4' })).body.code).toBe('out_of_stock');
     expect(await account.balance()).toBe(before);
