@@ -17,7 +17,7 @@ export default defineConfig({
     // What tests start as processes of their own is compiled once, and not at each of some hundred starts.
     env: {
       NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'node'),
-      LOCK_REPORT: process.env.LOCK_REPORT ?? join(tmpdir(), `freehold-locks-${process.pid}`),
+      LOCK_REPORT: join(tmpdir(), `freehold-locks-${process.pid}`),
     },
     // What a test that passed has said hides what another fails with.
     silent: 'passed-only',

@@ -23,7 +23,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['payment', 'id'],
   ['server', 'order_number'],
   ['brake', 'driver'],
-  ['finding', 'id'],
+  ['finding', "concat_ws('/', kind, order_number, generation)"],
   // What a server holds.
   ['stock', 'service_code'],
   ['place', "concat_ws('/', region_code, service_code, lpad(number::text, 9, '0'))"],

@@ -102,7 +102,7 @@ async function observe(db: Database, look: Look) {
   const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
   const gone = await removedSince(db, driver, signal);
   return async (tx: Transaction) => {
-    for (const one of found) await report(tx, driver.name, one);
+    await report(tx, driver.name, found);
     await resolve(tx, driver.name, ['ORPHAN', 'LOST', 'POWER'], [...found, ...still]);
     await resolve(tx, driver.name, ['STUCK'], [], gone);
     await lockHostsOf(tx, driver.name);

@@ -12,6 +12,20 @@ import { LOCK_ORDER, UNDER_ACCOUNT } from '../entities/lock-order.ts';
 /** The file that reports are appended to; unset: nothing is recorded. */
 const REPORT = process.env.LOCK_REPORT;
 
+/** One recorder for a process, though vitest loads this module twice. */
+const shared = globalThis as { lockRecorder?: { tell(line: string): void } };
+const isFirst = REPORT !== undefined && !shared.lockRecorder;
+shared.lockRecorder ??= { tell: (line) => appendFileSync(REPORT!, `${line}\n`) };
+const recorder = shared.lockRecorder;
+
+/** What the work locks out of order, which then fails no run. */
+export async function reportsOf(work: () => Promise<unknown>): Promise<string[]> {
+  const [{ tell }, lines] = [recorder, [] as string[]];
+  recorder.tell = (line) => lines.push(line);
+  await work().finally(() => (recorder.tell = tell));
+  return lines;
+}
+
 const RANK = new Map(LOCK_ORDER.map(([table], rank) => [table, rank]));
 const KEY = new Map(LOCK_ORDER);
 
@@ -156,10 +170,10 @@ function report(fault: string, sql: string, before?: string): void {
     .map((line) => /\/(?<!\/test\/)((?:resolvers|provisioning|entities)\/[\w/-]+\.ts:\d+)/.exec(line)?.[1])
     .filter((place) => place && !/(database|lock-order)\.ts/.test(place));
   Error.stackTraceLimit = limit;
-  if (!ours.length) return; // a test did that by itself
-  appendFileSync(
-    REPORT!,
-    `${fault}: ${oneLine(sql)}${before ? ` AFTER ${oneLine(before)}` : ''} (${ours.slice(0, 3).join(' < ')})\n`,
+  // A test did that by itself, or a migration, which runs alone.
+  if (!ours.length || ours[0]!.includes('/migrations/')) return;
+  recorder.tell(
+    `${fault}: ${oneLine(sql)}${before ? ` AFTER ${oneLine(before)}` : ''} (${ours.slice(0, 3).join(' < ')})`,
   );
 }
 
@@ -208,8 +222,4 @@ function listen(): void {
   };
 }
 
-const HEARS = Symbol.for('freehold.lock-order');
-if (REPORT && !(globalThis as Record<symbol, unknown>)[HEARS]) {
-  (globalThis as Record<symbol, unknown>)[HEARS] = true;
-  listen();
-}
+if (isFirst) listen();

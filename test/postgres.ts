@@ -2,6 +2,7 @@
  * One PostgreSQL for a test run: that of DATABASE_URL, or an embedded one in a folder of its own. A migrated template
  * is made once; every test file copies it, so that no test sees the rows of another.
  */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { Database } from '../entities/database.ts';
@@ -31,7 +32,16 @@ export default async function setup(project: TestProject) {
     await administer(url, `drop database ${templateName} with (force)`);
     await embedded?.stop();
     if (folder) removeFolder(folder);
+    failForLocks(project.config.env.LOCK_REPORT);
   };
+}
+
+/** Fails the run if a transaction has locked rows out of order (test/lock-order.ts). */
+function failForLocks(report: string | undefined): void {
+  if (!report || !existsSync(report)) return;
+  const lines = new Set(readFileSync(report, 'utf8').trim().split('\n'));
+  rmSync(report);
+  throw new Error(`Locks out of order, see entities/lock-order.ts:\n${[...lines].slice(0, 50).join('\n')}`);
 }
 
 export function withDatabase(url: string, name: string): string {

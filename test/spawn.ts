@@ -31,7 +31,15 @@ export const UNLIMITED = {
 };
 
 /** What a process gets of the environment of the tests. */
-export const MACHINE = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
+export const MACHINE = {
+  PATH: process.env.PATH,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+  // It records its locks, too.
+  ...(process.env.LOCK_REPORT && {
+    LOCK_REPORT: process.env.LOCK_REPORT,
+    NODE_OPTIONS: `--import=${join(import.meta.dirname, 'lock-order.ts')}`,
+  }),
+};
 
 /** The program as it is started. */
 export const MAIN = join(import.meta.dirname, '..', 'main.ts');

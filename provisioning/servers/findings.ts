@@ -3,7 +3,7 @@ import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/audit.ts';
 import type { Transaction } from '../../entities/database.ts';
 import type { FindingKind } from '../../entities/finding.ts';
 import { newId } from '../../entities/ids.ts';
-import { record } from '../../entities/record.ts';
+import { record, recordAll } from '../../entities/record.ts';
 import type { MachineKey, Observation } from './drivers/driver.ts';
 
 export interface Found extends MachineKey {
@@ -11,28 +11,37 @@ export interface Found extends MachineKey {
   detail: string;
 }
 
-/** @returns whether it is new */
-export async function report(tx: Transaction, driver: string, { kind, order, generation, detail }: Found) {
-  const [finding] = await tx.query<{ id: string; isNew: boolean }>(
-    `insert into finding (id, kind, driver, order_number, generation, detail) values ($1, $2, $3, $4, $5, $6)
+/** Writes findings down, and tells the operator of those that are new. */
+export async function report(tx: Transaction, driver: string, found: readonly Found[]): Promise<void> {
+  const given = found.map((one) => ({ id: newId('fnd'), ...one }));
+  const written = await tx.query<Found & { id: string; isNew: boolean }>(
+    `insert into finding (id, kind, driver, order_number, generation, detail)
+      select id, kind, $1, "order", generation, detail
+      from jsonb_to_recordset($2::jsonb) as given(id text, kind text, "order" text, generation int, detail text)
+      order by kind, "order", generation
       on conflict (kind, order_number, generation) where resolved_at is null
         do update set last_seen_at = now(), detail = excluded.detail
-      returning id, xmax = 0 as "isNew"`,
-    [newId('fnd'), kind, driver, order, generation, detail],
+      returning id, kind, order_number as "order", generation, xmax = 0 as "isNew"`,
+    [driver, JSON.stringify(given)],
   );
-  if (!finding!.isNew) return false;
-  await record(tx, OPERATOR_ACCOUNT, finding!.id, {
-    ...{ type: 'finding.reported', resource: 'finding', actor: SYSTEM },
-    data: { kind, driver, orderNumber: order, generation },
-  });
-  return true;
+  await recordAll(
+    tx,
+    written
+      .filter(({ isNew }) => isNew)
+      .map(({ id: subject, kind, order: orderNumber, generation }) => ({
+        ...{ accountId: OPERATOR_ACCOUNT, subject, type: 'finding.reported', resource: 'finding', actor: SYSTEM },
+        data: { kind, driver, orderNumber, generation },
+      })),
+  );
 }
 
-export const reportStuck = (tx: Transaction, driver: string, seen: Observation) =>
-  report(tx, driver, {
-    ...{ kind: 'STUCK', order: seen.order, generation: seen.generation },
-    detail: `It was given up and cannot be removed. ${seen.detail ?? `${seen.phase}, ${seen.power ?? 'power unknown'}`}`,
-  });
+export const reportStuck = (tx: Transaction, driver: string, seen: Observation): Promise<void> =>
+  report(tx, driver, [
+    {
+      ...{ kind: 'STUCK', order: seen.order, generation: seen.generation },
+      detail: `It was given up and cannot be removed. ${seen.detail ?? `${seen.phase}, ${seen.power ?? 'power unknown'}`}`,
+    },
+  ]);
 
 /**
  * What is not so any more, of some kinds: what was not found again, or what is named.
@@ -51,7 +60,8 @@ export async function resolve(
     : `kind || '.' || order_number || '.' || generation <> all($3)`;
   await tx.query(
     `with over as (
-        select id from finding where driver = $1 and kind = any($2) and resolved_at is null and ${which} order by id for update)
+        select id from finding where driver = $1 and kind = any($2) and resolved_at is null and ${which}
+        order by kind, order_number, generation for update)
       update finding set resolved_at = now() from over where finding.id = over.id`,
     [driver, kinds, names],
   );

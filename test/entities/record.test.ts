@@ -75,9 +75,11 @@ describe('recordAll', () => {
     await db.transaction(async (tx) => {
       for (const { accountId, subject, ...happening } of given) await record(tx, accountId, subject, happening);
     });
+    await db.waker.idle();
     const each = await written();
     await empty();
     await db.transaction((tx) => recordAll(tx, given));
+    await db.waker.idle();
     expect(await written()).toEqual(each);
     expect(each.events).toHaveLength(given.length);
     expect(each.audit).toHaveLength(given.length);
@@ -95,6 +97,7 @@ describe('recordAll', () => {
     const subject = await newServer(accountId);
     const happening = { resource: 'server', accountId, subject, type: 'server.renewed', actor: SYSTEM } as const;
     await db.transaction((tx) => recordAll(tx, [happening]));
+    await db.waker.idle();
     await db.query(`update task set leased_by = 'somebody'`);
     let statements = 0;
     await db.transaction((tx) => {
@@ -106,6 +109,7 @@ describe('recordAll', () => {
       return recordAll(tx, Array(1000).fill(happening));
     });
     expect(statements).toBe(1);
+    await db.waker.idle();
     const [counted] = await db.query(
       `select (select count(*)::int from event) as events, (select count(distinct event_id)::int from webhook_delivery) as told,
         (select signals > 0 from task) as signalled`,

@@ -265,7 +265,7 @@ describe('The brake', () => {
       OBSERVER_PROCESS,
       { orphans: {}, unasked: unasked.map(({ order }) => `${order}.1`) },
     ]);
-    await db.transaction((tx) => report(tx, 'simulated', found[0]!));
+    await db.transaction((tx) => report(tx, 'simulated', [found[0]!]));
     driver.observe = (key, within) => SimulatedDriver.prototype.observe.call(driver, key, within);
     await look();
     expect(await brakes()).toEqual([]);

@@ -18,7 +18,7 @@ export async function run(command: string, args: string[]): Promise<Ran> {
   const child = spawn(process.execPath, [join(BIN, command), ...args], {
     cwd: home,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...MACHINE, PATH: `${BIN}:${process.env.PATH}`, HOME: home, NO_COLOR: '1' },
+    env: { ...MACHINE, NODE_OPTIONS: '', PATH: `${BIN}:${process.env.PATH}`, HOME: home, NO_COLOR: '1' },
   });
   const ran = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (chunk) => (ran.stdout += chunk));
