@@ -3,7 +3,14 @@
  * and x402 clients read a top-level string `error` beside them; such members belong into `problem`, too.
  */
 import { STATUS_CODES } from 'node:http';
-import { ApiError, apiErrorOf, type ErrorCode, type ErrorExtras, faultOf, usdFromMicros } from '../schema/index.ts';
+import {
+  type ApiError,
+  apiErrorOf,
+  type ErrorCode,
+  type ErrorExtras,
+  faultOf,
+  usdFromMicros,
+} from '../schema/index.ts';
 
 /** A line of the log: no bodies, no credentials, no addresses, no values of inputs. */
 export type Log = (line: Readonly<Record<string, unknown>>) => void;
