@@ -158,15 +158,34 @@ async function rows<T>(
 /** PostgreSQL's code of an error, such as 23505 for a broken unique constraint. */
 const sqlStateOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code;
 
-/** Whether the connection was lost on the way, so that nobody knows whether a COMMIT has happened. */
-export function isConnectionLost(error: unknown): boolean {
-  for (let e = error; e instanceof Error; e = (e as { originalError?: unknown }).originalError ?? e.cause) {
-    const code = sqlStateOf(e) ?? '';
-    if (/^(08...|57P0[1-3]|25P0[34]|ECONN(RESET|REFUSED)|EPIPE)$/.test(code)) return true;
-    if (/^Connection terminated|^Client has encountered a connection error/.test(e.message)) return true;
-    if (e.name === 'QueryRunnerAlreadyReleasedError') return true;
-  }
-  return false;
+/** No connection, or no more: codes of PostgreSQL, of sockets and of name servers. */
+const LOST =
+  /^(08...|57P0[1-5]|25P0[34]|ECONN(RESET|REFUSED|ABORTED)|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
+/** What the drivers say without a code. */
+const LOST_MESSAGE =
+  /^(Connection terminated|Client .* is not queryable$|Cannot use a pool after calling end|timeout exceeded when trying to connect|timeout expired$|Query read timeout$|Driver not Connected$|Query runner already released)/;
+/** There is a connection, but no room (53), no connections allowed (55000), no changes (25006), or no end of conflicts. */
+const REFUSING = /^(53...|55000|25006|40001|40P01)$/;
+
+/** Whether the connection was lost, so that nobody knows whether a COMMIT has happened, or could not be made. */
+export const isConnectionLost = (error: unknown): boolean => causesOf(error).some(isLost);
+
+/** Whether the database cannot be used at the moment: the fault is not in what was asked, and trying again may help. */
+export const isDatabaseAway = (error: unknown): boolean =>
+  causesOf(error).some((cause) => isLost(cause) || REFUSING.test(sqlStateOf(cause) ?? ''));
+
+function isLost(error: Error & { syscall?: string }): boolean {
+  const code = sqlStateOf(error) ?? '';
+  // PostgreSQL's Unix socket is a file, which is gone while it does not run.
+  return LOST.test(code) || LOST_MESSAGE.test(error.message) || (code === 'ENOENT' && error.syscall === 'connect');
+}
+
+/** An error and all that it wraps: GraphQL and TypeORM wrap one, and a name with several addresses fails for each. */
+function causesOf(error: unknown): Error[] {
+  if (!(error instanceof Error)) return [];
+  const inner = (error as { originalError?: unknown }).originalError ?? error.cause;
+  const others = error instanceof AggregateError ? error.errors.flatMap(causesOf) : [];
+  return [error, ...causesOf(inner), ...others];
 }
 
 /** The constraint that an error names. */

@@ -94,7 +94,11 @@ export const ERRORS = {
   login_throttled: [429, 'Too many failed attempts.', 'retryable'],
 
   internal_error: [500, 'Something broke on our side.', 'retryable'],
-  unavailable: [503, 'The service is not available at the moment.', 'retryable'],
+  unavailable: [
+    503,
+    'The service is not available at the moment. Send the request again, with the same Idempotency-Key if it had one.',
+    'retryable',
+  ],
 } as const satisfies Record<string, Entry>;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -3,7 +3,14 @@
  * and x402 clients read a top-level string `error` beside them; such members belong into `problem`, too.
  */
 import { STATUS_CODES } from 'node:http';
-import { ApiError, apiErrorOf, type ErrorCode, type ErrorExtras, usdFromMicros } from '../schema/index.ts';
+import {
+  type ApiError,
+  apiErrorOf,
+  type ErrorCode,
+  type ErrorExtras,
+  faultOf,
+  usdFromMicros,
+} from '../schema/index.ts';
 
 /** A line of the log: no bodies, no credentials, no addresses, no values of inputs. */
 export type Log = (line: Readonly<Record<string, unknown>>) => void;
@@ -14,18 +21,20 @@ export interface ErrorAnswer {
   body: Readonly<Record<string, unknown>>;
 }
 
-/** Turns whatever was thrown into an answer. What is no ApiError is logged, and masked as `internal_error`. */
+/** The error that the caller may see, in whatever facade. What is no ApiError is logged, and masked. */
+export function shownError(thrown: unknown, log: Log): ApiError {
+  const known = apiErrorOf(thrown);
+  if (known) return known;
+  log(scrubbed(thrown));
+  return faultOf(thrown);
+}
+
+/** Turns whatever was thrown into an answer. */
 export type AnswerError = (error: unknown, requestId: string) => ErrorAnswer;
 
 export function errorAnswers(publicUrl: string, onError: Log): AnswerError {
   return (thrown, requestId) => {
-    let error = apiErrorOf(thrown);
-    if (!error) {
-      onError({ request_id: requestId, ...scrubbed(thrown) });
-      error = databaseAway(thrown)
-        ? new ApiError('unavailable', undefined, { retryAfter: 1 })
-        : new ApiError('internal_error');
-    }
+    const error = shownError(thrown, (line) => onError({ request_id: requestId, ...line }));
     const { status, http } = error.extensions as { status: number; http: { headers: Record<string, string> } };
     return {
       status,
@@ -69,15 +78,6 @@ function membersOf({
   };
 }
 
-/** The database cannot be reached, or has no room for more: its classes 08, 53 and 57P, 55000, or the socket's own errors. */
-function databaseAway(thrown: unknown): boolean {
-  const { code, message = '' } = (rootCause(thrown) ?? {}) as { code?: string; message?: string };
-  return (
-    /^(08|53|55000|57P|ECONN|EPIPE)/.test(code ?? '') ||
-    /^(Connection terminated|timeout exceeded when trying to connect)/.test(message)
-  );
-}
-
 const REALM = 'Bearer realm="svc"';
 const INVALID_TOKEN: ReadonlySet<ErrorCode> = new Set([
   'invalid_credential',
@@ -96,7 +96,7 @@ function challenge({ code, extras, extensions }: ApiError): Record<string, strin
 }
 
 /** What may be logged of an error: its text without quoted values, and where it was thrown. */
-export function scrubbed(thrown: unknown): Record<string, unknown> {
+function scrubbed(thrown: unknown): Record<string, unknown> {
   const error = rootCause(thrown);
   if (!(error instanceof Error)) return { message: typeof error };
   const { code, constraint, table } = error as unknown as Record<string, unknown>;

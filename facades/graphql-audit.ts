@@ -2,6 +2,7 @@
 import { type ExecutionArgs, type ExecutionResult, execute, getOperationAST, Kind, OperationTypeNode } from 'graphql';
 import { apiErrorOf, type Context } from '../schema/index.ts';
 import type { AuditRequest } from './audit.ts';
+import { shownError } from './errors.ts';
 
 /** The executor, which also tells of mutations. The path of an entry is `/graphql#` and the name of the field. */
 export function auditedExecute(auditRequest: AuditRequest): (args: ExecutionArgs) => Promise<ExecutionResult> {
@@ -24,6 +25,6 @@ export function auditedExecute(auditRequest: AuditRequest): (args: ExecutionArgs
 function statusOf({ errors = [] }: ExecutionResult, key: string | undefined): number {
   const error = errors.find(({ path }) => path === undefined || key === undefined || path[0] === key);
   if (!error) return 200;
-  const fallback = error.path === undefined ? 400 : 500;
-  return (apiErrorOf(error)?.extensions.status as number | undefined) ?? fallback;
+  if (error.path === undefined && !apiErrorOf(error)) return 400;
+  return shownError(error, () => {}).extensions.status as number;
 }

@@ -4,20 +4,23 @@
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
-import { GraphQLError, parse, specifiedRules, subscribe, validate } from 'graphql';
+import { parse, subscribe } from 'graphql';
 import type { ServerOptions as WsOptions } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { WebSocketServer } from 'ws';
-import { ApiError, apiErrorOf, type Context, schema, type Viewer } from '../schema/index.ts';
+import { ApiError, type Context, schema, type Viewer } from '../schema/index.ts';
 import type { AuditRequest } from './audit.ts';
-import { type Log, scrubbed } from './errors.ts';
+import { type Log, shownError } from './errors.ts';
 import { auditedExecute } from './graphql-audit.ts';
+import { type Mask, masking, maskingWithoutHttp, readOperation, unreadableRequests } from './graphql-errors.ts';
 import { limitsRule, TOKENS_MAX } from './graphql-limits.ts';
 
 const PATH = '/graphql';
 /** WebSocket close codes of graphql-ws for a connection that may not be. */
 const FORBIDDEN = 4403;
+/** Of WebSocket itself (RFC 6455): "try again later", which clients do. */
+const TRY_AGAIN = 1013;
 
 export interface InternalOptions {
   authenticate(authorization: string | undefined, address: string | null): Promise<Viewer | null>;
@@ -34,7 +37,7 @@ export interface InternalOptions {
 
 export function internalServer(options: InternalOptions): Server {
   const { authenticate, auditRequest, contextOf, ready, onError } = options;
-  const mask = (error: unknown) => masked(error, onError);
+  const mask = masking(onError);
   const limits: Plugin = {
     onParse: ({ setParseFn }) => setParseFn((source, given) => parse(source, { ...given, maxTokens: TOKENS_MAX })),
     onValidate: ({ addValidationRule }) => addValidationRule(limitsRule),
@@ -49,7 +52,7 @@ export function internalServer(options: InternalOptions): Server {
     cors: false,
     logging: false,
     parserAndValidationCache: true,
-    plugins: [limits],
+    plugins: [limits, unreadableRequests],
     maskedErrors: { maskError: mask },
     context: async ({ request, req }) => {
       const address = addressOf(req);
@@ -73,7 +76,7 @@ export function internalServer(options: InternalOptions): Server {
     response.writeHead(status as number, { 'content-type': 'text/plain; charset=utf-8' }).end(`${body}\n`);
   });
   const sockets = new WebSocketServer({ server, path: PATH, maxPayload: 64 * 1024 });
-  useServer(webSocketOptions(options, mask), sockets);
+  useServer(webSocketOptions(options, maskingWithoutHttp(mask)), sockets);
   server.on('close', () => sockets.close());
   return server;
 }
@@ -87,14 +90,14 @@ interface Connection extends Extra {
 
 /** One credential for the life of a socket; the socket closes when the credential ends. */
 function webSocketOptions(
-  { authenticate, auditRequest, contextOf, watchCredential }: InternalOptions,
-  mask: (error: unknown) => GraphQLError,
+  { authenticate, auditRequest, contextOf, watchCredential, onError }: InternalOptions,
+  mask: Mask,
 ): WsOptions<Record<string, unknown>, Partial<Connection>> {
   return {
     schema,
     execute: auditedExecute(auditRequest),
     subscribe,
-    validate: (ofSchema, document) => validate(ofSchema, document, [...specifiedRules, limitsRule]),
+    onSubscribe: (_, __, payload) => readOperation(schema, payload),
     connectionInitWaitTimeout: 5_000,
     onConnect: async ({ connectionParams, extra }) => {
       const { request, socket } = extra as Extra;
@@ -103,7 +106,11 @@ function webSocketOptions(
       const viewer = await authenticate(
         typeof authorization === 'string' ? authorization : undefined,
         addressOf(request),
-      ).catch(() => null);
+      ).catch((error) => {
+        if (shownError(error, onError).code === 'unavailable')
+          socket.close(TRY_AGAIN, 'The service is not available at the moment.');
+        return null;
+      });
       if (!viewer) return false;
       const gone = new AbortController();
       const forget = watchCredential(viewer, () => socket.close(FORBIDDEN, 'The credential has ended'));
@@ -122,19 +129,6 @@ function webSocketOptions(
     onError: (_, __, ___, errors) => errors.map(mask),
     onNext: (_, __, ___, ____, result) => (result.errors ? { ...result, errors: result.errors.map(mask) } : undefined),
   } as WsOptions<Record<string, unknown>, Partial<Connection>>;
-}
-
-/** What the caller may see of an error: ours, and GraphQL's own about the document and its variables. */
-function masked(error: unknown, onError: Log): GraphQLError {
-  const known = apiErrorOf(error);
-  if (known) return known;
-  let cause = error;
-  while (cause instanceof GraphQLError && (cause.originalError ?? cause.cause))
-    cause = cause.originalError ?? cause.cause;
-  if ((cause as Error | undefined)?.name === 'GraphQLError')
-    return new GraphQLError((error as Error).message, { nodes: (error as GraphQLError).nodes ?? null });
-  onError(scrubbed(error));
-  return new ApiError('internal_error');
 }
 
 const QUERY = `# Put your credential into the headers below: {"Authorization": "Bearer …"}

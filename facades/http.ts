@@ -1,10 +1,10 @@
 /** The public listener: request ids, limits, headers, and one shape for every error. */
-import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { ApiError, type ErrorCode, schema, type Viewer } from '../schema/index.ts';
 import type { AuditRequest } from './audit.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
+import { clientErrors, refuseLargeHead } from './client-errors.ts';
 import { type AnswerError, errorAnswers, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { hooks } from './hooks.ts';
@@ -51,7 +51,8 @@ export interface PublicOptions {
 
 const KIB = 1024;
 const BODY_MAX = 128 * KIB;
-const HEADERS_MAX = 16 * KIB;
+/** Node's own limit: it leaves no request to answer, so ours is lower. */
+const NODE_HEADERS_MAX = 64 * KIB;
 /** How long a request may take to arrive; how long its answer takes is another matter (long polls). */
 const REQUEST_TIMEOUT_MS = 15_000;
 /** How often connections are looked at; Node's own half a minute would let the slow stay for three times as long. */
@@ -80,7 +81,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     trustProxy: options.trustedProxies?.length ? options.trustedProxies : false,
     return503OnClosing: false,
     http: {
-      maxHeaderSize: HEADERS_MAX,
+      maxHeaderSize: NODE_HEADERS_MAX,
       headersTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: CHECKING_MS,
     },
@@ -94,6 +95,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.setErrorHandler(send);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(API_HEADERS).header('x-request-id', request.id);
+    refuseLargeHead(request, reply);
     done(request.is404 ? new ApiError('not_found') : undefined);
   });
   if (onAnswer) app.addHook('onResponse', accessLogger(onAnswer));
@@ -168,30 +170,6 @@ function errorSender(answerError: AnswerError) {
       .headers(headers)
       .header('content-type', problem ? PROBLEM_TYPE : JSON_TYPE);
     reply.header('cache-control', 'no-store').send(JSON.stringify(body));
-  };
-}
-
-/** Requests that Node could not read, so that there is neither a request nor a reply: they are answered by hand. */
-function clientErrors(answerError: AnswerError, newRequestId: () => string) {
-  return (error: Error & { code?: string }, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || socket.destroyed) return;
-    const detail =
-      error.code === 'HPE_HEADER_OVERFLOW'
-        ? `The headers are larger than ${HEADERS_MAX / KIB} KiB.`
-        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-          ? 'The request took too long to arrive.'
-          : 'The request is not valid HTTP.';
-    const requestId = newRequestId();
-    const body = JSON.stringify(answerError(new ApiError('invalid_header', detail), requestId).body);
-    const headers = {
-      ...API_HEADERS,
-      'x-request-id': requestId,
-      'content-length': Buffer.byteLength(body),
-      connection: 'close',
-    };
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    if (socket.writable) socket.write(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
-    socket.destroy(error);
   };
 }
 

@@ -1,7 +1,7 @@
 /** What a request brings: parameters of the path, the query and the headers, which arrive as text, and a body. */
 import type { FastifyRequest } from 'fastify';
 import { type GraphQLInputType, getNullableType, isListType } from 'graphql';
-import { ApiError, type FieldError } from '../schema/index.ts';
+import { ApiError, type ErrorCode, type FieldError } from '../schema/index.ts';
 import { refusal } from './details.ts';
 import { snake, suggestion } from './names.ts';
 import type { Operation } from './operations.ts';
@@ -49,19 +49,30 @@ function unknownParameters(query: object, known: ReadonlyMap<string, unknown>): 
   return refusal(errors, 'invalid_query');
 }
 
-/** The body, if it is an object or absent. @throws ApiError validation_failed or unknown_field */
+/** The body, if it is an object or absent. @throws ApiError validation_failed, unknown_field, or the code of the style */
 export function bodyReader({ input, http }: Operation): (request: FastifyRequest) => unknown {
-  const { lenient, refusal: code } = STYLES[http!.style];
-  const known = new Set(Object.keys(input?.type.getFields() ?? {}).map(snake));
+  const { lenient, singles, refusal: code } = STYLES[http!.style];
+  const fields = Object.values(input?.type.getFields() ?? {});
+  const known = new Set(fields.map(({ name }) => snake(name)));
+  const lists = fields.filter(({ type }) => !singles && isListType(getNullableType(type)));
+  const arrays = lists.map(({ name }) => snake(name));
   return ({ body }) => {
     if (body === undefined) return undefined;
     if (!isRecord(body)) throw new ApiError(code ?? 'validation_failed', 'The body must be an object.');
+    requireArrays(body, arrays, code);
     if (lenient) return Object.fromEntries(Object.entries(body).filter(([name]) => known.has(name)));
     if (input) return body;
     const unknown = Object.keys(body).map((field) => ({ field, code: 'unknown_field', message: 'There is no body.' }));
     if (unknown.length) throw new ApiError('unknown_field', 'The operation takes no body.', { errors: unknown });
     return undefined;
   };
+}
+
+/** @throws ApiError with that code if one of the members is neither absent nor an array */
+function requireArrays(body: Values, names: readonly string[], code: ErrorCode | undefined): void {
+  const wrong = names.filter((name) => !Array.isArray(body[name] ?? []));
+  const errors = wrong.map((field) => ({ field, code: 'wrong_type', message: `${field} must be an array.` }));
+  if (errors.length) throw refusal(errors, code);
 }
 
 /** Text as a value of its type. What does not fit stays as it is, so that GraphQL refuses it. */

@@ -8,6 +8,8 @@ export interface Style {
   forms: boolean;
   /** Unknown members are ignored (RFC 6749, section 3.2). */
   lenient: boolean;
+  /** A list may be sent as its one entry, as GraphQL takes it; a form cannot tell the two apart. */
+  singles: boolean;
   /** The code of whatever is wrong with an input; without one it depends on the place. */
   refusal: ErrorCode | undefined;
   /** What OpenAPI says of the credential; without it the scope decides. */
@@ -16,19 +18,21 @@ export interface Style {
 
 /** The names are those of the enum of `@http(style:)`. */
 export const STYLES = {
-  PLAIN: { success: 200, forms: false, lenient: false, refusal: undefined, security: undefined },
+  PLAIN: { success: 200, forms: false, lenient: false, singles: true, refusal: undefined, security: undefined },
   OAUTH: {
     success: 200,
     forms: true,
     lenient: true,
+    singles: true,
     refusal: 'invalid_request',
     security: [{}, { client: [] }, { bearer: [] }],
   },
-  /** RFC 7591 has a code of its own, answers 201, and knows no forms. */
+  /** RFC 7591 has a code of its own, answers 201, has its lists as arrays, and knows no forms. */
   OAUTH_REGISTRATION: {
     success: 201,
     forms: false,
     lenient: true,
+    singles: false,
     refusal: 'invalid_client_metadata',
     security: [{}, { bearer: ['full'] }],
   },

@@ -53,7 +53,11 @@ builder.queryFields((t) => ({
     description: 'What happened on the account in the last 90 days, newest first.',
     args: {
       ...pageArgs(),
-      action: t.arg({ type: 'AuditAction', description: 'Only this action, such as server.created or api.request.' }),
+      action: t.arg({
+        type: 'AuditAction',
+        description:
+          'Only this action: api.request, or the type of an event, such as server.created. An unknown action has no entries.',
+      }),
       since: t.arg({ type: 'DateTime', description: 'Only what happened then or later.' }),
       until: t.arg({ type: 'DateTime', description: 'Only what happened before then.' }),
     },

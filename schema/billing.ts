@@ -99,7 +99,11 @@ const BonusTierPage = pageOf('BonusTier', BonusTier);
 const CreateTopUpInput = builder.inputType('CreateTopUpInput', {
   fields: (t) => ({
     amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
-    crypto: t.field({ type: 'CoinCode', description: 'The code of a coin; left out where x402 pays.' }),
+    crypto: t.field({
+      type: 'CoinCode',
+      description:
+        'The code of a coin, as /v1/billing/coins lists it, in upper or lower case; any other is unknown_coin. Required unless x402 pays, and left out there.',
+    }),
   }),
 });
 

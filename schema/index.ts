@@ -37,6 +37,7 @@ export { ApiError, apiErrorOf, ERRORS, type ErrorCode, type ErrorExtras, type Fi
 export { usdFromMicros } from '../entities/money.ts';
 export type { Counted, Taken } from '../entities/rate.ts';
 export { requireActive } from '../resolvers/auth/scope.ts';
+export { faultOf } from '../resolvers/fault.ts';
 export { takeHint } from '../resolvers/hints.ts';
 export type { Context, RequiredScope, Viewer } from './context.ts';
 export { malformed } from './scalars/scalar.ts';

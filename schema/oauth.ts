@@ -88,7 +88,7 @@ const RegisterInput = builder.inputType('RegisterOauthClientInput', {
 const CLIENT_ID = 'The client, unless HTTP Basic names it.';
 const CLIENT_SECRET = 'Its secret, unless HTTP Basic has it.';
 const TokenInput = builder.inputType('IssueOauthTokenInput', {
-  description: 'A token request (RFC 6749).',
+  description: 'A token request (RFC 6749). Unknown members are ignored.',
   fields: (t) => ({
     grantType: t.field({
       type: 'OauthParameter',
@@ -109,7 +109,7 @@ const TokenInput = builder.inputType('IssueOauthTokenInput', {
   }),
 });
 const RevokeInput = builder.inputType('RevokeOauthTokenInput', {
-  description: 'A revocation request (RFC 7009).',
+  description: 'A revocation request (RFC 7009). Unknown members are ignored.',
   fields: (t) => ({
     token: t.field({ type: 'OauthParameter', description: 'The token to end, unless it is sent as Bearer.' }),
     tokenTypeHint: t.field({ type: 'OauthParameter', description: 'Not needed: tokens tell their kind.' }),
@@ -118,7 +118,7 @@ const RevokeInput = builder.inputType('RevokeOauthTokenInput', {
   }),
 });
 const IntrospectInput = builder.inputType('IntrospectOauthTokenInput', {
-  description: 'An introspection request (RFC 7662).',
+  description: 'An introspection request (RFC 7662). Unknown members are ignored.',
   fields: (t) => ({
     token: t.field({ type: 'OauthParameter', description: 'The token, unless it is sent as Bearer.' }),
     tokenTypeHint: t.field({ type: 'OauthParameter', description: 'Not needed: tokens tell their kind.' }),

@@ -55,14 +55,15 @@ builder.mutationFields((t) => ({
   enableTotp: t.field({
     type: TotpEnabled,
     scope: 'full',
-    description: 'Turns two-factor authentication on, with a code that confirms the setup.',
+    description:
+      'Turns two-factor authentication on, with a code that confirms the setup. All other sessions end; API keys stay.',
     args: { input: t.arg({ type: EnableTotpInput, required: true }) },
     resolve: (_, { input }, context) => enableTotp(context, input.totpCode),
   }),
   disableTotp: t.field({
     type: TotpDisabled,
     scope: 'full',
-    description: 'Turns two-factor authentication off.',
+    description: 'Turns two-factor authentication off. All other sessions end; API keys stay.',
     args: { input: t.arg({ type: DisableTotpInput, required: true }) },
     resolve: async (_, { input }, context) => {
       await disableTotp(context, input.totpCode);

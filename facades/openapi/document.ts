@@ -62,11 +62,17 @@ function definer(schemas: Map<string, JsonSchema>): Define {
   };
 }
 
+/** Where unknown members are ignored, a schema allows them. */
+const opening =
+  (define: Define): Define =>
+  (name, make) =>
+    define(name, () => ({ ...make(), additionalProperties: true }));
+
 function describe(operation: Operation, define: Define, shared: Shared): Json {
   const { name, noun, description, scopes, input, http } = operation;
-  const { forms, security } = STYLES[http!.style];
+  const { forms, lenient, security } = STYLES[http!.style];
   const types = ['application/json', ...(forms ? [FORM_TYPE] : [])];
-  const body = input && inputSchema(input.type, define);
+  const body = input && inputSchema(input.type, lenient ? opening(define) : define);
   const answer = answerSchema(operation, define);
   const [summary = ''] = description.split(/(?<=\.)\s+/);
   return {

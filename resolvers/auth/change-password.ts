@@ -1,14 +1,12 @@
 /** Changing a password, and asking for the one there is. */
 import { Account } from '../../entities/account.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { record } from '../../entities/record.ts';
-import { PendingLogin } from '../../entities/totp.ts';
 import { findAccount } from '../account.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
 import { lockAccount } from '../limits.ts';
 import { hashPassword, refuseWeakPassword, verifyPassword } from './password.ts';
 import { useSecondFactor } from './second-factor.ts';
-import { endSessions, OPEN_SESSION } from './sessions.ts';
+import { recordLoginChange } from './sessions.ts';
 
 /** The account of the caller, who knows its password. @throws ApiError wrong_password or login_throttled */
 export async function requirePassword(context: Context, password: string): Promise<Account> {
@@ -43,16 +41,7 @@ export async function changePassword(context: Context, change: PasswordChange): 
       if (account.passwordHash !== checked) throw new ApiError('wrong_password');
       if (account.totpEnabled) await useSecondFactor(context, tx, accountId, totpCode);
       await tx.manager.update(Account, { id: accountId }, { passwordHash });
-      await tx.manager.delete(PendingLogin, { accountId });
-      const others = await tx.query<{ id: string }>(
-        `select id from session where account_id = $1 and id <> $2 and ${OPEN_SESSION}`,
-        [accountId, context.viewer?.credentialId],
-      );
-      const ids = others.map(({ id }) => id);
-      const ended = await endSessions(context, tx, accountId, ids, 'password_changed');
-      const happening = { type: 'account.password_changed', resource: 'account', actor: actorOf(context) } as const;
-      await record(tx, accountId, accountId, { ...happening, data: { sessionsRevoked: ended } });
-      return ended;
+      return recordLoginChange(context, tx, accountId, 'password_changed');
     }),
   );
 }

@@ -5,6 +5,7 @@ import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
 import { record } from '../../entities/record.ts';
+import { PendingLogin } from '../../entities/totp.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { lockAccount } from '../limits.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
@@ -33,13 +34,39 @@ export async function revokeSession(context: Context, id: string): Promise<{ tok
   return { tokenId: id };
 }
 
+/** A change of how the account logs in; its event has the same name. */
+type LoginChange = 'password_changed' | 'totp_enabled' | 'totp_disabled';
+
+/**
+ * Tells of a change of how the account logs in, and ends what came of the former way: pending logins, and all sessions
+ * but the one that calls. API keys stay. To be called under the lock of the account.
+ * @returns how many sessions ended
+ */
+export async function recordLoginChange(
+  context: Context,
+  tx: Transaction,
+  accountId: string,
+  change: LoginChange,
+): Promise<number> {
+  await tx.manager.delete(PendingLogin, { accountId });
+  const others = await tx.query<{ id: string }>(
+    `select id from session where account_id = $1 and id <> $2 and ${OPEN_SESSION}`,
+    [accountId, context.viewer?.credentialId],
+  );
+  const ids = others.map(({ id }) => id);
+  const sessionsRevoked = await endSessions(context, tx, accountId, ids, change);
+  const happening = { type: `account.${change}`, resource: 'account', actor: actorOf(context) } as const;
+  await record(tx, accountId, accountId, { ...happening, data: { sessionsRevoked } });
+  return sessionsRevoked;
+}
+
 /** Ends those of the sessions that are open. @returns how many were */
 export async function endSessions(
   context: Context,
   tx: Transaction,
   accountId: string,
   ids: readonly string[],
-  reason: 'revoked' | 'session_limit' | 'password_changed' | 'client_deleted',
+  reason: 'revoked' | 'session_limit' | 'client_deleted' | LoginChange,
 ): Promise<number> {
   const ended = await tx.query<{ id: string }>(
     `update session set revoked_at = now() where account_id = $1 and id = any($2::text[]) and ${OPEN_SESSION} returning id`,

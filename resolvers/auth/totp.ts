@@ -2,13 +2,13 @@
 import { Account } from '../../entities/account.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { record } from '../../entities/record.ts';
-import { PendingLogin, RecoveryCode, seedContext, Totp } from '../../entities/totp.ts';
-import { accountOf, actorOf, type Context } from '../context.ts';
+import { RecoveryCode, seedContext, Totp } from '../../entities/totp.ts';
+import { accountOf, type Context } from '../context.ts';
 import { lockAccount } from '../limits.ts';
 import { requirePassword } from './change-password.ts';
 import { DIGITS, newSeed, PERIOD_SECONDS } from './one-time-password.ts';
 import { newRecoveryCodes, useSecondFactor, useTotp } from './second-factor.ts';
+import { recordLoginChange } from './sessions.ts';
 
 const SETUP_SECONDS = 600;
 const ISSUER = 'Freehold';
@@ -40,7 +40,7 @@ function provisioningUri(name: string, secret: string): string {
 }
 
 /**
- * Confirms the seed with a code of it, and answers with the recovery codes.
+ * Confirms the seed with a code of it, and answers with the recovery codes. All other sessions end.
  * @throws ApiError totp_already_enabled, totp_setup_missing or invalid_totp
  */
 export function enableTotp(context: Context, code: string): Promise<string[]> {
@@ -53,12 +53,12 @@ export function enableTotp(context: Context, code: string): Promise<string[]> {
     if (!(await useTotp(context, tx, accountId, code))) throw new ApiError('invalid_totp');
     await tx.manager.update(Totp, { accountId }, { enabledAt: new Date() });
     await tx.manager.update(Account, { id: accountId }, { totpEnabled: true });
-    await recordOf(context, tx, accountId, 'account.totp_enabled');
+    await recordLoginChange(context, tx, accountId, 'totp_enabled');
     return newRecoveryCodes(context, tx, accountId);
   });
 }
 
-/** Turns the second factor off. @throws ApiError totp_not_enabled or invalid_totp */
+/** Turns the second factor off. All other sessions end. @throws ApiError totp_not_enabled or invalid_totp */
 export async function disableTotp(context: Context, code: string): Promise<void> {
   const accountId = accountOf(context);
   const { email } = await context.db.source.manager.findOneByOrFail(Account, { id: accountId });
@@ -69,9 +69,8 @@ export async function disableTotp(context: Context, code: string): Promise<void>
       await useSecondFactor(context, tx, accountId, code);
       await tx.manager.delete(Totp, { accountId });
       await tx.manager.delete(RecoveryCode, { accountId });
-      await tx.manager.delete(PendingLogin, { accountId });
       await tx.manager.update(Account, { id: accountId }, { totpEnabled: false });
-      await recordOf(context, tx, accountId, 'account.totp_disabled');
+      await recordLoginChange(context, tx, accountId, 'totp_disabled');
     }),
   );
 }
@@ -80,10 +79,3 @@ async function lockedAccount(tx: Transaction, accountId: string): Promise<Accoun
   await lockAccount(tx, accountId);
   return tx.manager.findOneByOrFail(Account, { id: accountId });
 }
-
-const recordOf = (
-  context: Context,
-  tx: Transaction,
-  accountId: string,
-  type: 'account.totp_enabled' | 'account.totp_disabled',
-) => record(tx, accountId, accountId, { type, resource: 'account', actor: actorOf(context) });

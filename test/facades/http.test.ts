@@ -10,13 +10,24 @@ const { port } = app.server.address() as AddressInfo;
 const url = `http://127.0.0.1:${port}`;
 
 /** What the server answers to bytes. */
-async function raw(text: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  socket.write(text);
+async function raw(...packets: string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1').setNoDelay();
   let answer = '';
-  socket.on('data', (chunk) => (answer += chunk));
-  await once(socket, 'close');
+  socket.on('data', (chunk) => (answer += chunk)).on('error', () => {});
+  const closed = once(socket, 'close');
+  for (const packet of packets) {
+    socket.write(packet);
+    await new Promise((resume) => setTimeout(resume, 20));
+  }
+  await closed;
   return answer;
+}
+/** The parts of an answer that was read to the end of its connection. */
+function partsOf(answer: string) {
+  const [head = '', body = ''] = answer.split('\r\n\r\n');
+  const [status = '', ...lines] = head.split('\r\n');
+  const headers = Object.fromEntries(lines.map((line) => line.toLowerCase().split(': ') as [string, string]));
+  return { status, headers, body };
 }
 
 describe('Every answer', () => {
@@ -139,6 +150,38 @@ describe('An error', () => {
       code: 'invalid_header',
       detail: 'The headers are larger than 16 KiB.',
     });
+  });
+
+  const large = (method: string, size: number) =>
+    `${method} /v1/parts HTTP/1.1\r\nhost: x\r\nx-long: ${'x'.repeat(size)}\r\n\r\n`;
+  const halves = (text: string): [string, string] => [text.slice(0, 900), text.slice(900)];
+  it.each<[what: string, packets: string[]]>([
+    ['headers over our limit', [large('HEAD', 17_000)]],
+    ["headers over Node's limit", [large('HEAD', 70_000)]],
+    ['headers over our limit, in two packets', halves(large('HEAD', 17_000))],
+    ['a malformed request line', ['HEAD /a b HTTP/1.1\r\nhost: x\r\n\r\n']],
+    ['a malformed header', ['HEAD / HTTP/1.1\r\nhost: x\r\n', 'bad header\r\n\r\n']],
+    ['a malformed body', ['HEAD /v1/parts HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n', 'zz\r\n']],
+  ])('has no body for a HEAD with %s', async (_, packets) => {
+    expect(await raw(...packets)).toMatch(/HTTP\/1\.1 400 Bad Request\r\n([^\r]+\r\n)+\r\n$/);
+  });
+
+  it.each<[what: string, packets: string[]]>([
+    ['headers over our limit', [large('GET', 17_000)]],
+    ['headers over our limit, in two packets', halves(large('GET', 17_000))],
+    ['an address over our limit', [`GET /${'x'.repeat(17_000)} HTTP/1.1\r\nhost: x\r\n\r\n`]],
+    ['a malformed request line', ['GET /a b HTTP/1.1\r\nhost: x\r\n\r\n']],
+    ['no request line', ['NONSENSE\r\n\r\n']],
+    ['no method', ['\u0016\u0003\u0001 \r\n\r\n']],
+  ])('is told as a whole, and ends the connection: %s', async (_, packets) => {
+    const { status, headers, body } = partsOf(await raw(...packets));
+    expect(status).toBe('HTTP/1.1 400 Bad Request');
+    expect(headers).toMatchObject({
+      connection: 'close',
+      'content-length': String(Buffer.byteLength(body)),
+      date: expect.any(String),
+    });
+    expect(JSON.parse(body)).toMatchObject({ status: 400, code: 'invalid_header', request_id: expect.any(String) });
   });
 
   it('of a body that is shorter than announced reaches nobody, and breaks nothing', async () => {
