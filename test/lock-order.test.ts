@@ -1,6 +1,6 @@
 /** The recorder of locks hears what it should: it decides whether a run of the tests passes. */
 import { describe, expect, it } from 'vitest';
-import { lockAccount, openBalance } from '../entities/ledger.ts';
+import { lockAvailable, openBalance } from '../entities/ledger.ts';
 import { LOCK_ORDER, UNDER_ACCOUNT } from '../entities/lock-order.ts';
 import { signalTask, startTask } from '../provisioning/tasks.ts';
 import { newDatabase } from './database.ts';
@@ -16,14 +16,14 @@ describe('A transaction', () => {
     const wrong = await reportsOf(() =>
       db.transaction(async (tx) => {
         await signalTask(tx, 'one');
-        await lockAccount(tx, 'acct_1');
+        await lockAvailable(tx, 'acct_1');
       }),
     );
     expect(wrong).toHaveLength(1);
-    expect(wrong[0]).toMatch(/^balance after task: .*select from balance.* AFTER .*update task/);
+    expect(wrong[0]).toMatch(/^balance after task: .*select available_micros.* AFTER .*update task/);
     const right = await reportsOf(() =>
       db.transaction(async (tx) => {
-        await lockAccount(tx, 'acct_1');
+        await lockAvailable(tx, 'acct_1');
         await signalTask(tx, 'one');
       }),
     );
@@ -54,7 +54,7 @@ describe('A transaction', () => {
           throw new Error('undone');
         });
         await expect(undone).rejects.toThrow('undone');
-        await lockAccount(tx, 'acct_1');
+        await lockAvailable(tx, 'acct_1');
       }),
     );
     expect(reports).toEqual([]);
