@@ -11,7 +11,7 @@ import { newSshKeyLine } from './ssh-key-line.ts';
 export interface Hook {
   mailbox: Mailbox;
   filter: string;
-  /** From then on it is told of everything that it wants. */
+  /** The service tells this webhook of every wanted event after this moment. */
   since: Date;
 }
 
@@ -20,13 +20,13 @@ export interface Account {
   email: string;
   password: string;
   factor: SecondFactor;
-  /** With the access token of the owner. */
+  /** A REST client with the owner's access token. */
   owner: RestClient;
   session: { tokenId: string; refreshToken: string };
   hooks: Hook[];
-  /** Of all webhooks, also of those that are deleted again: messages may be on their way. */
+  /** The receivers of all webhooks. Deleted webhooks keep theirs, since messages may be on their way. */
   mailboxes: Mailbox[];
-  /** What the clients of the account know of, and work on together. */
+  /** The ids that all clients of the account share. */
   servers: Set<string>;
   sshKeys: Set<string>;
   topUps: Set<string>;
@@ -39,7 +39,7 @@ export interface Opening {
   urls: readonly string[];
   measurements: Measurements;
   chance: Chance;
-  /** What any answer to this account may be refused with. */
+  /** Error codes that are legitimate for every call of this account. */
   always: readonly string[];
 }
 
@@ -89,12 +89,12 @@ async function addHook({ owner, hooks, mailboxes }: Account, filter: string, cha
   hooks.push({ mailbox, filter, since: new Date() });
 }
 
-/** The answer to what cannot be refused. */
+/** Asks for something that the service must not refuse. @throws Refused */
 export async function must(door: Door, ...[call, args, asking]: Parameters<Door['ask']>): Promise<Reply['body']> {
   const { code, body } = await door.ask(call, args, asking);
   if (code !== 'ok') throw new Refused(`${call} was refused: ${code}`);
   return body;
 }
 
-/** The measurements have it already. */
+/** The service refused a call. The measurements already hold the refusal. */
 export class Refused extends Error {}

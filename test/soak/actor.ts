@@ -9,13 +9,13 @@ export interface Actor {
   name: string;
   account: Account;
   door: Door;
-  /** Of the API processes. */
+  /** The addresses of the API processes. */
   urls: readonly string[];
-  /** What any answer to the account may be refused with. */
+  /** Error codes that are legitimate for every call of this account. */
   always: readonly string[];
   chance: Chance;
   measurements: Measurements;
-  /** An Idempotency-Key that nobody has used. */
+  /** Returns an unused Idempotency-Key. */
   newKey(): string;
 }
 
@@ -23,12 +23,12 @@ export type Operation = (actor: Actor) => Promise<void>;
 export type Weighed<T> = readonly (readonly [weight: number, thing: T])[];
 
 export interface Shift {
-  /** Half of it to one and a half of it is between two operations. */
+  /** The mean pause between two operations; each pause is within half of it. */
   pauseMs: number;
   over: AbortSignal;
 }
 
-/** Does work that chance picks until the shift is over. */
+/** Runs operations, picked by chance, until the shift is over. */
 export async function work<T extends { name: string; chance: Chance; measurements: Measurements }>(
   worker: T,
   operations: Weighed<(worker: T) => Promise<void>>,

@@ -1,6 +1,6 @@
 /**
- * Time passes quickly for servers: their paid month ends, and what nobody paid for is a week old. Each statement changes
- * one row, so that it holds one lock and can be part of no deadlock.
+ * The calendar makes time pass quickly: paid months end, and suspensions become a week old. Each statement changes
+ * one row. It holds one lock only, so the calendar itself cannot deadlock.
  */
 import type { Database } from '../../entities/database.ts';
 import { cronSubject } from '../../provisioning/schedule.ts';
@@ -24,7 +24,7 @@ const turn = (from: string, change: string) => async (calendar: Calendar) => {
   await renewNow(calendar);
 };
 
-/** Has a worker look for what is due, which it would do once a minute. */
+/** Makes a worker look for due servers now, instead of once a minute. */
 const renewNow = ({ db }: Pick<Calendar, 'db'>) =>
   db.query('update task set run_at = now() where subject = $1 and leased_by is null', [cronSubject(RENEWAL_PROCESS)]);
 

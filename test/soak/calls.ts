@@ -1,11 +1,11 @@
-/** What clients ask for: one name for the REST endpoint and the MCP tool, which take the same arguments. */
+/** The calls that clients make. A REST endpoint and its MCP tool share one name and the same arguments. */
 
 export interface Call {
   /** `METHOD /path` with its parameters; absent: over MCP only. */
   at?: string;
   /** Absent: over REST only. */
   tool?: string;
-  /** It waits for something, so the limit of an answer does not count. */
+  /** The call waits for something, so the limit on answers does not apply. */
   waits?: boolean;
 }
 

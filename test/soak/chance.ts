@@ -1,4 +1,4 @@
-/** Chance that can be repeated: the seed and the name of an actor decide what it draws. */
+/** Repeatable chance: the seed and the name of an actor decide every draw. */
 export class Chance {
   #state: number;
 
@@ -23,13 +23,13 @@ export class Chance {
     return this.next() * count < 1;
   }
 
-  /** Undefined if there is nothing to pick from. */
+  /** Picks one of them, or undefined if there are none. */
   pick<T>(things: Iterable<T>): T | undefined {
     const list = [...things];
     return list[Math.floor(this.next() * list.length)];
   }
 
-  /** Picks the heavier the more often. */
+  /** Picks one of them; a heavier one comes more often. */
   weigh<T>(things: readonly (readonly [weight: number, thing: T])[]): T {
     let rest = this.next() * things.reduce((sum, [weight]) => sum + weight, 0);
     for (const [weight, thing] of things) {

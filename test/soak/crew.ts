@@ -17,7 +17,7 @@ export interface Member extends Actor {
 
 const SHOPPING = [...SERVER_OPERATIONS, ...MONEY_OPERATIONS, ...SSH_KEY_OPERATIONS];
 
-/** What ends an operation early when the owner changes the password. */
+/** A new password of the owner revokes the tokens of OAuth clients. */
 const REVOKED = ['revoked_credential'];
 
 export async function hire(account: Account, opening: Opening, seed: number): Promise<Member[]> {
@@ -42,7 +42,7 @@ export async function hire(account: Account, opening: Opening, seed: number): Pr
     ...(await Promise.all(
       (['old', 'new'] as const).map(async (generation, i) => {
         const url = urls[(number + i) % urls.length]!;
-        // Of the two agents one may do everything, and the other is limited.
+        // One agent may do everything. The other has a limited key.
         const credential = await (i ? newKey(account, 'full') : shopKey());
         const door = await McpClient.connect({ who, measurements, always, url, credential, generation });
         return member(`${generation} MCP client`, door, i ? [...SHOPPING, ...KEY_OPERATIONS] : SHOPPING);

@@ -1,7 +1,7 @@
-/** What PostgreSQL's log says of transactions that stood in each other's way. */
+/** Reads PostgreSQL's log for transactions that collided. */
 
 const PREFIX = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \S+ \[(\d+)\] /;
-/** How much is shown of a statement: its beginning names it. */
+/** The length of a printed statement. Its beginning identifies it. */
 const STATEMENT_CHARACTERS = 200;
 
 export interface Collisions {
@@ -11,7 +11,7 @@ export interface Collisions {
   lockWaits: string[];
 }
 
-/** Each kind once, with how often it came, the most frequent first. */
+/** Lists each kind of collision once, with its count, the most frequent first. */
 export function collisionsIn(log: string): Collisions {
   const entries = entriesOf(log);
   const having = (pattern: RegExp) => counted(entries.filter((entry) => pattern.test(entry)).map(kindOf));
@@ -27,7 +27,7 @@ const counted = (kinds: string[]): string[] =>
     .toSorted((a, b) => b[1].length - a[1].length)
     .map(([kind, those]) => `${those.length} times: ${kind}`);
 
-/** DETAIL, CONTEXT and STATEMENT follow the line of the same process. */
+/** Joins each line with the DETAIL, CONTEXT and STATEMENT lines of the same process. */
 function entriesOf(log: string): string[] {
   const entries: string[] = [];
   const latest = new Map<string, number>();
@@ -44,7 +44,7 @@ function entriesOf(log: string): string[] {
   return entries;
 }
 
-/** What was said, without what is different each time: processes become A, B, and so on, and other numbers go. */
+/** Removes the parts that differ each time: processes become A, B, and so on, and other numbers go. */
 function kindOf(entry: string): string {
   const processes: string[] = [];
   const letterOf = (process: string) => {

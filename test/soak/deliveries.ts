@@ -1,4 +1,4 @@
-/** Whether each event came to every webhook that wants it. */
+/** Checks that each event reached every webhook that wants it. */
 import type { Database } from '../../entities/database.ts';
 import type { Account, Hook } from './account.ts';
 
@@ -9,7 +9,7 @@ interface Told {
   at: Date;
 }
 
-/** The operator tells these to everybody. */
+/** Every account hears of these events. */
 const PUBLIC = new Set(['status.changed', 'canary.updated']);
 
 export async function eventsFor(db: Database, accounts: readonly Account[]): Promise<string[]> {
@@ -24,7 +24,7 @@ export async function eventsFor(db: Database, accounts: readonly Account[]): Pro
   );
 }
 
-/** A test is told to one webhook alone. */
+/** A test message goes to one webhook only. */
 const wants = ({ filter, since }: Hook, { type, at }: Told): boolean =>
   at > since &&
   type !== 'webhook.test' &&

@@ -1,4 +1,4 @@
-/** A way in: REST or MCP with one credential. Every answer is timed, and held against what the caller expects. */
+/** A way into the service: REST or MCP, with one credential. It times and checks every answer. */
 import { type CallName, callOf } from './calls.ts';
 import { type Measurements, NO_ANSWER } from './measurements.ts';
 
@@ -12,21 +12,21 @@ export interface Reply {
 }
 
 export interface Asking {
-  /** The codes of errors that are right here, since others work on the same account at the same time. */
+  /** Error codes that are legitimate here, since other clients use the same account. */
   refusals?: readonly string[];
-  /** Idempotency-Key. */
+  /** The Idempotency-Key of the request. */
   key?: string;
 }
 
 export interface DoorOptions {
-  /** Whose it is, for the report. */
+  /** The name of the client in the report. */
   who: string;
   measurements: Measurements;
-  /** What any answer may be refused with. */
+  /** Error codes that are legitimate for every call. */
   always?: readonly string[];
 }
 
-/** Whoever waits for so long does not wait any more. */
+/** A client gives up on an answer after this time. */
 export const PATIENCE_MS = 30_000;
 
 export abstract class Door {
@@ -38,7 +38,7 @@ export abstract class Door {
 
   /** The name of a call in the report. */
   protected abstract nameOf(call: CallName): string;
-  /** @returns the answer, whatever it is */
+  /** Sends the call and reads the answer. */
   protected abstract send(call: CallName, args: Arguments, key: string | undefined): Promise<Reply>;
 
   async ask(call: CallName, args: Arguments = {}, { refusals = [], key }: Asking = {}): Promise<Reply> {

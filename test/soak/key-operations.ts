@@ -1,4 +1,4 @@
-/** What clients do with SSH keys, API keys, webhooks, and their entry in the directory of agents. */
+/** Operations on SSH keys, API keys, webhooks, and entries in the directory of agents. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { must } from './account.ts';
 import type { Actor, Operation, Weighed } from './actor.ts';
@@ -7,7 +7,7 @@ import { RestClient } from './rest-client.ts';
 import { newSshKeyLine } from './ssh-key-line.ts';
 
 const KEYS_MOST = 6;
-/** What the key of an order of vps-1 comes to, twice. */
+/** The price of two servers of the smallest tier. */
 const TWO_ORDERS_USD = 12;
 
 const addSshKey: Operation = async (actor) => {
@@ -23,7 +23,7 @@ const removeSshKey: Operation = async ({ door, chance, account }) => {
   await door.ask('deleteSshKey', { id }, { refusals: ['not_found'] });
 };
 
-/** A client with an API key that is limited in every way. */
+/** Runs work with a client whose API key has every kind of limit. */
 async function withKey(actor: Actor, limits: object, work: (client: RestClient) => Promise<unknown>): Promise<void> {
   const { door, urls, chance, measurements, always } = actor;
   const made = await must(door, 'createApiKey', {
@@ -46,7 +46,7 @@ async function withKey(actor: Actor, limits: object, work: (client: RestClient) 
   await door.ask('revokeApiKey', { key_id: made.key_id });
 }
 
-/** Orders at once what the key may not all pay for. The database tells at the end what it has paid. */
+/** Sends three orders at once, of which the key may pay two. A requirement checks the sum at the end. */
 const spend: Operation = (actor) =>
   withKey(actor, {}, async (client) => {
     const refusals = ['spend_limit_exceeded', 'insufficient_balance'];

@@ -1,16 +1,16 @@
 /**
- * Where one webhook is told of events: a receiver on loopback that verifies each message when it comes, and sometimes
- * refuses the first attempt.
+ * The receiver of one webhook, on loopback. It verifies each message on arrival, and sometimes refuses the first
+ * attempt.
  */
 import { type Receiver, startReceiver, verify } from '../receiver.ts';
 import type { Chance } from './chance.ts';
 
-/** One message in so many is refused the first time. Its second attempt follows after five seconds. */
+/** The receiver refuses one first attempt in this many. The second attempt follows about five seconds later. */
 const REFUSED_ONE_IN = 60;
 
 export class Mailbox {
   readonly url: string;
-  /** The ids of events that came, each signed as it should be. */
+  /** The ids of events that arrived with a valid signature. */
   readonly events = new Set<string>();
   readonly faults: string[] = [];
   readonly #receiver: Receiver;
@@ -39,7 +39,7 @@ export class Mailbox {
     };
   }
 
-  /** The secret is known only after the first messages may have come. */
+  /** Sets the secret, and verifies the messages that came before it was known. */
   open(secret: string): void {
     this.#secret = secret;
     this.#verify(secret);

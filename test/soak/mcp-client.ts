@@ -9,14 +9,14 @@ import { type Arguments, Door, type DoorOptions, PATIENCE_MS, type Reply } from 
 type Any = any;
 
 export interface McpOptions extends DoorOptions {
-  /** Of an API process. */
+  /** The address of an API process. */
   url: string;
   credential: string;
   /** Old: 2025-11-25, with a session. New: 2026-07-28, where each request stands alone. */
   generation: 'old' | 'new';
 }
 
-/** The tools that take an idempotency key; the others can be called again anyway. */
+/** The tools that take an idempotency key. */
 const KEYED: ReadonlySet<CallName> = new Set(['orderServer', 'createTopup']);
 
 const INFO = { name: 'soak', version: '1.0.0' };
@@ -51,7 +51,7 @@ export class McpClient extends Door {
     const given = {
       ...args,
       ...(key && KEYED.has(call) && { idempotency_key: key }),
-      // This client has no user who could be asked whether that is meant.
+      // This client has no user to ask, so it confirms the deletion itself.
       ...(call === 'deleteServer' && { confirm: args.order_number }),
     };
     const request = { name: callOf(call).tool!, arguments: given };
@@ -63,7 +63,7 @@ export class McpClient extends Door {
     return { code: result.isError ? (body?.code ?? JSON.stringify(result)) : 'ok', body };
   }
 
-  /** Is told of each change of a resource, until the work is done. @throws if there is no such resource any more */
+  /** Subscribes to a resource while the work runs. @throws if the resource is gone */
   async watch(uri: string, work: () => Promise<unknown>): Promise<void> {
     if (this.#generation === 'old') {
       await this.#client.subscribeResource({ uri });

@@ -1,12 +1,12 @@
-/** What came of all that was asked: how long each answer took, and which answers nobody expected. */
+/** Collects the time of each answer, and all unexpected answers. */
 import type { Arguments, Reply } from './door.ts';
 
-/** The code of an answer that never came, or that nobody could read. */
+/** The code of an answer that never came, or that the client could not read. */
 export const NO_ANSWER = 'no_answer';
 
 export interface Answer {
   name: string;
-  /** It waited for something, as it was told to. */
+  /** The call was meant to wait. */
   waits: boolean;
   ms: number;
   /** `ok`, or the code of the error. */
@@ -17,7 +17,7 @@ export class Measurements {
   readonly answers: (Answer & { at: Date })[] = [];
   /** Answers that say that something broke, and answers that never came. */
   readonly broken: string[] = [];
-  /** Other answers that were not expected, or that contradict one another. */
+  /** Other unexpected answers, and answers that contradict one another. */
   readonly surprises: string[] = [];
 
   answered(answer: Answer): void {

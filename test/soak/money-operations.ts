@@ -1,4 +1,4 @@
-/** What clients do with money, and what they read. */
+/** Operations on top-ups, and reads of an account. */
 import type { Actor, Operation, Weighed } from './actor.ts';
 
 const COINS = ['BTC', 'XMR', 'USDC-BASE', 'LTC', 'ETH'];
@@ -15,7 +15,7 @@ async function topUp({ door, chance, account, ...actor }: Actor): Promise<string
 const pay: Operation = async (actor) => {
   await topUp(actor);
 };
-/** Its payment may be quicker, or come although it was cancelled. */
+/** The payment may win this race, or arrive after the cancellation. */
 const cancel: Operation = async (actor) => {
   const order_number = await topUp(actor);
   if (order_number) await actor.door.ask('cancelTopup', { order_number }, { refusals: ['topup_not_cancellable'] });

@@ -1,4 +1,4 @@
-/** The operator at work in GraphQL, who also watches every server of every customer. */
+/** The operator works in GraphQL, and watches every server of every customer. */
 import { listen } from '../subscription.ts';
 import type { Account } from './account.ts';
 import type { Weighed } from './actor.ts';
@@ -13,11 +13,11 @@ export interface Operator {
   measurements: Measurements;
   ask: ReturnType<typeof graphqlAsker>;
   accounts: readonly Account[];
-  /** The one that is suspended now and then. */
+  /** The operator suspends this account now and then. */
   suspended: Account;
 }
 
-/** Asks, times the answer, and holds it against what is expected. @returns the data, or undefined if it was refused */
+/** Sends a query, and times and checks the answer. @returns the data, or undefined after a refusal */
 export function graphqlAsker(url: string, token: string, measurements: Measurements) {
   return async (name: string, query: string, variables: Arguments = {}, refusals: readonly string[] = []) => {
     const startedAt = performance.now();
@@ -43,7 +43,7 @@ async function send(url: string, token: string, request: object): Promise<{ data
 const STOCK =
   'mutation ($region: Code!, $tier: Code!, $total: Amount!) { setStock(region: $region, serviceCode: $tier, total: $total) { total } }';
 
-/** Enough for all that is ordered. */
+/** Raises the stock above the demand of any soak. */
 export async function openShop({ ask }: Pick<Operator, 'ask'>): Promise<void> {
   for (const region of ['ams', 'zrh', 'kef', 'buh'])
     for (const tier of ['vps-1', 'vps-2', 'vps-3']) await ask('setStock', STOCK, { region, tier, total: 1_000 });
@@ -56,7 +56,7 @@ const restock = async ({ ask, chance }: Operator) => {
 
 const ADJUST = `mutation ($accountId: ID!, $amountUsd: Usd!, $key: Line!) {
   adjustBalance(accountId: $accountId, amountUsd: $amountUsd, reason: "A soak", key: $key) { balanceUsd } }`;
-/** Takes more than it gives, so that there is not always the money for what is due. */
+/** Takes more than it gives, so that accounts cannot always pay a renewal. */
 const adjust = async ({ ask, chance, accounts }: Operator) => {
   const amountUsd = chance.between(-60, 20) || 1;
   const variables = { accountId: chance.pick(accounts)!.id, amountUsd, key: crypto.randomUUID() };
@@ -103,6 +103,6 @@ export const OPERATOR_OPERATIONS: Weighed<(operator: Operator) => Promise<void>>
   [4, look],
 ];
 
-/** Hears of every server. */
+/** Subscribes to the changes of every server. */
 export const watchServers = (url: string, token: string) =>
   listen(url, token, 'subscription { serverUpdated { type server { orderNumber status } } }');

@@ -1,14 +1,14 @@
-/** What a soak found, as a table and a list. */
+/** Prints the results of a soak as a table and a list. */
 import type { Answer } from './measurements.ts';
 import type { Requirement } from './requirements.ts';
 
 const HEADS = ['', 'count', 'p50 ms', 'p99 ms', 'max ms', 'refusals'];
-/** How many faults of one requirement are printed. */
+/** The report prints this many faults of one requirement. */
 const FAULTS_MOST = 6;
-/** How much is printed of each. */
+/** The report prints this much of each fault. */
 const FAULT_CHARACTERS = 1_000;
 
-/** One row for each operation, the most frequent first. */
+/** Makes one row for each operation, the most frequent first. */
 export function table(answers: readonly Answer[]): string {
   const groups = [...Map.groupBy(answers, ({ name }) => name)].toSorted((a, b) => b[1].length - a[1].length);
   const rows = groups.map(([name, group]) => {
@@ -33,7 +33,7 @@ const refusals = (answers: readonly Answer[]): string =>
     .map(([code, those]) => `${code} ${those.length}`)
     .join(', ');
 
-/** Each requirement with what is wrong, and how many are met. */
+/** Lists each requirement with its faults, and counts the met ones. */
 export function verdict(requirements: readonly Requirement[]): string {
   const lines = requirements.flatMap(({ name, faults }) => {
     if (!faults.length) return [`  ok      ${name}`];

@@ -1,4 +1,4 @@
-/** What must be true after a soak, whatever chance has done. */
+/** The requirements that every soak must meet. */
 import { join } from 'node:path';
 import { proveBooks } from '../../entities/books.ts';
 import type { Database } from '../../entities/database.ts';
@@ -11,11 +11,11 @@ import type { World } from './world.ts';
 
 export interface Requirement {
   name: string;
-  /** Empty: it is met. */
+  /** The requirement is met if there are none. */
   faults: string[];
 }
 
-/** What is wrong with the rows after all is quiet; each query finds what should not be, as text. */
+/** Each query describes the rows that should not exist once the service is quiet. */
 const ROWS: readonly (readonly [name: string, sql: string])[] = [
   [
     'No server is on its way',
@@ -69,7 +69,7 @@ const ROWS: readonly (readonly [name: string, sql: string])[] = [
   ],
 ];
 
-/** As long as these do not hold there is work to be done. */
+/** The service still has work to do while one of these finds a row. */
 const QUIET = ROWS.filter(([name]) => /on its way|No task|top-up|delivery|money/.test(name));
 
 export async function isQuiet(db: Database): Promise<boolean> {
@@ -81,12 +81,12 @@ export interface Found {
   world: World;
   accounts: readonly Account[];
   measurements: Measurements;
-  /** Order numbers that the operator's subscription told of, and why it ended. */
+  /** The order numbers that the operator's subscription reported, and its end. */
   watched: { heard: ReadonlySet<string>; failure: unknown; over: boolean };
   answerMsMax: number;
 }
 
-/** To be asked while the processes still run. */
+/** Checks everything. The processes must still run. */
 export async function requirementsOf(found: Found): Promise<Requirement[]> {
   const { world, accounts } = found;
   const requirements = [...answers(found), ...(await collisions(world)), ...(await rows(world.db))];
@@ -122,7 +122,7 @@ function answers({ measurements, answerMsMax }: Found): Requirement[] {
   ];
 }
 
-/** The counter of the database is there whoever writes the log. */
+/** PostgreSQL also counts deadlocks, which helps where its log is out of reach. */
 async function collisions({ db, databaseLog }: World): Promise<Requirement[]> {
   const [counted] = await db.query<{ deadlocks: bigint }>(
     'select deadlocks from pg_stat_database where datname = current_database()',
@@ -168,7 +168,7 @@ async function unheard(db: Database, { heard, failure, over }: Found['watched'])
   ];
 }
 
-/** What was printed at once: a line that is not indented begins it, unless it only ends what is open. */
+/** Splits the output into entries. A line without indentation begins an entry, unless it closes a bracket. */
 const entriesOf = (complaints: string): string[] =>
   complaints
     .split(/\n(?=[^\s\]})])/)

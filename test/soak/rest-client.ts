@@ -1,14 +1,14 @@
-/** A client of REST. It goes to either API process, as behind a balancer. */
+/** A REST client. It picks an API process for each request, as a load balancer does. */
 import { type CallName, callOf } from './calls.ts';
 import type { Chance } from './chance.ts';
 import { type Arguments, Door, type DoorOptions, PATIENCE_MS, type Reply } from './door.ts';
 
 export interface RestOptions extends DoorOptions {
   chance: Chance;
-  /** Of the API processes, without /v1. */
+  /** The addresses of the API processes, without /v1. */
   urls: readonly string[];
   credential?: string;
-  /** Gets another credential when the present one was revoked. */
+  /** Gets a new credential after the service revoked the present one. */
   renew?: () => Promise<string>;
 }
 

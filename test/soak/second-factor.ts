@@ -1,4 +1,4 @@
-/** The authenticator of an account, and the sheet of paper with its recovery codes. */
+/** The authenticator of an account, together with its recovery codes. */
 import { Secret, TOTP } from 'otpauth';
 
 const STEP_MS = 30_000;
@@ -12,7 +12,7 @@ export class SecondFactor {
     this.#totp = new TOTP({ secret: Secret.fromBase32(secret) });
   }
 
-  /** The code of the authenticator now; the service takes each of its steps once. */
+  /** The current code of the authenticator. The service accepts each time step once. */
   codeOfNow(): string {
     this.#usedStep = Math.floor(Date.now() / STEP_MS);
     return this.#totp.generate();
@@ -22,12 +22,12 @@ export class SecondFactor {
     this.#recoveryCodes.push(...recoveryCodes);
   }
 
-  /** How many codes could be used now. */
+  /** The number of codes that the service would accept now. */
   get left(): number {
     return this.#recoveryCodes.length + Number(this.#isFresh());
   }
 
-  /** A code that was not used before. */
+  /** Returns an unused code. */
   code(): string {
     return this.#isFresh() ? this.codeOfNow() : this.#recoveryCodes.pop()!;
   }

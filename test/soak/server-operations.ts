@@ -1,17 +1,17 @@
-/** What clients do with servers. Several work on the same ones, so each says what it may be refused. */
+/** Operations on servers. Several clients share the servers, so each operation lists its legitimate refusals. */
 import type { Actor, Operation, Weighed } from './actor.ts';
 import type { Arguments, Reply } from './door.ts';
 import { McpClient } from './mcp-client.ts';
 
-/** How many servers an account has for long. */
+/** A client deletes a server instead of ordering one above this number. */
 const SERVERS_MOST = 10;
 const REGIONS = ['ams', 'zrh', 'kef', 'buh'];
 const SYSTEMS = ['debian-13', 'debian-12', 'ubuntu-24.04', 'alpine-3.22'];
-/** Another client, or the service itself, has deleted it. */
+/** Another client, or the service itself, may have deleted the server. */
 const GONE = ['not_found'];
 const UNPAYABLE = ['insufficient_balance', 'spend_limit_exceeded'];
 
-/** What a stopped server cannot do, such as a reboot. */
+/** A stopped server refuses a reboot with this code. */
 const NOT_POSSIBLE = 'validation_failed';
 
 const newOrder = ({ chance, account }: Actor): Arguments => ({
@@ -28,7 +28,7 @@ const order: Operation = async (actor) => {
   if (account.servers.size >= SERVERS_MOST) return destroy(actor);
   const args = newOrder(actor);
   const asking = { refusals: [...UNPAYABLE, 'unknown_ssh_key'], key: chance.oneIn(2) ? actor.newKey() : undefined };
-  // A client that loses an answer sends the request again; the two may even be under way at once.
+  // A client that lost an answer sends the request again, perhaps while the first one still runs.
   const asks = Array.from({ length: asking.key && chance.oneIn(2) ? 2 : 1 }, () =>
     door.ask('orderServer', args, asking),
   );
@@ -43,7 +43,7 @@ const dryRun: Operation = async (actor) => {
   await actor.door.ask('orderServer', { ...newOrder(actor), ssh_key_ids: undefined, dry_run: true });
 };
 
-/** Asks for something of a server that is picked by chance; forgets the server if it is gone. */
+/** Picks a server by chance and works on it. Forgets the server if it is gone. */
 async function withServer(actor: Actor, work: (number: string) => Promise<Reply>): Promise<Reply | undefined> {
   const number = actor.chance.pick(actor.account.servers);
   if (!number) return undefined;
@@ -67,7 +67,7 @@ const change =
     );
   };
 
-/** Off, larger, and on again, as far as others and the money let it. */
+/** Turns a server off, makes it larger, and turns it on again. */
 const resize: Operation = async (actor) => {
   await withServer(actor, async (order_number) => {
     const refusals = [...GONE, 'server_busy', 'server_suspended'];
@@ -106,7 +106,7 @@ const destroy: Operation = async (actor) => {
   });
 };
 
-/** A client that changes its mind: it does not wait for the answer before it asks for something else. */
+/** A client changes its mind: it sends three requests for one server at once. */
 const hurry: Operation = async (actor) => {
   await withServer(actor, async (order_number) => {
     const { door, chance } = actor;
@@ -126,7 +126,7 @@ const list: Operation = async ({ door, chance }) => {
   await door.ask('listServers', chance.oneIn(2) ? {} : { label_selector: `client=c${chance.between(1, 3)}` });
 };
 
-/** Over MCP a client can be told of each change; another one waits. */
+/** An MCP client subscribes to a server and waits for it. A REST client reads it. */
 const follow: Operation = async (actor) => {
   const { door } = actor;
   if (!(door instanceof McpClient)) return look(actor);

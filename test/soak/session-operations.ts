@@ -1,10 +1,10 @@
-/** What only the owner of an account does: logins, tokens, the second factor, the password. One at a time. */
+/** Operations of the owner alone: logins, tokens, the second factor, the password. They never run at once. */
 import { must, turnOnSecondFactor } from './account.ts';
 import type { Actor, Operation, Weighed } from './actor.ts';
 import type { Reply } from './door.ts';
 import { RestClient } from './rest-client.ts';
 
-/** Each of these uses a code up; when few are left, the second factor is set up anew. */
+/** Wraps an operation that uses up a code. If few are left, it sets the second factor up anew. */
 const withCode =
   (work: Operation): Operation =>
   (actor) =>
@@ -27,7 +27,7 @@ const login: Operation = async (actor) => {
   await account.owner.ask('revokeSession', { token_id: before });
 };
 
-/** A client that fears to lose the answer sends a key, and gets the same tokens again. */
+/** A client sends the same refresh twice with one key, and must get the same tokens. */
 const refresh: Operation = async (actor) => {
   const { account, chance } = actor;
   const args = { refresh_token: account.session.refreshToken };

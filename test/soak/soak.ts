@@ -2,8 +2,8 @@
  * `npm run test:soak`: accounts that have everything turned on, two API and two worker processes, and clients of REST, MCP
  * and GraphQL that work on the same accounts at once, while months end. It exits with 0 only if nothing went wrong.
  *
- * SOAK_SECONDS is how long, SOAK_SEED what each client does (when it does it is up to the machine), SOAK_PAUSE_MS how long
- * a client pauses, and SOAK_ANSWER_MS_MAX how long an answer may take.
+ * SOAK_SECONDS sets the duration, and SOAK_SEED repeats the choices of each client, though not their timing.
+ * SOAK_PAUSE_MS sets the mean pause of a client, and SOAK_ANSWER_MS_MAX the limit of an answer.
  */
 import { cpus } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -26,18 +26,21 @@ const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1e9);
 const PAUSE_MS = Number(process.env.SOAK_PAUSE_MS ?? 500);
 const ANSWER_MS_MAX = Number(process.env.SOAK_ANSWER_MS_MAX ?? 1_000);
 const ACCOUNTS = 4;
-/** The operator's pause, and that of the calendar. */
+/** The mean pause of the operator and of the calendar. */
 const OTHER_PAUSE_MS = 800;
-/** A message that was refused comes again after six seconds at most; all else is quicker. */
+/** The service repeats a refused message after six seconds at most. All other work ends sooner. */
 const QUIET_SECONDS_MAX = 60;
 
-const world = await openWorld();
+const ends: (() => Promise<unknown>)[] = [];
+const endAll = async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+};
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void world.close().finally(() => process.exit(1)));
+  process.once(signal, () => void endAll().finally(() => process.exit(1)));
 try {
-  process.exitCode = (await soak(world)) ? 0 : 1;
+  process.exitCode = (await soak(await openWorld((end) => ends.push(end)))) ? 0 : 1;
 } finally {
-  await world.close();
+  await endAll();
 }
 
 async function soak(world: World): Promise<boolean> {
@@ -88,6 +91,9 @@ async function soak(world: World): Promise<boolean> {
       ? `It was not quiet within ${QUIET_SECONDS_MAX} s.`
       : `It was quiet after ${quietAfter.toFixed(1)} s.`,
   );
+  const hooks = accounts.flatMap(({ hooks }) => hooks);
+  const came = hooks.reduce((sum, { mailbox }) => sum + mailbox.events.size, 0);
+  console.log(`${came} events came to ${hooks.length} webhooks that stayed.`);
   console.log(await tally(world));
   console.log(`\n${verdict(requirements)}`);
   return requirements.every(({ faults }) => !faults.length);
@@ -108,7 +114,7 @@ function others(
   ];
 }
 
-/** Waits until all that was asked for is done. @returns after how many seconds, or undefined */
+/** Waits until the service has no work left. @returns the seconds it took, or undefined */
 async function quiet({ db }: World): Promise<number | undefined> {
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1000;
@@ -116,7 +122,7 @@ async function quiet({ db }: World): Promise<number | undefined> {
   return undefined;
 }
 
-/** How busy the machine is from now on, and whether this process itself was too slow to measure. */
+/** Measures the load of the machine, and the delay of this process itself, which would distort the times. */
 function measureLoad({ processes }: World): () => string {
   const delay = monitorEventLoopDelay();
   delay.enable();
@@ -141,7 +147,7 @@ function measureLoad({ processes }: World): () => string {
   };
 }
 
-/** What happened, so that one sees that it did. */
+/** Counts the events, so that a reader sees the work that the soak caused. */
 async function tally({ db }: World): Promise<string> {
   const events = await db.query<{ type: string; count: number }>(
     'select type, count(*)::int as count from event group by 1 order by 2 desc, 1',

@@ -1,4 +1,4 @@
-/** The installation: one PostgreSQL whose log is kept, and processes of their own for the API and for the workers. */
+/** The installation: one PostgreSQL with its log, two API processes and two worker processes. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Database } from '../../entities/database.ts';
@@ -9,25 +9,23 @@ import { newFolder, type RunningService, removeFolder, spawnService } from '../s
 export interface Process {
   name: string;
   service: RunningService;
-  /** What it has said to stderr since it was ready. */
+  /** The output to stderr since the process was ready. */
   complaints(): string;
 }
 
 export interface World {
   processes: Process[];
-  /** Of the API processes, without /v1. */
+  /** The addresses of the API processes, without /v1. */
   urls: string[];
   graphql: string;
   operatorToken: string;
-  /** Where the processes keep secrets and simulated machines. */
+  /** The folder of the secrets and of the simulated machines. */
   dataDir: string;
   db: Database;
-  /** What PostgreSQL has written; undefined for that of DATABASE_URL, which writes where it likes. */
+  /** The log of PostgreSQL, or undefined if DATABASE_URL names a server whose log is out of reach. */
   databaseLog(): string | undefined;
-  /** @returns how each process ended that did not end well */
+  /** @returns a sentence for each process that ended badly */
   stopProcesses(): Promise<string[]>;
-  /** To be called whatever happens. */
-  close(): Promise<void>;
 }
 
 const ROLES = ['api', 'api', 'worker', 'worker'];
@@ -42,7 +40,7 @@ const LIMITS = [
   'SESSIONS',
   'OAUTH_CLIENTS',
 ];
-/** Limits would hide what is looked for; all else is as it is by default. */
+/** Limits would hide faults, so they are raised. All other settings keep their defaults. */
 const SETTINGS = {
   ...Object.fromEntries(LIMITS.map((name) => [`LIMIT_${name}`, PLENTY])),
   RATE_LIMIT_ACCOUNT_PER_MINUTE: '1000000',
@@ -54,32 +52,26 @@ const SETTINGS = {
 };
 const LOGGING = ['log_lock_waits=on', 'log_min_messages=warning', 'log_error_verbosity=default'];
 
-export async function openWorld(): Promise<World> {
+/** @param onEnd takes a function for each opened thing; the caller must end the last one first */
+export async function openWorld(onEnd: (end: () => Promise<unknown>) => void): Promise<World> {
   const dataDir = newFolder();
+  onEnd(async () => removeFolder(dataDir));
   const given = process.env.DATABASE_URL;
   const embedded = given ? undefined : await startEmbeddedPostgres(dataDir, LOGGING);
+  if (embedded) onEnd(embedded.stop);
   const name = `freehold_soak_${process.pid}`;
   const server = given ?? embedded!.url;
   await administer(server, `create database ${name}`);
+  onEnd(() => administer(server, `drop database ${name} with (force)`));
   const url = withDatabase(server, name);
   const db = await Database.open(url, { poolSize: 2 });
+  onEnd(() => db.close());
   const processes: Process[] = [];
-  const close = async () => {
-    await Promise.all(processes.map(({ service }) => service.kill()));
-    await db.close();
-    await administer(server, `drop database ${name} with (force)`);
-    await embedded?.stop();
-    removeFolder(dataDir);
-  };
-  try {
-    // One after the other: the first makes the secrets that all share.
-    for (const [i, role] of ROLES.entries()) {
-      const settings = { ...SETTINGS, ROLES: role, DATABASE_URL: url, DATA_DIR: dataDir };
-      processes.push(watched(`${role} ${(i % 2) + 1}`, await spawnService(settings)));
-    }
-  } catch (error) {
-    await close();
-    throw error;
+  // They start one after the other, since the first makes the shared secrets.
+  for (const [i, role] of ROLES.entries()) {
+    const service = await spawnService({ ...SETTINGS, ROLES: role, DATABASE_URL: url, DATA_DIR: dataDir });
+    onEnd(() => service.kill());
+    processes.push(watched(`${role} ${(i % 2) + 1}`, service));
   }
   const apis = processes.filter(({ name }) => name.startsWith('api')).map(({ service }) => service);
   return {
@@ -91,7 +83,6 @@ export async function openWorld(): Promise<World> {
     db,
     databaseLog: () => embedded && logOf(embedded),
     stopProcesses: () => stopAll(processes),
-    close,
   };
 }
 
