@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { must } from './account.ts';
 import type { Actor, Operation, Weighed } from './actor.ts';
 import { Mailbox } from './mailbox.ts';
+import { McpClient } from './mcp-client.ts';
 import { RestClient } from './rest-client.ts';
 import { newSshKeyLine } from './ssh-key-line.ts';
 
@@ -63,6 +64,21 @@ const outlive: Operation = (actor) =>
     }
   });
 
+/** An agent leaves: it revokes the very key that it acts with, and must still hear that this is done. */
+const leave: Operation = async ({ name, door, chance, measurements, always, urls }) => {
+  const made = await must(door, 'createApiKey', { name: 'soak', scope: 'full' });
+  const agent = await McpClient.connect({
+    who: name,
+    measurements,
+    always,
+    url: chance.pick(urls)!,
+    credential: made.plaintext,
+    generation: chance.oneIn(2) ? 'old' : 'new',
+  });
+  await agent.ask('revokeApiKey', { key_id: made.key_id });
+  await agent.close();
+};
+
 const hook: Operation = async ({ door, chance, account }) => {
   const mailbox = await Mailbox.open(chance);
   account.mailboxes.push(mailbox);
@@ -91,6 +107,7 @@ export const SSH_KEY_OPERATIONS: Weighed<Operation> = [
 export const KEY_OPERATIONS: Weighed<Operation> = [
   [3, spend],
   [1, outlive],
+  [1, leave],
   [2, hook],
   [2, publish],
 ];
