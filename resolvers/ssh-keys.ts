@@ -45,6 +45,7 @@ export async function deleteSshKey(context: Context, id: string): Promise<{ id: 
   const accountId = accountOf(context);
   if (!isId('sshkey', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
+    await lockAccount(tx, accountId);
     const { affected } = await tx.manager.delete(SshKey, { id, accountId });
     if (!affected) throw new ApiError('not_found');
     await record(tx, accountId, id, { type: 'ssh_key.deleted', resource: 'ssh_key', actor: actorOf(context) });

@@ -209,8 +209,9 @@ function listen(): void {
       try {
         for (const table of inserted) trace.inserted(table, await rows(table), sql);
         for (const one of locks)
-          if (UNDER_ACCOUNT.has(one.table)) trace.lockedUnderAccount(one.table, sql);
-          else if (RANK.has(one.table)) {
+          if (UNDER_ACCOUNT.has(one.table)) {
+            if ((result as pg.QueryResult).rowCount) trace.lockedUnderAccount(one.table, sql);
+          } else if (RANK.has(one.table)) {
             if (one.upserts) trace.inserted(one.table, await rows(one.table, true), sql);
             trace.locked(one, await rows(one.table), sql);
           } else report(`${one.table} has no place in the order`, sql);

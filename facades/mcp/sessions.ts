@@ -33,6 +33,10 @@ interface Session {
   server: Server;
   owner: string;
   seenAt: number;
+  /** POST requests that are still being answered. */
+  calls: number;
+  /** It is dropped, and closes with the answer to its last call. */
+  dropped: boolean;
   forget: () => void;
 }
 
@@ -70,12 +74,25 @@ export class Sessions {
     session.seenAt = Date.now();
     this.#live.delete(id);
     this.#live.set(id, session);
-    const response = await session.transport.handleRequest(request, options);
+    if (request.method === 'GET') {
+      const stream = await session.transport.handleRequest(request, options);
+      if (this.#closed) this.#drop(id);
+      return begun(stream);
+    }
+    session.calls++;
+    const ended = () => {
+      session.calls--;
+      if (session.dropped) this.#close(session);
+    };
+    const response = await session.transport.handleRequest(request, options).catch((error) => {
+      ended();
+      throw error;
+    });
     if (this.#closed) this.#drop(id);
-    return request.method === 'GET' ? begun(response) : response;
+    return watched(response, ended);
   }
 
-  /** Ends all streams, and those that are on their way. The clients come back with their ids. */
+  /** Ends all streams, and those that are on their way; calls are answered. The clients come back with their ids. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#sweeper);
@@ -104,7 +121,7 @@ export class Sessions {
       onsessioninitialized: () => {
         this.#makeRoom(owner);
         const forget = viewer ? this.#options.watchCredential(viewer, () => this.#drop(id)) : () => {};
-        this.#live.set(id, { transport, server, owner, seenAt: Date.now(), forget });
+        this.#live.set(id, { transport, server, owner, seenAt: Date.now(), calls: 0, dropped: false, forget });
       },
       onsessionclosed: () => this.#end(id),
     });
@@ -176,12 +193,19 @@ export class Sessions {
     this.#drop(id);
   }
 
+  /** Takes no more requests of a session, and ends its stream. Calls that are under way are answered first. */
   #drop(id: string): void {
     const session = this.#live.get(id);
     if (!session) return;
     this.#live.delete(id);
     session.forget();
-    void session.server.close().catch(() => {});
+    session.dropped = true;
+    session.transport.closeStandaloneSSEStream();
+    this.#close(session);
+  }
+
+  #close({ calls, server }: Session): void {
+    if (!calls) void server.close().catch(() => {});
   }
 
   #sweep(): void {
@@ -195,6 +219,20 @@ const ASKS = 'a';
 
 /** Sessions without a credential have nothing that another could not see. */
 const ownerOf = ({ viewer }: McpCaller): string => viewer?.credentialId ?? '';
+
+/** The same response; `ended` is called when its body was sent, or its client is gone. */
+function watched(response: Response, ended: () => void): Response {
+  if (!response.body) {
+    ended();
+    return response;
+  }
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  void response.body
+    .pipeTo(writable)
+    .catch(() => {})
+    .finally(ended);
+  return new Response(readable, response);
+}
 
 /**
  * A client takes a stream for open when its first bytes come, and for refused if it breaks before; the first event may be

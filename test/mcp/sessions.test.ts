@@ -85,6 +85,21 @@ describe('A session', () => {
     expect(Buffer.from(value!).toString()).toMatch(/^:.*\n\n$/);
   });
 
+  it('answers the calls that are under way when its credential ends', async () => {
+    const { publicUrl, newAccount } = await started;
+    const { rest } = await newAccount();
+    const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'mine', scope: 'full' });
+    const client = wire(`${publicUrl}/mcp`, key.plaintext);
+    const session = await client.initialize();
+    const call = (name: string, args: object) =>
+      client
+        .post({ id: name, method: 'tools/call', params: { name, arguments: args } }, { 'mcp-session-id': session })
+        .then((response) => response.text());
+    const revoked = await call('revoke_api_key', { key_id: key.key_id });
+    expect(revoked).toContain('"status":"revoked"');
+    expect(await client.list(session)).toBe(401);
+  });
+
   it('is refused with the credential when that is revoked', async () => {
     const { publicUrl, newAccount } = await started;
     const { rest } = await newAccount();

