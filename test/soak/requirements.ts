@@ -54,10 +54,12 @@ const ROWS: readonly (readonly [name: string, sql: string])[] = [
       where coalesce(held, 0) <> 2 or order_number is null`,
   ],
   [
-    'As many places are claimed as there are live servers',
-    `select region_code || ' ' || stock.service_code || ' has ' || claimed || ' claimed, and ' || count(id) || ' servers' as fault
-      from stock left join server on region = region_code and server.service_code = stock.service_code and status not in ('FAILED', 'DELETED')
-      group by region_code, stock.service_code, claimed having claimed <> count(id)`,
+    'Each live server holds the one place of its tier',
+    `select coalesce(live.order_number, place.order_number) || ' holds ' || count(place.number) || ' places of ' || coalesce(live.service_code, 'nothing') as fault
+      from (select * from server where status not in ('FAILED', 'DELETED')) as live
+      full join (select * from place where order_number is not null) as place
+        on place.order_number = live.order_number and region_code = region and place.service_code = live.service_code
+      group by live.order_number, place.order_number, live.service_code having count(place.number) <> 1 or live.order_number is null`,
   ],
   [
     'No API key spent more than its limit',
