@@ -33,7 +33,7 @@ async function occupyLate(tx: Transaction, server: Server): Promise<Room | undef
     orderNumber,
   ]);
   if (!pending) throw new Stale(`${orderNumber} went another way.`);
-  return occupy(tx, server, { patient: true });
+  return occupy(tx, server);
 }
 
 /** Makes the machine; again, if it was made before. What cannot be finished is given up, and another is made. */

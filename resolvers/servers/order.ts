@@ -15,13 +15,14 @@ import { actingKeySql, recordParameters, recordSql } from '../../entities/record
 import { newMachinePassword } from '../../entities/secrets.ts';
 import { Server } from '../../entities/server.ts';
 import {
-  occupy,
+  claimSql,
   passwordContext,
   START_TASK_PARAMETERS,
   serverTask,
   startTaskParameters,
   startTaskSql,
   taskChange,
+  waitForRoom,
 } from '../../provisioning/index.ts';
 import { requireSpendable } from '../auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
@@ -152,8 +153,8 @@ async function place(
     throw withChallenge(context, OFFER, priceMicros, insufficientBalance(priceMicros, facts.balanceMicros));
   const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
   const { serviceCode } = order;
-  const room = paid ? await occupy(tx, { orderNumber, generation: 1, region, serviceCode }, { patient }) : undefined;
-  if (paid && !room) throw new NoRoom(region);
+  const mayHaveRoom = !patient || (await waitForRoom(tx, { orderNumber, generation: 1, region, serviceCode }));
+  if (!mayHaveRoom) throw new NoRoom(region);
   const [server] = await tx.query<Server>(
     paid ? ORDER : ORDER_UNPAID,
     [
@@ -175,10 +176,6 @@ async function place(
       order.autoRenew,
       tier.priceMonthMicros,
       tier.setupFeeMicros,
-      room?.ipv4 ?? null,
-      room?.ipv6 ?? null,
-      room?.ipv6Prefix ?? null,
-      room?.host ?? null,
       ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
       ...recordParameters({
         type: 'server.created',
@@ -189,27 +186,38 @@ async function place(
     ],
     paid ? 'order' : 'order unpaid',
   );
-  if (!server) throw new Error(`The balance of ${accountId} was changed while it was locked.`);
+  if (!server) throw new NoRoom(region); // the balance suffices, and is locked
   tx.changed({ kind: 'server', accountId, id: orderNumber }, { kind: 'balance', accountId, id: accountId });
   if (paid) tx.changed(taskChange(serverTask(server).lane));
   return { server, chargedMicros: priceMicros, paidBy: from === 'balance' ? 'balance' : 'x402', rootPassword };
 }
 
-/** `paid` is a CTE of that name with the account, or with nothing if it cannot pay. */
-const orderSql = (paid: string, starts: string, first: number): string => `
-  with ${paid},
+/** The head has the CTEs `paid` with the account, or with nothing if it cannot pay, and `room` with what was claimed. */
+const orderSql = (head: string, starts: string, first: number): string => `
+  with ${head},
     ordered as (
       insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
         user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros, ipv4, ipv6, ipv6_prefix, host)
       select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
-        $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, $19::inet, $20::inet, $21, $22 from paid
+        $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host
+      from paid cross join room
       returning ${columnsOf(Server)}, account_id, order_number as subject),
     ${starts}
     ${recordSql('ordered', first)}
   select * from ordered`;
-const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
-export const ORDER = orderSql(holdSql(actingKeySql(AFTER_TASK)), `${startTaskSql('ordered', TASK)},`, AFTER_TASK);
-const ORDER_UNPAID = orderSql('paid as (select $1::text as account_id, $2::bigint, $3::text)', '', TASK);
+const AFTER_TASK = 19 + START_TASK_PARAMETERS;
+export const ORDER = orderSql(
+  `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1' })},
+  ${holdSql(actingKeySql(AFTER_TASK))}`,
+  `${startTaskSql('ordered', 19)},`,
+  AFTER_TASK,
+);
+const ORDER_UNPAID = orderSql(
+  `paid as (select $1::text as account_id, $2::bigint, $3::text),
+  room as (select null::inet as ipv4, null::inet as ipv6, null::text as ipv6_prefix, null::text as host)`,
+  '',
+  19,
+);
 
 export interface Facts {
   balanceMicros: bigint;
