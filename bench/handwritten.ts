@@ -146,7 +146,9 @@ const order = async (request: FastifyRequest) => {
 
 async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: Viewer, body: Body) {
   await tx.query('select from balance where account_id = $1 for update', [accountId]);
-  const { rows } = await tx.query<Facts>(FACTS, [accountId, body.service_code, body.os, body.ssh_key_ids ?? null]);
+  const { rows } = await tx.query<Facts>(FACTS, [
+    ...[accountId, body.service_code, body.os, body.ssh_key_ids ?? null, body.region ?? null],
+  ]);
   const { tier, region, keys } = check(body, rows[0]!);
   const rootPassword = body.root_password ?? (keys.length ? null : newMachinePassword());
   const orderNumber = newOrderNumber('SRV');

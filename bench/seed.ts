@@ -23,7 +23,7 @@ export interface Seeded {
 /** More than a page of 50, so that the list has a next one. */
 const SERVERS = 60;
 /** How many more places and addresses there are in each region. */
-const ROOM = 10_000;
+const ROOM = 30_000;
 /** What orders may cost in all: far more than a run can spend. */
 const FUNDS_MICROS = 10n ** 15n;
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVPNTTGHN0XCRiJ3hvO4Px18PTrSSxOhcJ9w51Eswh3';

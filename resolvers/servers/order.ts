@@ -142,7 +142,7 @@ async function place(
   { orderNumber, from, full, patient }: Placing,
 ): Promise<OrderedServer> {
   const accountId = accountOf(context);
-  const facts = await readFacts(tx, accountId, order);
+  const facts = await readFacts(tx, accountId, full.size ? { ...order, region: null } : order);
   const regions = facts.regions.filter(({ code }) => !full.has(code));
   const { tier, region, keys } = check(order, { ...facts, regions }, context.limits.servers);
   const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
@@ -229,17 +229,24 @@ export interface Facts {
   keys: { id: string; publicKey: string }[];
 }
 
-/** Everything an order depends on, in one query. */
+/**
+ * Everything an order depends on, in one query. It counts what is free at all bastions only if the one that is asked for has
+ * nothing, or none is asked for.
+ */
 export async function readFacts(
   tx: Queryable,
   accountId: string,
-  { serviceCode, os, sshKeyIds }: ServerOrder,
+  { serviceCode, os, sshKeyIds, region = null }: ServerOrder,
 ): Promise<Facts> {
-  const [facts] = await tx.query<Facts>(FACTS, [accountId, serviceCode, os, sshKeyIds ?? null], 'order facts');
-  return facts!;
+  const read = async (code: string | null) =>
+    (await tx.query<Facts>(FACTS, [accountId, serviceCode, os, sshKeyIds ?? null, code], 'order facts'))[0]!;
+  const facts = await read(region);
+  return region === null || facts.regions.some(hasRoom) ? facts : read(null);
 }
+const hasRoom = (stock: Facts['regions'][number]): boolean => stockLevel(stock) !== 'NONE';
+
 export const FACTS = `
-  with ${addressRoomSql()}
+  with ${addressRoomSql(undefined, '($5::text is null or bastion.code = $5)')}
   select
     coalesce((select available_micros from balance where account_id = $1), 0) as "balanceMicros",
     (select count(*)::int from server where account_id = $1 and status <> 'DELETED') as servers,
@@ -248,7 +255,8 @@ export const FACTS = `
     (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position), '[]')
       from stock join catalog_item tier on tier.code = stock.service_code
         join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
-        left join room on room.region_code = stock.region_code where stock.service_code = $2) as regions,
+        left join room on room.region_code = stock.region_code
+      where stock.service_code = $2 and ($5::text is null or stock.region_code = $5)) as regions,
     (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
     exists (select from catalog_item where code = $3 and kind = 'image' and offered) as "imageOffered",
     (select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
@@ -274,7 +282,7 @@ export function check(order: ServerOrder, facts: Facts, serversMax: number, even
 /** The region asked for, or the first with stock. */
 function chooseRegion({ region }: ServerOrder, { regions, bastions }: Facts, evenSo?: 'also without stock'): string {
   if (region && !bastions.includes(region)) throw new ApiError('unknown_region');
-  const availableRegions = regions.filter((stock) => stockLevel(stock) !== 'NONE').map(({ code }) => code);
+  const availableRegions = regions.filter(hasRoom).map(({ code }) => code);
   const chosen = availableRegions.find((code) => !region || code === region);
   if (!chosen && evenSo && (region || regions[0])) return region ?? regions[0]!.code;
   if (!chosen) throw new ApiError('out_of_stock', undefined, { availableRegions });
