@@ -146,11 +146,14 @@ const order = async (request: FastifyRequest) => {
 
 async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: Viewer, body: Body) {
   await tx.query('select from balance where account_id = $1 for update', [accountId]);
-  const { rows } = await tx.query<Facts>(FACTS, [accountId, body.service_code, body.os, body.ssh_key_ids ?? null]);
+  const { rows } = await tx.query<Facts>(FACTS, [
+    ...[accountId, body.service_code, body.os, body.ssh_key_ids ?? null, body.region ?? null],
+  ]);
   const { tier, region, keys } = check(body, rows[0]!);
   const rootPassword = body.root_password ?? (keys.length ? null : newMachinePassword());
   const orderNumber = newOrderNumber('SRV');
   const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
+  if (rows[0]!.balanceMicros < priceMicros) throw new Refused(402, 'insufficient_balance');
   const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
   const ordered = await tx.query<Server>(ORDER, [
     accountId,
@@ -179,7 +182,7 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
       data: { status: 'PENDING' },
     }),
   ]);
-  if (!ordered.rows[0]) throw new Refused(402, 'insufficient_balance');
+  if (!ordered.rows[0]) throw new Refused(422, 'out_of_stock');
   return {
     ...answerOf(ordered.rows[0]),
     charged_usd: Number(priceMicros) / 1e6,

@@ -22,6 +22,8 @@ export interface Seeded {
 
 /** More than a page of 50, so that the list has a next one. */
 const SERVERS = 60;
+/** How many more places and addresses there are in each region. */
+const ROOM = 30_000;
 /** What orders may cost in all: far more than a run can spend. */
 const FUNDS_MICROS = 10n ** 15n;
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVPNTTGHN0XCRiJ3hvO4Px18PTrSSxOhcJ9w51Eswh3';
@@ -51,9 +53,29 @@ export async function seed(db: Database): Promise<Seeded> {
     bits: 256,
     fingerprint: 'SHA256:bench',
   });
-  await db.query('update stock set total = 1000000');
+  await addRoom(db);
   await db.query('vacuum (analyze)');
   return { reader, orderer, orderNumber: servers[SERVERS / 2]!.orderNumber };
+}
+
+/** Adds places of one tier everywhere, and addresses for them: more than one slice can order. */
+async function addRoom(db: Database): Promise<void> {
+  await db.query(
+    `with added as (
+        insert into place (region_code, service_code, number)
+        select region_code, service_code, number from stock cross join generate_series(1000, 1000 + $1::int) number
+        where service_code = 'vps-1' returning region_code)
+    update stock set total = total + $1 + 1 where service_code = 'vps-1'`,
+    [ROOM],
+  );
+  await db.query(
+    `insert into address (address, family, region_code)
+      select case family when 'IPV4' then '10.0.0.0'::inet + (position * 65536 + n)
+          else format('2001:db8:%s:%s::/64', to_hex(65535 - position), to_hex(n))::inet end, family, code
+      from (select code, row_number() over (order by position) as position from catalog_item where kind = 'bastion') bastion,
+        generate_series(1, $1::int) n, unnest(array['IPV4', 'IPV6']) family`,
+    [ROOM],
+  );
 }
 
 async function newAccount(db: Database): Promise<SeededAccount> {
@@ -95,14 +117,16 @@ const serverOf = (accountId: string, index: number) => ({
   paidUntil: new Date(Date.now() + 20 * 86_400_000),
 });
 
-/** Takes away what was ordered, so that every slice begins with the same tables. The ledger is append-only and stays. */
+/** Takes away what was ordered, and frees what it held, so that every slice begins with the same tables. The ledger is append-only and stays. */
 export async function clear(db: Database, { id }: SeededAccount): Promise<number> {
   const [ordered] = await db.query<{ count: number }>(
     `with gone as (delete from server where account_id = $1 returning order_number),
-      ended as (delete from task using gone where subject = order_number)
+      ended as (delete from task using gone where subject = order_number),
+      left_places as (update place set order_number = null from gone where place.order_number = gone.order_number),
+      left_addresses as (update address set held_by = null from gone where held_by = gone.order_number)
     select count(*)::int as count from gone`,
     [id],
   );
-  await db.query('vacuum (analyze) server, task, balance');
+  await db.query('vacuum (analyze) server, task, balance, place, address');
   return ordered!.count;
 }

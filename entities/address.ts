@@ -51,12 +51,12 @@ export const freeAddressSql = (region: string, family: string): string => `
 /**
  * A CTE `room` with the column `free`: for how many more machines each bastion has an IPv4 address and an IPv6 prefix. It
  * counts once for each bastion, however many tiers are asked for, and no further than `most`: what is read at each request
- * has to know only which level of stock that is. It looks in the order of the index.
+ * has to know only which level of stock that is. It looks in the order of the index. `where` may leave out bastions.
  */
-export const addressRoomSql = (most = String(STOCK_LOW)): string => `
+export const addressRoomSql = (most = String(STOCK_LOW), where = 'true'): string => `
   room as materialized (
     select bastion.code as region_code, least(${countSql("'IPV4'", most)}, ${countSql("'IPV6'", most)})::int as free
-    from catalog_item bastion where bastion.kind = 'bastion')`;
+    from catalog_item bastion where bastion.kind = 'bastion' and ${where})`;
 
 const countSql = (family: string, most: string) =>
   `(select count(*) from (select from address where ${freeAddressSql('bastion.code', family)} order by address limit ${most}) free)`;

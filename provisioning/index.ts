@@ -33,7 +33,7 @@ import { X402, x402CoinOf } from './payments/x402/x402.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
 import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
-import { occupy } from './servers/capacity.ts';
+import { claimSql, waitForRoom } from './servers/capacity.ts';
 import { releaseHold } from './servers/create.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
 import { giveUpServer } from './servers/give-up.ts';
@@ -60,15 +60,16 @@ export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } 
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 export {
   beginResize,
+  claimSql,
   confirmPaidTopUp,
   giveUpServer,
-  occupy,
   passwordContext,
   type Resize,
   releaseChange,
   releaseHold,
   serverTask,
   signalTask,
+  waitForRoom,
 };
 
 export interface ProvisioningOptions {

@@ -34,7 +34,7 @@ builder.mutationFields((t) => ({
     args: {
       region: t.arg({ type: 'Code', required: true, description: 'The code of a bastion.' }),
       serviceCode: t.arg({ type: 'Code', required: true, description: 'The code of a tier.' }),
-      total: t.arg({ type: 'Amount', required: true, description: 'Not less than are sold.' }),
+      total: t.arg({ type: 'Amount', required: true, description: 'Not less than are sold, and at most 100,000.' }),
     },
     resolve: (_, { region, serviceCode, total }, context) => setStock(context, region, serviceCode, total),
   }),

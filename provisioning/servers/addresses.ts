@@ -8,9 +8,9 @@ import type { Queryable, Transaction } from '../../entities/database.ts';
 /** How long a freed address rests, so that nobody's old connections reach the next machine. */
 const REST_SECONDS = 60;
 
-/** Picks the first free address of a family at the bastion $1, and locks it. */
-export const pickAddressSql = (family: 'IPV4' | 'IPV6', wait: '' | 'skip locked'): string => `
-  select address from address where ${freeAddressSql('$1', `'${family}'`)} order by address limit 1 for update ${wait}`;
+/** Picks the first free address of a family at a bastion, and locks it. */
+export const pickAddressSql = (region: string, family: 'IPV4' | 'IPV6', wait: '' | 'skip locked'): string => `
+  select address from address where ${freeAddressSql(region, `'${family}'`)} order by address limit 1 for update ${wait}`;
 
 /** Frees what an order holds; only for machines that are confirmed absent. */
 export const freeAddresses = (tx: Transaction, orderNumber: string): Promise<unknown> =>

@@ -11,38 +11,52 @@ import type { Server } from '../../entities/server.ts';
 
 export type Machine = Pick<Server, 'orderNumber' | 'generation' | 'region' | 'serviceCode'>;
 
-/** Hosts of a region that the tier could be on: of its kind, and of the engine that makes machines of that kind now. */
-const HOSTS = `from catalog_item tier join host on ${hostsSql('$1')} where tier.code = $2`;
+/** What a statement claims for: expressions, such as parameters. */
+export interface ClaimSql {
+  region: string;
+  serviceCode: string;
+  orderNumber: string;
+  generation: string;
+}
 
-/** Whether a machine of the tier $2 has to be on a host at the bastion $1. Otherwise the places decide alone. */
-export const NEEDS_HOST_SQL = `(
-  exists (select ${HOSTS}) or exists (select from catalog_item tier where tier.code = $2 and ${NEEDS_HOSTS_SQL}))`;
+/** Hosts of a region that the tier could be on: of its kind, and of the engine that makes machines of that kind now. */
+const hostsOf = ({ region, serviceCode }: Pick<ClaimSql, 'region' | 'serviceCode'>): string =>
+  `from catalog_item tier join host on ${hostsSql(region)} where tier.code = ${serviceCode}`;
+
+/** Whether a machine has to be on a host. Otherwise the places decide alone. */
+export const needsHostSql = (claim: ClaimSql): string => `(
+  exists (select ${hostsOf(claim)})
+  or exists (select from catalog_item tier where tier.code = ${claim.serviceCode} and ${NEEDS_HOSTS_SQL}))`;
 
 /**
- * Picks a host with room for the tier $2 at the bastion $1, and locks it: an active one with much free memory, at some
- * random, so that many orders at once spread out. `first` sorts before that.
+ * Picks a host with room, and locks it: an active one with much free memory, at some random, so that many orders at once
+ * spread out. `first` sorts before that.
  */
-export const pickHostSql = (wait: '' | 'skip locked', first = ''): string => `
+export const pickHostSql = (claim: ClaimSql, wait: '' | 'skip locked', first = ''): string => `
   select host.name as host, ${needSql('vcpus')} as vcpus, ${needSql('memoryMb')} as memory_mb, ${needSql('diskGb')} as disk_gb
-  ${HOSTS} and host.state = 'ACTIVE' and ${ROOM_SQL} > 0
+  ${hostsOf(claim)} and host.state = 'ACTIVE' and ${ROOM_SQL} > 0
   order by ${first} (host.memory_mb - host.claimed_memory_mb) * (0.75 + random() / 2) desc
   limit 1 for update of host ${wait}`;
 
-/** CTEs that claim for generation $4 of the order $3 what `picked` says, which may name no host. */
-export const holdHostSql = (picked: string): string => `
+/** CTEs that claim what `picked` says, which may name no host. */
+export const holdHostSql = ({ orderNumber, generation }: ClaimSql, picked: string): string => `
   host_held as (
     update host set machines = machines + 1, claimed_vcpus = claimed_vcpus + picked.vcpus,
       claimed_memory_mb = claimed_memory_mb + picked.memory_mb, claimed_disk_gb = claimed_disk_gb + picked.disk_gb
     from ${picked} picked where host.name = picked.host),
   placed as (
     insert into placement (order_number, generation, resizing, host, vcpus, memory_mb, disk_gb)
-    select $3, $4::int, false, host, vcpus, memory_mb, disk_gb from ${picked} picked where host is not null returning host)`;
+    select ${orderNumber}, ${generation}::int, false, host, vcpus, memory_mb, disk_gb from ${picked} picked
+    where host is not null returning host)`;
+
+/** The parameters of the statements here. */
+const GIVEN: ClaimSql = { region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' };
 
 /** Locks all hosts that a machine could be on, and those that machines of its order are on. */
 export const lockHosts = (tx: Transaction, { orderNumber, region, serviceCode }: Machine): Promise<unknown> =>
   tx.query(
     `select from host
-      where name in (select host.name ${HOSTS}) or name in (select host from placement where order_number = $3)
+      where name in (select host.name ${hostsOf(GIVEN)}) or name in (select host from placement where order_number = $3)
       order by name for update`,
     [region, serviceCode, orderNumber],
   );
@@ -69,8 +83,8 @@ export async function claimHost(
 const GIVEN_UP = `coalesce(host.name = $5, false),
   exists (select from placement where placement.order_number = $3 and placement.host = host.name),`;
 const CLAIM_NEXT = `
-  with free_host as (${pickHostSql('', GIVEN_UP)}), ${holdHostSql('free_host')}
-  select (select host from placed) as host, ${NEEDS_HOST_SQL} as needed`;
+  with free_host as (${pickHostSql(GIVEN, '', GIVEN_UP)}), ${holdHostSql(GIVEN, 'free_host')}
+  select (select host from placed) as host, ${needsHostSql(GIVEN)} as needed`;
 
 /** Claims what a larger tier needs more, where the machine is. @returns whether there was room */
 export async function claimMore(tx: Transaction, machine: Machine): Promise<boolean> {

@@ -19,7 +19,7 @@ import type { ServerStep } from './process.ts';
 export const claim: ServerStep = async (_task, { server }) =>
   hop('create', {
     commit: async (tx) => {
-      const room = server.ipv4 ? {} : await occupy(tx, server, { patient: true });
+      const room = server.ipv4 ? {} : await occupy(tx, server);
       if (room) await move(tx, server, 'PROVISIONING', room);
       else await fail(tx, server, 'out_of_stock', 'The last one was taken by another order.');
     },

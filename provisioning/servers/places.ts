@@ -2,9 +2,9 @@
 import type { Transaction } from '../../entities/database.ts';
 import type { Server } from '../../entities/server.ts';
 
-/** Picks the first free place of the tier $2 at the bastion $1, and locks it. */
-export const freePlaceSql = (wait: '' | 'skip locked'): string => `
-  select number from place where region_code = $1 and service_code = $2 and order_number is null
+/** Picks the first free place of a tier at a bastion, and locks it. */
+export const pickPlaceSql = (region: string, serviceCode: string, wait: '' | 'skip locked'): string => `
+  select number from place where region_code = ${region} and service_code = ${serviceCode} and order_number is null
   order by number limit 1 for update ${wait}`;
 
 /** Claims one more place for an order. It waits while others are claiming the first one. @returns whether there was one */
@@ -13,7 +13,7 @@ export async function claimPlace(
   { region, serviceCode, orderNumber }: Pick<Server, 'region' | 'serviceCode' | 'orderNumber'>,
 ): Promise<boolean> {
   const claimed = await tx.query(
-    `with free as (${freePlaceSql('')})
+    `with free as (${pickPlaceSql('$1', '$2', '')})
     update place set order_number = $3 from free
     where place.region_code = $1 and place.service_code = $2 and place.number = free.number returning place.number`,
     [region, serviceCode, orderNumber],

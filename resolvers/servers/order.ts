@@ -16,13 +16,14 @@ import { actingKeySql, recordParameters, recordSql } from '../../entities/record
 import { newMachinePassword } from '../../entities/secrets.ts';
 import { Server } from '../../entities/server.ts';
 import {
-  occupy,
+  claimSql,
   passwordContext,
   START_TASK_PARAMETERS,
   serverTask,
   startTaskParameters,
   startTaskSql,
   taskChange,
+  waitForRoom,
 } from '../../provisioning/index.ts';
 import { requireSpendable } from '../auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
@@ -142,7 +143,7 @@ async function place(
   { orderNumber, from, full, patient }: Placing,
 ): Promise<OrderedServer> {
   const accountId = accountOf(context);
-  const facts = await readFacts(tx, accountId, order);
+  const facts = await readFacts(tx, accountId, full.size ? { ...order, region: null } : order);
   const regions = facts.regions.filter(({ code }) => !full.has(code));
   const { tier, region, keys } = check(order, { ...facts, regions }, context.limits.servers);
   const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
@@ -153,8 +154,8 @@ async function place(
     throw withChallenge(context, OFFER, priceMicros, insufficientBalance(priceMicros, facts.balanceMicros));
   const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
   const { serviceCode } = order;
-  const room = paid ? await occupy(tx, { orderNumber, generation: 1, region, serviceCode }, { patient }) : undefined;
-  if (paid && !room) throw new NoRoom(region);
+  const mayHaveRoom = !patient || (await waitForRoom(tx, { orderNumber, generation: 1, region, serviceCode }));
+  if (!mayHaveRoom) throw new NoRoom(region);
   const [ordered] = await tx.query<Server & { webhookIds: string[] }>(
     paid ? ORDER : ORDER_UNPAID,
     [
@@ -176,10 +177,6 @@ async function place(
       order.autoRenew,
       tier.priceMonthMicros,
       tier.setupFeeMicros,
-      room?.ipv4 ?? null,
-      room?.ipv6 ?? null,
-      room?.ipv6Prefix ?? null,
-      room?.host ?? null,
       ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
       ...recordParameters({
         type: 'server.created',
@@ -190,7 +187,7 @@ async function place(
     ],
     paid ? 'order' : 'order unpaid',
   );
-  if (!ordered) throw new Error(`The balance of ${accountId} was changed while it was locked.`);
+  if (!ordered) throw new NoRoom(region); // the balance suffices, and is locked
   const { webhookIds, ...server } = ordered;
   tx.changed({ kind: 'server', accountId, id: orderNumber }, { kind: 'balance', accountId, id: accountId });
   tx.changed(...deliveriesFor(webhookIds));
@@ -198,21 +195,32 @@ async function place(
   return { server, chargedMicros: priceMicros, paidBy: from === 'balance' ? 'balance' : 'x402', rootPassword };
 }
 
-/** `paid` is a CTE of that name with the account, or with nothing if it cannot pay. */
-const orderSql = (paid: string, starts: string, first: number): string => `
-  with ${paid},
+/** The head has the CTEs `paid` with the account, or with nothing if it cannot pay, and `room` with what was claimed. */
+const orderSql = (head: string, starts: string, first: number): string => `
+  with ${head},
     ordered as (
       insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
         user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros, ipv4, ipv6, ipv6_prefix, host)
       select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
-        $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, $19::inet, $20::inet, $21, $22 from paid
+        $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host
+      from paid cross join room
       returning ${columnsOf(Server)}, account_id, order_number as subject),
     ${starts}
     ${recordSql('ordered', first)}
   select *, ${WEBHOOK_IDS_SQL} from ordered`;
-const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
-export const ORDER = orderSql(holdSql(actingKeySql(AFTER_TASK)), `${startTaskSql('ordered', TASK)},`, AFTER_TASK);
-const ORDER_UNPAID = orderSql('paid as (select $1::text as account_id, $2::bigint, $3::text)', '', TASK);
+const AFTER_TASK = 19 + START_TASK_PARAMETERS;
+export const ORDER = orderSql(
+  `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1' })},
+  ${holdSql(actingKeySql(AFTER_TASK))}`,
+  `${startTaskSql('ordered', 19)},`,
+  AFTER_TASK,
+);
+const ORDER_UNPAID = orderSql(
+  `paid as (select $1::text as account_id, $2::bigint, $3::text),
+  room as (select null::inet as ipv4, null::inet as ipv6, null::text as ipv6_prefix, null::text as host)`,
+  '',
+  19,
+);
 
 export interface Facts {
   balanceMicros: bigint;
@@ -224,17 +232,24 @@ export interface Facts {
   keys: { id: string; publicKey: string }[];
 }
 
-/** Everything an order depends on, in one query. */
+/**
+ * Everything an order depends on, in one query. It counts what is free at all bastions only if the one that is asked for has
+ * nothing, or none is asked for.
+ */
 export async function readFacts(
   tx: Queryable,
   accountId: string,
-  { serviceCode, os, sshKeyIds }: ServerOrder,
+  { serviceCode, os, sshKeyIds, region = null }: ServerOrder,
 ): Promise<Facts> {
-  const [facts] = await tx.query<Facts>(FACTS, [accountId, serviceCode, os, sshKeyIds ?? null], 'order facts');
-  return facts!;
+  const read = async (code: string | null) =>
+    (await tx.query<Facts>(FACTS, [accountId, serviceCode, os, sshKeyIds ?? null, code], 'order facts'))[0]!;
+  const facts = await read(region);
+  return region === null || facts.regions.some(hasRoom) ? facts : read(null);
 }
+const hasRoom = (stock: Facts['regions'][number]): boolean => stockLevel(stock) !== 'NONE';
+
 export const FACTS = `
-  with ${addressRoomSql()}
+  with ${addressRoomSql(undefined, '($5::text is null or bastion.code = $5)')}
   select
     coalesce((select available_micros from balance where account_id = $1), 0) as "balanceMicros",
     (select count(*)::int from server where account_id = $1 and status <> 'DELETED') as servers,
@@ -243,7 +258,8 @@ export const FACTS = `
     (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position), '[]')
       from stock join catalog_item tier on tier.code = stock.service_code
         join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
-        left join room on room.region_code = stock.region_code where stock.service_code = $2) as regions,
+        left join room on room.region_code = stock.region_code
+      where stock.service_code = $2 and ($5::text is null or stock.region_code = $5)) as regions,
     (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
     exists (select from catalog_item where code = $3 and kind = 'image' and offered) as "imageOffered",
     (select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
@@ -269,7 +285,7 @@ export function check(order: ServerOrder, facts: Facts, serversMax: number, even
 /** The region asked for, or the first with stock. */
 function chooseRegion({ region }: ServerOrder, { regions, bastions }: Facts, evenSo?: 'also without stock'): string {
   if (region && !bastions.includes(region)) throw new ApiError('unknown_region');
-  const availableRegions = regions.filter((stock) => stockLevel(stock) !== 'NONE').map(({ code }) => code);
+  const availableRegions = regions.filter(hasRoom).map(({ code }) => code);
   const chosen = availableRegions.find((code) => !region || code === region);
   if (!chosen && evenSo && (region || regions[0])) return region ?? regions[0]!.code;
   if (!chosen) throw new ApiError('out_of_stock', undefined, { availableRegions });
