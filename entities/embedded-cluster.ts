@@ -43,8 +43,11 @@ export interface Identity {
   gid: number;
 }
 
-/** Finds the cluster of a data folder, or makes it. */
-export async function placeCluster(dataDir: string): Promise<Cluster> {
+/**
+ * Finds the cluster of a data folder, or makes it.
+ * @param onWait called when this process can only wait until the cluster is made
+ */
+export async function placeCluster(dataDir: string, onWait: () => void): Promise<Cluster> {
   const identity = process.getuid?.() === 0 ? unprivileged() : undefined;
   const binaries = await placeBinaries(identity);
   const home = placeHome(resolve(dataDir, 'postgres'), identity);
@@ -52,7 +55,11 @@ export async function placeCluster(dataDir: string): Promise<Cluster> {
   const passwordFile = join(home, 'password');
   if (!existsSync(passwordFile)) choosePassword(passwordFile, identity);
   const password = readFileSync(passwordFile, 'utf8');
-  if (!existsSync(join(folder, 'PG_VERSION'))) await initialise(binaries, folder, passwordFile, identity);
+  if (!existsSync(join(folder, 'PG_VERSION'))) {
+    const made = initialise(binaries, folder, passwordFile, identity);
+    onWait();
+    await made;
+  }
   return { binaries, folder, password, identity };
 }
 

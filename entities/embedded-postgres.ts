@@ -43,13 +43,18 @@ interface Running {
 /**
  * Starts the server of a data folder, or adopts the one that runs there.
  * @param flags more settings, such as `fsync=off` for tests
+ * @param onWait called as soon as this process can only wait for PostgreSQL, perhaps several times
  * @throws if another process of ours uses the folder
  */
-export async function startEmbeddedPostgres(dataDir: string, flags: string[] = []): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(
+  dataDir: string,
+  flags: string[] = [],
+  onWait = () => {},
+): Promise<EmbeddedPostgres> {
   const began = performance.now();
-  const cluster = await placeCluster(dataDir);
+  const cluster = await placeCluster(dataDir, onWait);
   const { folder } = cluster;
-  const { pid, port, arrival } = await run(cluster, flags);
+  const { pid, port, arrival } = await run(cluster, flags, onWait);
   const owner = await own(urlOf(cluster, port), dataDir);
   const { rowCount } = await owner.query('select from pg_database where datname = $1', [USER]);
   if (!rowCount) await owner.query(`create database ${USER}`);
@@ -74,17 +79,18 @@ const urlOf = ({ password }: Cluster, port: number, database = 'postgres') =>
 const pidFile = (folder: string) => join(folder, 'postmaster.pid');
 
 /** The running server, or a new one. */
-async function run(cluster: Cluster, flags: string[]): Promise<Running & { arrival: Arrival }> {
+async function run(cluster: Cluster, flags: string[], onWait: () => void): Promise<Running & { arrival: Arrival }> {
   for (let attempt = 1; ; ) {
     const running = recorded(cluster.folder);
     const greeting = running && (await greet(cluster, running.port));
     if (greeting === 'welcome') return { ...running!, arrival: 'adopted' };
     if (greeting === 'wrong password') throw wrongPassword(cluster);
     if (greeting === 'not now') {
+      onWait();
       await sleep(PAUSE_MS); // it recovers or shuts down, and tells which by what it does next
       continue;
     }
-    const { server, complaint } = await launch(cluster, flags);
+    const { server, complaint } = await launch(cluster, flags, onWait);
     if (server) return server;
     // Sessions of a server that was killed hold its memory until they notice, and PostgreSQL refuses until then.
     if (attempt++ === START_ATTEMPTS_MAX) throw new Error(complaint);
@@ -93,7 +99,7 @@ async function run(cluster: Cluster, flags: string[]): Promise<Running & { arriv
 }
 
 /** Starts a server, and waits until it answers. If it refuses to start, its complaint is returned. */
-async function launch(cluster: Cluster, flags: string[]) {
+async function launch(cluster: Cluster, flags: string[], onWait: () => void) {
   const { binaries, folder, identity } = cluster;
   const logFile = join(dirname(folder), 'log');
   const port = await freePort();
@@ -108,6 +114,7 @@ async function launch(cluster: Cluster, flags: string[]) {
   );
   closeSync(log);
   server.unref();
+  onWait();
   let over = false;
   server.on('exit', () => (over = true)).on('error', () => (over = true));
   while (!over) {

@@ -34,7 +34,7 @@ export const UNLIMITED = {
 export const MACHINE = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
 
 /** The program as it is started. */
-export const MAIN = join(import.meta.dirname, '..', 'main.ts');
+export const MAIN = join(import.meta.dirname, '..', 'start.ts');
 
 /** Starts the service on free ports and waits until it is ready. */
 export async function spawnService(environment: Record<string, string> = {}): Promise<RunningService> {
