@@ -22,6 +22,7 @@ import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts'
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
 import { readGateways } from './provisioning/payments/gateways.ts';
 import { enginesOf } from './provisioning/servers/engines.ts';
+import { endLeases } from './provisioning/takeover.ts';
 import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
@@ -100,6 +101,7 @@ async function compose(
     console.log(`Webhooks may call what is not public: ${config.webhookAllowCidrs.join(', ')}`);
   if (config.roles.has('worker')) {
     await provisioning.schedule();
+    if (embedded) await takeOver(db);
     const worker = provisioning.newWorker({ leaseSeconds: config.leaseSeconds });
     worker.start();
     onStop(() => worker.stop());
@@ -178,6 +180,12 @@ async function compose(
     simulated: provisioning.simulated,
     db,
   };
+}
+
+/** One process at a time uses an embedded database, so leases that stand there are of one that died. */
+async function takeOver(db: Database) {
+  const tasks = await endLeases(db);
+  if (tasks) console.log(`Tasks of a process that died, which run again now: ${tasks}`);
 }
 
 /** Undefined: names of addresses are told to nobody. */
