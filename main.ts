@@ -15,6 +15,7 @@ import { readOperations } from './facades/operations.ts';
 import { RateLimits } from './facades/rate-limit.ts';
 import { RedisRates } from './facades/rates/redis.ts';
 import { resourceRenderer } from './facades/resources.ts';
+import { compiled } from './facades/run.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { Netboot } from './provisioning/netboot/boot.ts';
 import { provisioningServer } from './provisioning/netboot/listener.ts';
@@ -79,7 +80,10 @@ async function compose(
   // All that needs no database comes first: that one may still be starting.
   const operations = readOperations(schema);
   const render = resourceRenderer(operations);
-  if (config.roles.has('api')) await prepareDummy();
+  if (config.roles.has('api')) {
+    operations.forEach(compiled);
+    await prepareDummy();
+  }
   const embedded = await starting;
   const db = await Database.open(config.databaseUrl ?? embedded!.url, { poolSize: config.databasePoolSize });
   onStop(() => db.close());
