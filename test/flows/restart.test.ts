@@ -46,7 +46,7 @@ function loggedAt({ dataDir }: RunningService, text: string): number {
 /** kill -9 of the server, the parent of all its sessions. They end when they notice. */
 const killDatabase = ({ dataDir }: RunningService) =>
   process.kill(
-    Number.parseInt(readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')),
+    Number.parseInt(readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8'), 10),
     'SIGKILL',
   );
 
@@ -80,8 +80,8 @@ it('killed with its database amid orders, it has PostgreSQL recover while it loa
   say(
     `After kill -9: PostgreSQL started at ${started} ms, had recovered at ${recovered} ms; the service ran at ${took} ms.`,
   );
-  expect(second.output()).toContain('it had crashed, and recovered');
   expect(started / took).toBeLessThan(BEFORE_POSTGRES_MAX);
+  expect(second.output()).toContain('it had crashed, and recovered');
   const again = restClient(second.url, credential);
   for (const orderNumber of answered)
     await eventually(async () => (await again('GET', `/v1/servers/${orderNumber}`)).body.status === 'running');
