@@ -27,9 +27,16 @@ const FUNDS_MICROS = 10n ** 15n;
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVPNTTGHN0XCRiJ3hvO4Px18PTrSSxOhcJ9w51Eswh3';
 
 export async function seed(db: Database): Promise<Seeded> {
-  const [reader, orderer] = [await newAccount(db), await newAccount(db)];
+  const [reader, orderer] = [await newAccount(db), await newOrderer(db)];
   const servers = Array.from({ length: SERVERS }, (_, index) => serverOf(reader.id, index));
   await db.source.manager.insert(Server, servers);
+  await db.query('vacuum (analyze)');
+  return { reader, orderer, orderNumber: servers[SERVERS / 2]!.orderNumber };
+}
+
+/** An account that can order more than a run does. */
+export async function newOrderer(db: Database): Promise<SeededAccount> {
+  const orderer = await newAccount(db);
   await db.transaction((tx) =>
     post(tx, orderer.id, [
       {
@@ -37,7 +44,7 @@ export async function seed(db: Database): Promise<Seeded> {
         debit: gateway('bench'),
         credit: available(orderer.id),
         amountMicros: FUNDS_MICROS,
-        externalKey: 'bench',
+        externalKey: `bench ${orderer.id}`,
         description: 'Funds of the benchmark',
       },
     ]),
@@ -52,8 +59,7 @@ export async function seed(db: Database): Promise<Seeded> {
     fingerprint: 'SHA256:bench',
   });
   await db.query('update stock set total = 1000000');
-  await db.query('vacuum (analyze)');
-  return { reader, orderer, orderNumber: servers[SERVERS / 2]!.orderNumber };
+  return orderer;
 }
 
 async function newAccount(db: Database): Promise<SeededAccount> {
