@@ -12,6 +12,7 @@ import { type Receiver, startReceiver } from '../test/receiver.ts';
 import { newFolder, type RunningService, removeFolder, restClient, spawnService } from '../test/spawn.ts';
 import { median } from './figure.ts';
 import { load, prepare } from './load.ts';
+import { run, stops } from './run.ts';
 import { clear, newOrderer, type SeededAccount } from './seed.ts';
 
 const ROUNDS = 15;
@@ -31,19 +32,7 @@ interface World {
   untold: SeededAccount;
 }
 
-const stops: (() => unknown)[] = [];
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end(1));
-await bench().catch((error) => {
-  console.error('The benchmark broke.', error);
-  return end(1);
-});
-await end(0);
-
-/** Stops all that was started, the last first. */
-async function end(exitCode: number) {
-  for (const stop of stops.splice(0).reverse()) await stop();
-  process.exit(exitCode);
-}
+await run(bench);
 
 async function bench() {
   const folder = newFolder();
