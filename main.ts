@@ -1,19 +1,21 @@
-/** The composition root: reads the configuration, puts the parts together, starts and stops them. */
+/** The composition root: puts the parts together, starts and stops them. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
-import { type Config, readConfig } from './config.ts';
+import type { Config } from './config.ts';
 import { Database } from './entities/database.ts';
-import { startEmbeddedPostgres } from './entities/embedded-postgres.ts';
+import type { EmbeddedPostgres } from './entities/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
 import { sweepLogins } from './entities/login-tally.ts';
 import { sweepRates, takeRate } from './entities/rate.ts';
 import { mintCredential, Vault } from './entities/secrets.ts';
 import { internalServer } from './facades/graphql.ts';
 import { publicServer } from './facades/http.ts';
+import { readOperations } from './facades/operations.ts';
 import { RateLimits } from './facades/rate-limit.ts';
 import { RedisRates } from './facades/rates/redis.ts';
 import { resourceRenderer } from './facades/resources.ts';
+import { compiled } from './facades/run.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { Netboot } from './provisioning/netboot/boot.ts';
 import { provisioningServer } from './provisioning/netboot/listener.ts';
@@ -21,6 +23,7 @@ import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts'
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
 import { readGateways } from './provisioning/payments/gateways.ts';
 import { enginesOf } from './provisioning/servers/engines.ts';
+import { endLeases } from './provisioning/takeover.ts';
 import { RequestAudit } from './resolvers/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/auth/credential.ts';
 import { prepareDummy } from './resolvers/auth/password.ts';
@@ -28,29 +31,33 @@ import { SharedTallies } from './resolvers/auth/tallies.ts';
 import { LoginThrottle } from './resolvers/auth/throttle.ts';
 import type { Context } from './resolvers/context.ts';
 import { IdempotencyKeys } from './resolvers/idempotency.ts';
+import { schema } from './schema/index.ts';
 
 export interface Service {
   publicUrl: string;
   internalUrl: string;
   operatorToken: string;
   operatorTokenFile: string | undefined;
-  databaseFolder: string | undefined;
+  embedded: EmbeddedPostgres | undefined;
   simulated: { machines: boolean; payments: boolean };
   db: Database;
   /** Finishes what is under way, then stops everything. */
   stop(): Promise<void>;
 }
 
-/** Starts the service. Whatever fails on the way, what was started before is stopped. */
-export async function startService(config: Config): Promise<Service> {
-  const stops: (() => Promise<unknown>)[] = [];
+/**
+ * Starts the service. If a part fails to start, all that were started before are stopped, the database among them.
+ * @param starting the embedded database, whose start is under way; absent: DATABASE_URL names another
+ */
+export async function startService(config: Config, starting?: Promise<EmbeddedPostgres>): Promise<Service> {
+  const stops: (() => Promise<unknown>)[] = [async () => (await starting?.catch(() => undefined))?.stop()];
   const stopping = new AbortController();
   const stop = async () => {
     stopping.abort();
     for (const one of stops.splice(0).reverse()) await one();
   };
   try {
-    return { ...(await compose(config, stopping.signal, (one) => stops.push(one))), stop };
+    return { ...(await compose(config, starting, stopping.signal, (one) => stops.push(one))), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -59,6 +66,7 @@ export async function startService(config: Config): Promise<Service> {
 
 async function compose(
   config: Config,
+  starting: Promise<EmbeddedPostgres> | undefined,
   stopping: AbortSignal,
   onStop: (stop: () => Promise<unknown>) => void,
 ): Promise<Omit<Service, 'stop'>> {
@@ -69,8 +77,14 @@ async function compose(
     kept(config, 'secret-key', () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64'));
   const vault = new Vault(Buffer.from(secretKey, 'base64'));
 
-  const embedded = config.databaseUrl ? undefined : await startEmbeddedPostgres(config.dataDir);
-  if (embedded) onStop(embedded.stop);
+  // All that needs no database comes first: that one may still be starting.
+  const operations = readOperations(schema);
+  const render = resourceRenderer(operations);
+  if (config.roles.has('api')) {
+    operations.forEach(compiled);
+    await prepareDummy();
+  }
+  const embedded = await starting;
   const db = await Database.open(config.databaseUrl ?? embedded!.url, { poolSize: config.databasePoolSize });
   onStop(() => db.close());
 
@@ -82,7 +96,7 @@ async function compose(
     ...gateways,
     pollSeconds: config.pollSeconds,
     allowCidrs: config.webhookAllowCidrs,
-    render: resourceRenderer(),
+    render,
     reverseDns: reverseDnsOf(config),
   });
   refuseSimulated(config, provisioning);
@@ -91,6 +105,7 @@ async function compose(
     console.log(`Webhooks may call what is not public: ${config.webhookAllowCidrs.join(', ')}`);
   if (config.roles.has('worker')) {
     await provisioning.schedule();
+    if (embedded) await takeOver(db);
     const worker = provisioning.newWorker({ leaseSeconds: config.leaseSeconds });
     worker.start();
     onStop(() => worker.stop());
@@ -138,7 +153,6 @@ async function compose(
   await listen(internal, config.internalPort, config.internalHost, onStop);
 
   if (config.roles.has('api')) {
-    await prepareDummy();
     const keys = new IdempotencyKeys(db, vault);
     const sweeper = setInterval(() => {
       void Promise.all([keys.sweep(), sweepRates(db), sweepLogins(db), provisioning.x402?.sweep()]).catch(report);
@@ -153,6 +167,7 @@ async function compose(
       mcpSecret: vault.derive('mcp'),
       watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
       publicUrl,
+      operations,
       newRequestId: () => newId('req'),
       auditRequest,
       onError: report,
@@ -165,10 +180,16 @@ async function compose(
     internalUrl: `http://${config.internalHost}:${config.internalPort}`,
     operatorToken,
     operatorTokenFile: config.operatorToken ? undefined : join(config.dataDir, 'operator-token'),
-    databaseFolder: embedded?.folder,
+    embedded,
     simulated: provisioning.simulated,
     db,
   };
+}
+
+/** One process at a time uses an embedded database, so leases that stand there are of one that died. */
+async function takeOver(db: Database) {
+  const tasks = await endLeases(db);
+  if (tasks) console.log(`Tasks of a process that died, which run again now: ${tasks}`);
 }
 
 /** Undefined: names of addresses are told to nobody. */
@@ -228,55 +249,4 @@ function kept({ dataDir }: Config, name: string, make: () => string): string {
   const file = join(dataDir, name);
   if (!existsSync(file)) writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });
   return readFileSync(file, 'utf8').trim();
-}
-
-function announce(
-  { publicUrl, internalUrl, operatorTokenFile, databaseFolder, simulated }: Service,
-  roles: Config['roles'],
-) {
-  const lines = [
-    ['REST', `${publicUrl}/v1`],
-    ['OpenAPI', `${publicUrl}/v1/openapi.json`],
-    ['Reference', `${publicUrl}/docs`],
-    ['MCP', `${publicUrl}/mcp`],
-    ['GraphiQL', `${internalUrl}/graphql`],
-    ['Operator token', operatorTokenFile ?? 'OPERATOR_TOKEN'],
-    ['Database', databaseFolder ?? 'DATABASE_URL'],
-  ];
-  console.log(`\nFreehold is running (${[...roles].join(' and ')}).\n`);
-  for (const [name, value] of lines) console.log(`  ${name!.padEnd(16)}${value}`);
-  if (simulated.machines)
-    console.log('\n  Machines are SIMULATED, all or those without a driver of their own: these servers run nowhere.');
-  if (simulated.payments) console.log('  Payments are SIMULATED: top-ups confirm by themselves, and no coin moves.');
-  console.log('');
-}
-
-/** Stops on the signals of supervisors and terminals, also when they come during the start: then once it has started. */
-function stopOnSignal(starting: Promise<Service>) {
-  let askedAt: number | undefined;
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => {
-      // Whoever asks twice does not want to wait. One Ctrl-C comes twice: from the terminal, and from npm.
-      if (askedAt !== undefined && performance.now() - askedAt > 1_000) process.exit(1);
-      if (askedAt !== undefined) return;
-      askedAt = performance.now();
-      // What fails to start says so itself, and ends by itself.
-      void starting.then(
-        (service) => service.stop().then(() => process.exit(0)),
-        () => {},
-      );
-    });
-  }
-}
-
-if (import.meta.main) {
-  try {
-    const config = readConfig();
-    const starting = startService(config);
-    stopOnSignal(starting);
-    announce(await starting, config.roles);
-  } catch (error) {
-    console.error(`Freehold cannot start. ${error instanceof Error ? error.message : error}`);
-    process.exit(1);
-  }
 }

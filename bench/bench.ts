@@ -19,6 +19,7 @@ import { logins } from './logins.ts';
 import { orders } from './orders.ts';
 import { pages } from './pages.ts';
 import { cpuSeconds, type Round, report, type Slice } from './report.ts';
+import { run, stops } from './run.ts';
 import { clear, type SeededAccount, seed } from './seed.ts';
 import { statement } from './statement.ts';
 import { x402 } from './x402.ts';
@@ -48,19 +49,7 @@ interface Case {
   body?: object;
 }
 
-const stops: (() => unknown)[] = [];
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end(1));
-await bench().catch((error) => {
-  console.error('The benchmark broke.', error);
-  return end(1);
-});
-await end(0);
-
-/** Stops whatever was started, the last first. */
-async function end(exitCode: number) {
-  for (const stop of stops.splice(0).reverse()) await stop();
-  process.exit(exitCode);
-}
+await run(bench);
 
 async function bench() {
   const folder = newFolder();

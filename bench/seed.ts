@@ -29,9 +29,17 @@ const FUNDS_MICROS = 10n ** 15n;
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVPNTTGHN0XCRiJ3hvO4Px18PTrSSxOhcJ9w51Eswh3';
 
 export async function seed(db: Database): Promise<Seeded> {
-  const [reader, orderer] = [await newAccount(db), await newAccount(db)];
+  const [reader, orderer] = [await newAccount(db), await newOrderer(db)];
   const servers = Array.from({ length: SERVERS }, (_, index) => serverOf(reader.id, index));
   await db.source.manager.insert(Server, servers);
+  await addRoom(db);
+  await db.query('vacuum (analyze)');
+  return { reader, orderer, orderNumber: servers[SERVERS / 2]!.orderNumber };
+}
+
+/** An account that can order more than a run does. */
+export async function newOrderer(db: Database): Promise<SeededAccount> {
+  const orderer = await newAccount(db);
   await db.transaction((tx) =>
     post(tx, orderer.id, [
       {
@@ -39,7 +47,7 @@ export async function seed(db: Database): Promise<Seeded> {
         debit: gateway('bench'),
         credit: available(orderer.id),
         amountMicros: FUNDS_MICROS,
-        externalKey: 'bench',
+        externalKey: `bench ${orderer.id}`,
         description: 'Funds of the benchmark',
       },
     ]),
@@ -53,13 +61,11 @@ export async function seed(db: Database): Promise<Seeded> {
     bits: 256,
     fingerprint: 'SHA256:bench',
   });
-  await addRoom(db);
-  await db.query('vacuum (analyze)');
-  return { reader, orderer, orderNumber: servers[SERVERS / 2]!.orderNumber };
+  return orderer;
 }
 
 /** Adds places of one tier everywhere, and addresses for them: more than one slice can order. */
-async function addRoom(db: Database): Promise<void> {
+export async function addRoom(db: Database): Promise<void> {
   await db.query(
     `with added as (
         insert into place (region_code, service_code, number)

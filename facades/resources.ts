@@ -14,7 +14,7 @@ import {
 } from 'graphql';
 import { schema } from '../schema/index.ts';
 import { answerOf } from './answers.ts';
-import { readOperations } from './operations.ts';
+import type { Operation } from './operations.ts';
 
 /** The fragment of each kind of thing that events are about. */
 const FRAGMENTS = {
@@ -31,8 +31,10 @@ const FRAGMENTS = {
 type Render = (row: object) => Promise<object>;
 
 /** Undefined where there is no such thing. */
-export function resourceRenderer(): (resource: string, row: object) => Promise<object | undefined> {
-  const fragments = new Map(readOperations(schema).flatMap((operation) => [...operation.fragments]));
+export function resourceRenderer(
+  operations: readonly Operation[],
+): (resource: string, row: object) => Promise<object | undefined> {
+  const fragments = new Map(operations.flatMap((operation) => [...operation.fragments]));
   const renders = new Map(
     Object.entries(FRAGMENTS).map(([resource, fragment]) => [resource, rendererOf(fragment, fragments)]),
   );

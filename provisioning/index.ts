@@ -8,7 +8,7 @@ import { writeEngine } from '../entities/engine.ts';
 import type { OauthClient } from '../entities/oauth-client.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Server } from '../entities/server.ts';
-import { WEBHOOK_LANE, WEBHOOK_PROCESS } from '../entities/webhook.ts';
+import { WEBHOOK_LANE } from '../entities/webhook.ts';
 import { AGENT_LANE, AGENT_PROCESS, agentProcess, verificationTask } from './agents/verify.ts';
 import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
@@ -33,7 +33,6 @@ import { X402, x402CoinOf } from './payments/x402/x402.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
 import { PERIODIC_LANE, schedule } from './schedule.ts';
 import { seedDocumentationAddresses } from './servers/addresses.ts';
-import { claimSql, waitForRoom } from './servers/capacity.ts';
 import { releaseHold } from './servers/create.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
 import { giveUpServer } from './servers/give-up.ts';
@@ -44,8 +43,7 @@ import { beginResize, type Resize } from './servers/resize.ts';
 import { retrySuspended } from './servers/resume.ts';
 import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/task.ts';
 import { signalTask, startTask } from './tasks.ts';
-import { type RenderResource, Webhooks } from './webhooks/index.ts';
-import { WEBHOOK_SWEEP_PROCESS, webhookSweepProcess } from './webhooks/sweep.ts';
+import { type RenderResource, WEBHOOK_SWEEP_PROCESS, Webhooks } from './webhooks/index.ts';
 import { Worker } from './worker.ts';
 
 export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
@@ -55,12 +53,12 @@ export type { Coin, Hint } from './payments/drivers/driver.ts';
 export type { Gateway } from './payments/health.ts';
 export type { SignedPayment } from './payments/x402/message.ts';
 export { assignX402, writeOffX402 } from './payments/x402/suspense.ts';
+export { claimSql, waitForRoom } from './servers/capacity.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 export {
   beginResize,
-  claimSql,
   confirmPaidTopUp,
   giveUpServer,
   passwordContext,
@@ -69,7 +67,6 @@ export {
   releaseHold,
   serverTask,
   signalTask,
-  waitForRoom,
 };
 
 export interface ProvisioningOptions {
@@ -283,8 +280,7 @@ export class Provisioning {
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(db),
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(db),
-      [WEBHOOK_PROCESS]: this.webhooks.process,
-      [WEBHOOK_SWEEP_PROCESS]: webhookSweepProcess(db),
+      ...this.webhooks.processes,
       [AGENT_PROCESS]: agentProcess(db, this.#outbound),
     };
     return new Worker(db, processes, {

@@ -101,8 +101,7 @@ const CreateTopUpInput = builder.inputType('CreateTopUpInput', {
     amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
     crypto: t.field({
       type: 'CoinCode',
-      description:
-        'The code of a coin, as /v1/billing/coins lists it, in upper or lower case; any other is unknown_coin. Required unless x402 pays, and left out there.',
+      description: 'The code of a coin, as /v1/billing/coins lists it, in any case. Left out where x402 pays.',
     }),
   }),
 });

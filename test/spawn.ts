@@ -42,7 +42,7 @@ export const MACHINE = {
 };
 
 /** The program as it is started. */
-export const MAIN = join(import.meta.dirname, '..', 'main.ts');
+export const MAIN = join(import.meta.dirname, '..', 'start.ts');
 
 /** Starts the service on free ports and waits until it is ready. */
 export async function spawnService(environment: Record<string, string> = {}): Promise<RunningService> {

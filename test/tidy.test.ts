@@ -12,7 +12,7 @@ const read = (file: string) => readFileSync(file, 'utf8');
 
 /** From a place, what may be imported; the first place that fits decides. */
 const RULES: [place: RegExp, may: RegExp, mayAsType?: RegExp][] = [
-  [/^((main|verify)\.ts$|test\/|bench\/)/, /./],
+  [/^((start|main|verify)\.ts$|test\/|bench\/)/, /./],
   [/^(config|vitest\.config)\.ts$/, /^$/],
   // A program of its own, which is published.
   [/^facades\/stdio\//, /^facades\/stdio\//],

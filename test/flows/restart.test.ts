@@ -1,0 +1,109 @@
+/** kill -9 of the whole service with its embedded database, and how it comes back. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { eventually } from '../freehold.ts';
+import { startReceiver } from '../receiver.ts';
+import { say } from '../say.ts';
+import { newFolder, type RunningService, removeFolder, restClient, spawnService } from '../spawn.ts';
+
+const ORDERS = 40;
+/** Each has some dozens of servers to sell. */
+const REGIONS = ['ams', 'zrh', 'kef', 'buh'];
+/** A part of the whole start. What loads before PostgreSQL starts took two thirds of it, and takes a seventh now. */
+const BEFORE_POSTGRES_MAX = 0.4;
+
+function settings(more: Record<string, string> = {}): Record<string, string> {
+  const folder = newFolder();
+  onTestFinished(() => removeFolder(folder));
+  const quick = { SIMULATED_PROVISION_SECONDS: '0', SIMULATED_PAYMENT_SECONDS: '0', POLL_SECONDS: '0.02' };
+  return { DATA_DIR: folder, TZ: 'UTC', ...quick, ...more };
+}
+
+/** Starts the service; it stops when the test is over, with its database. */
+async function start(environment: Record<string, string>): Promise<RunningService> {
+  const service = await spawnService(environment);
+  onTestFinished(async () => {
+    await service.stop();
+  });
+  return service;
+}
+
+async function newCustomer(url: string) {
+  const { body } = await restClient(url)('POST', '/v1/auth/register', {
+    email: 'k@example.org',
+    password: 'a heron on the roof',
+  });
+  return body.tokens.access_token as string;
+}
+
+/** When PostgreSQL last wrote this into its log. */
+function loggedAt({ dataDir }: RunningService, text: string): number {
+  const lines = readFileSync(join(dataDir, 'postgres', 'log'), 'utf8').split('\n');
+  return Date.parse(lines.findLast((line) => line.includes(text))!.slice(0, '2000-01-01 00:00:00.000 UTC'.length));
+}
+
+/** kill -9 of the server, the parent of all its sessions. They end when they notice. */
+const killDatabase = ({ dataDir }: RunningService) =>
+  process.kill(
+    Number.parseInt(readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8'), 10),
+    'SIGKILL',
+  );
+
+it('killed with its database amid orders, it has PostgreSQL recover while it loads itself, and every order runs', async () => {
+  const environment = settings({ LIMIT_SERVERS: '1000' });
+  const first = await start(environment);
+  const credential = await newCustomer(first.url);
+  const rest = restClient(first.url, credential);
+  await rest('POST', '/v1/billing/topups', { amount_usd: 10_000, crypto: 'BTC' });
+  await eventually(async () => (await rest('GET', '/v1/account/balance')).body.balance_usd >= 10_000);
+  const answered: string[] = [];
+  const order = async (region: string) => {
+    for (;;) {
+      const answer = await rest('POST', '/v1/servers', { service_code: 'vps-1', region }).catch(() => undefined);
+      if (answer?.status !== 200) return; // it was killed
+      answered.push(answer.body.order_number);
+    }
+  };
+  const orders = [...REGIONS, ...REGIONS].map(order);
+  await eventually(async () => answered.length >= ORDERS);
+  killDatabase(first);
+  await first.kill();
+  await Promise.all(orders);
+
+  const began = Date.now();
+  const second = await start(environment);
+  const took = Date.now() - began;
+  const [started, recovered] = ['starting PostgreSQL', 'ready to accept connections'].map(
+    (text) => loggedAt(second, text) - began,
+  ) as [number, number];
+  say(
+    `After kill -9: PostgreSQL started at ${started} ms, had recovered at ${recovered} ms; the service ran at ${took} ms.`,
+  );
+  expect(started / took).toBeLessThan(BEFORE_POSTGRES_MAX);
+  expect(second.output()).toContain('it had crashed, and recovered');
+  const again = restClient(second.url, credential);
+  for (const orderNumber of answered)
+    await eventually(async () => (await again('GET', `/v1/servers/${orderNumber}`)).body.status === 'running');
+}, 300_000);
+
+it('killed in the middle of a step, it goes on with that task at once, however long its lease was', async () => {
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  const environment = settings({ LEASE_SECONDS: '3600', WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
+  const first = await start(environment);
+  const rest = restClient(first.url, await newCustomer(first.url));
+  await rest('POST', '/v1/webhooks', { url: receiver.url, event_filter: '*' });
+  receiver.answer = () => {}; // the step is under way until the process dies
+  await rest('POST', '/v1/auth/api-keys', { name: 'laptop', scope: 'read' });
+  await eventually(async () => receiver.received.length > 0);
+  const [under] = receiver.received;
+  await first.kill();
+  receiver.answer = (response) => void response.writeHead(204).end();
+  const before = receiver.received.length;
+  const second = await start(environment);
+  await eventually(async () =>
+    receiver.received.slice(before).some(({ headers }) => headers['webhook-id'] === under!.headers['webhook-id']),
+  );
+  expect(second.output()).toContain('Tasks of a process that died, which run again now: ');
+}, 300_000);
