@@ -9,6 +9,7 @@
  */
 import type { Transaction } from '../../entities/database.ts';
 import { isBraked } from '../../entities/finding.ts';
+import { lockAvailable } from '../../entities/ledger.ts';
 import type { Server } from '../../entities/server.ts';
 import { hop, type LeasedTask, nap, Stale } from '../tasks.ts';
 import { claimHost, freeGenerations, lockHosts } from './allocate.ts';
@@ -100,7 +101,8 @@ async function removed({ aborted }: LeasedTask, { server, driver }: Work): Promi
 
 /** The next machine of the order may be on another host. Without room for it the order fails, and is cleaned up. */
 async function nextGeneration(tx: Transaction, server: Server, driver: string, seen: Observation): Promise<void> {
-  const { orderNumber, generation } = server;
+  const { accountId, orderNumber, generation } = server;
+  await lockAvailable(tx, accountId); // without room the order is paid back
   const [found] = await tx.query(
     `select from server where order_number = $1 and generation = $2 and status = 'PROVISIONING' for update`,
     [orderNumber, generation],
