@@ -37,7 +37,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['health', 'component'],
   ['reverse_dns_told', 'ip'],
   ['catalog_item', 'code'],
-  ['coin_rate', 'coin'],
+  ['coin_rate', "concat_ws('/', coin, source)"],
   ['coin_switch', 'code'],
   ['incident', 'id'],
   ['peering', 'id'],

@@ -56,7 +56,7 @@ builder.queryFields((t) => ({
       action: t.arg({
         type: 'AuditAction',
         description:
-          'Only this action: api.request, or the type of an event, such as server.created. An unknown action has no entries.',
+          'Only this action: api.request or an event, such as server.created. Unknown ones have no entries.',
       }),
       since: t.arg({ type: 'DateTime', description: 'Only what happened then or later.' }),
       until: t.arg({ type: 'DateTime', description: 'Only what happened before then.' }),

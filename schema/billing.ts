@@ -101,7 +101,7 @@ const CreateTopUpInput = builder.inputType('CreateTopUpInput', {
     amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
     crypto: t.field({
       type: 'CoinCode',
-      description: 'The code of a coin, as /v1/billing/coins lists it, in any case. Left out where x402 pays.',
+      description: 'A code of /v1/billing/coins, in any case. None where x402 pays.',
     }),
   }),
 });

@@ -24,3 +24,28 @@ export async function queriesOf(work: () => Promise<unknown>): Promise<Query[]> 
   }
   return found;
 }
+
+/** The codes of the errors that PostgreSQL answers this process with while the work is done (such as 40P01: deadlock). */
+export async function refusalsOf(work: () => Promise<unknown>): Promise<string[]> {
+  const prototype = pg.Client.prototype as { query: (...given: unknown[]) => unknown };
+  const query = prototype.query;
+  const codes: string[] = [];
+  const note = (error?: { code?: string } | null) => error?.code && codes.push(error.code);
+  prototype.query = function (this: unknown, ...given) {
+    const last = given.at(-1);
+    if (typeof last === 'function')
+      given[given.length - 1] = (error: { code?: string } | null, result: unknown) => {
+        note(error);
+        last(error, result);
+      };
+    const answer = query.apply(this, given);
+    if (answer instanceof Promise) answer.catch(note);
+    return answer;
+  };
+  try {
+    await work();
+  } finally {
+    prototype.query = query;
+  }
+  return codes;
+}

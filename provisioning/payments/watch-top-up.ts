@@ -4,6 +4,7 @@
  */
 import type { Database, Queryable } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
+import { lockPayments } from '../../entities/payment.ts';
 import { TopUp } from '../../entities/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../tasks.ts';
 import type { PaymentDriver, PaymentTarget } from './drivers/driver.ts';
@@ -73,6 +74,7 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
       const sightings = await driver.observe({ ...before, coin: before.crypto }, aborted);
       const origin = { network: before.network, orderNumber: subject };
       await db.transaction(async (tx) => {
+        await lockPayments(tx, [subject]);
         await recordSightings(tx, origin, sightings);
         await orphanUnsighted(tx, origin, sightings);
         await tellMissing(tx, origin, sightings);

@@ -1,7 +1,7 @@
 /** What requests cost the database: how many queries, and whether an index leads them to their page. */
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
-import { startFreehold } from '../freehold.ts';
+import { eventually, startFreehold } from '../freehold.ts';
 import { type Query, queriesOf } from '../queries.ts';
 
 const { db, newAccount } = await startFreehold({ ROLES: 'api', RATE_LIMIT_STORE: 'memory' });
@@ -12,6 +12,9 @@ describe('A request', () => {
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'r', scope: 'read' });
     const read = () => rest('GET', '/v1/account/balance', undefined, { authorization: `Bearer ${key.plaintext}` });
     expect((await queriesOf(read)).length).toBeGreaterThan(1);
+    // The audit lines of the requests before are written a moment later.
+    const lines = `select from audit_entry where action = 'api.request'`;
+    await eventually(async () => (await db.query(lines)).length >= 2);
     const second = await queriesOf(read);
     expect(second).toHaveLength(1);
     expect(second[0]!.text).toContain('balance');

@@ -33,4 +33,5 @@ export const ratesProcess = (sources: readonly RateSource[], onError: (fault: un
 const KEEP = `
   insert into coin_rate (coin, source, rate_micros, observed_at)
   select coin, source, "rateMicros", now() from jsonb_to_recordset($1::jsonb) as said(coin text, source text, "rateMicros" bigint)
+  order by coin, source
   on conflict (coin, source) do update set rate_micros = excluded.rate_micros, observed_at = now()`;
