@@ -14,7 +14,8 @@ import { type Server, SHOWN_COLUMNS } from '../entities/server.ts';
 import { passwordContext, serverTask, startTaskParameters } from '../provisioning/index.ts';
 import { FIND_API_KEY } from '../resolvers/auth/credential.ts';
 import { FIND_SERVER } from '../resolvers/servers/find.ts';
-import { FACTS, type Facts, ORDER, type ServerOrder } from '../resolvers/servers/order.ts';
+import { ORDER } from '../resolvers/servers/order.ts';
+import { FACTS, type Facts, type ServerOrder } from '../resolvers/servers/order-facts.ts';
 
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
@@ -130,10 +131,15 @@ interface Body {
 
 const order = async (request: FastifyRequest) => {
   const viewer = await viewerOf(request);
+  const body = request.body as Body;
   const client = await pool.connect();
   try {
+    const { rows } = await client.query<Facts>({
+      ...{ name: 'order facts', text: FACTS },
+      values: [viewer.accountId, body.service_code, body.os, body.ssh_key_ids ?? null, body.region ?? null],
+    });
     await client.query('start transaction');
-    const answer = await orderWith(client, viewer, request.body as Body);
+    const answer = await orderWith(client, viewer, body, rows[0]!);
     await client.query('commit');
     return answer;
   } catch (error) {
@@ -144,18 +150,18 @@ const order = async (request: FastifyRequest) => {
   }
 };
 
-async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: Viewer, body: Body) {
-  await tx.query('select from balance where account_id = $1 for update', [accountId]);
-  const { rows } = await tx.query<Facts>(FACTS, [
-    ...[accountId, body.service_code, body.os, body.ssh_key_ids ?? null, body.region ?? null],
-  ]);
-  const { tier, region, keys } = check(body, rows[0]!);
+async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: Viewer, body: Body, facts: Facts) {
+  const { rows } = await tx.query<{ micros: bigint }>(
+    'select available_micros as micros from balance where account_id = $1 for update',
+    [accountId],
+  );
+  const { tier, region, keys } = check(body, facts);
   const rootPassword = body.root_password ?? (keys.length ? null : newMachinePassword());
   const orderNumber = newOrderNumber('SRV');
   const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
-  if (rows[0]!.balanceMicros < priceMicros) throw new Refused(402, 'insufficient_balance');
+  if (rows[0]!.micros < priceMicros) throw new Refused(402, 'insufficient_balance');
   const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
-  const ordered = await tx.query<Server>(ORDER, [
+  const values = [
     accountId,
     priceMicros,
     newId('xfr'),
@@ -174,6 +180,7 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
     body.auto_renew,
     tier.priceMonthMicros,
     tier.setupFeeMicros,
+    SERVERS_MAX,
     ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
     ...recordParameters({
       type: 'server.created',
@@ -181,7 +188,8 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
       actor: { type: 'api_key', id: credentialId, name, requestId: newId('req') },
       data: { status: 'PENDING' },
     }),
-  ]);
+  ];
+  const ordered = await tx.query<Server>({ name: 'order', text: ORDER, values });
   if (!ordered.rows[0]) throw new Refused(422, 'out_of_stock');
   return {
     ...answerOf(ordered.rows[0]),

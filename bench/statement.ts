@@ -82,7 +82,7 @@ function parametersOf(account: number): unknown[] {
       'zrh',
       'debian-13',
     ],
-    ...[[], [], null, null, '{}', true, PRICE, 0],
+    ...[[], [], null, null, '{}', true, PRICE, 0, 1_000_000],
     ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
     ...recordParameters({ type: 'server.created', resource: 'server', actor, data: { status: 'PENDING' } }),
   ];

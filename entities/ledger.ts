@@ -181,12 +181,12 @@ const POST = `
 /**
  * The CTEs of a hold, as the head of a longer statement: `paid` has one row (account_id) if the balance sufficed,
  * and none if not. Takes the parameters $1 account, $2 micro-USD, $3 transfer id, $4 order number, $5 service code;
- * `credential` is an expression for the API key that spends it.
+ * `credential` is an expression for the API key that spends it, and `allowed` for whether the account may.
  */
-export const holdSql = (credential: string): string => `
+export const holdSql = (credential: string, allowed = 'true'): string => `
   paid as (
     update balance set available_micros = available_micros - $2, held_micros = held_micros + $2, updated_at = now()
-    where account_id = $1 and available_micros >= $2 returning account_id),
+    where account_id = $1 and available_micros >= $2 and ${allowed} returning account_id),
   hold as (
     insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description, credential_id)
     select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5, ${credential} from paid)`;

@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import { ApiError, takeHint } from '../schema/index.ts';
 import type { Admit } from './rate-limit.ts';
-import { callerOf, type ContextOf } from './rest.ts';
+import { type ContextOf, callerOf } from './rest.ts';
 
 export const HOOK_PATH = '/hooks/payments';
 

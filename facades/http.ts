@@ -2,9 +2,9 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { ApiError, type ErrorCode, schema, type Viewer } from '../schema/index.ts';
 import type { AuditRequest } from './audit.ts';
+import { clientErrors, refuseLargeHead } from './client-errors.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
-import { clientErrors, refuseLargeHead } from './client-errors.ts';
 import { type AnswerError, errorAnswers, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { hooks } from './hooks.ts';

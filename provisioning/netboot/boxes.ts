@@ -1,6 +1,7 @@
 /** The inventory of boxes: the operator's dedicated hosts that have all that the driver needs. */
-import type { Queryable } from '../../entities/database.ts';
+
 import { bmcPasswordContext } from '../../entities/box.ts';
+import type { Queryable } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { Host } from '../../entities/host.ts';
 import type { Vault } from '../../entities/secrets.ts';

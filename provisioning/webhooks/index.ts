@@ -12,8 +12,8 @@ import { WEBHOOK_SWEEP_PROCESS, webhookSweepProcess } from './sweep.ts';
 import { testWebhook, type WebhookTest } from './test.ts';
 
 export { newWebhookSecret } from './sign.ts';
-export { WEBHOOK_SWEEP_PROCESS };
 export type { RenderResource, WebhookTest };
+export { WEBHOOK_SWEEP_PROCESS };
 
 export class Webhooks {
   readonly #options: DeliveryOptions;

@@ -1,15 +1,12 @@
 /**
- * Orders a server in one transaction: it checks, claims a place with all that belongs to it, and by one statement holds the
- * money and writes order, task and records.
+ * Orders a server. It reads what the order depends on, and then takes the lock of the account. One statement under that lock
+ * claims a place with all that belongs to it, holds the money, and writes order, task and records.
  */
-import { addressRoomSql } from '../../entities/address.ts';
-import { stockLevel } from '../../entities/catalog.ts';
-import type { Queryable, Transaction } from '../../entities/database.ts';
+import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { freeSql } from '../../entities/host.ts';
 import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
-import { holdSql } from '../../entities/ledger.ts';
+import { holdSql, lockAvailable } from '../../entities/ledger.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { deliveriesFor, WEBHOOK_IDS_SQL } from '../../entities/outbox.ts';
 import { actingKeySql, recordParameters, recordSql } from '../../entities/record.ts';
@@ -27,21 +24,8 @@ import {
 } from '../../provisioning/index.ts';
 import { requireSpendable } from '../auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../x402.ts';
-
-export interface ServerOrder {
-  serviceCode: string;
-  region?: string | null | undefined;
-  os: string;
-  hostname?: string | null | undefined;
-  sshKeyIds?: string[] | null | undefined;
-  rootPassword?: string | null | undefined;
-  userData?: string | null | undefined;
-  labels?: Record<string, string> | null | undefined;
-  autoRenew: boolean;
-  maxPriceUsd?: bigint | null | undefined;
-}
+import { check, type Facts, readFacts, SERVERS_SQL, type ServerOrder } from './order-facts.ts';
 
 export interface OrderedServer {
   server: Server;
@@ -65,15 +49,19 @@ export async function orderServer(
   const signed = signedPayment(payment);
   if (signed !== undefined) return pay(context, signed, sale);
   if (payment.mode) return demandPayment(context, sale);
-  return whereRoomIs((search) =>
-    context.db.transaction(async (tx) => {
-      await lockAccount(tx, accountOf(context));
-      return place(tx, context, order, { orderNumber: newOrderNumber('SRV'), from: 'balance', ...search });
-    }),
-  );
+  const accountId = accountOf(context);
+  return whereRoomIs(async (search) => {
+    // Read before the lock: other orders of the account need not wait for it. The statement of the order checks again.
+    const facts = await readFacts(context.db, accountId, within(order, search));
+    return context.db.transaction(async (tx) => {
+      const balanceMicros = await lockAvailable(tx, accountId);
+      const sold = { facts: { ...facts, balanceMicros }, orderNumber: newOrderNumber('SRV'), from: 'balance' } as const;
+      return place(tx, context, order, { ...sold, ...search });
+    });
+  });
 }
 
-/** The region that was chosen had no room after all: others were faster. */
+/** The region that was chosen has no room after all, or the account has too many servers by now: others were faster. */
 class NoRoom extends Error {
   readonly region: string;
   constructor(region: string) {
@@ -121,12 +109,20 @@ const saleOf = (context: Context, order: ServerOrder): Sale<OrderedServer> => ({
   fulfil: (tx, orderNumber, txId) => {
     const from = txId === undefined ? 'payment to come' : 'payment';
     return whereRoomIs((search) =>
-      tx.attempt((inner) => place(inner, context, order, { orderNumber, from, ...search })),
+      tx.attempt(async (inner) => {
+        const facts = await readFacts(inner, accountOf(context), within(order, search));
+        return place(inner, context, order, { facts, orderNumber, from, ...search });
+      }),
     );
   },
 });
 
+/** After a region was full, all are looked at. */
+const within = (order: ServerOrder, { full }: Search): ServerOrder => (full.size ? { ...order, region: null } : order);
+
 interface Placing extends Search {
+  /** What the order depends on; its balance was read under the lock. */
+  facts: Facts;
   orderNumber: string;
   from: 'balance' | 'payment' | 'payment to come';
 }
@@ -140,10 +136,9 @@ async function place(
   tx: Transaction,
   context: Context,
   order: ServerOrder,
-  { orderNumber, from, full, patient }: Placing,
+  { facts, orderNumber, from, full, patient }: Placing,
 ): Promise<OrderedServer> {
   const accountId = accountOf(context);
-  const facts = await readFacts(tx, accountId, full.size ? { ...order, region: null } : order);
   const regions = facts.regions.filter(({ code }) => !full.has(code));
   const { tier, region, keys } = check(order, { ...facts, regions }, context.limits.servers);
   const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
@@ -177,6 +172,7 @@ async function place(
       order.autoRenew,
       tier.priceMonthMicros,
       tier.setupFeeMicros,
+      ...(paid ? [context.limits.servers] : []),
       ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
       ...recordParameters({
         type: 'server.created',
@@ -187,7 +183,8 @@ async function place(
     ],
     paid ? 'order' : 'order unpaid',
   );
-  if (!ordered) throw new NoRoom(region); // the balance suffices, and is locked
+  // The balance suffices, and is locked.
+  if (!ordered) throw new NoRoom(region);
   const { webhookIds, ...server } = ordered;
   tx.changed({ kind: 'server', accountId, id: orderNumber }, { kind: 'balance', accountId, id: accountId });
   tx.changed(...deliveriesFor(webhookIds));
@@ -208,11 +205,12 @@ const orderSql = (head: string, starts: string, first: number): string => `
     ${starts}
     ${recordSql('ordered', first)}
   select *, ${WEBHOOK_IDS_SQL} from ordered`;
-const AFTER_TASK = 19 + START_TASK_PARAMETERS;
+/** $19: how many servers the account may have. */
+const [TASK, AFTER_TASK] = [20, 20 + START_TASK_PARAMETERS];
 export const ORDER = orderSql(
   `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1' })},
-  ${holdSql(actingKeySql(AFTER_TASK))}`,
-  `${startTaskSql('ordered', 19)},`,
+  ${holdSql(actingKeySql(AFTER_TASK), `(${SERVERS_SQL}) < $19::int`)}`,
+  `${startTaskSql('ordered', TASK)},`,
   AFTER_TASK,
 );
 const ORDER_UNPAID = orderSql(
@@ -221,76 +219,6 @@ const ORDER_UNPAID = orderSql(
   '',
   19,
 );
-
-export interface Facts {
-  balanceMicros: bigint;
-  servers: number;
-  tier: { kind: 'vps' | 'dedicated'; priceMonthMicros: string; setupFeeMicros: string; minDiskGb: number } | null;
-  regions: { code: string; free: number }[];
-  bastions: string[];
-  imageOffered: boolean;
-  keys: { id: string; publicKey: string }[];
-}
-
-/**
- * Everything an order depends on, in one query. It counts what is free at all bastions only if the one that is asked for has
- * nothing, or none is asked for.
- */
-export async function readFacts(
-  tx: Queryable,
-  accountId: string,
-  { serviceCode, os, sshKeyIds, region = null }: ServerOrder,
-): Promise<Facts> {
-  const read = async (code: string | null) =>
-    (await tx.query<Facts>(FACTS, [accountId, serviceCode, os, sshKeyIds ?? null, code], 'order facts'))[0]!;
-  const facts = await read(region);
-  return region === null || facts.regions.some(hasRoom) ? facts : read(null);
-}
-const hasRoom = (stock: Facts['regions'][number]): boolean => stockLevel(stock) !== 'NONE';
-
-export const FACTS = `
-  with ${addressRoomSql(undefined, '($5::text is null or bastion.code = $5)')}
-  select
-    coalesce((select available_micros from balance where account_id = $1), 0) as "balanceMicros",
-    (select count(*)::int from server where account_id = $1 and status <> 'DELETED') as servers,
-    (select json_build_object('kind', kind, 'priceMonthMicros', price_month_micros::text, 'setupFeeMicros', setup_fee_micros::text)
-      from catalog_item where code = $2 and kind in ('vps', 'dedicated') and offered) as tier,
-    (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position), '[]')
-      from stock join catalog_item tier on tier.code = stock.service_code
-        join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
-        left join room on room.region_code = stock.region_code
-      where stock.service_code = $2 and ($5::text is null or stock.region_code = $5)) as regions,
-    (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
-    exists (select from catalog_item where code = $3 and kind = 'image' and offered) as "imageOffered",
-    (select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
-      from ssh_key where account_id = $1 and ($4::text[] is null or id = any($4))) as keys`;
-
-/** What the order comes to, or why it cannot be taken. */
-export function check(order: ServerOrder, facts: Facts, serversMax: number, evenSo?: 'also without stock') {
-  const { tier, keys } = facts;
-  if (!tier) throw new ApiError('unknown_service_code');
-  if (!facts.imageOffered) throw new ApiError('unknown_os');
-  const known = new Set(keys.map(({ id }) => id));
-  if (order.sshKeyIds?.some((id) => !known.has(id))) throw new ApiError('unknown_ssh_key');
-  const region = chooseRegion(order, facts, evenSo);
-  const price = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
-  if (order.maxPriceUsd != null && price > order.maxPriceUsd) {
-    throw new ApiError('price_exceeds_max', `The price is ${usdFromMicros(price)} USD.`, { requiredMicros: price });
-  }
-  if (facts.servers >= serversMax)
-    throw new ApiError('server_limit_reached', `The account has ${facts.servers} servers, and may have ${serversMax}.`);
-  return { tier, region, keys };
-}
-
-/** The region asked for, or the first with stock. */
-function chooseRegion({ region }: ServerOrder, { regions, bastions }: Facts, evenSo?: 'also without stock'): string {
-  if (region && !bastions.includes(region)) throw new ApiError('unknown_region');
-  const availableRegions = regions.filter(hasRoom).map(({ code }) => code);
-  const chosen = availableRegions.find((code) => !region || code === region);
-  if (!chosen && evenSo && (region || regions[0])) return region ?? regions[0]!.code;
-  if (!chosen) throw new ApiError('out_of_stock', undefined, { availableRegions });
-  return chosen;
-}
 
 export function insufficientBalance(requiredMicros: bigint, balanceMicros: bigint): ApiError {
   const sentence = `The price is ${usdFromMicros(requiredMicros)} USD, and the balance ${usdFromMicros(balanceMicros)} USD.`;

@@ -1,7 +1,7 @@
 /** What an order would come to, by the same checks, and without any effect. */
 import { type StockLevel, stockLevel } from '../../entities/catalog.ts';
 import { accountOf, type Context } from '../context.ts';
-import { check, readFacts, type ServerOrder } from './order.ts';
+import { check, readFacts, type ServerOrder } from './order-facts.ts';
 
 export interface Quote {
   serviceCode: string;

@@ -5,8 +5,8 @@
 import { Database } from '../../entities/database.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { PERIODIC_LANE } from '../../provisioning/schedule.ts';
-import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/renew.ts';
 import { serverProcess } from '../../provisioning/servers/process.ts';
+import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/renew.ts';
 import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/task.ts';
 import type { Process } from '../../provisioning/tasks.ts';
 import { Worker } from '../../provisioning/worker.ts';

@@ -1,6 +1,7 @@
 /** Top-ups on a real chain of Bitcoin's family, through the whole service. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
 import { HDKey } from '@scure/bip32';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHAINS } from '../../provisioning/payments/drivers/utxo/chains.ts';
 import { UtxoReader } from '../../provisioning/payments/drivers/utxo/reader.ts';
 import type { TestAccount } from '../freehold.ts';

@@ -1,6 +1,7 @@
 /** The service, paid by x402 on a chain of its own: replicas that share a database, and payers with coins. */
-import { afterAll } from 'vitest';
+
 import type { LocalAccount } from 'viem';
+import { afterAll } from 'vitest';
 import { newDatabaseUrl } from '../database.ts';
 import { type Freehold, startFreehold } from '../freehold.ts';
 import { newPayer } from '../rest/x402-client.ts';

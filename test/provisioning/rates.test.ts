@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { agreedRate, freshRates } from '../../entities/coin-rate.ts';
-import { fetchRates, type RateSource, valueAt } from '../../provisioning/payments/rates/source.ts';
 import { ratesProcess } from '../../provisioning/payments/rates/fetch.ts';
+import { fetchRates, type RateSource, valueAt } from '../../provisioning/payments/rates/source.ts';
 import { newDatabase } from '../database.ts';
 
 const answers: Record<string, { status?: number; body: unknown }> = {};

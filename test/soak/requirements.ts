@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { proveBooks } from '../../entities/books.ts';
 import type { Database } from '../../entities/database.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
-import { eventsFor } from './deliveries.ts';
 import type { Account } from './account.ts';
 import { collisionsIn } from './database-log.ts';
+import { eventsFor } from './deliveries.ts';
 import type { Measurements } from './measurements.ts';
 import type { World } from './world.ts';
 

@@ -5,7 +5,7 @@
 import type { Coin, Hint, Hinted, Invoice, OpenInvoice, PaymentDriver, PaymentTarget, Sighting } from '../driver.ts';
 import type { GatewayKind } from '../gateway.ts';
 import { roundedUp, unitsIn } from './amounts.ts';
-import { coinOf, CONFIRMATIONS, currencyOf, DEFAULT_METHODS, type MethodSettings, type SpeedPolicy } from './coins.ts';
+import { CONFIRMATIONS, coinOf, currencyOf, DEFAULT_METHODS, type MethodSettings, type SpeedPolicy } from './coins.ts';
 import { Greenfield, GreenfieldError, type GreenfieldInvoice, type GreenfieldPayment } from './greenfield.ts';
 import { readHint } from './hint.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { Block, ChainReader, Sighting } from '../driver.ts';
 import { type Call, JsonRpc } from '../json-rpc.ts';
-import { blockOf, type EvmBlock, type Log, type Receipt, TRANSFER, topicOf, transferOf, type Transfer } from './rpc.ts';
+import { blockOf, type EvmBlock, type Log, type Receipt, TRANSFER, type Transfer, topicOf, transferOf } from './rpc.ts';
 
 /** Addresses of one filter: nodes refuse longer ones. */
 const TOPICS_MAX = 500;
