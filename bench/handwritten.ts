@@ -136,7 +136,14 @@ const order = async (request: FastifyRequest) => {
   try {
     const { rows } = await client.query<Facts>({
       ...{ name: 'order facts', text: FACTS },
-      values: [viewer.accountId, body.service_code, body.os, body.ssh_key_ids ?? null, body.region ?? null],
+      values: [
+        viewer.accountId,
+        body.service_code,
+        body.os,
+        body.ssh_key_ids ?? null,
+        body.region ?? null,
+        !body.region,
+      ],
     });
     await client.query('start transaction');
     const answer = await orderWith(client, viewer, body, rows[0]!);
@@ -206,8 +213,7 @@ function check(body: Body, { tier, imageOffered, keys, regions, bastions, server
   if (!imageOffered) throw new Refused(422, 'unknown_os');
   if (body.ssh_key_ids?.some((id) => !keys.some((key) => key.id === id))) throw new Refused(422, 'unknown_ssh_key');
   if (body.region && !bastions.includes(body.region)) throw new Refused(422, 'unknown_region');
-  const stocked = regions.filter((stock) => stockLevel(stock) !== 'NONE');
-  const region = stocked.find(({ code }) => !body.region || code === body.region)?.code;
+  const region = body.region ?? regions.find((stock) => stockLevel(stock) !== 'NONE')?.code;
   if (!region) throw new Refused(422, 'out_of_stock');
   const priceMicros = Number(tier.priceMonthMicros) + Number(tier.setupFeeMicros);
   if (body.max_price_usd !== undefined && priceMicros > body.max_price_usd * 1e6) throw new Refused(422, 'price');

@@ -1,6 +1,6 @@
 /** What an order depends on, and what it comes to: the same checks for an order, a quote and a demand for payment. */
 import { addressRoomSql } from '../../entities/address.ts';
-import { stockLevel } from '../../entities/catalog.ts';
+import { STOCK_LOW, stockLevel } from '../../entities/catalog.ts';
 import type { Queryable } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { freeSql } from '../../entities/host.ts';
@@ -27,21 +27,29 @@ export interface Facts {
   bastions: string[];
   imageOffered: boolean;
   keys: { id: string; publicKey: string }[];
+  /** Whether servers and room were counted. If not, the region that is asked for is taken to have room. */
+  isCounted: boolean;
 }
 
 /**
  * Everything an order depends on, in one query. It counts what is free at all bastions only if the one that is asked for has
  * nothing, or none is asked for.
+ * @param hopeful counts nothing where a region is asked for: the statement of an order finds out by itself
  */
 export async function readFacts(
   tx: Queryable,
   accountId: string,
-  { serviceCode, os, sshKeyIds, region = null }: ServerOrder,
+  { serviceCode, os, sshKeyIds, region }: ServerOrder,
+  hopeful = false,
 ): Promise<Facts> {
-  const read = async (code: string | null) =>
-    (await tx.query<Facts>(FACTS, [accountId, serviceCode, os, sshKeyIds ?? null, code], 'order facts'))[0]!;
-  const facts = await read(region);
-  return region === null || facts.regions.some(hasRoom) ? facts : read(null);
+  const read = async (code: string | null, isCounted: boolean): Promise<Facts> => {
+    const parameters = [accountId, serviceCode, os, sshKeyIds ?? null, code, isCounted];
+    const [facts] = await tx.query<Omit<Facts, 'isCounted'>>(FACTS, parameters, 'order facts');
+    return { ...facts!, isCounted };
+  };
+  if (hopeful && region) return { ...(await read(region, false)), regions: [{ code: region, free: STOCK_LOW }] };
+  const facts = await read(region ?? null, true);
+  return !region || facts.regions.some(hasRoom) ? facts : read(null, true);
 }
 const hasRoom = (stock: Facts['regions'][number]): boolean => stockLevel(stock) !== 'NONE';
 
@@ -52,14 +60,14 @@ export const FACTS = `
   with ${addressRoomSql(undefined, '($5::text is null or bastion.code = $5)')}
   select
     coalesce((select available_micros from balance where account_id = $1), 0) as "balanceMicros",
-    (${SERVERS_SQL}) as servers,
+    case when $6::boolean then (${SERVERS_SQL}) else 0 end as servers,
     (select json_build_object('kind', kind, 'priceMonthMicros', price_month_micros::text, 'setupFeeMicros', setup_fee_micros::text)
       from catalog_item where code = $2 and kind in ('vps', 'dedicated') and offered) as tier,
-    (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position), '[]')
+    case when $6::boolean then (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position), '[]')
       from stock join catalog_item tier on tier.code = stock.service_code
         join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
         left join room on room.region_code = stock.region_code
-      where stock.service_code = $2 and ($5::text is null or stock.region_code = $5)) as regions,
+      where stock.service_code = $2 and ($5::text is null or stock.region_code = $5)) else '[]' end as regions,
     (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
     exists (select from catalog_item where code = $3 and kind = 'image' and offered) as "imageOffered",
     (select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')

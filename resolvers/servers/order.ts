@@ -51,8 +51,8 @@ export async function orderServer(
   if (payment.mode) return demandPayment(context, sale);
   const accountId = accountOf(context);
   return whereRoomIs(async (search) => {
-    // Read before the lock: other orders of the account need not wait for it. The statement of the order checks again.
-    const facts = await readFacts(context.db, accountId, within(order, search));
+    // Read before the lock: other orders of the account need not wait for it. The statement of the order counts by itself.
+    const facts = await readFacts(context.db, accountId, within(order, search), !search.patient);
     return context.db.transaction(async (tx) => {
       const balanceMicros = await lockAvailable(tx, accountId);
       const sold = { facts: { ...facts, balanceMicros }, orderNumber: newOrderNumber('SRV'), from: 'balance' } as const;
@@ -61,7 +61,7 @@ export async function orderServer(
   });
 }
 
-/** The region that was chosen has no room after all, or the account has too many servers by now: others were faster. */
+/** The region that was chosen has no room, or the account has too many servers: it is counted, and tried once more. */
 class NoRoom extends Error {
   readonly region: string;
   constructor(region: string) {
@@ -145,8 +145,10 @@ async function place(
   const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
   await requireSpendable(tx, context, priceMicros);
   const paid = from !== 'payment to come';
-  if (paid && facts.balanceMicros < priceMicros)
-    throw withChallenge(context, OFFER, priceMicros, insufficientBalance(priceMicros, facts.balanceMicros));
+  const isPoor = paid && facts.balanceMicros < priceMicros;
+  // What refuses the order otherwise is told first.
+  if (isPoor && !facts.isCounted) throw new NoRoom(region);
+  if (isPoor) throw withChallenge(context, OFFER, priceMicros, insufficientBalance(priceMicros, facts.balanceMicros));
   const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
   const { serviceCode } = order;
   const mayHaveRoom = !patient || (await waitForRoom(tx, { orderNumber, generation: 1, region, serviceCode }));
