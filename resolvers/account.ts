@@ -1,11 +1,12 @@
 /** The account and its balance. */
+
 import { Account } from '../entities/account.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isId } from '../entities/ids.ts';
+import { lockAccount } from '../entities/ledger.ts';
 import { hourlyMicros } from '../entities/money.ts';
 import { setSuspension } from '../entities/suspension.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { lockAccount } from './limits.ts';
 
 export async function findAccount(context: Context): Promise<Account> {
   const account = await context.db.source.manager.findOneBy(Account, { id: accountOf(context) });

@@ -1,11 +1,10 @@
 /** What the operator adds to a balance or takes from it by hand, and what each day has brought. */
 import { ApiError } from '../entities/errors.ts';
 import { isId } from '../entities/ids.ts';
-import { ADJUSTMENT, available, post, type TransferKind } from '../entities/ledger.ts';
+import { ADJUSTMENT, available, lockAccount, post, type TransferKind } from '../entities/ledger.ts';
 import { usdFromMicros } from '../entities/money.ts';
 import { record } from '../entities/record.ts';
 import { actorOf, type Context } from './context.ts';
-import { lockAccount } from './limits.ts';
 
 export interface Adjustment {
   accountId: string;

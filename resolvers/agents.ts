@@ -1,13 +1,14 @@
 /** The public directory of agents. An entry is found by its slug, and changed by publishing it again. */
+
 import { Agent, type AgentEndpoint, type AgentSkill } from '../entities/agent.ts';
 import { ed25519Key } from '../entities/agent-key.ts';
 import { constraintOf } from '../entities/database.ts';
 import { columnsOf } from '../entities/entity.ts';
 import { ApiError } from '../entities/errors.ts';
 import { newId } from '../entities/ids.ts';
+import { lockAccount } from '../entities/ledger.ts';
 import { record } from '../entities/record.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { lockAccount } from './limits.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from './pages.ts';
 
 export { AGENT_STATUSES } from '../entities/agent.ts';

@@ -1,14 +1,15 @@
 /** Bonus tiers and top-ups. */
+
 import type { Queryable, Transaction } from '../entities/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../entities/ids.ts';
+import { lockAccount } from '../entities/ledger.ts';
 import { record } from '../entities/record.ts';
 import { bonusMicros, QUOTE_SECONDS, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../entities/top-up.ts';
 import { transition } from '../entities/transition.ts';
 import { confirmPaidTopUp, formatUnits, unitsOf } from '../provisioning/index.ts';
 import { findCoin } from './coins.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { lockAccount } from './limits.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
 

@@ -9,5 +9,3 @@ export interface AccountLimits {
   sessions: number;
   oauthClients: number;
 }
-
-export { lockAccount } from '../entities/ledger.ts';

@@ -1,11 +1,12 @@
 /** SSH public keys. The same key again is the same object: nobody has to look first. */
+
 import { ApiError } from '../entities/errors.ts';
 import { isId, newId, shortName } from '../entities/ids.ts';
+import { lockAccount } from '../entities/ledger.ts';
 import { record } from '../entities/record.ts';
 import { SshKey } from '../entities/ssh-key.ts';
 import { parseSshPublicKey } from '../entities/ssh-public-key.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { lockAccount } from './limits.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
 /** @throws ApiError private_key_rejected, invalid_public_key, key_too_weak or ssh_key_limit_reached */

@@ -1,12 +1,13 @@
 /** Webhooks of an account, and what was delivered to them. */
+
 import { columnsOf } from '../entities/entity.ts';
 import { ApiError } from '../entities/errors.ts';
 import { isId, newId } from '../entities/ids.ts';
+import { lockAccount } from '../entities/ledger.ts';
 import { record } from '../entities/record.ts';
 import { isEventPattern, Webhook, WebhookDelivery, webhookSecretContext } from '../entities/webhook.ts';
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { lockAccount } from './limits.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
 export { DELIVERY_STATUSES, WEBHOOK_STATUSES } from '../entities/webhook.ts';

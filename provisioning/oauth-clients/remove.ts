@@ -1,6 +1,7 @@
 /** Removes OAuth clients that nobody uses: anybody may register them, and most are tried once. */
 import { SYSTEM } from '../../entities/audit.ts';
 import type { Database, Queryable, Transaction } from '../../entities/database.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import type { OauthClient } from '../../entities/oauth-client.ts';
 import { record } from '../../entities/record.ts';
 import { done, hop, type NewTask, type Process, Stale } from '../tasks.ts';
@@ -58,7 +59,7 @@ async function isPoor(db: Queryable, accountId: string): Promise<boolean> {
 
 /** @throws Stale if it was used, or its account got money, meanwhile */
 async function remove(tx: Transaction, accountId: string, id: string): Promise<void> {
-  await tx.query('select from balance where account_id = $1 for update', [accountId]);
+  await lockAccount(tx, accountId);
   if (!(await isPoor(tx, accountId))) throw new Stale();
   const removed = await tx.query(
     `delete from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) returning id`,

@@ -1,13 +1,14 @@
 /** API keys: long-lived, scoped, shown once, and ten of them at most. */
+
 import { ApiKey } from '../../entities/credential.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId, newId } from '../../entities/ids.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { record } from '../../entities/record.ts';
 import { digest, mintCredential } from '../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
 
 export interface CreatedApiKey {

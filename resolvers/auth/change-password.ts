@@ -1,9 +1,10 @@
 /** Changing a password, and asking for the one there is. */
+
 import { Account } from '../../entities/account.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { findAccount } from '../account.ts';
 import type { Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { hashPassword, refuseWeakPassword, verifyPassword } from './password.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { recordLoginChange } from './sessions.ts';

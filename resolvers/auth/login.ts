@@ -2,14 +2,15 @@
  * Login by email and password, and a second factor where there is one. A wrong email takes as long as a wrong password,
  * and gets the same answer.
  */
+
 import { Account } from '../../entities/account.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { credentialKind, digest, mintCredential } from '../../entities/secrets.ts';
 import { PendingLogin } from '../../entities/totp.ts';
 import type { Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { verifyPassword } from './password.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { type LoggedIn, openSession } from './session.ts';

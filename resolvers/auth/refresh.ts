@@ -2,13 +2,14 @@
  * Refresh tokens are good for one use (RFC 9700, section 4.14.2): using one replaces the pair, and using it again means
  * that it was stolen, now or before, so that everything that came of the same login ends.
  */
+
 import { Session } from '../../entities/credential.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { record } from '../../entities/record.ts';
 import { credentialKind, digest } from '../../entities/secrets.ts';
 import type { Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { insertSession, type SessionSource, type TokenPair } from './session.ts';
 
 export interface Refreshed {

@@ -1,4 +1,5 @@
 /** Sessions: a pair of tokens, of which only digests are kept. */
+
 import type { Account } from '../../entities/account.ts';
 import {
   ACCESS_TOKEN_SECONDS,
@@ -9,10 +10,10 @@ import {
 import type { Transaction } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { record } from '../../entities/record.ts';
 import { digest, mintCredential } from '../../entities/secrets.ts';
 import type { Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { endSessions, OPEN_SESSION } from './sessions.ts';
 
 /** Shown once; afterwards nobody can read the tokens again. */

@@ -1,13 +1,14 @@
 /** The open sessions of an account: listed, and ended. */
+
 import { Session } from '../../entities/credential.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { record } from '../../entities/record.ts';
 import { PendingLogin } from '../../entities/totp.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
 
 /** A condition: a session is open as long as one of its tokens is good; hidden ones could not be ended. */

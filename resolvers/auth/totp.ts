@@ -1,10 +1,11 @@
 /** Two-factor authentication: off, in setup for ten minutes, on. */
+
 import { Account } from '../../entities/account.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { RecoveryCode, seedContext, Totp } from '../../entities/totp.ts';
 import { accountOf, type Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { requirePassword } from './change-password.ts';
 import { DIGITS, newSeed, PERIOD_SECONDS } from './one-time-password.ts';
 import { newRecoveryCodes, useSecondFactor, useTotp } from './second-factor.ts';

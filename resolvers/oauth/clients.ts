@@ -1,12 +1,13 @@
 /** The OAuth clients of an account: listed, and deleted. */
+
 import type { Transaction } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { OauthClient } from '../../entities/oauth-client.ts';
 import { record } from '../../entities/record.ts';
 import { endSessions, OPEN_SESSION } from '../auth/sessions.ts';
 import { actorOf, type Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { sourceOf } from './token.ts';
 

@@ -6,13 +6,12 @@ import { Account } from '../../entities/account.ts';
 import type { Transaction } from '../../entities/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
-import { openBalance } from '../../entities/ledger.ts';
+import { lockAccount, openBalance } from '../../entities/ledger.ts';
 import { AUTH_METHODS, type ClientMetadata, GRANT_TYPES, OauthClient } from '../../entities/oauth-client.ts';
 import { record } from '../../entities/record.ts';
 import { digest, mintCredential } from '../../entities/secrets.ts';
 import { requireActive, requireScope } from '../auth/scope.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { readScope } from './scope.ts';
 
 export interface ClientRegistration extends ClientMetadata {

@@ -1,10 +1,11 @@
 /** Ends tokens (RFC 7009): a client its own, and whoever holds a token that token. */
+
 import { Session } from '../../entities/credential.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { lockAccount } from '../../entities/ledger.ts';
 import { record } from '../../entities/record.ts';
 import { credentialKind, digest } from '../../entities/secrets.ts';
 import type { Context } from '../context.ts';
-import { lockAccount } from '../limits.ts';
 import { authenticateClient, bearerOf, type ClientCredentials } from './client.ts';
 import { sourceOf } from './token.ts';
 
