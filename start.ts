@@ -74,7 +74,7 @@ function stopOnSignal(starting: Promise<Service>) {
   let askedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      // Whoever asks twice does not want to wait. One Ctrl-C comes twice: from the terminal, and from npm.
+      // A second signal ends the process at once. One Ctrl-C comes twice: from the terminal, and from npm.
       if (askedAt !== undefined && performance.now() - askedAt > 1_000) process.exit(1);
       if (askedAt !== undefined) return;
       askedAt = performance.now();

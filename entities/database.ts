@@ -167,7 +167,7 @@ const LOST_MESSAGE =
 /** There is a connection, but no room (53), no connections allowed (55000), no changes (25006), or no end of conflicts. */
 const REFUSING = /^(53...|55000|25006|40001|40P01)$/;
 
-/** Whether the connection was lost, so that nobody knows whether a COMMIT has happened, or could not be made. */
+/** Whether the connection could not be made, or was lost. A COMMIT may have happened then. */
 export const isConnectionLost = (error: unknown): boolean => causesOf(error).some(isLost);
 
 /** Whether the database cannot be used at the moment: the fault is not in what was asked, and trying again may help. */

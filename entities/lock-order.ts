@@ -4,7 +4,7 @@
  *
  * - The row of `balance` is the lock of its account. It comes before all that belongs to the account.
  * - Rows of one table are locked in the order of their key; several rows by `select … order by … for update`.
- * - A plain INSERT, and one with ON CONFLICT DO NOTHING, is no lock: its rows are new, and nobody waits for them.
+ * - A plain INSERT, and one with ON CONFLICT DO NOTHING, is no lock: its rows are new, and no other transaction waits for them.
  * - `for update skip locked` never waits, so it may come at any time.
  * - A worker writes its own task after the tasks that it starts.
  * - The outbox locks nothing: it inserts deliveries, and the process wakes the webhooks after the commit.

@@ -3,8 +3,8 @@
  * delivery exists if and only if the change does, and the order in which transactions commit does not matter.
  *
  * The transaction only inserts. It locks no row that belongs to a webhook, so an account with webhooks orders as fast as one
- * without. The process wakes the webhooks after its commit. If it dies before that, a worker finds what nobody woke
- * (provisioning/webhooks/sweep.ts).
+ * without. The process wakes the webhooks after its commit. If it dies before that, a worker finds the
+ * deliveries (provisioning/webhooks/sweep.ts).
  */
 import type { Bus, Change } from './bus.ts';
 import type { Queryable } from './database.ts';

@@ -1,4 +1,4 @@
-/** What callers are told of a fault: nothing but whether to try again soon. */
+/** The error that a caller sees for a fault of ours. It only tells whether to try again soon. */
 import { isDatabaseAway } from '../entities/database.ts';
 import { ApiError } from '../entities/errors.ts';
 

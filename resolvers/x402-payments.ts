@@ -81,7 +81,7 @@ async function find({ db }: Context, id: string): Promise<X402Payment> {
 
 async function requireOnChain({ provisioning: { x402 } }: Context, payment: X402Payment): Promise<void> {
   if (!x402?.isOurs(payment))
-    throw new ApiError('unavailable', `Nobody here can be asked about ${payment.network}.`, { retryAfter: 5 });
+    throw new ApiError('unavailable', `No node of ${payment.network} is configured.`, { retryAfter: 5 });
   const settlement = await x402.observe(payment).catch(() => {
     throw new ApiError('unavailable', 'The chain cannot be asked at the moment.', { retryAfter: 5 });
   });

@@ -44,7 +44,7 @@ interface Locks {
 interface Held {
   table: string;
   key: string;
-  /** The transaction has inserted it: nobody waits for it. */
+  /** The transaction has inserted it, so no other one waits for it. */
   isNew: boolean;
   sql: string;
 }

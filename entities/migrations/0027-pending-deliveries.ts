@@ -1,4 +1,4 @@
-/** Deliveries that were never tried: a worker looks for those whose webhook nobody woke. */
+/** An index of deliveries that were never tried. A worker looks for those whose webhook was not woken. */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 export class PendingDeliveries0000000000027 implements MigrationInterface {

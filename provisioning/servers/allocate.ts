@@ -2,7 +2,7 @@
  * Picks the host of a machine, in the transaction that claims the rest of its room. What is claimed is written down as a
  * placement, and just that is given back. The catalog counts with the same expression, so it offers what fits.
  *
- * Whoever needs several hosts locks them in the order of their names, and only then touches their placements.
+ * A transaction that needs several hosts locks them in the order of their names, and then their placements.
  */
 import type { Transaction } from '../../entities/database.ts';
 import { NEEDS_HOSTS_SQL } from '../../entities/engine.ts';

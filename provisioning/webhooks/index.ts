@@ -22,7 +22,7 @@ export class Webhooks {
     this.#options = options;
   }
 
-  /** Delivers, and finds what nobody woke. */
+  /** One process delivers, and the other wakes forgotten webhooks. */
   get processes(): Record<string, Process> {
     return {
       [WEBHOOK_PROCESS]: webhookProcess(this.#options),

@@ -1,5 +1,5 @@
 /**
- * Wakes webhooks that have something to deliver and that nobody woke: a process may die between its commit and its wake-up.
+ * Wakes webhooks whose deliveries were forgotten: a process may die between its commit and its wake-up.
  */
 import type { Database } from '../../entities/database.ts';
 import { wakeWebhooks } from '../../entities/outbox.ts';

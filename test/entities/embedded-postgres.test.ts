@@ -38,7 +38,7 @@ async function start(dataDir: string): Promise<EmbeddedPostgres> {
   return postgres;
 }
 
-/** How often the server has said in its log that it takes nobody now. */
+/** How often the server has logged that it takes no connections now. */
 const refusals = ({ folder }: { folder: string }) =>
   readFileSync(join(dirname(folder), 'log'), 'utf8').split('the database system is shutting down').length - 1;
 
@@ -117,7 +117,7 @@ describe('An embedded PostgreSQL', () => {
     expect(await query(postgres.url, 'select * from kept')).toEqual([{ answer: 42 }]);
   });
 
-  it('waits for a server that takes nobody now, however long that takes, and starts when it is gone', async () => {
+  it('waits for a server that takes no connections, however long that takes, and starts when it is gone', async () => {
     const stopping = await start(dataDir);
     const pid = pidOf(stopping);
     const session = new pg.Client({ connectionString: stopping.url });

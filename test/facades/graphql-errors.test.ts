@@ -168,7 +168,7 @@ describe('A request that is no operation has an error with a code, too', () => {
     ],
     ['a body without end', () => post({ query: 'x'.repeat(26_000_000) }), 413, 'REQUEST_ENTITY_TOO_LARGE'],
     ['no credential', () => post({ query }, { authorization: '' }), 401, 'invalid_credential'],
-    ['a credential of nobody', () => post({ query }, bearer('nonsense')), 401, 'invalid_credential'],
+    ['an unknown credential', () => post({ query }, bearer('nonsense')), 401, 'invalid_credential'],
   ];
   it.each(REQUESTS)('%s', async (_, ask, status, code) => {
     const response = await ask();

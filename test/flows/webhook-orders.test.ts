@@ -67,7 +67,7 @@ it('servers that are changed, read and deleted at once meet no deadlock either',
   expect(refusals).toEqual([]);
 });
 
-it('a delivery whose webhook nobody woke, since the process died after its commit, is found and sent', async () => {
+it('a worker finds and sends a delivery whose process died between its commit and the wake-up', async () => {
   const account = await accountWithWebhook(30);
   const { db } = freehold;
   const subject = newId('tok');

@@ -26,7 +26,7 @@ const parameter = (path: string, name: string): Document =>
 describe('OAuth', () => {
   const EXTRA = { software_statement: 'x', 'x-of-mine': { deep: [1] } };
   it.each(['/v1/oauth/register', '/v1/oauth/token', '/v1/oauth/revoke', '/v1/oauth/introspect'])(
-    'takes members that nobody knows at %s, and the document says so',
+    'takes unknown members at %s, and the document says so',
     async (path) => {
       const { client_id, client_secret } = await newClient();
       const known = {

@@ -1,4 +1,4 @@
-/** What is left is claimed by the order itself: nobody is sold what another has, however many ask at once. */
+/** An order claims what is left by itself, so no two orders share a place, however many come at once. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 

@@ -7,7 +7,7 @@ export type Arguments = Record<string, unknown>;
 export interface Reply {
   /** `ok`, or the code of the error. */
   code: string;
-  // biome-ignore lint/suspicious/noExplicitAny: whoever asked knows what it looks like
+  // biome-ignore lint/suspicious/noExplicitAny: the caller knows what it looks like
   body: any;
 }
 

@@ -47,7 +47,7 @@ const ROWS: readonly (readonly [name: string, sql: string])[] = [
     `select account_id || ' holds ' || held_micros || ' micro-USD' as fault from balance where held_micros <> 0`,
   ],
   [
-    'Each live server has its addresses, and nobody else has any',
+    'Each live server has its addresses, and nothing else has any',
     `select coalesce(order_number, held_by) || ' is ' || coalesce(status, 'unknown') || ' and holds ' || coalesce(held, 0) || ' addresses' as fault
       from (select held_by, count(*) as held from address where held_by is not null group by 1) as claims
       full join (select order_number, status from server where status not in ('FAILED', 'DELETED')) as live on order_number = held_by
