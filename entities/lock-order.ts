@@ -22,6 +22,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['top_up', 'order_number'],
   ['payment', 'id'],
   ['server', 'order_number'],
+  ['manual_job', 'id'],
   ['brake', 'driver'],
   ['finding', "concat_ws('/', kind, order_number, generation)"],
   // What a server holds.
@@ -30,7 +31,6 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['host', 'name'],
   ['placement', 'order_number'],
   ['deployment', 'box'],
-  ['manual_job', 'id'],
   ['address_pool', 'id'],
   ['address', 'address'],
   // What the operator and the observers write.

@@ -1,7 +1,7 @@
 /**
  * Tells the operator's DNS which names addresses are to have. What servers want is compared with what was told last, so
  * nothing is missed, whatever changed it; a name that is not wanted any more is told as null. One POST for each address,
- * signed as webhooks are; any 2xx is taken for done, and everything else is tried again.
+ * signed as webhooks are; any 2xx is taken for done, and all else is tried again in the next round.
  */
 import type { Database } from '../entities/database.ts';
 import { newId } from '../entities/ids.ts';
@@ -28,23 +28,29 @@ interface Name {
 
 export const reverseDnsProcess = (db: Database, hook: ReverseDnsHook): Process =>
   periodic({
-    start: async ({ aborted }) => {
-      const names = await db.query<Name>(CHANGED, [CHUNK]);
+    start: async ({ aborted, data }) => {
+      const names = await db.query<Name>(CHANGED, [CHUNK, data.after ?? null]);
       const told: Name[] = [];
       let failure: Error | undefined;
       for (const name of names) {
         failure = await tell(hook, name, aborted);
-        if (failure) break;
-        told.push(name);
+        if (failure && !(failure instanceof Refused)) break;
+        if (!failure) told.push(name);
       }
-      if (failure && !told.length) throw failure;
+      if (failure && !(failure instanceof Refused) && !told.length) throw failure;
+      const isWhole = names.length < CHUNK;
       return hop('start', {
-        afterSeconds: names.length === CHUNK ? 0 : TICK_SECONDS,
+        afterSeconds: isWhole ? TICK_SECONDS : 0,
+        data: { after: isWhole ? null : names.at(-1)!.ip },
         commit: (tx) => tx.query(KEEP, [told.map(({ ip }) => ip), told.map(({ ptr }) => ptr)]),
       });
     },
   });
 
+/** The DNS takes other names, but not this one: it waits for the next round, and keeps no other from being told. */
+class Refused extends Error {}
+
+/** @returns why it was not told */
 async function tell({ url, secret }: ReverseDnsHook, { ip, ptr }: Name, aborted: AbortSignal) {
   const body = JSON.stringify({ ip, ptr });
   const signal = AbortSignal.any([aborted, AbortSignal.timeout(TIMEOUT_SECONDS * 1000)]);
@@ -52,7 +58,9 @@ async function tell({ url, secret }: ReverseDnsHook, { ip, ptr }: Name, aborted:
   try {
     const answer = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' });
     await answer.body?.cancel();
-    return answer.ok ? undefined : new Error(`The operator's DNS answers ${answer.status}.`);
+    if (answer.ok) return undefined;
+    const Fault = answer.status >= 400 && answer.status < 500 ? Refused : Error;
+    return new Fault(`The operator's DNS answers ${answer.status}.`);
   } catch {
     aborted.throwIfAborted();
     return new Error("The operator's DNS cannot be reached.");
@@ -65,7 +73,7 @@ const CHANGED = `
     from server, jsonb_array_elements(reverse_dns) item
     where reverse_dns <> '[]' and status <> 'DELETED' order by 1, updated_at desc)
   select host(ip) as ip, wanted.ptr from wanted full join reverse_dns_told told using (ip)
-  where wanted.ptr is distinct from told.ptr order by ip limit $1`;
+  where wanted.ptr is distinct from told.ptr and ($2::inet is null or ip > $2) order by ip::inet limit $1`;
 
 const KEEP = `
   with done as (select * from unnest($1::inet[], $2::text[]) as given(ip, ptr)),

@@ -8,6 +8,7 @@ import { deserialize, serialize } from 'node:v8';
 import type { Transaction } from '../entities/database.ts';
 import { ApiError, type ErrorCode, type ErrorExtras } from '../entities/errors.ts';
 import { newOrderNumber } from '../entities/ids.ts';
+import { usdFromMicros } from '../entities/money.ts';
 import { Vault } from '../entities/secrets.ts';
 import { answerPayment, creditPayment, lockPayment, type X402Payment } from '../entities/x402-payment.ts';
 import type { SignedPayment } from '../provisioning/index.ts';
@@ -135,6 +136,7 @@ async function settle<T>(
   isFirst: boolean,
 ): Promise<T> {
   const x402 = available(context);
+  let txId: string | undefined;
   try {
     const settlement = await x402.settle(row, payment, isFirst);
     if (settlement.state === 'unsent')
@@ -143,18 +145,23 @@ async function settle<T>(
       });
     if (settlement.state === 'refused') throw rejected(context, sale, row, settlement.reason);
     if (settlement.state === 'dead') throw rejected(context, sale, row);
-    const txId = settlement.state === 'settled' ? settlement.txId : undefined;
+    txId = settlement.state === 'settled' ? settlement.txId : undefined;
     return await context.db.transaction((tx) => fulfil(tx, context, payment, row, sale, txId));
   } catch (error) {
     // Not waited for: a request with an idempotency key has a connection, and would wait for a second one.
     void x402.giveUp(row, context.requestId).catch(() => {});
-    if (error instanceof ApiError && error.code === 'insufficient_balance')
-      throw new ApiError(
-        'payment_nonce_used',
-        'The payment is in the balance, which does not cover the price any more.',
-      );
-    throw error;
+    if (txId === undefined || !(error instanceof ApiError)) throw error;
+    receipt(context, row, txId);
+    throw refusedAfterPayment(error, row);
   }
+}
+
+/** Why nothing was sold, though the chain has moved the money: its task credits the balance. */
+function refusedAfterPayment({ code, message, extras }: ApiError, { amountMicros }: X402Payment): ApiError {
+  const paid = `The payment has settled: ${usdFromMicros(amountMicros)} USD go to the balance.`;
+  if (code === 'insufficient_balance')
+    return new ApiError('payment_nonce_used', `${paid} The balance does not cover the price any more.`);
+  return new ApiError(code, `${message} ${paid} Do not sign another payment: order from the balance.`, extras);
 }
 
 const rejected = (

@@ -88,6 +88,15 @@ export async function closeManualJob(
   return closed;
 }
 const GONE = 'It is gone.';
+
+/** Closes the open jobs of all machines of an order that are gone: their addresses may be those of another by now. */
+export const closeJobsOfGone = (tx: Transaction, orderNumber: string): Promise<unknown> =>
+  tx.query(
+    `with open as (select id from manual_job where state = 'OPEN' and order_number = $1 order by id for update)
+      update manual_job set state = 'FAILED', note = $2, spec = null, closed_at = now() from open where manual_job.id = open.id`,
+    [orderNumber, GONE],
+  );
+
 /** The open jobs of the machine that the job $1 is about, locked. */
 const OF_ITS_MACHINE = `
   where state = 'OPEN' and (order_number, generation) = (select order_number, generation from manual_job where id = $1)

@@ -3,6 +3,7 @@
 import type { Transaction } from '../../entities/database.ts';
 import { columnsOf } from '../../entities/entity.ts';
 import { CHANGING, lockServerSql, Server } from '../../entities/server.ts';
+import { closeJobsOfGone } from '../manual/queue.ts';
 import { taskChange } from '../tasks.ts';
 import { vacate } from './capacity.ts';
 import { fail, UNDELIVERABLE } from './create.ts';
@@ -20,6 +21,7 @@ export async function giveUpServer(tx: Transaction, orderNumber: string): Promis
   const [task] = await tx.query('select from task where subject = $1 and process = $2', [orderNumber, SERVER_PROCESS]);
   if (!server || !task) return false;
   if (server.status === 'DELETING' || server.status === 'FAILED') {
+    await closeJobsOfGone(tx, orderNumber);
     if (server.status === 'DELETING') await completeDeletion(tx, orderNumber);
     else await vacate(tx, orderNumber);
     await tx.query('delete from task where subject = $1', [orderNumber]);

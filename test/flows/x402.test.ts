@@ -195,8 +195,12 @@ describe('The chain is believed, and not who settles:', () => {
     const shop = await openX402Shop(onTestFinished);
     const payment = await paymentForOrder(shop.context);
     shop.chain.afterSettle = async () => void (await takeAll(shop));
-    const refused = await refusalOf(orderServer(shop.context, ORDER, payment));
+    const headers: string[] = [];
+    const context = { ...shop.context, setHeader: (name: string) => void headers.push(name) };
+    const refused = await refusalOf(orderServer(context, ORDER, payment));
     expect(refused.code).toBe('out_of_stock');
+    expect(refused.message).toMatch(/The payment has settled: \d+ USD go to the balance\. Do not sign another/);
+    expect(headers).toContain('payment-response');
     await reconcile(shop, 'SETTLED');
     expect((await traces(shop, '')).balance.available).toBe(FUNDS_MICROS + PRICE);
     expect(await traces(shop, '')).toMatchObject({ addresses: 0, transfers: [] });

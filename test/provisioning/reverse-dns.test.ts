@@ -90,6 +90,19 @@ it('is told again what it refused, and what it took before that only once', asyn
   expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.2', '192.0.2.3']);
 });
 
+it('is told the other names when it refuses one, and that one again in the next round', async () => {
+  await name(
+    orderNumber,
+    [1, 2, 3].map((n) => ({ ip: `192.0.2.${n}`, ptr: `n${n}.example.org` })),
+  );
+  receiver.answer = (response) =>
+    void response.writeHead(receiver.received.at(-1)!.body.ip === '192.0.2.2' ? 422 : 200).end();
+  await tick();
+  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3']);
+  await tick();
+  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.2']);
+});
+
 it('is stuck work for the operator while nothing is taken, and redirects are not followed', async () => {
   await name(orderNumber, [{ ip: '192.0.2.7', ptr: 'a.example.org' }]);
   const error = async () =>

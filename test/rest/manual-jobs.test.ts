@@ -31,6 +31,22 @@ const newOrder = async () => {
 };
 
 describe('A dedicated server that people make', () => {
+  it('leaves no open job when the operator gives its deletion up, for its addresses are free then', async () => {
+    const { account, number } = await newOrder();
+    await openJob(number, 'CREATE');
+    await account.rest('DELETE', `/v1/servers/${number}`);
+    await openJob(number, 'DESTROY');
+    const { data } = await operator('mutation ($s: Line!) { giveUpTask(subject: $s) { subject } }', { s: number });
+    expect(data.giveUpTask.subject).toBe(number);
+    // biome-ignore lint/suspicious/noExplicitAny: an answer of GraphQL
+    const left = (await jobs()).filter((job: any) => job.orderNumber === number);
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    expect(left.map(({ action, state, spec }: any) => [action, state, spec])).toEqual([
+      ['CREATE', 'FAILED', null],
+      ['DESTROY', 'FAILED', null],
+    ]);
+  });
+
   it('waits for the operator at each step, and costs nothing before he has said that it runs', async () => {
     const { account, number, becomes } = await newOrder();
     const create = await openJob(number, 'CREATE');
