@@ -14,7 +14,7 @@ import { type McpOptions, mcp } from './mcp/http.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { openapi } from './openapi/document.ts';
 import { type Operation, readOperations } from './operations.ts';
-import { admission, type RateLimits } from './rate-limit.ts';
+import { admission, type RateLimits, readmission } from './rate-limit.ts';
 import { type Authenticate, type ContextOf, cached, rest } from './rest.ts';
 
 export interface PublicOptions {
@@ -124,7 +124,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   const admit = admission(authenticate, rateLimits);
   downloads(app, { ...options, admit });
   hooks(app, { ...options, admit });
-  rest(app, { ...options, operations, admit });
+  rest(app, { ...options, operations, admit, readmit: readmission(authenticate) });
   oauth(app, publicUrl);
   const document = JSON.stringify(openapi(operations, publicUrl));
   app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>

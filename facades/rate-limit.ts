@@ -166,6 +166,16 @@ export type Admit = (
 ) => Promise<void>;
 
 /**
+ * Checks the credential of a request once more, after its body has come: the caller may take seconds over that, and the
+ * credential may have ended meanwhile.
+ */
+export const readmission =
+  (authenticate: (authorization: string | undefined, address: string | null) => Promise<Viewer | null>) =>
+  async (request: FastifyRequest): Promise<void> => {
+    if (request.viewer) request.viewer = await authenticate(request.headers.authorization, request.ip);
+  };
+
+/**
  * A request whose credential is refused counts as one without, so that guessing is limited; the refusal of the limit
  * comes first.
  * @param counted all requests, or those alone whose credential is refused
@@ -180,7 +190,8 @@ export function admission(
     try {
       if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization, request.ip);
     } catch (error) {
-      if (rateLimits) await count(rateLimits, request, reply);
+      // What could not be checked, since the database is away, is no guess.
+      if (rateLimits && error instanceof ApiError) await count(rateLimits, request, reply);
       throw error;
     }
     if (rateLimits && counted === 'all') await count(rateLimits, request, reply);

@@ -21,6 +21,8 @@ export type ContextOf = (caller: Caller) => Context;
 export interface RestOptions {
   operations: readonly Operation[];
   admit: Admit;
+  /** Checks the credential once more, when the body has come. @throws ApiError as `admit` does */
+  readmit: (request: FastifyRequest) => Promise<void>;
   contextOf: ContextOf;
   /** Absent: idempotency keys are not honoured. */
   once?: Once | undefined;
@@ -48,7 +50,7 @@ export function rest(app: FastifyInstance, options: RestOptions): void {
 
 function serve(
   app: FastifyInstance,
-  { operations, admit, contextOf, once, auditRequest }: RestOptions,
+  { operations, admit, readmit, contextOf, once, auditRequest }: RestOptions,
   chosen: (operation: Operation) => boolean,
 ): void {
   for (const operation of operations.filter(chosen)) {
@@ -64,6 +66,12 @@ function serve(
       method,
       url: path.replace(/\{(\w+)\}/g, ':$1'),
       onRequest: guard(operation, admit),
+      ...(operation.kind === 'mutation' && {
+        preHandler: async (request) => {
+          await readmit(request);
+          permit(operation, request.viewer);
+        },
+      }),
       ...(auditRequest &&
         operation.kind === 'mutation' && {
           // Not onResponse: that does not come for a caller who has hung up.

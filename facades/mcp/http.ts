@@ -12,7 +12,7 @@ import type { Log } from '../errors.ts';
 import { JSON_TYPE } from '../headers.ts';
 import { deeperThan, readUtf8 } from '../json.ts';
 import { resourceMetadataPath } from '../oauth.ts';
-import { admission, type RateLimits, rateHeaders, refuseDenied } from '../rate-limit.ts';
+import { admission, type RateLimits, rateHeaders, readmission, refuseDenied } from '../rate-limit.ts';
 import { authInfoOf, type Count, type View } from './caller.ts';
 import { Eras } from './eras.ts';
 import { rpcErrorBody, SERVER_ERROR } from './rpc.ts';
@@ -60,6 +60,7 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
   // Only calls of tools are counted, where they are known, and credentials that are refused.
   const admit = admission(authenticate, rateLimits, 'refused');
+  const readmit = readmission(authenticate);
   // Streams would keep the listener from closing.
   app.addHook('preClose', () => eras.close());
   readMessages(app);
@@ -81,6 +82,7 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
           });
       },
       handler: async (request, reply) => {
+        await readmit(request);
         const view = parts.lists.viewOf(request.query as Record<string, unknown>);
         for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
         reply.raw.removeHeader('content-type');

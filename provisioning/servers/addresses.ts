@@ -5,20 +5,23 @@
 import { freeAddressSql } from '../../entities/address.ts';
 import type { Queryable, Transaction } from '../../entities/database.ts';
 
-/** How long a freed address rests, so that nobody's old connections reach the next machine. */
+/** How long an address rests after its machine ran, so that old connections do not reach the next machine. */
 const REST_SECONDS = 60;
 
 /** Picks the first free address of a family at a bastion, and locks it. */
 export const pickAddressSql = (region: string, family: 'IPV4' | 'IPV6', wait: '' | 'skip locked'): string => `
   select address from address where ${freeAddressSql(region, `'${family}'`)} order by address limit 1 for update ${wait}`;
 
-/** Frees what an order holds; only for machines that are confirmed absent. */
-export const freeAddresses = (tx: Transaction, orderNumber: string): Promise<unknown> =>
+/**
+ * Frees what an order holds; only for machines that are confirmed absent. The addresses of one that never ran do not rest:
+ * orders that are deleted at once, and paid back in full, could keep them from all other customers.
+ */
+export const freeAddresses = (tx: Transaction, orderNumber: string, { ran }: { ran: boolean }): Promise<unknown> =>
   tx.query(
     `with held as (select address from address where held_by = $1 order by address for update)
     update address set held_by = null, free_at = now() + $2 * interval '1 second' from held
     where address.address = held.address`,
-    [orderNumber, REST_SECONDS],
+    [orderNumber, ran ? REST_SECONDS : 0],
   );
 
 /**

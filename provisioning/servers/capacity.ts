@@ -77,12 +77,12 @@ export async function waitForRoom(tx: Transaction, machine: Machine): Promise<bo
 
 /** Gives back what a server holds, with what a resize has claimed. Only for machines that are confirmed absent. */
 export async function vacate(tx: Transaction, orderNumber: string): Promise<void> {
-  await tx.query(
+  const [server] = await tx.query<{ ran: boolean }>(
     `update server set ipv4 = null, ipv6 = null, ipv6_prefix = null, reverse_dns = '[]', change = null, host = null
-      where order_number = $1`,
+      where order_number = $1 returning paid_until is not null as ran`,
     [orderNumber],
   );
   await freePlaces(tx, orderNumber);
   await freeHosts(tx, orderNumber);
-  await freeAddresses(tx, orderNumber);
+  await freeAddresses(tx, orderNumber, { ran: server?.ran ?? true });
 }
