@@ -55,7 +55,7 @@ builder.queryFields((t) => ({
       ...pageArgs(),
       action: t.arg({
         type: 'AuditAction',
-        description: 'Only this action: api.request or an event, such as server.created. Unknown ones have no entries.',
+        description: 'Only this action: api.request or the type of an event; an unknown one has no entries.',
       }),
       since: t.arg({ type: 'DateTime', description: 'Only what happened then or later.' }),
       until: t.arg({ type: 'DateTime', description: 'Only what happened before then.' }),

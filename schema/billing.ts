@@ -101,7 +101,7 @@ const CreateTopUpInput = builder.inputType('CreateTopUpInput', {
     amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
     crypto: t.field({
       type: 'CoinCode',
-      description: 'A code of /v1/billing/coins, in any case. None where x402 pays.',
+      description: 'A code of /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays.',
     }),
   }),
 });

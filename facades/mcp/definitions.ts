@@ -71,7 +71,7 @@ export function outputSchemaOf(operation: Operation): NonNullable<Tool['outputSc
 /** `get_catalog_item` → `Get catalog item`. */
 const titleOf = (name: string): string => (name[0]!.toUpperCase() + name.slice(1)).replaceAll('_', ' ');
 
-const ACCESS_TOKEN = { type: 'string', description: 'API key or access token, if you cannot send a header.' };
+const ACCESS_TOKEN = { type: 'string', description: 'API key or access token, instead of a header.' };
 const { type, description } = { ...KEY_SCHEMA, description: 'A new one for each intention: repeating it is safe.' };
 const IDEMPOTENCY_KEY = { type, description };
 
