@@ -6,6 +6,8 @@ const STEP_MS = 30_000;
 export class SecondFactor {
   readonly #totp: TOTP;
   readonly #recoveryCodes: string[] = [];
+  /** The account does not ask for it any more. */
+  isOff = false;
   #usedStep = 0;
 
   constructor(secret: string) {
@@ -27,9 +29,14 @@ export class SecondFactor {
     return this.#recoveryCodes.length + Number(this.#isFresh());
   }
 
-  /** Returns an unused code. */
-  code(): string {
-    return this.#isFresh() ? this.codeOfNow() : this.#recoveryCodes.pop()!;
+  /** Calls with an unused code. A recovery code that was not accepted, such as of a suspended account, stays unused. */
+  async use<T>(call: (code: string) => Promise<T>): Promise<T> {
+    if (this.#isFresh()) return call(this.codeOfNow());
+    const code = this.#recoveryCodes.pop()!;
+    return call(code).catch((error) => {
+      this.#recoveryCodes.push(code);
+      throw error;
+    });
   }
 
   #isFresh(): boolean {

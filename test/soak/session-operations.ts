@@ -8,7 +8,7 @@ import { RestClient } from './rest-client.ts';
 const withCode =
   (work: Operation): Operation =>
   (actor) =>
-    actor.account.factor.left > 2 ? work(actor) : renewSecondFactor(actor);
+    actor.account.factor.left > 2 && !actor.account.factor.isOff ? work(actor) : renewSecondFactor(actor);
 
 const take = ({ account }: Actor, { access_token, refresh_token, token_id }: Reply['body']) => {
   account.owner.credential = access_token;
@@ -22,7 +22,9 @@ const login: Operation = async (actor) => {
   const before = account.session.tokenId;
   const asked = await must(stranger, 'login', { email, password });
   if (!asked.totp_required) measurements.contradiction(`${email} was not asked for the second factor.`);
-  const { tokens } = await must(stranger, 'loginTotp', { login_token: asked.login_token, totp_code: factor.code() });
+  const { tokens } = await factor.use((totp_code) =>
+    must(stranger, 'loginTotp', { login_token: asked.login_token, totp_code }),
+  );
   take(actor, tokens);
   await account.owner.ask('revokeSession', { token_id: before });
 };
@@ -40,15 +42,20 @@ const refresh: Operation = async (actor) => {
     actor.measurements.contradiction(`${account.email} got other tokens for the same Idempotency-Key.`);
 };
 
+/** The operator may suspend the account between the two calls; then the next operation turns the factor on again. */
 const renewSecondFactor: Operation = async ({ account }) => {
-  await must(account.owner, 'disableTotp', { totp_code: account.factor.code() });
+  if (!account.factor.isOff) {
+    await account.factor.use((totp_code) => must(account.owner, 'disableTotp', { totp_code }));
+    account.factor.isOff = true;
+  }
   account.factor = await turnOnSecondFactor(account.owner, account.password);
 };
 
 const changePassword: Operation = async ({ account, chance }) => {
   const new_password = `a heron on roof number ${chance.between(1_000, 9_999_999)}`;
-  const totp_code = account.factor.code();
-  await must(account.owner, 'changePassword', { current_password: account.password, new_password, totp_code });
+  await account.factor.use((totp_code) =>
+    must(account.owner, 'changePassword', { current_password: account.password, new_password, totp_code }),
+  );
   account.password = new_password;
 };
 
