@@ -1,11 +1,11 @@
 /** An account that has everything turned on. */
+import { generateKeyPairSync } from 'node:crypto';
 import type { Chance } from './chance.ts';
 import type { Door, Reply } from './door.ts';
 import { Mailbox } from './mailbox.ts';
 import type { Measurements } from './measurements.ts';
 import { RestClient } from './rest-client.ts';
 import { SecondFactor } from './second-factor.ts';
-import { newSshKeyLine } from './ssh-key-line.ts';
 
 /** A webhook that stays until the end. */
 export interface Hook {
@@ -87,6 +87,19 @@ async function addHook({ owner, hooks, mailboxes }: Account, filter: string, cha
   const { secret } = await must(owner, 'createWebhook', { url: mailbox.url, event_filter: filter });
   mailbox.open(secret);
   hooks.push({ mailbox, filter, since: new Date() });
+}
+
+/** A new SSH key, as ssh-keygen prints it. */
+export function newSshKeyLine(): string {
+  const kind = 'ssh-ed25519';
+  const { x } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+  const members = [Buffer.from(kind), Buffer.from(x!, 'base64url')];
+  const blob = members.flatMap((member) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(member.length);
+    return [length, member];
+  });
+  return `${kind} ${Buffer.concat(blob).toString('base64')} soak@laptop`;
 }
 
 /** Asks for something that the service must not refuse. @throws Refused */

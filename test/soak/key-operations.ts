@@ -1,11 +1,10 @@
 /** Operations on SSH keys, API keys, webhooks, and entries in the directory of agents. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { must } from './account.ts';
+import { must, newSshKeyLine } from './account.ts';
 import type { Actor, Operation, Weighed } from './actor.ts';
 import { Mailbox } from './mailbox.ts';
 import { McpClient } from './mcp-client.ts';
 import { RestClient } from './rest-client.ts';
-import { newSshKeyLine } from './ssh-key-line.ts';
 
 const KEYS_MOST = 6;
 /** The price of two servers of the smallest tier. */
