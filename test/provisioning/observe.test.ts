@@ -88,7 +88,7 @@ describe('The observer', () => {
     await look();
     expect(await findings()).toEqual([['LOST', lost, 'open']]);
     const told = await db.query(`select account_id from event where type = 'finding.reported'`);
-    expect(told).toEqual([{ account_id: 'operator' }]);
+    expect(told).toEqual([{ accountId: 'operator' }]);
     await db.query(`update server set status = 'DELETED' where order_number = $1`, [lost]);
     await look();
     expect(await findings()).toEqual([['LOST', lost, 'resolved']]);
@@ -210,7 +210,8 @@ describe('The brake', () => {
     expect(driver.journal()).toHaveLength(before);
 
     driver.hidden = undefined;
-    await db.query(`delete from brake; update task set run_at = now() where subject = '${doomed}'`);
+    await db.query('delete from brake');
+    await db.query('update task set run_at = now() where subject = $1', [doomed]);
     await shop.work();
     expect((await shop.read(doomed)).status).toBe('DELETED');
     await look();

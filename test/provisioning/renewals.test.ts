@@ -39,10 +39,10 @@ describe('A server whose paid time is over', () => {
       kind: 'renewal',
       debit: `available:${account}`,
       credit: 'revenue',
-      amount_micros: PRICE,
-      external_key: `renewal:${order}:${paidUntil.toISOString()}`,
-      period_from: paidUntil,
-      period_to: server.paidUntil,
+      amountMicros: PRICE,
+      externalKey: `renewal:${order}:${paidUntil.toISOString()}`,
+      periodFrom: paidUntil,
+      periodTo: server.paidUntil,
     });
     expect(await shop.db.query(`select action, actor_type, resource_type from audit_entry`)).toEqual([
       { action: 'server.renewed', actor_type: 'system', resource_type: 'server' },
