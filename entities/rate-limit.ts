@@ -2,8 +2,9 @@
  * The counters of the rate limits, where several processes share them: one statement counts a call in both windows, or
  * in none if either is full. The table is not logged: it is lost in a crash, and costs no commit a wait.
  */
-import type { Queryable } from './database/database.ts';
+
 import { bigint, boolean, type Column, entity, int, key } from './database/table.ts';
+import type { Queryable } from './database/transaction.ts';
 
 export const Rate = entity('rate', {
   /** A credential, or the keyed hash of an address; never an address. */

@@ -2,7 +2,8 @@
 
 import type { OauthClient } from '../entities/accounts/oauth-client.ts';
 import type { Agent } from '../entities/agents/agent.ts';
-import type { Database, Queryable, Transaction } from '../entities/database/database.ts';
+import type { Database } from '../entities/database/database.ts';
+import type { Queryable, Transaction } from '../entities/database/transaction.ts';
 import { chainsBehind } from '../entities/payments/chain.ts';
 import { nextDeposit } from '../entities/payments/deposit.ts';
 import type { Vault } from '../entities/secrets.ts';
@@ -43,7 +44,8 @@ import {
   topUpProcess,
 } from './payments/top-ups/await-payment.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/top-ups/low-balance.ts';
-import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402/watch.ts';
+import { X402_PROCESS } from './payments/x402/task.ts';
+import { confirmPaidTopUp, x402Process } from './payments/x402/watch.ts';
 import { X402, x402CoinOf } from './payments/x402/x402.ts';
 import { releaseChange } from './servers/billing/hold.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/billing/renew.ts';
@@ -53,7 +55,7 @@ import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './servers/reconcile/
 import { OBSERVER_PROCESS, observerProcess } from './servers/reconcile/observe.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './servers/reconcile/reverse-dns.ts';
 import { giveUpServer } from './servers/steps/cancel.ts';
-import { releaseHold } from './servers/steps/create.ts';
+import { releaseHold } from './servers/steps/outcome.ts';
 import { passwordContext, serverProcess } from './servers/steps/process.ts';
 import { beginResize, type Resize } from './servers/steps/resize.ts';
 import { retrySuspended } from './servers/steps/resume.ts';

@@ -2,8 +2,9 @@
  * Logins that failed and logins under way, where several processes count them together. The rows are named by keyed
  * hashes, never by an email or an address. The table is not logged: it is lost in a crash, and costs no commit a wait.
  */
-import type { Queryable } from '../database/database.ts';
+
 import { type Column, entity, key } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 /** Seconds since the epoch, by the clock of the database. */
 const seconds = (): Column<number> => ({ type: 'double precision' });

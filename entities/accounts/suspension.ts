@@ -1,6 +1,6 @@
 /** The suspension of an account: from then on it may read, and end what it has. */
 
-import type { Transaction } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { record } from '../history/record.ts';
 

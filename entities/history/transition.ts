@@ -1,22 +1,12 @@
 /** The one way in which a state changes: by a table of transitions, together with its event and its audit entry. */
 import type { EntitySchema } from 'typeorm';
-import type { ChangeKind } from '../database/bus.ts';
-import type { Transaction } from '../database/database.ts';
 import { columnsOf } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { deliveriesFor, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import type { Actor } from './audit.ts';
 import type { EventType } from './event.ts';
-import { type ResourceType, recordAll, recordParameters, recordSql } from './record.ts';
-
-export interface Lifecycle<Row, Status extends string> {
-  entity: EntitySchema<Row>;
-  resource: ResourceType;
-  change: ChangeKind;
-  /** From each state, the states it can go to. */
-  transitions: Readonly<Record<Status, readonly Status[]>>;
-  /** The event that tells of arriving in a state. */
-  events: Readonly<Record<Status, EventType>>;
-}
+import type { Lifecycle } from './lifecycle.ts';
+import { recordAll, recordParameters, recordSql } from './record.ts';
 
 export interface Move<Row> {
   actor: Actor;

@@ -1,6 +1,7 @@
 /** How far each chain that is followed was read, and when that was all there was. */
-import type { Queryable } from '../database/database.ts';
+
 import { entity, int, key, nullable, type RowOf, timestamp } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 export const Chain = entity('chain', {
   /** Such as base or bitcoin. */

@@ -1,6 +1,7 @@
 /** What coins are worth, as each source has said it last. */
-import type { Queryable } from '../database/database.ts';
+
 import { bigint, entity, type RowOf, text, timestamp } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 export const CoinRate = entity('coin_rate', {
   /** The code of the coin. */

@@ -1,6 +1,7 @@
 /** The numbers by which deposit addresses are derived: each is given out once. */
-import type { Queryable } from '../database/database.ts';
+
 import { entity, int, key, type RowOf } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 export const Deposit = entity('deposit', {
   /** What the addresses are derived from, such as the fingerprint of an extended public key. */

@@ -12,7 +12,7 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
-import type { Lifecycle } from '../history/transition.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
 import { microsFromUsd } from '../money.ts';
 
 export const TOP_UP_STATUSES = ['PENDING', 'CONFIRMING', 'CONFIRMED', 'EXPIRED', 'CANCELLED'] as const;

@@ -1,6 +1,7 @@
 /** Where an engine and we believe different things, and the brake that stops the destroyer. */
-import type { Queryable } from '../database/database.ts';
+
 import { entity, int, key, now, nullable, oneOf, type RowOf, text, timestamp } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 /**
  * - ORPHAN: a machine with our mark that no server has;

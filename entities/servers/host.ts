@@ -1,6 +1,5 @@
 /** Hosts: where machines are made, how much room they have, and what is claimed of it. */
 
-import type { Transaction } from '../database/database.ts';
 import {
   boolean,
   bytes,
@@ -16,6 +15,7 @@ import {
   real,
   text,
 } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { record } from '../history/record.ts';

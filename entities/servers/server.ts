@@ -18,7 +18,7 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
-import type { Lifecycle } from '../history/transition.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
 
 export const SERVER_STATUSES = [
   'PENDING',

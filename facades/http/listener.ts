@@ -1,7 +1,8 @@
 /** The public listener: request ids, limits, headers, and one shape for every error. */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { ApiError, type ErrorCode, schema, type Viewer } from '../../schema/index.ts';
-import { type Operation, readOperations } from '../compile/read.ts';
+import type { Operation } from '../compile/operation.ts';
+import { readOperations } from '../compile/read.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
 import { admission, type RateLimits, readmission } from '../rate-limit/rate-limit.ts';

@@ -6,8 +6,8 @@ import { refusal } from '../compile/details.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { inputSchema } from '../compile/json-schema.ts';
 import { snake, suggestion } from '../compile/names.ts';
+import type { Operation } from '../compile/operation.ts';
 import type { Parameter } from '../compile/parameters.ts';
-import type { Operation } from '../compile/read.ts';
 import type { Values } from '../compile/run.ts';
 import { STYLES } from '../compile/styles.ts';
 

@@ -13,8 +13,8 @@ import {
 import type { Viewer } from '../../schema/index.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { callerOf } from './caller.ts';
+import type { McpParts } from './parts.ts';
 import { rpcError, SERVER_ERROR } from './rpc.ts';
-import type { McpParts } from './server.ts';
 import { Sessions } from './sessions.ts';
 import { Subscriptions } from './subscriptions.ts';
 

@@ -1,7 +1,8 @@
 /** Removes OAuth clients that nobody uses: anybody may register them, and most are tried once. */
 
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
-import type { Database, Queryable, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';

@@ -2,8 +2,9 @@
  * Leases: the statements by which workers take tasks, keep them, and let them go. Whoever writes to a task names its
  * lease, that is the task, the fence and the worker; a lease that has ended writes nothing.
  */
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
+
 import { columnsOf } from '../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { Task } from '../../entities/task.ts';
 import type { LeasedTask, Outcome } from './tasks.ts';
 

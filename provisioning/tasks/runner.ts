@@ -2,7 +2,8 @@
  * Runs one step of a leased task. The effect of the step and the next step commit in one transaction, in which the task is
  * locked last, as it is everywhere (entities/lock-order.ts).
  */
-import type { Database, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { type Holder, type Lease, LeaseLost, retryLater, Signalled, textOf } from './lease.ts';
 import {
   ATTEMPTS_MAX,

@@ -1,5 +1,5 @@
 /** What a start does with the work of a process that died. */
-import type { Queryable } from '../../entities/database/database.ts';
+import type { Queryable } from '../../entities/database/transaction.ts';
 
 /**
  * Ends all leases, so that their tasks run again at once. Only for a caller who knows that no other worker lives. If one

@@ -7,7 +7,7 @@
  *
  * A subject has one task, so nothing is done to it twice at once.
  */
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { newId } from '../../entities/ids.ts';
 
 /** A task as its step sees it. */

@@ -2,8 +2,8 @@
 
 import { Agent, type AgentEndpoint, type AgentSkill } from '../../entities/agents/agent.ts';
 import { ed25519Key } from '../../entities/agents/agent-key.ts';
-import { constraintOf } from '../../entities/database/database.ts';
 import { columnsOf } from '../../entities/database/table.ts';
+import { constraintOf } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';

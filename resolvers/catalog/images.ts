@@ -1,7 +1,7 @@
 /** The images that machines are made from, as the operator offers them. Their codes are what drivers are told. */
 
 import { type CatalogItem, columnsOfCatalog, type ImageDetails } from '../../entities/catalog.ts';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';

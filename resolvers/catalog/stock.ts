@@ -1,7 +1,7 @@
 /** How many machines of each tier the operator offers at each bastion. Hosts and addresses may do for fewer. */
 
 import type { Stock } from '../../entities/catalog.ts';
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';

@@ -1,6 +1,6 @@
 /** Payments by x402, as the operator sees them, and what he decides of those that are nobody's or are gone. */
 
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';

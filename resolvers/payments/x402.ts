@@ -5,7 +5,7 @@
 import { hkdfSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/errors.ts';
 import { newOrderNumber } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';

@@ -1,6 +1,6 @@
 /** The operator's networks, of which machines have their addresses. */
 import { isIP } from 'node:net';
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';

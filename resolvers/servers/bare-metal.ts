@@ -1,6 +1,6 @@
 /** What the operator tells of a box: its controller, the card that it boots from, and its disk. */
 import { X509Certificate } from 'node:crypto';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { type Bmc, bmcPasswordContext, type FIRMWARES } from '../../entities/servers/bare-metal.ts';
 import type { Host } from '../../entities/servers/host.ts';
 import type { Context } from '../context.ts';

@@ -1,5 +1,5 @@
 /** Deletes a server: the refund is decided here, the machine is destroyed by provisioning. */
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { refundMicros } from '../../entities/money.ts';

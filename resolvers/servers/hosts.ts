@@ -1,8 +1,8 @@
 /** The operator's hosts: where machines are made. */
 
 import type { CatalogItem, DedicatedDetails } from '../../entities/catalog.ts';
-import type { Transaction } from '../../entities/database/database.ts';
 import { columnsOf } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';

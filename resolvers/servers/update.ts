@@ -1,5 +1,5 @@
 /** Changes a server: fields at once, and at most one operation, which provisioning carries out. */
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';

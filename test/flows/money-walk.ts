@@ -3,7 +3,8 @@
  * crashes, one after the other as chance has it, over the real database.
  */
 import fc from 'fast-check';
-import type { Database, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';

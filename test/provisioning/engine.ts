@@ -1,6 +1,7 @@
 /** The engine of durable work with a process of the test's own, for tests that do not wait for a clock. */
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import type { Database, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import type { Task } from '../../entities/task.ts';
 import { type NewTask, type Process, signalTask, startTask } from '../../provisioning/tasks/tasks.ts';
 import { Worker, type WorkerOptions } from '../../provisioning/tasks/worker.ts';

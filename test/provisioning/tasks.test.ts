@@ -1,6 +1,6 @@
 /** How a task goes from step to step. Nothing here waits for a clock. */
 import { describe, expect, it, vi } from 'vitest';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import {
   done,
   hop,

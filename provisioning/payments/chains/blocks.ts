@@ -2,7 +2,8 @@
  * Reads a chain block by block, and by its hashes notices when blocks were taken back. Every block is written together with
  * what came in it, under a lock of its chain, so two workers cannot write different histories.
  */
-import type { Database, Queryable, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import type { Block, ChainReader } from '../drivers/driver.ts';
 import { WATCH_SECONDS } from '../top-ups/await-payment.ts';
 import { recordSightings } from './record.ts';

@@ -1,5 +1,5 @@
 /** Writes down what drivers sight. Nothing is credited here. */
-import type { Queryable } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
 import type { Block, Sighting } from '../drivers/driver.ts';
 

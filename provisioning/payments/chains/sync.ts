@@ -1,6 +1,7 @@
 /** Follows a chain: reads what is new of it (blocks.ts), and settles what came, top-up by top-up. */
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { Payment } from '../../../entities/payments/payment.ts';
 import { PERIODIC_LANE } from '../../tasks/schedule.ts';

@@ -4,7 +4,7 @@
  * what is announced until it is in a block again. The operator is told, once, and again when it is back; whether the
  * balance is adjusted, and the account suspended, is for a human to decide.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
 import type { Sighting } from '../drivers/driver.ts';
 import { tell } from '../top-ups/credit.ts';

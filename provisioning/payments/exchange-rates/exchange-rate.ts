@@ -1,6 +1,6 @@
 /** What coins are worth: as the sources agree, or fixed where nobody has to be asked. */
 
-import type { Queryable } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { agreedRate, freshRates, peggedRate } from '../../../entities/payments/coin-rate.ts';
 import type { Coin } from '../drivers/driver.ts';
 

@@ -1,5 +1,5 @@
 /** Asks the sources of rates each minute. What one of them does not say, the others still do. */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { fetchRates, type RateSource } from './source.ts';

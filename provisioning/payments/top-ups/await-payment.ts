@@ -2,8 +2,9 @@
  * Looks after one top-up: it expires, and where its driver has to be asked, it is asked what has come. An address is looked
  * at for a month, for no coin is to be lost.
  */
-import type { Database, Queryable } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { lockPayments } from '../../../entities/payments/payment.ts';
 import { TopUp } from '../../../entities/payments/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../../tasks/tasks.ts';

@@ -1,6 +1,6 @@
 /** What becomes of one payment: it is credited, put into suspense, taken back, restored. Each under the lock of its row. */
 
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import type { EventType } from '../../../entities/history/event.ts';
 import { record } from '../../../entities/history/record.ts';

@@ -3,8 +3,8 @@
  * has seen something new calls it; called again, it changes nothing.
  */
 
-import type { Transaction } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transitionAll } from '../../../entities/history/transition.ts';
 import { available, BONUS, lockAccount, postAll } from '../../../entities/payments/ledger.ts';

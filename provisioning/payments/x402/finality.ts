@@ -3,7 +3,7 @@
  * back: then it is asked for again, which the same signature allows, and only when the chain never will move it any more (it
  * is too late, or the payer has used the signature otherwise) it is taken out of the balance.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import {
   finishPayment,
   lockPayment,

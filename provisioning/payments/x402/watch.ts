@@ -4,8 +4,9 @@
  * CONFIRMING) goes on, or fails; a request that died before it made anything leaves the money in the balance, and makes it when it comes again.
  */
 
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transition } from '../../../entities/history/transition.ts';
 import { available, BONUS, held, lockAvailable, post } from '../../../entities/payments/ledger.ts';
@@ -21,20 +22,10 @@ import { lockServerSql, SERVER_LIFECYCLE, Server } from '../../../entities/serve
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended } from '../../servers/steps/resume.ts';
 import { serverTask } from '../../servers/steps/task.ts';
-import { done, hop, type NewTask, nap, type Process, Stale, startTask } from '../../tasks/tasks.ts';
+import { done, hop, nap, type Process, Stale, startTask } from '../../tasks/tasks.ts';
 import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
 import { keepWatch } from './finality.ts';
 import type { X402 } from './x402.ts';
-
-export const X402_PROCESS = 'x402';
-
-export const watchTask = ({ id, accountId }: { id: string; accountId: string }): NewTask => ({
-  lane: TOP_UP_LANE,
-  process: X402_PROCESS,
-  subject: id,
-  accountId,
-  step: 'watch',
-});
 
 export const x402Process = (db: Database, x402: X402, pollSeconds: number): Process => ({
   lane: TOP_UP_LANE,

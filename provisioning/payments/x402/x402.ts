@@ -4,8 +4,9 @@
  * do it. From the row on, a task looks after the money, so that none is lost with a process.
  */
 
-import type { Database, Queryable, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
@@ -24,7 +25,7 @@ import {
   type SignedPayment,
 } from './message.ts';
 import { suspendX402 } from './suspense.ts';
-import { watchTask } from './watch.ts';
+import { watchTask } from './task.ts';
 
 /** How long one request may be at a payment before another that repeats it takes over. */
 const LEASE_SECONDS = 60;

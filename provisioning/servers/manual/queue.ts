@@ -1,6 +1,7 @@
 /** The queue of the driver for machines that people make, as rows. What is to be made is sealed until the job is closed. */
-import type { Queryable, Transaction } from '../../../entities/database/database.ts';
+
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { ManualJob } from '../../../entities/servers/manual-job.ts';

@@ -1,6 +1,7 @@
 /** Deployments as rows: the store of the driver for dedicated servers. What a new system is told is sealed until it has booted. */
-import type { Queryable } from '../../../entities/database/database.ts';
+
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { Deployment, moveDeployment } from '../../../entities/servers/deployment.ts';

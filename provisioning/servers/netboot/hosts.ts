@@ -1,7 +1,7 @@
 /** The inventory of boxes: the operator's dedicated hosts that have all that the driver needs. */
 
-import type { Queryable } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { bmcPasswordContext } from '../../../entities/servers/bare-metal.ts';
 import { Host } from '../../../entities/servers/host.ts';

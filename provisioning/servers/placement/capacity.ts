@@ -2,7 +2,7 @@
  * Capacity: a place, room on a host, and addresses. An order claims all of it in its own transaction, and all of it is freed
  * when its machine is confirmed absent. Both take the rows in the same order: place, host, placement, address.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { freeAddresses, pickAddressSql } from './addresses.ts';
 import {
   type ClaimSql,

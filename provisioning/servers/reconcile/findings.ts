@@ -1,6 +1,6 @@
 /** Writes down where an engine and we believe different things. It is told once, when it is new. */
 
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import { record, recordAll } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';

@@ -6,7 +6,8 @@
  *
  * What an engine that cannot be asked has is unknown, so that changes nothing.
  */
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { FindingKind } from '../../../entities/servers/finding.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';

@@ -1,13 +1,13 @@
 /** What the operator does with work that does not come to its end by itself. */
 
-import type { Transaction } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { CHANGING, lockServerSql, Server } from '../../../entities/servers/server.ts';
 import { taskChange } from '../../tasks/tasks.ts';
 import { closeJobsOfGone } from '../manual/queue.ts';
 import { vacate } from '../placement/capacity.ts';
-import { fail, UNDELIVERABLE } from './create.ts';
 import { completeDeletion } from './delete.ts';
+import { fail, UNDELIVERABLE } from './outcome.ts';
 import { SERVER_LANE, SERVER_PROCESS } from './task.ts';
 
 /**

@@ -1,13 +1,13 @@
 /** From a server that is to go to one that is gone. However long it takes, it is tried until absence is confirmed. */
 
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transition } from '../../../entities/history/transition.ts';
 import { isBraked } from '../../../entities/servers/finding.ts';
 import { SERVER_LIFECYCLE } from '../../../entities/servers/server.ts';
 import { done, type LeasedTask, nap } from '../../tasks/tasks.ts';
 import { vacate } from '../placement/capacity.ts';
-import type { ServerStep, Work } from './process.ts';
+import type { ServerStep, Work } from './step.ts';
 
 /** How long the destroyer rests while it is braked. */
 const BRAKED_SECONDS = 30;

@@ -7,15 +7,15 @@
  * it keeps what it has claimed of its host, and is reported. Of what nobody can see nothing is concluded: that ends by the
  * deadline of the order, and everything stays claimed until its absence is confirmed.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { isBraked } from '../../../entities/servers/finding.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import { hop, type LeasedTask, nap, Stale } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode, type Observation } from '../drivers/driver.ts';
 import { claimHost, freeGenerations, lockHosts } from '../placement/allocate.ts';
 import { reportStuck } from '../reconcile/findings.ts';
-import { fail, UNDELIVERABLE } from './create.ts';
-import type { ServerStep, Work } from './process.ts';
+import { fail, UNDELIVERABLE } from './outcome.ts';
+import type { ServerStep, Work } from './step.ts';
 import { ATTEMPTS_MAX } from './task.ts';
 
 /** How many machines are made for one order, at the most. */

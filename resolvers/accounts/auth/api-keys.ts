@@ -1,8 +1,8 @@
 /** API keys: long-lived, scoped, shown once, and ten of them at most. */
 
 import { ApiKey } from '../../../entities/accounts/credential.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { isId, newId } from '../../../entities/ids.ts';

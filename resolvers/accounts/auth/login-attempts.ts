@@ -1,7 +1,7 @@
 /** Where failed logins are counted: in this process, or in the database, for all processes together. */
 
 import { type BegunLogin, beginLogin, endLogin, welcomeLogin } from '../../../entities/accounts/login-attempt.ts';
-import type { Queryable } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 
 export const WINDOW_SECONDS = 15 * 60;
 

@@ -9,7 +9,7 @@ import {
   GRANT_TYPES,
   OauthClient,
 } from '../../../entities/accounts/oauth-client.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
