@@ -155,7 +155,9 @@ async function compose(
   if (config.roles.has('api')) {
     const keys = new IdempotencyKeys(db, vault);
     const sweeper = setInterval(() => {
-      void Promise.all([keys.sweep(), sweepRates(db), sweepLogins(db), provisioning.x402?.sweep()]).catch(report);
+      void Promise.all([keys.sweep(), sweepRates(db), sweepLogins(db), provisioning.payments.x402?.sweep()]).catch(
+        report,
+      );
     }, SWEEP_MS).unref();
     onStop(async () => clearInterval(sweeper));
     const app = await publicServer({

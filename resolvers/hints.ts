@@ -4,4 +4,4 @@ import type { Context } from './context.ts';
 
 /** @returns whether it was the word of a processor of ours */
 export const takeHint = ({ db, provisioning }: Context, hint: Hint): Promise<boolean> =>
-  provisioning.takeHint(db, hint);
+  provisioning.payments.takeHint(db, hint);

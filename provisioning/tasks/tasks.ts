@@ -91,6 +91,15 @@ export interface Process {
   onDead?: (task: LeasedTask, tx: Transaction, error: string) => Promise<string | undefined> | Promise<void>;
 }
 
+/** A part of provisioning, as the worker sees it. */
+export interface WorkerPart {
+  readonly processes: Record<string, Process>;
+  /** How many tasks of each lane a worker runs at once. */
+  readonly lanes: Record<string, number>;
+  /** The processes that run periodically. */
+  readonly periodic: readonly string[];
+}
+
 export const ATTEMPTS_MAX = 25;
 const BACKOFF_SECONDS_MAX = 3600;
 

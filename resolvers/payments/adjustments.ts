@@ -53,7 +53,7 @@ export async function adjustBalance(context: Context, adjustment: Adjustment): P
         ...{ type: 'balance.adjusted', resource: 'account', actor: actorOf(context) },
         data: { amountUsd: usdFromMicros(amountMicros), reason, key },
       });
-      await context.provisioning.retrySuspended(tx, accountId);
+      await context.provisioning.servers.retrySuspended(tx, accountId);
     }
     const [balance] = await tx.query<{ micros: bigint }>(
       'select available_micros as micros from balance where account_id = $1',

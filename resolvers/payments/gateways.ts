@@ -9,7 +9,7 @@ export type GatewayView = Gateway;
 
 /** Asks each gateway whether it is there, for some seconds at the most. */
 export const listGateways = ({ db, provisioning, signal }: Context): Promise<Gateway[]> =>
-  provisioning.gateways(db, signal);
+  provisioning.payments.gateways(db, signal);
 
 export interface RateView {
   coin: string;
@@ -20,7 +20,7 @@ export interface RateView {
 
 export async function listRates({ db, provisioning }: Context): Promise<RateView[]> {
   const [worths, said] = await Promise.all([
-    provisioning.worths(db),
+    provisioning.payments.worths(db),
     db.query<CoinRate>(`select ${columnsOf(CoinRate)} from coin_rate order by coin, source`),
   ]);
   return [...worths].map(([coin, { quoteMicros }]) => ({

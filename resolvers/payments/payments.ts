@@ -49,7 +49,7 @@ export async function assignPayment(context: Context, id: string, reason: string
       ...{ type: 'payment.assigned', resource: 'payment', actor: actorOf(context) },
       data: { accountId, orderNumber, reason },
     });
-    await context.provisioning.retrySuspended(tx, accountId);
+    await context.provisioning.servers.retrySuspended(tx, accountId);
     return { ...payment, status: 'CREDITED', creditedAt: new Date() };
   });
 }

@@ -27,7 +27,7 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
     const server = await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) });
     if (!server) throw new ApiError('not_found');
     const refundedMicros = await refund(tx, server);
-    await context.provisioning.deleteServer(tx, server);
+    await context.provisioning.servers.destroy(tx, server);
     return { server, refundedMicros };
   });
 }

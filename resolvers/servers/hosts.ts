@@ -37,7 +37,7 @@ export const listHosts = ({ db }: Context, region?: string | null): Promise<Host
 /** @throws ApiError unknown_region, unknown_service_code, or validation_failed */
 export async function addHost(context: Context, given: NewHost): Promise<Host> {
   const { name, region, kind, serviceCode = null } = given;
-  const engine = context.provisioning.engineOf(kind);
+  const engine = context.provisioning.servers.engineOf(kind);
   return context.db.transaction(async (tx) => {
     await requireRegion(tx, region);
     if (kind === 'DEDICATED' && !serviceCode) throw invalid('service_code', 'A dedicated server is sold as a tier.');

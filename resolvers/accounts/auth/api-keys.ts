@@ -58,7 +58,7 @@ export async function createApiKey(context: Context, given: NewApiKey): Promise<
       expiresAt,
       spendLimitMicros: spendLimitUsd,
     });
-    if (expiresAt) await context.provisioning.expireApiKey(tx, { id, accountId, expiresAt });
+    if (expiresAt) await context.provisioning.accounts.expireApiKey(tx, { id, accountId, expiresAt });
     await record(tx, accountId, id, { type: 'api_key.created', resource: 'api_key', actor: actorOf(context) });
     return tx.manager.findOneByOrFail(ApiKey, { id });
   });

@@ -55,7 +55,7 @@ export async function registerOauthClient(
     });
     const actor = actorOf(context);
     await record(tx, accountId, id, { type: 'oauth_client.created', resource: 'oauth_client', actor });
-    await context.provisioning.removeUnusedClient(tx, { id, accountId });
+    await context.provisioning.accounts.removeUnusedClient(tx, { id, accountId });
     return tx.manager.findOneByOrFail(OauthClient, { id });
   });
   return { client, clientSecret };
