@@ -23,7 +23,7 @@ import { readGateways } from './provisioning/payments/gateways.ts';
 import { Netboot } from './provisioning/servers/netboot/boot.ts';
 import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
 import { enginesOf } from './provisioning/servers/placement/engines.ts';
-import { endLeases } from './provisioning/tasks/takeover.ts';
+import { endLeases } from './provisioning/tasks/lease.ts';
 import { RequestAudit } from './resolvers/accounts/audit.ts';
 import { Authenticator, watchCredential } from './resolvers/accounts/auth/credential.ts';
 import { SharedTallies } from './resolvers/accounts/auth/login-attempts.ts';

@@ -20,7 +20,7 @@ export { assignX402, writeOffX402 } from './payments/x402/suspense.ts';
 export { confirmPaidTopUp } from './payments/x402/watch.ts';
 export { releaseChange } from './servers/billing/hold.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
-export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual/queue.ts';
+export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-jobs.ts';
 export { claimSql, waitForRoom } from './servers/placement/capacity.ts';
 export { giveUpServer } from './servers/steps/cancel.ts';
 export { releaseHold } from './servers/steps/outcome.ts';

@@ -43,7 +43,7 @@ function importsOf(file: string): Import[] {
 const imports = sources.flatMap(importsOf);
 
 /** What drivers with a folder of their own may share. */
-const ABOVE_DRIVERS = ['driver.ts', 'gateway.ts', 'json-rpc.ts', 'extended-key.ts'];
+const ABOVE_DRIVERS = ['driver.ts', 'json-rpc.ts', 'extended-key.ts'];
 
 /** Whether vitest runs it. */
 const isRun = (file: string): boolean => /\.(test|engine|chain|metal)\.ts$/.test(file);
@@ -79,6 +79,13 @@ describe('The house', () => {
       dirname,
     );
     expect([...folders].filter(([, inside]) => inside.length > FOLDER_MAX).map(([folder]) => folder)).toEqual([]);
+  });
+
+  it('gives a noun a folder once it has two files; one file stands in the folder above', () => {
+    const code = sources.filter((file) => !file.startsWith('test/') && file.includes('/'));
+    const folders = Map.groupBy(code, dirname);
+    const above = new Set([...folders.keys()].map(dirname));
+    expect([...folders].filter(([folder, { length }]) => length < 2 && !above.has(folder))).toEqual([]);
   });
 
   it('lets a driver know its siblings only, and one with a folder of its own what is above it for all', () => {

@@ -6,7 +6,6 @@ import { readOperations } from '../compile/read.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
 import { admission, type RateLimits, readmission } from '../rate-limit/rate-limit.ts';
-import type { AuditRequest } from './audit.ts';
 import { clientErrors, refuseLargeHead } from './client-errors.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
@@ -16,6 +15,7 @@ import type { Once } from './idempotency.ts';
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { hooks } from './processor-webhooks.ts';
+import type { AuditRequest } from './requests.ts';
 import { type Authenticate, type ContextOf, cached, rest } from './rest.ts';
 
 export interface PublicOptions {

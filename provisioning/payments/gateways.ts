@@ -4,11 +4,10 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { RATE_SOURCES_MIN } from '../../entities/payments/coin-rate.ts';
+import { RATE_SOURCES_MIN } from '../../entities/payments/coin.ts';
 import { btcpay } from './drivers/btcpay/btcpay.ts';
-import type { PaymentDriver } from './drivers/driver.ts';
+import type { GatewayKind, PaymentDriver } from './drivers/driver.ts';
 import { EVM } from './drivers/evm/evm.ts';
-import type { GatewayKind } from './drivers/gateway.ts';
 import { monero } from './drivers/monero/monero.ts';
 import { UTXO } from './drivers/utxo/utxo.ts';
 import type { X402Driver } from './drivers/x402/driver.ts';

@@ -1,8 +1,7 @@
 /** Payments by coins: invoices for top-ups, payments by x402, the chains, and exchange rates. */
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
-import { chainsBehind } from '../../entities/payments/chain.ts';
-import { nextDeposit } from '../../entities/payments/deposit.ts';
+import { chainsBehind, nextDeposit } from '../../entities/payments/chain.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { startTask, type WorkerPart } from '../tasks/tasks.ts';
 import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';

@@ -6,7 +6,7 @@ import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { invalid } from '../errors.ts';
 
 export type NewImage = Pick<CatalogItem, 'code' | 'name'> & Omit<ImageDetails, 'deprecatedAt'>;
 

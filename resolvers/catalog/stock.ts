@@ -9,7 +9,7 @@ import { addressRoomSql } from '../../entities/servers/address.ts';
 import { freeSql } from '../../entities/servers/host.ts';
 import { PLACES_MAX } from '../../entities/servers/place.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { invalid } from '../errors.ts';
 import { requireRegion } from '../servers/hosts.ts';
 
 export interface StockView extends Stock {

@@ -1,8 +1,8 @@
-/** By what coins come in, how far each chain has been read, and what sources say that coins are worth. */
+/** Payment gateways: their chains, their exchange rates, and the webhooks of payment processors. */
 
 import { columnsOf } from '../../entities/database/table.ts';
-import { CoinRate } from '../../entities/payments/coin-rate.ts';
-import type { Gateway } from '../../provisioning/index.ts';
+import { CoinRate } from '../../entities/payments/coin.ts';
+import type { Gateway, Hint } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
 
 export type GatewayView = Gateway;
@@ -29,3 +29,7 @@ export async function listRates({ db, provisioning }: Context): Promise<RateView
     sources: said.filter((one) => one.coin === coin),
   }));
 }
+
+/** @returns whether it was the word of a processor of ours */
+export const takeHint = ({ db, provisioning }: Context, hint: Hint): Promise<boolean> =>
+  provisioning.payments.takeHint(db, hint);

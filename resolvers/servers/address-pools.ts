@@ -7,7 +7,7 @@ import { record } from '../../entities/history/record.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import type { AddressPool } from '../../entities/servers/address.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { invalid } from '../errors.ts';
 import { requireRegion } from './hosts.ts';
 
 /** A network, with how many of its addresses or /64s are free, held, or rest after they were freed. */

@@ -13,7 +13,7 @@ import { Deployment, moveDeployment } from '../../entities/servers/deployment.ts
 import { moveHost } from '../../entities/servers/host.ts';
 import { signalTask } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { invalid } from '../errors.ts';
 
 export { DEPLOYMENT_STATES } from '../../entities/servers/deployment.ts';
 

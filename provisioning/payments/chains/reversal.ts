@@ -1,6 +1,6 @@
 /** What becomes of money that was credited, and is gone from its chain. */
 
-import { setSuspension } from '../../../entities/accounts/suspension.ts';
+import { setSuspension } from '../../../entities/accounts/account.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { ADJUSTMENT, available, gateway, lockAvailable, post, SUSPENSE } from '../../../entities/payments/ledger.ts';

@@ -3,7 +3,6 @@
  * nothing, and holds no key that can spend. There are two kinds: one reads a chain block by block (`chains`), the other
  * asks for each invoice what has come for it (`observe`).
  */
-
 export interface Coin {
   /** Such as BTC or USDC-BASE. */
   code: string;
@@ -135,4 +134,11 @@ export interface PaymentDriver {
   observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<Sighting[]>;
   /** What a call of its processor is about, which is observed then; undefined: it is no word of his. */
   hintOf?(hint: Hint): Hinted | undefined;
+}
+
+export interface GatewayKind<Settings> {
+  /** JSON Schema (2020-12) of the settings; `driver`, which names the kind, is not among them. */
+  schema: object;
+  /** Asks nobody: a gateway that is down must not keep the service from starting. @throws Error with what is wrong */
+  open(settings: Settings): PaymentDriver;
 }

@@ -1,7 +1,7 @@
 /** What coins are worth: as the sources agree, or fixed where nobody has to be asked. */
 
 import type { Queryable } from '../../../entities/database/transaction.ts';
-import { agreedRate, freshRates, peggedRate } from '../../../entities/payments/coin-rate.ts';
+import { agreedRate, freshRates, peggedRate } from '../../../entities/payments/coin.ts';
 import type { Coin } from '../drivers/driver.ts';
 
 export interface Worth {

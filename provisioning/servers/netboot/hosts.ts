@@ -3,8 +3,7 @@
 import { columnsOf } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
-import { bmcPasswordContext } from '../../../entities/servers/bare-metal.ts';
-import { Host } from '../../../entities/servers/host.ts';
+import { bmcPasswordContext, Host } from '../../../entities/servers/host.ts';
 import type { Box, Inventory } from '../drivers/bmc/host.ts';
 
 /** Also drained ones, for their machines are to be looked after. Nothing is kept: one row is read by its key. */

@@ -9,7 +9,7 @@ import { lxcDriver } from '../drivers/lxc/settings.ts';
 import { probeByCommand, probeByConnecting } from '../drivers/lxc/ssh-proof.ts';
 import { ManualDriver } from '../drivers/manual.ts';
 import { SimulatedDriver } from '../drivers/simulated.ts';
-import { ManualJobs } from '../manual/queue.ts';
+import { ManualJobs } from '../manual-jobs.ts';
 import { Deployments } from '../netboot/deployments.ts';
 import { boxesOf } from '../netboot/hosts.ts';
 

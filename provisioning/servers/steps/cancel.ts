@@ -4,7 +4,7 @@ import { columnsOf } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { CHANGING, lockServerSql, Server } from '../../../entities/servers/server.ts';
 import { taskChange } from '../../tasks/tasks.ts';
-import { closeJobsOfGone } from '../manual/queue.ts';
+import { closeJobsOfGone } from '../manual-jobs.ts';
 import { vacate } from '../placement/capacity.ts';
 import { completeDeletion } from './delete.ts';
 import { fail, UNDELIVERABLE } from './outcome.ts';

@@ -2,8 +2,17 @@
  * BTCPay Server, and with it Lightning: an invoice of a store for each top-up, by its Greenfield API. What BTCPay calls us
  * with is a hint only; what is credited is what it answers when it is asked.
  */
-import type { Coin, Hint, Hinted, Invoice, OpenInvoice, PaymentDriver, PaymentTarget, Sighting } from '../driver.ts';
-import type { GatewayKind } from '../gateway.ts';
+import type {
+  Coin,
+  GatewayKind,
+  Hint,
+  Hinted,
+  Invoice,
+  OpenInvoice,
+  PaymentDriver,
+  PaymentTarget,
+  Sighting,
+} from '../driver.ts';
 import { roundedUp, unitsIn } from './amounts.ts';
 import { CONFIRMATIONS, coinOf, currencyOf, DEFAULT_METHODS, type MethodSettings, type SpeedPolicy } from './coins.ts';
 import { Greenfield, GreenfieldError, type GreenfieldInvoice, type GreenfieldPayment } from './greenfield.ts';

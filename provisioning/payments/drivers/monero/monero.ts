@@ -1,6 +1,5 @@
 /** Monero: a subaddress of a view-only wallet for each top-up, and what the wallet sees there. */
-import type { Coin, Invoice, OpenInvoice, PaymentDriver, PaymentTarget, Sighting } from '../driver.ts';
-import type { GatewayKind } from '../gateway.ts';
+import type { Coin, GatewayKind, Invoice, OpenInvoice, PaymentDriver, PaymentTarget, Sighting } from '../driver.ts';
 import type { Login } from './digest.ts';
 import { JsonRpc } from './rpc.ts';
 import { type Transfer, ViewWallet } from './wallet.ts';

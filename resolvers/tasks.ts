@@ -1,14 +1,14 @@
 /** The work that is left to do, and what the operator does with work that does not come to its end. */
 
-import { columnsOf } from '../../entities/database/table.ts';
-import type { Transaction } from '../../entities/database/transaction.ts';
-import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
-import { Task } from '../../entities/task.ts';
-import { giveUpServer, signalTask } from '../../provisioning/index.ts';
-import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { columnsOf } from '../entities/database/table.ts';
+import type { Transaction } from '../entities/database/transaction.ts';
+import { ApiError } from '../entities/errors.ts';
+import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
+import { record } from '../entities/history/record.ts';
+import { Task } from '../entities/task.ts';
+import { giveUpServer, signalTask } from '../provisioning/index.ts';
+import { actorOf, type Context } from './context.ts';
+import { invalid } from './errors.ts';
 
 export const WORK_STATES = ['STUCK', 'RUNNING', 'WAITING'] as const;
 export type WorkState = (typeof WORK_STATES)[number];
