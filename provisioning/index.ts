@@ -12,7 +12,7 @@ import { Worker } from './tasks/worker.ts';
 import { type RenderResource, Webhooks } from './webhooks/index.ts';
 
 export type { Gateway } from './payments/chains/health.ts';
-export type { Coin, Hint } from './payments/drivers/driver.ts';
+export type { Coin, ProcessorWebhook } from './payments/drivers/driver.ts';
 export { formatUnits, unitsOf } from './payments/top-ups/amount.ts';
 export { writeOffPayment } from './payments/top-ups/credit.ts';
 export type { SignedPayment } from './payments/x402/message.ts';
@@ -22,7 +22,7 @@ export { releaseChange } from './servers/billing/hold.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-jobs.ts';
 export { claimSql, waitForRoom } from './servers/placement/capacity.ts';
-export { giveUpServer } from './servers/steps/cancel.ts';
+export { cancelServer } from './servers/steps/cancel.ts';
 export { releaseHold } from './servers/steps/outcome.ts';
 export { passwordContext } from './servers/steps/process.ts';
 export { beginResize, type Resize } from './servers/steps/resize.ts';

@@ -3,7 +3,7 @@
  * written in the transaction of the effect, so that also a COMMIT whose answer was lost is found out about.
  */
 import type { Database } from '../entities/database/database.ts';
-import { HeldDatabase } from '../entities/database/request-transaction.ts';
+import { RequestTransaction } from '../entities/database/request-transaction.ts';
 import { isConnectionLost } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 import { KeptRequest, type KeyedRequest, KeyTaken } from '../entities/idempotency.ts';
@@ -62,7 +62,7 @@ export class IdempotencyKeys {
   }
 
   async #first(kept: KeptRequest, work: (db: Database) => Promise<string>): Promise<string> {
-    const db = new HeldDatabase(this.#db, (tx) => kept.claim(tx));
+    const db = new RequestTransaction(this.#db, (tx) => kept.claim(tx));
     let answer: string;
     try {
       answer = await work(db);

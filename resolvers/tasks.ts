@@ -6,7 +6,7 @@ import { ApiError } from '../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
 import { record } from '../entities/history/record.ts';
 import { Task } from '../entities/task.ts';
-import { giveUpServer, signalTask } from '../provisioning/index.ts';
+import { cancelServer, signalTask } from '../provisioning/index.ts';
 import { actorOf, type Context } from './context.ts';
 import { invalid } from './errors.ts';
 
@@ -44,7 +44,7 @@ export async function retryTask(context: Context, subject: string): Promise<Task
 export async function giveUpTask(context: Context, subject: string): Promise<Task> {
   return context.db.transaction(async (tx) => {
     const task = await findTask(tx, subject);
-    if (!(await giveUpServer(tx, subject)))
+    if (!(await cancelServer(tx, subject)))
       throw invalid('subject', 'Only orders, changes and deletions can be given up.');
     await recordTask(tx, context, task, 'given up');
     return task;

@@ -39,5 +39,5 @@ export type { Counted, Taken } from '../entities/rate-limit.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export type { Context, Viewer } from '../resolvers/context.ts';
 export { faultOf } from '../resolvers/errors.ts';
-export { takeHint } from '../resolvers/payments/gateways.ts';
+export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
 export { malformed } from './scalars/scalar.ts';

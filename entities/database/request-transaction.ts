@@ -9,7 +9,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { Database } from './database.ts';
 import { Transaction } from './transaction.ts';
 
-export class HeldDatabase extends Database {
+export class RequestTransaction extends Database {
   readonly #begin: (tx: Transaction) => Promise<void>;
   #runner: QueryRunner | undefined;
   #tx: Transaction | undefined;

@@ -1,7 +1,7 @@
 /** Every table. */
 import { Account } from '../accounts/account.ts';
 import { ApiKey, Session } from '../accounts/credential.ts';
-import { LoginTally } from '../accounts/login-attempt.ts';
+import { LoginCount } from '../accounts/login-attempt.ts';
 import { OauthClient } from '../accounts/oauth-client.ts';
 import { SshKey } from '../accounts/ssh-key.ts';
 import { PendingLogin, RecoveryCode, Totp } from '../accounts/totp.ts';
@@ -20,7 +20,7 @@ import { Rate } from '../rate-limit.ts';
 import { Address, AddressPool, ReverseDnsTold } from '../servers/address.ts';
 import { Deployment } from '../servers/deployment.ts';
 import { Engine } from '../servers/engine.ts';
-import { Brake, Finding } from '../servers/finding.ts';
+import { CircuitBreaker, Finding } from '../servers/finding.ts';
 import { Host, Placement } from '../servers/host.ts';
 import { ManualJob } from '../servers/manual-job.ts';
 import { Place } from '../servers/place.ts';
@@ -38,7 +38,7 @@ export const ENTITIES = [
   ApiKey,
   AuditEntry,
   Balance,
-  Brake,
+  CircuitBreaker,
   Canary,
   CatalogItem,
   Chain,
@@ -54,7 +54,7 @@ export const ENTITIES = [
   Host,
   IdempotencyKey,
   Incident,
-  LoginTally,
+  LoginCount,
   ManualJob,
   OauthClient,
   Peering,

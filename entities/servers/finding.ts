@@ -38,10 +38,10 @@ export const Finding = entity(
 export type Finding = RowOf<typeof Finding>;
 
 /** While there is a row, no machine of that driver is destroyed. */
-export const Brake = entity('brake', { driver: key(), reason: text(), createdAt: now() });
-export type Brake = RowOf<typeof Brake>;
+export const CircuitBreaker = entity('brake', { driver: key(), reason: text(), createdAt: now() });
+export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
-export async function isBraked(db: Queryable, driver: string): Promise<boolean> {
+export async function isBreakerOpen(db: Queryable, driver: string): Promise<boolean> {
   const [braked] = await db.query('select 1 from brake where driver = $1', [driver]);
   return braked !== undefined;
 }

@@ -45,7 +45,7 @@ export interface PublicOptions {
   /** Signs sessions and questions of MCP. At least 32 bytes; the same in every process. */
   mcpSecret: Buffer;
   /** Calls back when a credential ends; returns what stops the watch. */
-  watchCredential: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
   /** Makes the servers of MCP; by default those of the service. */
   factoryOf?: NonNullable<McpOptions['factoryOf']>;
 }

@@ -27,7 +27,7 @@ export interface McpOptions extends ToolOptions {
   /** Signs sessions and questions. At least 32 bytes; the same in every process. */
   mcpSecret: Buffer;
   /** Calls back when a credential ends; returns what stops the watch. */
-  watchCredential: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
   onError: Log;
   /** Absent: nobody is limited. */
   rateLimits?: RateLimits;

@@ -5,13 +5,13 @@ import { chainsBehind, nextDeposit } from '../../entities/payments/chain.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { startTask, type WorkerPart } from '../tasks/tasks.ts';
 import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';
-import { takeHint } from './chains/processor-webhook.ts';
-import { followProcess, followProcessName } from './chains/sync.ts';
-import type { Coin, Hint, Invoice, PaymentDriver, PaymentTarget } from './drivers/driver.ts';
+import { acceptProcessorWebhook } from './chains/processor-webhook.ts';
+import { chainSyncName, chainSyncProcess } from './chains/sync.ts';
+import type { Coin, Invoice, PaymentDriver, PaymentTarget, ProcessorWebhook } from './drivers/driver.ts';
 import type { X402Driver } from './drivers/x402/driver.ts';
-import { type Worths, worthsOf } from './exchange-rates/exchange-rate.ts';
-import { RATES_PROCESS, ratesProcess } from './exchange-rates/fetch.ts';
-import type { RateSource } from './exchange-rates/source.ts';
+import { type ExchangeRates, exchangeRatesOf } from './exchange-rates/exchange-rate.ts';
+import { EXCHANGE_RATES_PROCESS, exchangeRatesProcess } from './exchange-rates/fetch.ts';
+import type { ExchangeRateSource } from './exchange-rates/source.ts';
 import { driverOf, isKnownAddress, TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './top-ups/await-payment.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './top-ups/low-balance.ts';
 import { X402_PROCESS } from './x402/task.ts';
@@ -24,7 +24,7 @@ export interface PaymentsOptions {
   /** Each driver has coins of its own. */
   payments: readonly PaymentDriver[];
   /** The sources of exchange rates. Default: none. */
-  rates?: readonly RateSource[];
+  rates?: readonly ExchangeRateSource[];
   /** Absent: the service accepts no payment by x402. */
   x402?: X402Driver | undefined;
   /** Seconds before a worker asks for an invoice again. */
@@ -58,14 +58,14 @@ export class Payments implements WorkerPart {
   get processes() {
     const { db, payments: drivers, rates = [], pollSeconds } = this.#options;
     const syncs = this.#chains.map((reader) => [
-      followProcessName(reader.network),
-      followProcess({ db, reader, coins: () => this.coins(), pollSeconds }),
+      chainSyncName(reader.network),
+      chainSyncProcess({ db, reader, coins: () => this.coins(), pollSeconds }),
     ]);
     return {
       [TOP_UP_PROCESS]: topUpProcess({ db, drivers, pollSeconds }),
       ...Object.fromEntries(syncs),
       ...(this.x402 && { [X402_PROCESS]: x402Process(db, this.x402, pollSeconds) }),
-      [RATES_PROCESS]: ratesProcess(rates, console.error),
+      [EXCHANGE_RATES_PROCESS]: exchangeRatesProcess(rates, console.error),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
     };
   }
@@ -73,8 +73,8 @@ export class Payments implements WorkerPart {
   get periodic() {
     return [
       LOW_BALANCE_PROCESS,
-      ...(this.#options.rates?.length ? [RATES_PROCESS] : []),
-      ...this.#chains.map(({ network }) => followProcessName(network)),
+      ...(this.#options.rates?.length ? [EXCHANGE_RATES_PROCESS] : []),
+      ...this.#chains.map(({ network }) => chainSyncName(network)),
     ];
   }
 
@@ -98,8 +98,8 @@ export class Payments implements WorkerPart {
   }
 
   /** The exchange rate of each coin at the moment. */
-  worths(db: Queryable): Promise<Worths> {
-    return worthsOf(db, this.coins());
+  exchangeRates(db: Queryable): Promise<ExchangeRates> {
+    return exchangeRatesOf(db, this.coins());
   }
 
   /** Asks each gateway how it is. */
@@ -133,7 +133,7 @@ export class Payments implements WorkerPart {
   }
 
   /** Lets the worker watch an invoice until its money is credited. */
-  watchTopUp(tx: Transaction, accountId: string, orderNumber: string): Promise<void> {
+  awaitPayment(tx: Transaction, accountId: string, orderNumber: string): Promise<void> {
     return startTask(tx, {
       lane: TOP_UP_LANE,
       process: TOP_UP_PROCESS,
@@ -144,7 +144,7 @@ export class Payments implements WorkerPart {
   }
 
   /** Lets the worker look now at the top-up that a payment processor names. @returns whether a processor of ours sent it */
-  takeHint(db: Database, hint: Hint): Promise<boolean> {
-    return takeHint(db, this.#options.payments, hint);
+  acceptProcessorWebhook(db: Database, hint: ProcessorWebhook): Promise<boolean> {
+    return acceptProcessorWebhook(db, this.#options.payments, hint);
   }
 }

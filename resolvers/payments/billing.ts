@@ -141,7 +141,7 @@ async function openTopUp(
       expiresAt: invoice.expiresAt,
     });
     await record(tx, accountId, orderNumber, { type: 'topup.created', resource: 'topup', actor: actorOf(context) });
-    await context.provisioning.payments.watchTopUp(tx, accountId, orderNumber);
+    await context.provisioning.payments.awaitPayment(tx, accountId, orderNumber);
     tx.changed({ kind: 'topUp', accountId, id: orderNumber });
     return tx.manager.findOneByOrFail(TopUp, { id });
   });

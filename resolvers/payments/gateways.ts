@@ -2,7 +2,7 @@
 
 import { columnsOf } from '../../entities/database/table.ts';
 import { CoinRate } from '../../entities/payments/coin.ts';
-import type { Gateway, Hint } from '../../provisioning/index.ts';
+import type { Gateway, ProcessorWebhook } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
 
 export type GatewayView = Gateway;
@@ -11,19 +11,19 @@ export type GatewayView = Gateway;
 export const listGateways = ({ db, provisioning, signal }: Context): Promise<Gateway[]> =>
   provisioning.payments.gateways(db, signal);
 
-export interface RateView {
+export interface ExchangeRateView {
   coin: string;
   /** Micro-USD for one coin, for new top-ups; null: its sources do not agree, or say nothing. */
   quoteMicros: bigint | null;
   sources: CoinRate[];
 }
 
-export async function listRates({ db, provisioning }: Context): Promise<RateView[]> {
-  const [worths, said] = await Promise.all([
-    provisioning.payments.worths(db),
+export async function listExchangeRates({ db, provisioning }: Context): Promise<ExchangeRateView[]> {
+  const [exchangeRates, said] = await Promise.all([
+    provisioning.payments.exchangeRates(db),
     db.query<CoinRate>(`select ${columnsOf(CoinRate)} from coin_rate order by coin, source`),
   ]);
-  return [...worths].map(([coin, { quoteMicros }]) => ({
+  return [...exchangeRates].map(([coin, { quoteMicros }]) => ({
     coin,
     quoteMicros,
     sources: said.filter((one) => one.coin === coin),
@@ -31,5 +31,5 @@ export async function listRates({ db, provisioning }: Context): Promise<RateView
 }
 
 /** @returns whether it was the word of a processor of ours */
-export const takeHint = ({ db, provisioning }: Context, hint: Hint): Promise<boolean> =>
-  provisioning.payments.takeHint(db, hint);
+export const acceptProcessorWebhook = ({ db, provisioning }: Context, hint: ProcessorWebhook): Promise<boolean> =>
+  provisioning.payments.acceptProcessorWebhook(db, hint);

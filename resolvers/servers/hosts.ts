@@ -16,7 +16,7 @@ import { invalid } from '../errors.ts';
 
 export { HOST_STATES } from '../../entities/servers/host.ts';
 
-export interface HostSize extends BoxFacts {
+export interface HostSize extends BareMetalFacts {
   vcpus?: number | null | undefined;
   memoryMb?: number | null | undefined;
   diskGb?: number | null | undefined;
@@ -45,7 +45,7 @@ export async function addHost(context: Context, given: NewHost): Promise<Host> {
     await requireRegion(tx, region);
     if (kind === 'DEDICATED' && !serviceCode) throw invalid('service_code', 'A dedicated server is sold as a tier.');
     if (kind === 'VPS' && serviceCode) throw invalid('kind', 'Only dedicated servers have a tier.');
-    const box = await boxColumns(tx, context, { name, kind }, given);
+    const box = await bareMetalColumns(tx, context, { name, kind }, given);
     if (engine === 'bmc') requireWhole(given);
     const { vcpus, memoryMb, diskGb } = serviceCode
       ? { ...(await sizeOfTier(tx, serviceCode)), ...known(given) }
@@ -70,7 +70,7 @@ export async function updateHost(context: Context, name: string, given: HostSize
   return context.db.transaction(async (tx) => {
     const before = await findHost(tx, name);
     if ([vcpus, memoryMb, diskGb].includes(0)) throw invalid('vcpus', 'A host has some of everything.');
-    const box = await boxColumns(tx, context, before, given);
+    const box = await bareMetalColumns(tx, context, before, given);
     const [host] = await tx.query<Host>(
       `update host set vcpus = coalesce($2, vcpus), memory_mb = coalesce($3, memory_mb), disk_gb = coalesce($4, disk_gb),
           vcpu_overcommit = coalesce($5, vcpu_overcommit), bmc_protocol = coalesce($6, bmc_protocol),
@@ -148,7 +148,7 @@ const known = ({ vcpus, memoryMb, diskGb }: HostSize) =>
 const recordHost = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>
   record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', resource: 'host', actor: actorOf(context), data });
 
-export interface BoxFacts {
+export interface BareMetalFacts {
   /** Always as a whole: what it does not have, the controller does not have any more. */
   bmc?: Bmc | null | undefined;
   mac?: string | null | undefined;
@@ -157,7 +157,7 @@ export interface BoxFacts {
 }
 
 /** @throws ApiError validation_failed where the driver would lack something */
-export function requireWhole({ bmc, mac, disk }: BoxFacts): void {
+export function requireWhole({ bmc, mac, disk }: BareMetalFacts): void {
   if (!bmc) throw invalid('bmc', 'Tell how its controller is reached.');
   if (!mac) throw invalid('mac', 'Tell the MAC address that it boots from.');
   if (!disk) throw invalid('disk', 'Tell the device that systems go to, and that is wiped.');
@@ -168,11 +168,11 @@ export function requireWhole({ bmc, mac, disk }: BoxFacts): void {
  * on with the MAC of its new card.
  * @throws ApiError validation_failed
  */
-export async function boxColumns(
+export async function bareMetalColumns(
   tx: Transaction,
   { vault }: Context,
   { name, kind }: Pick<Host, 'name' | 'kind'>,
-  { bmc, disk = null, firmware = null, ...given }: BoxFacts,
+  { bmc, disk = null, firmware = null, ...given }: BareMetalFacts,
 ): Promise<unknown[]> {
   const mac = given.mac?.toLowerCase() ?? null;
   if (kind === 'VPS' && (bmc || mac || disk || firmware))

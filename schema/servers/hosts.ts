@@ -52,7 +52,7 @@ const BmcInput = builder.inputType('BmcInput', {
 });
 
 type Fields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
-const boxInput = (t: Fields) => ({
+const bareMetalInput = (t: Fields) => ({
   bmc: t.field({ type: BmcInput, description: 'Of a dedicated server; always all of it.' }),
   mac: t.field({ type: 'Mac', description: 'Of the interface that a dedicated server boots from.' }),
   disk: t.field({
@@ -98,7 +98,7 @@ const sizeOf = (t: Fields) => ({
   memoryMb: t.field({ type: 'Amount' }),
   diskGb: t.field({ type: 'Amount' }),
   vcpuOvercommit: t.field({ type: 'Overcommit', description: 'How often each vCPU is sold. By default once.' }),
-  ...boxInput(t),
+  ...bareMetalInput(t),
 });
 const AddHostInput = builder.inputType('AddHostInput', {
   fields: (t) => ({

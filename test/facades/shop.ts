@@ -119,7 +119,7 @@ export async function openShop(onEnd: (end: () => void) => void = onTestFinished
     contextOf: (context) => context as never,
     publicUrl: 'http://localhost:3000',
     mcpSecret: Buffer.alloc(32, 7),
-    watchCredential: () => () => {},
+    onCredentialEnd: () => () => {},
     newRequestId: () => `req_${++requests}`,
     onError: (line) => errors.push(line),
     onAnswer: (line) => answers.push(line),

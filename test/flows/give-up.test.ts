@@ -1,6 +1,6 @@
 /** What the operator does with work that does not come to its end. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { heldScopes } from '../../entities/accounts/credential.ts';
+import { expandScopes } from '../../entities/accounts/credential.ts';
 import { newId } from '../../entities/ids.ts';
 import { verifyBooks } from '../../entities/payments/ledger.ts';
 import type { DriverErrorCode } from '../../provisioning/servers/drivers/driver.ts';
@@ -20,7 +20,7 @@ const asOperator = ({ context }: Shop): Context => ({
     accountId: null,
     kind: 'operator',
     credentialId: 'operator',
-    scopes: heldScopes('full'),
+    scopes: expandScopes('full'),
   },
 });
 const open = (refused: string[], code?: DriverErrorCode) => openShop(onTestFinished, refused, code);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { encodeAbiParameters, encodeEventTopics, type Hex, type LocalAccount, type Log, pad, parseAbi } from 'viem';
 import { afterAll, describe, expect, it } from 'vitest';
 import { fateIn } from '../../provisioning/payments/drivers/x402/chain.ts';
-import type { Alone } from '../../provisioning/payments/drivers/x402/driver.ts';
+import type { Exclusive } from '../../provisioning/payments/drivers/x402/driver.ts';
 import { EvmX402 } from '../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../provisioning/payments/gateways.ts';
 import { newPayer } from '../rest/x402-client.ts';
@@ -13,7 +13,7 @@ import { PAY_TO } from './payments-file.ts';
 import { AMOUNT, type Signer, signedPayment } from './signed-payment.ts';
 import { paymentsFile } from './x402-world.ts';
 
-const alone: Alone = (work) => work();
+const alone: Exclusive = (work) => work();
 const signal = new AbortController().signal;
 
 /** A driver with these settings. */

@@ -12,7 +12,7 @@ export interface Engine {
   worker: Worker;
   /** What the steps do; each test says it. */
   steps: Process['steps'];
-  onDead: Process['onDead'];
+  onExhausted: Process['onExhausted'];
 }
 export const engine = {} as Engine;
 
@@ -26,7 +26,7 @@ export function prepareEngine(): void {
     await engine.db.query('truncate task, effect');
     engine.worker = newWorker();
     engine.steps = {};
-    engine.onDead = undefined;
+    engine.onExhausted = undefined;
   });
 }
 
@@ -37,8 +37,8 @@ const process: Process = {
   get steps() {
     return engine.steps;
   },
-  get onDead() {
-    return engine.onDead;
+  get onExhausted() {
+    return engine.onExhausted;
   },
 };
 export const newWorker = (options: Partial<WorkerOptions> = {}, db = engine.db): Worker =>

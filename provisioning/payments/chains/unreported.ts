@@ -6,15 +6,15 @@
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
-import type { Sighting } from '../drivers/driver.ts';
+import type { ObservedPayment } from '../drivers/driver.ts';
 import { tell } from '../top-ups/credit.ts';
 import type { Origin } from './record.ts';
 
 /** @param sightings all that there are of the top-up */
-export async function tellMissing(
+export async function tellUnreported(
   tx: Transaction,
   { network, orderNumber }: Pick<Origin, 'network' | 'orderNumber'>,
-  sightings: readonly Sighting[],
+  sightings: readonly ObservedPayment[],
 ): Promise<void> {
   const changed = await tx.query<Pick<Payment, 'id' | 'orderNumber' | 'network' | 'txId' | 'missingSince'>>(CHANGE, [
     network,

@@ -49,7 +49,7 @@ export interface PaymentTarget {
 }
 
 /** A payment as a chain or a processor shows it now. */
-export interface Sighting {
+export interface ObservedPayment {
   txId: string;
   /** The number of the output, or the place of the log in its own receipt. */
   position: number;
@@ -71,7 +71,7 @@ export interface Block {
   parent: string;
   at: Date;
   /** What came to the addresses in question. */
-  sightings: Sighting[];
+  sightings: ObservedPayment[];
 }
 
 /** Reads one chain. Whatever it throws is tried again. */
@@ -94,18 +94,18 @@ export interface ChainReader {
   /** How many blocks it takes at once, now. */
   readonly rangeMax?: number;
   /** What is announced for these addresses, and in no block. Absent: the chain shows no such thing. */
-  announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Sighting[]>;
+  announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<ObservedPayment[]>;
 }
 
 /** What somebody called us with who says that he is a payment processor. */
-export interface Hint {
+export interface ProcessorWebhook {
   /** In lower case. */
   headers: Readonly<Record<string, string | undefined>>;
   body: Buffer;
 }
 
 /** What a processor's call is about; empty: nothing of ours. */
-export interface Hinted {
+export interface WebhookSubject {
   orderNumber?: string;
   reference?: string;
 }
@@ -131,9 +131,9 @@ export interface PaymentDriver {
   /** The chains that it reads block by block. */
   readonly chains?: readonly ChainReader[];
   /** All that has come for an invoice so far, and was not taken back. */
-  observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<Sighting[]>;
+  observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<ObservedPayment[]>;
   /** What a call of its processor is about, which is observed then; undefined: it is no word of his. */
-  hintOf?(hint: Hint): Hinted | undefined;
+  readWebhook?(hint: ProcessorWebhook): WebhookSubject | undefined;
 }
 
 export interface GatewayKind<Settings> {

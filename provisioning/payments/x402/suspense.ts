@@ -5,7 +5,7 @@ import { moveX402, type X402Payment, x402Key } from '../../../entities/payments/
 import { startTask } from '../../tasks/tasks.ts';
 import { writeOff } from '../chains/reversal.ts';
 import { tell } from '../top-ups/credit.ts';
-import { watchTask } from './task.ts';
+import { x402Task } from './task.ts';
 
 const gatewayOf = ({ network }: X402Payment) => `x402:${network}`;
 
@@ -32,7 +32,7 @@ export async function assignX402(tx: Transaction, payment: X402Payment, accountI
       ...{ externalKey: `assign:${id}`, description: 'Payment by x402' },
     },
   ]);
-  await startTask(tx, watchTask({ id, accountId }));
+  await startTask(tx, x402Task({ id, accountId }));
 }
 
 /** Nobody waits any more for a payment that was taken back, or that nobody can have. */

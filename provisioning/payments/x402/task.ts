@@ -4,7 +4,7 @@ import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
 
 export const X402_PROCESS = 'x402';
 
-export const watchTask = ({ id, accountId }: { id: string; accountId: string }): NewTask => ({
+export const x402Task = ({ id, accountId }: { id: string; accountId: string }): NewTask => ({
   lane: TOP_UP_LANE,
   process: X402_PROCESS,
   subject: id,

@@ -44,7 +44,7 @@ export const driverHealthProcess = (db: Database, { machines, payments, x402 }: 
       const offline = await db.query<{ region: string }>(
         `select distinct region_code as region from host where state = 'OFFLINE'`,
       );
-      const isBraked = machines.some(({ name }) => brakes.some(({ driver }) => driver === name));
+      const isBreakerOpen = machines.some(({ name }) => brakes.some(({ driver }) => driver === name));
       let x402Health: X402Health | undefined;
       const askX402 = async (signal: AbortSignal) => {
         x402Health = await x402!.health!(signal);
@@ -60,7 +60,7 @@ export const driverHealthProcess = (db: Database, { machines, payments, x402 }: 
             ask(async (signal) => (await driver.reachable?.(code, signal)) ?? true),
           );
           const { component, status } = await statusOf(machinesComponent(code), answers);
-          const isPartlyOut = isBraked || offline.some(({ region }) => region === code);
+          const isPartlyOut = isBreakerOpen || offline.some(({ region }) => region === code);
           return { component, status: isPartlyOut && status === 'operational' ? 'partial_outage' : status };
         }),
       ]);

@@ -69,7 +69,7 @@ export async function resolve(
 }
 
 /** Stops the destroyer of an engine, until the operator releases it. */
-export async function pullBrake(tx: Transaction, driver: string, reason: string): Promise<void> {
+export async function openBreaker(tx: Transaction, driver: string, reason: string): Promise<void> {
   const pulled = await tx.query(
     'insert into brake (driver, reason) values ($1, $2) on conflict do nothing returning driver',
     [driver, reason],

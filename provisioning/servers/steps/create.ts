@@ -6,17 +6,17 @@
 import { hoursFromNow, PAID_HOURS } from '../../../entities/money.ts';
 import { held, post, REVENUE } from '../../../entities/payments/ledger.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';
-import { occupy, vacate } from '../placement/capacity.ts';
+import { releaseCapacity, reserveCapacity } from '../placement/capacity.ts';
 import { destroyAll, restSeconds } from './delete.ts';
 import { fail, isFinal, move, UNDELIVERABLE } from './outcome.ts';
-import { codeOf, isHopeless, nextRung, proofWithin } from './recovery.ts';
+import { codeOf, isHopeless, nextRecoveryStep, proofWithin } from './recovery.ts';
 import type { ServerStep } from './step.ts';
 
 /** Begins with an order. Most have claimed their room; one that was paid later claims it here, and fails without any. */
 export const claim: ServerStep = async (_task, { server }) =>
   hop('create', {
     commit: async (tx) => {
-      const room = server.ipv4 ? {} : await occupy(tx, server);
+      const room = server.ipv4 ? {} : await reserveCapacity(tx, server);
       if (room) await move(tx, server, 'PROVISIONING', room);
       else await fail(tx, server, 'out_of_stock', 'The last one was taken by another order.');
     },
@@ -42,7 +42,7 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
     const { proofBy } = task.data;
     if (typeof proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(proofSeconds) });
     // Of what nobody can see nothing is concluded.
-    if (seen.phase !== 'unknown' && Date.parse(proofBy) <= Date.now()) return hop(nextRung(task));
+    if (seen.phase !== 'unknown' && Date.parse(proofBy) <= Date.now()) return hop(nextRecoveryStep(task));
     // Something became of it after it was made, such as an engine that died: it is made again.
     const isUndone = seen.phase === 'absent' || seen.phase === 'incomplete';
     return isUndone ? hop('create', { afterSeconds: pollSeconds }) : nap(pollSeconds);
@@ -72,5 +72,5 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
 /** Removes what was made of an order that failed, and gives its place back. The customer has the money already. */
 export const clean: ServerStep = async (task, work) =>
   (await destroyAll(task, work))
-    ? done({ commit: (tx) => vacate(tx, work.server.orderNumber) })
+    ? done({ commit: (tx) => releaseCapacity(tx, work.server.orderNumber) })
     : nap(await restSeconds(work));

@@ -4,7 +4,7 @@ import { SYSTEM } from '../../../entities/history/audit.ts';
 import { type Move, transition } from '../../../entities/history/transition.ts';
 import { available, held, post } from '../../../entities/payments/ledger.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
-import { Stale } from '../../tasks/tasks.ts';
+import { Conflict } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode } from '../drivers/driver.ts';
 
 /** Whether trying again would change nothing. */
@@ -46,7 +46,7 @@ export async function releaseHold(tx: Transaction, server: Server): Promise<bigi
   return amountMicros;
 }
 
-/** @throws Stale if the server went another way meanwhile, such as being deleted */
+/** @throws Conflict if the server went another way meanwhile, such as being deleted */
 export async function move(
   tx: Transaction,
   server: Server,
@@ -55,5 +55,5 @@ export async function move(
   more: Pick<Move<Server>, 'event' | 'data'> = {},
 ): Promise<void> {
   const moved = await transition(tx, SERVER_LIFECYCLE, server.orderNumber, to, { actor: SYSTEM, set, ...more });
-  if (!moved) throw new Stale(`${server.orderNumber} could not become ${to}.`);
+  if (!moved) throw new Conflict(`${server.orderNumber} could not become ${to}.`);
 }

@@ -72,7 +72,7 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
       resume: step(powerOn, 'SUSPENDED'),
       destroy: step(destroy, 'DELETING'),
     },
-    onDead: giveUp,
+    onExhausted: giveUp,
   };
 }
 
