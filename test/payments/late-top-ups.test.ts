@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';
-import type { Sighting } from '../../provisioning/payments/drivers/driver.ts';
+import type { ObservedPayment } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/payments/billing.ts';
@@ -14,16 +14,16 @@ import { newFolder, removeFolder } from '../setup/spawn.ts';
 /** A chain on which the test pays, and which can be stopped while it is looked at. */
 class Chain extends SimulatedPayments {
   override readonly simulated = false as never;
-  sightings: Sighting[] = [];
+  sightings: ObservedPayment[] = [];
   /** Called when it has been looked at, before the watcher knows what was seen. */
   looked: () => Promise<unknown> = async () => {};
-  override async observe(): Promise<Sighting[]> {
+  override async observe(): Promise<ObservedPayment[]> {
     const seen = this.sightings;
     await this.looked();
     return seen;
   }
 }
-const paid = (confirmations = 99): Sighting[] => [
+const paid = (confirmations = 99): ObservedPayment[] => [
   { txId: newId('req'), position: 0, coin: 'USDC-BASE', address: '', units: 50_000_000n, confirmations },
 ];
 

@@ -123,7 +123,7 @@ describe('A coin', () => {
   it('cannot be had before its chain was read, nor when it has not been for long', async () => {
     const driver = new ChainDriver(chain);
     const { provisioning } = openShop(db, folder, driver);
-    const behind = async () => [...(await provisioning.chainsBehind(db))];
+    const behind = async () => [...(await provisioning.payments.chainsBehind(db))];
     expect(await behind()).toEqual(['testnet']);
     await read();
     expect(await behind()).toEqual([]);

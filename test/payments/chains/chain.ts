@@ -5,9 +5,9 @@ import type {
   ChainReader,
   Coin,
   Invoice,
+  ObservedPayment,
   PaymentDriver,
   PaymentTarget,
-  Sighting,
 } from '../../../provisioning/payments/drivers/driver.ts';
 
 const COIN = { network: 'testnet', decimals: 8, confirmationsRequired: 2, pegged: false };
@@ -16,7 +16,7 @@ export const COINS: readonly Coin[] = [
   { ...COIN, code: 'OTHER', name: 'Another coin of that chain', fixedRateMicros: 1_000_000n },
 ];
 
-type Paid = Omit<Sighting, 'confirmations'>;
+type Paid = Omit<ObservedPayment, 'confirmations'>;
 
 export class Chain implements ChainReader {
   readonly network = 'testnet';

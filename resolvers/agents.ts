@@ -1,18 +1,18 @@
 /** The public directory of agents. An entry is found by its slug, and changed by publishing it again. */
 
-import { Agent, type AgentEndpoint, type AgentSkill } from '../../entities/agents/agent.ts';
-import { ed25519Key } from '../../entities/agents/agent-key.ts';
-import { constraintOf } from '../../entities/database/database.ts';
-import { columnsOf } from '../../entities/database/table.ts';
-import { ApiError } from '../../entities/errors.ts';
-import { record } from '../../entities/history/record.ts';
-import { newId } from '../../entities/ids.ts';
-import { lockAccount } from '../../entities/payments/ledger.ts';
-import { accountOf, actorOf, type Context } from '../context.ts';
-import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
+import { Agent, type AgentEndpoint, type AgentSkill } from '../entities/agents/agent.ts';
+import { ed25519Key } from '../entities/agents/agent-key.ts';
+import { columnsOf } from '../entities/database/table.ts';
+import { constraintOf } from '../entities/database/transaction.ts';
+import { ApiError } from '../entities/errors.ts';
+import { record } from '../entities/history/record.ts';
+import { newId } from '../entities/ids.ts';
+import { lockAccount } from '../entities/payments/ledger.ts';
+import { accountOf, actorOf, type Context } from './context.ts';
+import { afterCursor, type Page, type PageRequest, pageFrom } from './pages.ts';
 
-export { AGENT_STATUSES } from '../../entities/agents/agent.ts';
-export { thumbprint } from '../../entities/agents/agent-key.ts';
+export { AGENT_STATUSES } from '../entities/agents/agent.ts';
+export { thumbprint } from '../entities/agents/agent-key.ts';
 
 export interface AgentCard {
   slug: string;
@@ -75,7 +75,8 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
       await tx.manager.save(Agent, verified ? { ...row, verified: undefined } : row);
       await record(tx, accountId, row.id, { type: 'agent.updated', resource: 'agent', actor: actorOf(context) });
       // A check of the old card that ends now changes nothing: it names the key and the URL that it has looked at.
-      if (!verified && (keyBytes || existing?.publicKey)) await context.provisioning.verifyAgent(tx, { id, accountId });
+      if (!verified && (keyBytes || existing?.publicKey))
+        await context.provisioning.agents.verify(tx, { id, accountId });
       return row;
     });
   } catch (error) {

@@ -1,14 +1,14 @@
 /** The work that is left to do, and what the operator does with work that does not come to its end. */
 
-import type { Transaction } from '../../entities/database/database.ts';
-import { columnsOf } from '../../entities/database/table.ts';
-import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
-import { Task } from '../../entities/task.ts';
-import { giveUpServer, signalTask } from '../../provisioning/index.ts';
-import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { columnsOf } from '../entities/database/table.ts';
+import type { Transaction } from '../entities/database/transaction.ts';
+import { ApiError } from '../entities/errors.ts';
+import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
+import { record } from '../entities/history/record.ts';
+import { Task } from '../entities/task.ts';
+import { cancelServer, signalTask } from '../provisioning/index.ts';
+import { actorOf, type Context } from './context.ts';
+import { invalid } from './errors.ts';
 
 export const WORK_STATES = ['STUCK', 'RUNNING', 'WAITING'] as const;
 export type WorkState = (typeof WORK_STATES)[number];
@@ -44,7 +44,7 @@ export async function retryTask(context: Context, subject: string): Promise<Task
 export async function giveUpTask(context: Context, subject: string): Promise<Task> {
   return context.db.transaction(async (tx) => {
     const task = await findTask(tx, subject);
-    if (!(await giveUpServer(tx, subject)))
+    if (!(await cancelServer(tx, subject)))
       throw invalid('subject', 'Only orders, changes and deletions can be given up.');
     await recordTask(tx, context, task, 'given up');
     return task;

@@ -1,8 +1,8 @@
 /** The public directory of agents. Names follow the A2A agent card. */
-import type { Agent, AgentEndpoint, AgentSkill } from '../../entities/agents/agent.ts';
-import { AGENT_STATUSES, publishAgent, searchAgents, thumbprint } from '../../resolvers/agents/agents.ts';
-import { builder } from '../builder.ts';
-import { pageArgs, pageOf } from '../pages.ts';
+import type { Agent, AgentEndpoint, AgentSkill } from '../entities/agents/agent.ts';
+import { AGENT_STATUSES, publishAgent, searchAgents, thumbprint } from '../resolvers/agents.ts';
+import { builder } from './builder.ts';
+import { pageArgs, pageOf } from './pages.ts';
 
 const AgentStatus = builder.enumType('AgentStatus', {
   description: 'Only listed ones are found.',

@@ -1,6 +1,6 @@
 /** Warrant canary, peering and service status; and what the operator publishes of them. */
-import type { Incident, IncidentUpdate, PeeringDocument } from '../../entities/transparency/transparency.ts';
-import { type Component, findStatus, type ServiceStatus } from '../../resolvers/transparency/status.ts';
+import type { Incident, IncidentUpdate, PeeringDocument } from '../entities/transparency/transparency.ts';
+import { type Component, findStatus, type ServiceStatus } from '../resolvers/transparency/status.ts';
 import {
   CANARY_CODES,
   type CanaryView,
@@ -14,8 +14,8 @@ import {
   publishIncident,
   publishPeering,
   updateIncident,
-} from '../../resolvers/transparency/transparency.ts';
-import { builder } from '../builder.ts';
+} from '../resolvers/transparency/transparency.ts';
+import { builder } from './builder.ts';
 
 const CanaryStatus = builder.enumType('CanaryStatus', {
   description: 'Expired: nothing was said in time. Triggered: something that was denied before is not denied any more.',

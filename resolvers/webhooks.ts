@@ -1,16 +1,16 @@
 /** Webhooks of an account, and what was delivered to them. */
 
-import { columnsOf } from '../../entities/database/table.ts';
-import { ApiError } from '../../entities/errors.ts';
-import { record } from '../../entities/history/record.ts';
-import { isId, newId } from '../../entities/ids.ts';
-import { lockAccount } from '../../entities/payments/ledger.ts';
-import { isEventPattern, Webhook, WebhookDelivery, webhookSecretContext } from '../../entities/webhooks/webhook.ts';
-import { newWebhookSecret, type WebhookTest } from '../../provisioning/index.ts';
-import { accountOf, actorOf, type Context } from '../context.ts';
-import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
+import { columnsOf } from '../entities/database/table.ts';
+import { ApiError } from '../entities/errors.ts';
+import { record } from '../entities/history/record.ts';
+import { isId, newId } from '../entities/ids.ts';
+import { lockAccount } from '../entities/payments/ledger.ts';
+import { isEventPattern, Webhook, WebhookDelivery, webhookSecretContext } from '../entities/webhooks/webhook.ts';
+import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
+import { accountOf, actorOf, type Context } from './context.ts';
+import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
-export { DELIVERY_STATUSES, WEBHOOK_STATUSES } from '../../entities/webhooks/webhook.ts';
+export { DELIVERY_STATUSES, WEBHOOK_STATUSES } from '../entities/webhooks/webhook.ts';
 export type { WebhookTest };
 
 /** A webhook and what was last sent to it. */

@@ -1,6 +1,6 @@
-/** What coins are worth, as each source has said it last. */
-import type { Queryable } from '../database/database.ts';
-import { bigint, entity, type RowOf, text, timestamp } from '../database/table.ts';
+/** Coins: whether the operator offers them, and the exchange rates that the sources report. */
+import { bigint, boolean, entity, key, now, type RowOf, text, timestamp } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 export const CoinRate = entity('coin_rate', {
   /** The code of the coin. */
@@ -45,3 +45,11 @@ export const peggedRate = (rateMicros: bigint | null): bigint | null =>
 const DOLLAR = 1_000_000n;
 /** Two cents. */
 const PEG_MICROS = 20_000n;
+
+export const CoinSwitch = entity('coin_switch', {
+  /** The code of a coin of the driver. */
+  code: key(),
+  available: boolean(),
+  updatedAt: now(),
+});
+export type CoinSwitch = RowOf<typeof CoinSwitch>;

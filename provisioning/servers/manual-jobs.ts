@@ -1,12 +1,13 @@
 /** The queue of the driver for machines that people make, as rows. What is to be made is sealed until the job is closed. */
-import type { Queryable, Transaction } from '../../../entities/database/database.ts';
-import { columnsOf } from '../../../entities/database/table.ts';
-import { newId } from '../../../entities/ids.ts';
-import type { Vault } from '../../../entities/secrets.ts';
-import { ManualJob } from '../../../entities/servers/manual-job.ts';
-import { signalTask } from '../../tasks/tasks.ts';
-import type { MachineKey, MachineSpec } from '../drivers/driver.ts';
-import type { ManualQueue, QueuedJob } from '../drivers/manual.ts';
+
+import { columnsOf } from '../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
+import { newId } from '../../entities/ids.ts';
+import type { Vault } from '../../entities/secrets.ts';
+import { ManualJob } from '../../entities/servers/manual-job.ts';
+import { signalTask } from '../tasks/tasks.ts';
+import type { MachineKey, MachineSpec } from './drivers/driver.ts';
+import type { ManualQueue, QueuedJob } from './drivers/manual.ts';
 
 const COLUMNS = columnsOf(ManualJob);
 const LIST_MAX = 10_000;

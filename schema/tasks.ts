@@ -1,7 +1,7 @@
 /** The work that is left to do, for the operator. */
-import type { Task } from '../../entities/task.ts';
-import { giveUpTask, listTasks, retryTask, WORK_STATES } from '../../resolvers/operators/tasks.ts';
-import { builder } from '../builder.ts';
+import type { Task } from '../entities/task.ts';
+import { giveUpTask, listTasks, retryTask, WORK_STATES } from '../resolvers/tasks.ts';
+import { builder } from './builder.ts';
 
 const TaskState = builder.enumType('TaskState', {
   description: 'Dead tasks were given up.',

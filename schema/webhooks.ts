@@ -1,5 +1,5 @@
 /** Webhooks: register, list, delete, test; deliveries for whoever looks after them. */
-import type { WebhookDelivery } from '../../entities/webhooks/webhook.ts';
+import type { WebhookDelivery } from '../entities/webhooks/webhook.ts';
 import {
   type CreatedWebhook,
   createWebhook,
@@ -12,10 +12,10 @@ import {
   testWebhook,
   WEBHOOK_STATUSES,
   type WebhookTest,
-} from '../../resolvers/webhooks/webhooks.ts';
-import { Deleted } from '../accounts/ssh-keys.ts';
-import { builder } from '../builder.ts';
-import { pageArgs, pageOf } from '../pages.ts';
+} from '../resolvers/webhooks.ts';
+import { Deleted } from './accounts/ssh-keys.ts';
+import { builder } from './builder.ts';
+import { pageArgs, pageOf } from './pages.ts';
 
 const WebhookStatus = builder.enumType('WebhookStatus', {
   description: 'A disabled webhook is told nothing until a test succeeds.',

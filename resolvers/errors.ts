@@ -1,5 +1,6 @@
-/** The error that a caller sees for a fault of ours. It only tells whether to try again soon. */
-import { isDatabaseAway } from '../entities/database/database.ts';
+/** The errors that resolvers share. */
+
+import { isDatabaseAway } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 
 const RETRY_SECONDS = 1;
@@ -9,3 +10,7 @@ export const faultOf = (thrown: unknown): ApiError =>
   isDatabaseAway(thrown)
     ? new ApiError('unavailable', undefined, { retryAfter: RETRY_SECONDS })
     : new ApiError('internal_error');
+
+/** A refusal that names one field. */
+export const invalid = (field: string, message: string): ApiError =>
+  new ApiError('validation_failed', message, { errors: [{ field, code: 'not_possible', message }] });
