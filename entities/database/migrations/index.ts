@@ -1,0 +1,31 @@
+/** The migrations: numbered SQL files, which run in their order, each in a transaction of its own. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+const FILE = /^(\d{4})-([a-z0-9-]+)\.sql$/;
+
+/** In the form that TypeORM expects: its stored name ends with 13 digits, by which it orders migrations. */
+const nameOf = (file: string): string => {
+  const [, number, noun] = FILE.exec(file)!;
+  return `${noun}-${number!.padStart(13, '0')}`;
+};
+
+const migrationOf = (file: string) =>
+  class implements MigrationInterface {
+    readonly name = nameOf(file);
+
+    async up(runner: QueryRunner): Promise<void> {
+      await runner.query(readFileSync(join(import.meta.dirname, file), 'utf8'));
+    }
+
+    async down(): Promise<void> {
+      throw new Error('Migrations go forward only. Restore a backup made before the upgrade instead.');
+    }
+  };
+
+/** The classes that TypeORM runs. A merged file never changes: test/entities/migrations.sha256 holds its checksum. */
+export const MIGRATIONS = readdirSync(import.meta.dirname)
+  .filter((file) => FILE.test(file))
+  .sort()
+  .map(migrationOf);
