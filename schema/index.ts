@@ -33,7 +33,15 @@ import './payments/x402-payments.ts';
 import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();
-export { ApiError, apiErrorOf, ERRORS, type ErrorCode, type ErrorExtras, type FieldError } from '../entities/errors.ts';
+export {
+  ApiError,
+  apiErrorOf,
+  causesOf,
+  ERRORS,
+  type ErrorCode,
+  type ErrorExtras,
+  type FieldError,
+} from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
 export type { Counted, Taken } from '../entities/rate-limit.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
