@@ -3,6 +3,7 @@ import type { EntitySchema } from 'typeorm';
 import type { ChangeKind } from '../database/bus.ts';
 import type { Transaction } from '../database/database.ts';
 import { columnsOf } from '../database/table.ts';
+import { exactJson } from '../json.ts';
 import { deliveriesFor, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import type { Actor } from './audit.ts';
 import type { EventType } from './event.ts';
@@ -106,7 +107,7 @@ export async function transitionAll<
       .join('')}
       from jsonb_to_recordset($2::jsonb) as given(${given.map(({ name, type }) => `${name} ${type}`).join(', ')})
       where ${table}.order_number = given.order_number and ${table}.status = any($3) returning ${table}.id`,
-    [to, JSON.stringify(values, (_, value) => (typeof value === 'bigint' ? String(value) : value)), from],
+    [to, exactJson(values), from],
   );
   if (moved.length < rows.length) throw new Error(`Not each ${table} could become ${to}.`);
   await recordAll(
