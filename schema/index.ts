@@ -44,6 +44,7 @@ export {
 } from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
 export type { Counted, Taken } from '../entities/rate-limit.ts';
+export { networkOf } from '../resolvers/accounts/auth/networks.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { faultOf } from '../resolvers/fault.ts';
 export { takeHint } from '../resolvers/hints.ts';
