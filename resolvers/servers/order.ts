@@ -6,7 +6,7 @@ import type { Transaction } from '../../entities/database/database.ts';
 import { columnsOf } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { actingKeySql, recordParameters, recordSql } from '../../entities/history/record.ts';
-import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
+import { newId, newOrderNumber, randomText } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { holdSql, lockAvailable } from '../../entities/payments/ledger.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
@@ -163,7 +163,7 @@ async function place(
       serviceCode,
       newId('srv'),
       kind,
-      order.hostname ?? `srv-${shortName()}`,
+      order.hostname ?? `srv-${randomText(6)}`,
       region,
       order.os,
       keys.map(({ id }) => id),

@@ -12,6 +12,7 @@ import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.
 import { done, hop, nap, Stale } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode } from '../drivers/driver.ts';
 import { occupy, vacate } from '../placement/capacity.ts';
+import { keyOf } from '../placement/spec.ts';
 import { destroyAll, restSeconds } from './delete.ts';
 import type { ServerStep } from './process.ts';
 import { codeOf, isHopeless, nextRung, proofWithin } from './recovery.ts';
@@ -46,7 +47,7 @@ export const UNDELIVERABLE = 'The machine could not be delivered. The order was 
 
 /** Waits until the machine gives proof; then the server runs, and is billed from that moment. */
 export const prove: ServerStep = async (task, { server, driver, pollSeconds, proofSeconds }) => {
-  const seen = await driver.observe({ order: server.orderNumber, generation: server.generation }, task.aborted);
+  const seen = await driver.observe(keyOf(server), task.aborted);
   if (seen.phase !== 'present' || !seen.proven) {
     const { proofBy } = task.data;
     if (typeof proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(proofSeconds) });

@@ -13,6 +13,7 @@ import type { Server } from '../../../entities/servers/server.ts';
 import { hop, type LeasedTask, nap, Stale } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode, type Observation } from '../drivers/driver.ts';
 import { claimHost, freeGenerations, lockHosts } from '../placement/allocate.ts';
+import { keyOf } from '../placement/spec.ts';
 import { reportStuck } from '../reconcile/findings.ts';
 import { fail, UNDELIVERABLE } from './create.ts';
 import type { ServerStep, Work } from './process.ts';
@@ -67,8 +68,6 @@ export const restart: ServerStep = tryRung('restart', ({ aborted }, { server, dr
 export const remake: ServerStep = tryRung('remake', async ({ aborted }, { server, driver, specOf }) =>
   driver.rebuild(await specOf(server), `remake-${server.generation}`, aborted),
 );
-
-const keyOf = ({ orderNumber, generation }: Server) => ({ order: orderNumber, generation });
 
 /** Gives the machine up. Then another one is made, or the order fails. */
 export const replace: ServerStep = async (task, work) => {
