@@ -191,7 +191,6 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
     ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
     ...recordParameters({
       type: 'server.created',
-      resource: 'server',
       actor: { type: 'api_key', id: credentialId, name, requestId: newId('req') },
       data: { status: 'PENDING' },
     }),

@@ -24,7 +24,7 @@ export async function addSshKey(
       throw new ApiError('ssh_key_limit_reached');
     const id = newId('sshkey');
     await tx.manager.insert(SshKey, { id, accountId, name: name ?? (comment || `key-${randomText(6)}`), ...parsed });
-    await record(tx, accountId, id, { type: 'ssh_key.created', resource: 'ssh_key', actor: actorOf(context) });
+    await record(tx, accountId, id, { type: 'ssh_key.created', actor: actorOf(context) });
     return tx.manager.findOneByOrFail(SshKey, { id });
   });
 }
@@ -49,7 +49,7 @@ export async function deleteSshKey(context: Context, id: string): Promise<{ id: 
     await lockAccount(tx, accountId);
     const { affected } = await tx.manager.delete(SshKey, { id, accountId });
     if (!affected) throw new ApiError('not_found');
-    await record(tx, accountId, id, { type: 'ssh_key.deleted', resource: 'ssh_key', actor: actorOf(context) });
+    await record(tx, accountId, id, { type: 'ssh_key.deleted', actor: actorOf(context) });
     return { id, deleted: true };
   });
 }

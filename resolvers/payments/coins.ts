@@ -48,7 +48,6 @@ export async function updateCoin(context: Context, code: string, available: bool
     if (changed.length)
       await record(tx, OPERATOR_ACCOUNT, code, {
         type: 'coin.updated',
-        resource: 'coin',
         actor: actorOf(context),
         data: { available },
       });

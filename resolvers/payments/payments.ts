@@ -46,7 +46,7 @@ export async function assignPayment(context: Context, id: string, reason: string
       },
     ]);
     await record(tx, OPERATOR_ACCOUNT, id, {
-      ...{ type: 'payment.assigned', resource: 'payment', actor: actorOf(context) },
+      ...{ type: 'payment.assigned', actor: actorOf(context) },
       data: { accountId, orderNumber, reason },
     });
     await context.provisioning.retrySuspended(tx, accountId);
@@ -67,7 +67,7 @@ export async function writeOff(context: Context, id: string, reason: string): Pr
     if (status !== 'REVERSED') throw refuseState(status, 'written off', 'reversed');
     await writeOffPayment(tx, payment);
     await record(tx, OPERATOR_ACCOUNT, id, {
-      ...{ type: 'payment.written_off', resource: 'payment', actor: actorOf(context) },
+      ...{ type: 'payment.written_off', actor: actorOf(context) },
       data: { accountId, orderNumber, reason },
     });
     return payment;

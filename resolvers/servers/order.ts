@@ -178,7 +178,6 @@ async function place(
       ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
       ...recordParameters({
         type: 'server.created',
-        resource: 'server',
         actor: actorOf(context),
         data: { status: 'PENDING' },
       }),

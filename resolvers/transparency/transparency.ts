@@ -82,7 +82,6 @@ export async function publishCanary(context: Context, given: CanaryStatement): P
     await tx.manager.insert(Canary, canary);
     await record(tx, OPERATOR_ACCOUNT, canary.id, {
       type: 'canary.updated',
-      resource: 'canary',
       actor: actorOf(context),
     });
     return canary;

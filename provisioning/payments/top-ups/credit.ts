@@ -124,7 +124,7 @@ export const tell = (
   type: Extract<EventType, `payment.${string}`>,
 ): Promise<string> =>
   record(tx, OPERATOR_ACCOUNT, payment.id, {
-    ...{ type, resource: 'payment', actor: SYSTEM },
+    ...{ type, actor: SYSTEM },
     data: { orderNumber: payment.orderNumber, network: payment.network, txId: payment.txId },
   });
 

@@ -81,7 +81,7 @@ async function warn(tx: Transaction, { warning }: X402Health): Promise<void> {
   ]);
   if (changed && warning !== undefined)
     await record(tx, OPERATOR_ACCOUNT, X402_GATEWAY, {
-      ...{ type: 'gateway.warned', resource: 'gateway', actor: SYSTEM },
+      ...{ type: 'gateway.warned', actor: SYSTEM },
       data: { warning },
     });
 }

@@ -30,7 +30,7 @@ export async function report(tx: Transaction, driver: string, found: readonly Fo
     written
       .filter(({ isNew }) => isNew)
       .map(({ id: subject, kind, order: orderNumber, generation }) => ({
-        ...{ accountId: OPERATOR_ACCOUNT, subject, type: 'finding.reported', resource: 'finding', actor: SYSTEM },
+        ...{ accountId: OPERATOR_ACCOUNT, subject, type: 'finding.reported', actor: SYSTEM },
         data: { kind, driver, orderNumber, generation },
       })),
   );
@@ -76,7 +76,7 @@ export async function pullBrake(tx: Transaction, driver: string, reason: string)
   );
   if (pulled.length)
     await record(tx, OPERATOR_ACCOUNT, driver, {
-      ...{ type: 'engine.braked', resource: 'engine', actor: SYSTEM },
+      ...{ type: 'engine.braked', actor: SYSTEM },
       data: { reason },
     });
 }

@@ -116,7 +116,6 @@ async function resumed(tx: Transaction, server: Server, change: Resume): Promise
   await transferHeld(tx, server, change, 'capture', { periodFrom: new Date(), periodTo: paidUntil });
   await record(tx, server.accountId, server.orderNumber, {
     type: 'server.renewed',
-    resource: 'server',
     actor: SYSTEM,
     data: { paidUntil: paidUntil.toISOString() },
   });
@@ -143,7 +142,6 @@ export async function persist(tx: Transaction, server: Server): Promise<string> 
   );
   await record(tx, accountId, orderNumber, {
     type: 'server.action_failed',
-    resource: 'server',
     actor: SYSTEM,
     data: { status: server.status, operation: 'resume' },
   });
