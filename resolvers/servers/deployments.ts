@@ -65,7 +65,8 @@ async function override(
     if (after === found) return found;
     await moveHost(tx, box, 'DRAINING', actorOf(context));
     await record(tx, OPERATOR_ACCOUNT, box, {
-      ...{ type, actor: actorOf(context) },
+      type,
+      actor: actorOf(context),
       data: { order_number: found.orderNumber, generation: found.generation, state: found.state, reason },
     });
     await signalTask(tx, found.orderNumber);

@@ -176,11 +176,7 @@ async function place(
       tier.setupFeeMicros,
       ...(paid ? [context.limits.servers] : []),
       ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
-      ...recordParameters({
-        type: 'server.created',
-        actor: actorOf(context),
-        data: { status: 'PENDING' },
-      }),
+      ...recordParameters({ type: 'server.created', actor: actorOf(context), data: { status: 'PENDING' } }),
     ],
     paid ? 'order' : 'order unpaid',
   );

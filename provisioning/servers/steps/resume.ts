@@ -110,7 +110,7 @@ export const powerOn: ServerStep = async (task, { server, driver, pollSeconds })
 
 async function resumed(tx: Transaction, server: Server, change: Resume): Promise<void> {
   const paidUntil = hoursFromNow(PAID_HOURS);
-  const set = { ...{ change: null, suspendedAt: null, suspendedFrom: null }, paidUntil };
+  const set = { change: null, suspendedAt: null, suspendedFrom: null, paidUntil };
   const well = { failureCode: null, failureMessage: null };
   await move(tx, server, change.from, { ...set, ...well }, { data: { operation: 'resume' } });
   await transferHeld(tx, server, change, 'capture', { periodFrom: new Date(), periodTo: paidUntil });
