@@ -244,7 +244,9 @@ function loginsOf({ rateLimitStore, loginFailuresMax }: Config, db: Database, va
 /** Logs unexpected errors. */
 const report = (fault: unknown) => console.error(fault);
 
-/** Returns a secret of the installation. The first start makes it, and keeps it in a file that only its owner can read. */
+/**
+ * Returns a secret of the installation. The first start makes it, and keeps it in a file that only its owner can read.
+ */
 function kept({ dataDir }: Config, name: string, make: () => string): string {
   const file = join(dataDir, name);
   if (!existsSync(file)) writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });

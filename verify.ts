@@ -1,7 +1,7 @@
 /**
  * `npm run verify`: proves that the books balance, and that the ledger accounts for every payment, top-up and order.
- * Otherwise it names the first wrong row and ends with 1. Like any start, it migrates the tables; it changes nothing else.
- * It needs DATABASE_URL beside a running service: only one process at a time uses an embedded database.
+ * Otherwise it names the first wrong row and ends with 1. Like any start, it migrates the tables; it changes nothing
+ * else. It needs DATABASE_URL beside a running service: only one process at a time uses an embedded database.
  */
 import { readConfig } from './config.ts';
 import { Database } from './entities/database/database.ts';

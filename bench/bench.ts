@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: compares the REST API with a handwritten server (handwritten.ts) over the same PostgreSQL and rows.
- * Only the ratios count: each round measures both servers, one after the other, in reverse order of the last round. The exit code is 1 only if the benchmark itself fails.
+ * Only the ratios count: each round measures both servers, one after the other, in reverse order of the last round. The
+ * exit code is 1 only if the benchmark itself fails.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

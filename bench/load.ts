@@ -1,6 +1,6 @@
 /**
- * A load generator that uses little processor time. Each keep-alive connection sends prepared bytes, one request at a time.
- * It checks only the status, the length and the caller's comparison of each answer.
+ * A load generator that uses little processor time. Each keep-alive connection sends prepared bytes, one request at a
+ * time. It checks only the status, the length and the caller's comparison of each answer.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

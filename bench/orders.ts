@@ -1,5 +1,6 @@
 /**
- * Measures a worker's processor time for one of many concurrent orders, from the order to the machine's proof of life. Simulated machines add no time of their own.
+ * Measures a worker's processor time for one of many concurrent orders, from the order to the machine's proof of life.
+ * Simulated machines add no time of their own.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -123,7 +123,10 @@ const serverOf = (accountId: string, index: number) => ({
   paidUntil: new Date(Date.now() + 20 * 86_400_000),
 });
 
-/** Deletes the orders and frees their places, so that every slice starts with equal tables. The ledger is append-only and stays. */
+/**
+ * Deletes the orders and frees their places, so that every slice starts with equal tables. The ledger is append-only
+ * and stays.
+ */
 export async function clear(db: Database, { id }: SeededAccount): Promise<number> {
   const [ordered] = await db.query<{ count: number }>(
     `with gone as (delete from server where account_id = $1 returning order_number),

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:webhooks`: measures how much a webhook slows an order. Two accounts order from the same service in turns.
- * One has a webhook with a receiver that answers at once. A first run has no worker, a second run has one that delivers
- * messages meanwhile. The exit code is 1 only if the benchmark itself fails.
+ * `npm run bench:webhooks`: measures how much a webhook slows an order. Two accounts order from the same service in
+ * turns. One has a webhook with a receiver that answers at once. A first run has no worker, a second run has one that
+ * delivers messages meanwhile. The exit code is 1 only if the benchmark itself fails.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
