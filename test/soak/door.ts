@@ -1,4 +1,4 @@
-/** A way into the service: REST or MCP, with one credential. It times and checks every answer. */
+/** Sends calls to the service over REST or MCP, with one credential. It times and checks every answer. */
 import { type CallName, callOf } from './calls.ts';
 import { type Measurements, NO_ANSWER } from './measurements.ts';
 
@@ -7,7 +7,7 @@ export type Arguments = Record<string, unknown>;
 export interface Reply {
   /** `ok`, or the code of the error. */
   code: string;
-  // biome-ignore lint/suspicious/noExplicitAny: the caller knows what it looks like
+  // biome-ignore lint/suspicious/noExplicitAny: the caller knows its shape
   body: any;
 }
 
