@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: tiny-image.sh <file.tar.gz>
 #
-# Makes an image of 3 MB that boots in a tenth of a second, with busybox as init and dropbear as SSH server.
+# Makes an image of 3 MB that boots in 0.1 seconds, with busybox as init and dropbear as SSH server.
 # A few lines replace cloud-init. It needs the packages busybox-static and dropbear-bin.
 set -eu
 file=$(realpath -m "$1")
