@@ -1,6 +1,6 @@
 /**
- * Simulated bare-metal hosts that act like real ones: they boot as told, install the image, phone home, and have a
- * disk. With them the bmc driver can run its contract tests without root and without QEMU.
+ * Simulated bare-metal hosts: they boot as told, install the image, phone home, and have a disk.
+ * With them the bmc driver can run its contract tests without root and without QEMU.
  */
 import type { Database } from '../../entities/database/database.ts';
 import { newOrderNumber } from '../../entities/ids.ts';
