@@ -5,9 +5,9 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: 'test/postgres.ts',
+    globalSetup: 'test/setup/postgres.ts',
     // Watches the locks of every transaction, and fails the run at a lock out of order.
-    setupFiles: 'test/lock-order.ts',
+    setupFiles: 'test/setup/lock-order.ts',
     // Node itself strips the types: the tests run the same files as production, and load graphql only once.
     experimental: { viteModuleRunner: false },
     pool: 'forks',

@@ -1,5 +1,5 @@
 /** Measures how 64 concurrent logins slow a reader of GET /v1/catalog: its p99 with them, relative to its p99 alone. */
-import { restClient } from '../test/spawn.ts';
+import { restClient } from '../test/setup/spawn.ts';
 import { type Figure, median, quantile } from './figure.ts';
 import { load, prepare } from './load.ts';
 

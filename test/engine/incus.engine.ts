@@ -1,6 +1,6 @@
 /** The lxc driver and a customer's journey on a real Incus. Runs only if INCUS_ROOT names a folder of incus-root.sh. */
 import { afterAll, beforeAll } from 'vitest';
-import { newDatabaseUrl } from '../database.ts';
+import { newDatabaseUrl } from '../setup/database.ts';
 import { type Customer, newCustomer, startWorld, type UploadedKey, uploadKey } from './customer.ts';
 import { describeJourney } from './journey.ts';
 import { describeLxc } from './lxc-contract.ts';

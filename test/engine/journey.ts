@@ -1,6 +1,6 @@
 /** The journey of a customer's VPS from the order to its deletion, on any engine. */
 import { describe, expect, it } from 'vitest';
-import { eventually } from '../freehold.ts';
+import { eventually } from '../setup/freehold.ts';
 import { type Customer, login, type Sold, type UploadedKey } from './customer.ts';
 import { ssh } from './lxd.ts';
 
