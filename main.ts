@@ -163,7 +163,7 @@ async function compose(
       contextOf,
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),
-      trustedProxies: config.trustedProxies,
+      trustedProxies: config.trustedProxyCidrs,
       mcpSecret: vault.derive('mcp'),
       watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
       publicUrl,
