@@ -5,7 +5,7 @@
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { type Config, readConfig } from './config.ts';
-import { type Arrival, type EmbeddedPostgres, startEmbeddedPostgres } from './entities/embedded-postgres.ts';
+import { type Arrival, type EmbeddedPostgres, startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import type { Service } from './main.ts';
 
 /** What an operator is told of how the database came. */

@@ -4,10 +4,10 @@
  * Beside a running service it needs DATABASE_URL: an embedded database is used by one process at a time.
  */
 import { readConfig } from './config.ts';
-import { proveBooks } from './entities/books.ts';
-import { Database } from './entities/database.ts';
-import { startEmbeddedPostgres } from './entities/embedded-postgres.ts';
+import { Database } from './entities/database/database.ts';
+import { startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { usdFromMicros } from './entities/money.ts';
+import { proveBooks } from './entities/payments/books.ts';
 
 async function verify(): Promise<boolean> {
   const config = readConfig();

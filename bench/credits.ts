@@ -1,8 +1,8 @@
 /** What it takes to credit a block full of payments: the chain is read, and each top-up is settled. */
 import assert from 'node:assert/strict';
-import { Database } from '../entities/database.ts';
+import { Database } from '../entities/database/database.ts';
 import { newId, newOrderNumber } from '../entities/ids.ts';
-import { followProcess } from '../provisioning/payments/follow.ts';
+import { followProcess } from '../provisioning/payments/chains/sync.ts';
 import { Chain, COINS } from '../test/provisioning/chain.ts';
 import { median } from './figure.ts';
 

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../entities/database.ts';
+import type { Database } from '../entities/database/database.ts';
 import { restClient, spawnService } from '../test/spawn.ts';
 import type { Figure } from './figure.ts';
 import { cpuSeconds } from './report.ts';

@@ -1,6 +1,6 @@
 /** What a page deep in a list costs: the time of page 1,000 (or the last of a filtered list), to that of page 1. */
 import assert from 'node:assert/strict';
-import type { Database } from '../entities/database.ts';
+import type { Database } from '../entities/database/database.ts';
 import { newId } from '../entities/ids.ts';
 import { restClient } from '../test/spawn.ts';
 import { type Figure, median } from './figure.ts';

@@ -1,12 +1,12 @@
 /** The rows that both servers answer from: one account that reads its servers, and one that orders. */
-import { Account } from '../entities/account.ts';
-import { ApiKey } from '../entities/credential.ts';
-import type { Database } from '../entities/database.ts';
+import { Account } from '../entities/accounts/account.ts';
+import { ApiKey } from '../entities/accounts/credential.ts';
+import { SshKey } from '../entities/accounts/ssh-key.ts';
+import type { Database } from '../entities/database/database.ts';
 import { newId, newOrderNumber } from '../entities/ids.ts';
-import { available, gateway, openBalance, post } from '../entities/ledger.ts';
+import { available, gateway, openBalance, post } from '../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../entities/secrets.ts';
-import { Server } from '../entities/server.ts';
-import { SshKey } from '../entities/ssh-key.ts';
+import { Server } from '../entities/servers/server.ts';
 
 export interface SeededAccount {
   id: string;

@@ -5,9 +5,9 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Database } from '../entities/database.ts';
-import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
-import { verifyBooks } from '../entities/ledger.ts';
+import { Database } from '../entities/database/database.ts';
+import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
+import { verifyBooks } from '../entities/payments/ledger.ts';
 import { type Receiver, startReceiver } from '../test/receiver.ts';
 import { newFolder, type RunningService, removeFolder, restClient, spawnService } from '../test/spawn.ts';
 import { median } from './figure.ts';

@@ -13,7 +13,7 @@ import { toFacilitatorEvmSigner } from '@x402/evm';
 import { ExactEvmScheme as Payer } from '@x402/evm/exact/client';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { createWalletClient, http, publicActions } from 'viem';
-import type { Database } from '../entities/database.ts';
+import type { Database } from '../entities/database/database.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../test/payments/anvil.ts';
 import { PAY_TO, paymentsFileIn } from '../test/payments/payments-file.ts';
 import { startRpcProxy } from '../test/payments/rpc-proxy.ts';

@@ -12,7 +12,7 @@ import {
   oneOf,
   type RowOf,
   text,
-} from './entity.ts';
+} from './database/table.ts';
 
 export interface VpsDetails {
   vcpus: number;

@@ -4,8 +4,8 @@
  * again, with its secrets; who has the database cannot.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import type { Queryable } from './database.ts';
-import { bytes, entity, key, nullable, timestamp } from './entity.ts';
+import type { Queryable } from './database/database.ts';
+import { bytes, entity, key, nullable, timestamp } from './database/table.ts';
 import { ApiError } from './errors.ts';
 import { digest, Vault } from './secrets.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Durable work: one row for each thing that something must still be done about. A worker leases it, does the named
- * step, and commits the step's effect together with the next step. provisioning/tasks.ts has the engine.
+ * step, and commits the step's effect together with the next step. provisioning/tasks/tasks.ts has the engine.
  */
 import {
   bigint,
@@ -15,7 +15,7 @@ import {
   type RowOf,
   text,
   timestamp,
-} from './entity.ts';
+} from './database/table.ts';
 
 export const Task = entity(
   'task',

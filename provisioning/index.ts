@@ -1,61 +1,78 @@
 /** The one door for resolvers: what they hand over is written in their own transaction, and carried out after it. */
 
-import type { Agent } from '../entities/agent.ts';
-import { chainsBehind } from '../entities/chain.ts';
-import type { Database, Queryable, Transaction } from '../entities/database.ts';
-import { nextDeposit } from '../entities/deposit.ts';
-import { writeEngine } from '../entities/engine.ts';
-import type { OauthClient } from '../entities/oauth-client.ts';
+import type { OauthClient } from '../entities/accounts/oauth-client.ts';
+import type { Agent } from '../entities/agents/agent.ts';
+import type { Database, Queryable, Transaction } from '../entities/database/database.ts';
+import { chainsBehind } from '../entities/payments/chain.ts';
+import { nextDeposit } from '../entities/payments/deposit.ts';
 import type { Vault } from '../entities/secrets.ts';
-import type { Server } from '../entities/server.ts';
-import { WEBHOOK_LANE } from '../entities/webhook.ts';
+import { writeEngine } from '../entities/servers/engine.ts';
+import type { Server } from '../entities/servers/server.ts';
+import { WEBHOOK_LANE } from '../entities/webhooks/webhook.ts';
+import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './accounts/audit-retention.ts';
+import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './accounts/credential-retention.ts';
+import {
+  API_KEY_LANE,
+  API_KEY_PROCESS,
+  apiKeyProcess,
+  type ExpiringKey,
+  expiryTask,
+} from './accounts/expire-api-keys.ts';
+import {
+  OAUTH_CLIENT_LANE,
+  OAUTH_CLIENT_PROCESS,
+  oauthClientProcess,
+  removalTask,
+} from './accounts/remove-oauth-clients.ts';
 import { AGENT_LANE, AGENT_PROCESS, agentProcess, verificationTask } from './agents/verify.ts';
-import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './api-keys/expire.ts';
-import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
-import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
-import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './driver-health.ts';
-import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './oauth-clients/remove.ts';
-import { OBSERVER_PROCESS, observerProcess } from './observe.ts';
 import { type Outbound, type Resolve, resolveName } from './outbound/call.ts';
 import { AddressRules } from './outbound/public-address.ts';
+import { type Gateway, gatewayOf, x402GatewayOf } from './payments/chains/health.ts';
+import { takeHint } from './payments/chains/processor-webhook.ts';
+import { followProcess, followProcessName } from './payments/chains/sync.ts';
 import type { Coin, Hint, Invoice, PaymentDriver, PaymentTarget } from './payments/drivers/driver.ts';
 import type { X402Driver } from './payments/drivers/x402/driver.ts';
-import { followProcess, followProcessName } from './payments/follow.ts';
-import { type Gateway, gatewayOf, x402GatewayOf } from './payments/health.ts';
-import { takeHint } from './payments/hint.ts';
-import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/low-balance.ts';
-import { RATES_PROCESS, ratesProcess } from './payments/rates/fetch.ts';
-import type { RateSource } from './payments/rates/source.ts';
-import { type Worths, worthsOf } from './payments/rates/worth.ts';
-import { driverOf, isKnownAddress, TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './payments/watch-top-up.ts';
+import { type Worths, worthsOf } from './payments/exchange-rates/exchange-rate.ts';
+import { RATES_PROCESS, ratesProcess } from './payments/exchange-rates/fetch.ts';
+import type { RateSource } from './payments/exchange-rates/source.ts';
+import {
+  driverOf,
+  isKnownAddress,
+  TOP_UP_LANE,
+  TOP_UP_PROCESS,
+  topUpProcess,
+} from './payments/top-ups/await-payment.ts';
+import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './payments/top-ups/low-balance.ts';
 import { confirmPaidTopUp, X402_PROCESS, x402Process } from './payments/x402/watch.ts';
 import { X402, x402CoinOf } from './payments/x402/x402.ts';
-import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reverse-dns.ts';
-import { PERIODIC_LANE, schedule } from './schedule.ts';
-import { seedDocumentationAddresses } from './servers/addresses.ts';
-import { releaseHold } from './servers/create.ts';
+import { releaseChange } from './servers/billing/hold.ts';
+import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/billing/renew.ts';
 import type { HardwareDriver } from './servers/drivers/driver.ts';
-import { giveUpServer } from './servers/give-up.ts';
-import { releaseChange } from './servers/hold.ts';
-import { passwordContext, serverProcess } from './servers/process.ts';
-import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './servers/renew.ts';
-import { beginResize, type Resize } from './servers/resize.ts';
-import { retrySuspended } from './servers/resume.ts';
-import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/task.ts';
-import { signalTask, startTask } from './tasks.ts';
+import { seedDocumentationAddresses } from './servers/placement/addresses.ts';
+import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './servers/reconcile/driver-health.ts';
+import { OBSERVER_PROCESS, observerProcess } from './servers/reconcile/observe.ts';
+import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './servers/reconcile/reverse-dns.ts';
+import { giveUpServer } from './servers/steps/cancel.ts';
+import { releaseHold } from './servers/steps/create.ts';
+import { passwordContext, serverProcess } from './servers/steps/process.ts';
+import { beginResize, type Resize } from './servers/steps/resize.ts';
+import { retrySuspended } from './servers/steps/resume.ts';
+import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './servers/steps/task.ts';
+import { PERIODIC_LANE, schedule } from './tasks/schedule.ts';
+import { signalTask, startTask } from './tasks/tasks.ts';
+import { Worker } from './tasks/worker.ts';
 import { type RenderResource, WEBHOOK_SWEEP_PROCESS, Webhooks } from './webhooks/index.ts';
-import { Worker } from './worker.ts';
 
-export { closeManualJob, listManualJobs, manualSpecOf } from './manual/queue.ts';
-export { formatUnits, unitsOf } from './payments/amount.ts';
-export { writeOffPayment } from './payments/credit.ts';
+export type { Gateway } from './payments/chains/health.ts';
 export type { Coin, Hint } from './payments/drivers/driver.ts';
-export type { Gateway } from './payments/health.ts';
+export { formatUnits, unitsOf } from './payments/top-ups/amount.ts';
+export { writeOffPayment } from './payments/top-ups/credit.ts';
 export type { SignedPayment } from './payments/x402/message.ts';
 export { assignX402, writeOffX402 } from './payments/x402/suspense.ts';
-export { claimSql, waitForRoom } from './servers/capacity.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
-export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks.ts';
+export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual/queue.ts';
+export { claimSql, waitForRoom } from './servers/placement/capacity.ts';
+export { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from './tasks/tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 export {
   beginResize,

@@ -1,12 +1,12 @@
 /** Who asks, and what a resolver has to answer with. */
 
-import type { Actor } from '../entities/audit.ts';
-import type { RequiredScope } from '../entities/credential.ts';
-import type { Database } from '../entities/database.ts';
+import type { RequiredScope } from '../entities/accounts/credential.ts';
+import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
+import type { Actor } from '../entities/history/audit.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
-import type { LoginThrottle } from './auth/throttle.ts';
+import type { LoginThrottle } from './accounts/auth/throttle.ts';
 import type { AccountLimits } from './limits.ts';
 
 /** A credential that has been checked. */

@@ -1,5 +1,5 @@
 /** The error that a caller sees for a fault of ours. It only tells whether to try again soon. */
-import { isDatabaseAway } from '../entities/database.ts';
+import { isDatabaseAway } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
 
 const RETRY_SECONDS = 1;

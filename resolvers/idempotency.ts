@@ -2,9 +2,9 @@
  * A request that is sent again with its idempotency key gets its first answer, and has its effect once. The key's row is
  * written in the transaction of the effect, so that also a COMMIT whose answer was lost is found out about.
  */
-import { type Database, isConnectionLost } from '../entities/database.ts';
+import { type Database, isConnectionLost } from '../entities/database/database.ts';
+import { HeldDatabase } from '../entities/database/request-transaction.ts';
 import { ApiError } from '../entities/errors.ts';
-import { HeldDatabase } from '../entities/held-database.ts';
 import { KeptRequest, type KeyedRequest, KeyTaken } from '../entities/idempotency.ts';
 import type { Vault } from '../entities/secrets.ts';
 

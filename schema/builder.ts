@@ -1,6 +1,6 @@
 /** The builder of the schema, and the TypeScript types of its scalars. */
 import SchemaBuilder from '@pothos/core';
-import type { PeeringDocument } from '../entities/transparency.ts';
+import type { PeeringDocument } from '../entities/transparency/transparency.ts';
 import type { Context } from '../resolvers/context.ts';
 import './scope.ts';
 

@@ -1,6 +1,6 @@
 /** What is announced and not available yet. The facades refuse it after credential and scope; so does the schema. */
 import { planned } from '../resolvers/planned.ts';
-import { AccountType } from './account.ts';
+import { AccountType } from './accounts/account.ts';
 import { builder } from './builder.ts';
 
 const RecoverInput = builder.inputType('RecoverInput', {

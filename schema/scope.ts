@@ -11,8 +11,8 @@ import SchemaBuilder, {
   type TypeParam,
 } from '@pothos/core';
 import type { GraphQLFieldResolver } from 'graphql';
-import type { RequiredScope } from '../entities/credential.ts';
-import { requireActive, requireScope } from '../resolvers/auth/scope.ts';
+import type { RequiredScope } from '../entities/accounts/credential.ts';
+import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
 import type { Context } from '../resolvers/context.ts';
 
 /* biome-ignore-start lint/correctness/noUnusedVariables: the parameters are those of the declarations that are extended */

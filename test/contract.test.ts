@@ -1,9 +1,9 @@
 /** What is published is what is served. */
 import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../entities/errors.ts';
-import { errorsMarkdown } from '../facades/docs.ts';
+import { readOperations } from '../facades/compile/read.ts';
+import { errorsMarkdown } from '../facades/http/docs.ts';
 import { openapi } from '../facades/openapi/document.ts';
-import { readOperations } from '../facades/operations.ts';
 import { schema } from '../schema/index.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { startFreehold } from './freehold.ts';

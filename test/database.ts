@@ -1,7 +1,7 @@
 /** A database for one test file. */
 import { randomBytes } from 'node:crypto';
 import { inject, onTestFinished } from 'vitest';
-import { Database } from '../entities/database.ts';
+import { Database } from '../entities/database/database.ts';
 import { administer, withDatabase } from './postgres.ts';
 
 /** Copies the migrated template. The copy goes when the given hook runs: `afterAll` in a file, or the end of a test. */

@@ -2,8 +2,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
+import { readOperations } from '../facades/compile/read.ts';
 import { openapi } from '../facades/openapi/document.ts';
-import { readOperations } from '../facades/operations.ts';
 import { ERRORS, schema } from '../schema/index.ts';
 import { closed, type Document } from './openapi.ts';
 

@@ -1,8 +1,8 @@
 /** The recorder of locks hears what it should: it decides whether a run of the tests passes. */
 import { describe, expect, it } from 'vitest';
-import { lockAvailable, openBalance } from '../entities/ledger.ts';
-import { LOCK_ORDER, UNDER_ACCOUNT } from '../entities/lock-order.ts';
-import { signalTask, startTask } from '../provisioning/tasks.ts';
+import { LOCK_ORDER, UNDER_ACCOUNT } from '../entities/database/lock-order.ts';
+import { lockAvailable, openBalance } from '../entities/payments/ledger.ts';
+import { signalTask, startTask } from '../provisioning/tasks/tasks.ts';
 import { newDatabase } from './database.ts';
 import { locksOf, reportsOf } from './lock-order.ts';
 

@@ -1,13 +1,13 @@
 /**
  * Records the locks of every transaction of this process, and reports each that is out of the order of
- * entities/lock-order.ts. It listens at the driver, so it also hears what TypeORM sends.
+ * entities/database/lock-order.ts. It listens at the driver, so it also hears what TypeORM sends.
  *
  * After a statement that locks rows, it asks the same connection which rows the transaction has locked by then. A row that
  * another one should have come after is reported with both statements; test/postgres.ts fails the run if there is a report.
  */
 import { appendFileSync } from 'node:fs';
 import pg from 'pg';
-import { LOCK_ORDER, UNDER_ACCOUNT } from '../entities/lock-order.ts';
+import { LOCK_ORDER, UNDER_ACCOUNT } from '../entities/database/lock-order.ts';
 
 /** The file that reports are appended to; unset: nothing is recorded. */
 const REPORT = process.env.LOCK_REPORT;

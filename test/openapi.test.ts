@@ -1,7 +1,7 @@
 /** The check of answers finds what the OpenAPI document does not say. */
 import { describe, expect, it } from 'vitest';
+import { readOperations } from '../facades/compile/read.ts';
 import { openapi } from '../facades/openapi/document.ts';
-import { readOperations } from '../facades/operations.ts';
 import { schema } from '../schema/index.ts';
 import { startFreehold } from './freehold.ts';
 import { checkerOf, type Reply } from './openapi.ts';

@@ -5,8 +5,8 @@
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { readOperations } from '../facades/compile/read.ts';
 import { openapi } from '../facades/openapi/document.ts';
-import { readOperations } from '../facades/operations.ts';
 import { schema } from '../schema/index.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a document of which the test knows the form

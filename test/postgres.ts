@@ -5,8 +5,8 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { Database } from '../entities/database.ts';
-import { startEmbeddedPostgres } from '../entities/embedded-postgres.ts';
+import { Database } from '../entities/database/database.ts';
+import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
 import { newFolder, removeFolder } from './spawn.ts';
 
 declare module 'vitest' {
@@ -41,7 +41,7 @@ function failForLocks(report: string | undefined): void {
   if (!report || !existsSync(report)) return;
   const lines = new Set(readFileSync(report, 'utf8').trim().split('\n'));
   rmSync(report);
-  throw new Error(`Locks out of order, see entities/lock-order.ts:\n${[...lines].slice(0, 50).join('\n')}`);
+  throw new Error(`Locks out of order, see entities/database/lock-order.ts:\n${[...lines].slice(0, 50).join('\n')}`);
 }
 
 export function withDatabase(url: string, name: string): string {

@@ -1,7 +1,7 @@
 /** Who calls, as it travels through the SDK, which hands `authInfo` to the handlers untouched. */
 import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server';
 import type { Viewer } from '../../schema/index.ts';
-import type { Caller } from '../run.ts';
+import type { Caller } from '../compile/run.ts';
 
 /** Counts a call of that viewer. @throws ApiError rate_limited */
 export type Count = (viewer: Viewer | null) => Promise<void>;

@@ -10,9 +10,9 @@ import {
   type RequestStateCodec,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { refusal } from '../details.ts';
-import type { Operation } from '../operations.ts';
-import type { Caller, Values } from '../run.ts';
+import { refusal } from '../compile/details.ts';
+import type { Operation } from '../compile/read.ts';
+import type { Caller, Values } from '../compile/run.ts';
 
 /**
  * Answers what the client has to ask its user; undefined if it is meant.

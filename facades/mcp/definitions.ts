@@ -1,10 +1,10 @@
 /** What tools/list says of a tool. A model reads it at every step, so it says what a model needs and no more. */
 import type { Tool } from '@modelcontextprotocol/server';
-import { KEY_SCHEMA } from '../idempotency.ts';
-import type { Operation } from '../operations.ts';
-import type { Values } from '../run.ts';
-import { answerSchema, inputSchema, type JsonSchema, parameterSchema } from '../schemas.ts';
-import { isRecord } from '../wire.ts';
+import { isRecord } from '../compile/inputs.ts';
+import { answerSchema, inputSchema, type JsonSchema, parameterSchema } from '../compile/json-schema.ts';
+import type { Operation } from '../compile/read.ts';
+import type { Values } from '../compile/run.ts';
+import { KEY_SCHEMA } from '../http/idempotency.ts';
 
 /** Agents read what they ask for, all of it; the lists of REST are larger. */
 const PAGE_LIMIT = 20;

@@ -4,9 +4,9 @@
  */
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
-import type { Operation } from '../operations.ts';
-import type { Values } from '../run.ts';
-import { isRecord } from '../wire.ts';
+import { isRecord } from '../compile/inputs.ts';
+import type { Operation } from '../compile/read.ts';
+import type { Values } from '../compile/run.ts';
 
 const PAYMENT = 'x402/payment';
 const RECEIPT = 'x402/payment-response';

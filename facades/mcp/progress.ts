@@ -1,7 +1,7 @@
 /** Tells a client how a server comes along, while it waits for it. */
 import type { ServerContext } from '@modelcontextprotocol/server';
-import type { ContextOf } from '../rest.ts';
-import type { Values } from '../run.ts';
+import type { Values } from '../compile/run.ts';
+import type { ContextOf } from '../http/rest.ts';
 import { serverUpdates } from './server-updates.ts';
 import type { Follow } from './tools.ts';
 

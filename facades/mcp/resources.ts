@@ -11,11 +11,11 @@ import {
   type ResourceTemplateType,
 } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
-import type { AnswerError } from '../errors.ts';
-import { pathNames } from '../names.ts';
-import type { Operation } from '../operations.ts';
-import type { ContextOf } from '../rest.ts';
-import { type Caller, permit, runner, type Values } from '../run.ts';
+import { pathNames } from '../compile/names.ts';
+import type { Operation } from '../compile/read.ts';
+import { type Caller, permit, runner, type Values } from '../compile/run.ts';
+import type { AnswerError } from '../http/errors.ts';
+import type { ContextOf } from '../http/rest.ts';
 import type { McpCaller } from './caller.ts';
 
 const JSON_TYPE = 'application/json';

@@ -15,7 +15,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { Viewer } from '../../schema/index.ts';
-import { isRecord } from '../wire.ts';
+import { isRecord } from '../compile/inputs.ts';
 import { callerOf, type McpCaller } from './caller.ts';
 import { rpcError, SERVER_ERROR } from './rpc.ts';
 

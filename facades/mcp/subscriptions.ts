@@ -1,6 +1,6 @@
 /** What one client has subscribed to: servers that its credential may read. One subscription of the schema feeds all. */
 import { ResourceNotFoundError } from '@modelcontextprotocol/server';
-import type { Caller } from '../run.ts';
+import type { Caller } from '../compile/run.ts';
 import type { McpCaller } from './caller.ts';
 import type { McpParts } from './server.ts';
 import { SERVER_URI, serverUpdates } from './server-updates.ts';

@@ -1,15 +1,15 @@
 /** The tools: one for each operation with `@tool`, with the same rules and the same errors as REST. */
 import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
-import type { AuditRequest } from '../audit.ts';
-import { checker, refusal } from '../details.ts';
-import type { AnswerError } from '../errors.ts';
-import { KEY_SCHEMA, type Once, runnerOnce } from '../idempotency.ts';
-import { checkJson } from '../json.ts';
-import type { Operation } from '../operations.ts';
-import type { Authenticate, ContextOf } from '../rest.ts';
-import { type Caller, permit, type Refuse, runner, type Values } from '../run.ts';
-import type { JsonSchema } from '../schemas.ts';
+import { checker, refusal } from '../compile/details.ts';
+import type { JsonSchema } from '../compile/json-schema.ts';
+import type { Operation } from '../compile/read.ts';
+import { type Caller, permit, type Refuse, runner, type Values } from '../compile/run.ts';
+import type { AuditRequest } from '../http/audit.ts';
+import type { AnswerError } from '../http/errors.ts';
+import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
+import { checkJson } from '../http/json.ts';
+import type { Authenticate, ContextOf } from '../http/rest.ts';
 import { type Count, callerIn } from './caller.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';

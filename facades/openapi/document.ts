@@ -1,11 +1,11 @@
 /** The OpenAPI 3.1 document, derived from the operation documents and the schema. */
 import { isNonNullType } from 'graphql';
-import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../idempotency.ts';
-import type { Operation } from '../operations.ts';
-import { type Parameter, readsCredential } from '../parameters.ts';
-import { DRAWINGS } from '../qr.ts';
-import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from '../schemas.ts';
-import { FORM_TYPE, STYLES } from '../styles.ts';
+import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from '../compile/json-schema.ts';
+import { type Parameter, readsCredential } from '../compile/parameters.ts';
+import type { Operation } from '../compile/read.ts';
+import { FORM_TYPE, STYLES } from '../compile/styles.ts';
+import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../http/idempotency.ts';
+import { DRAWINGS } from '../http/qr.ts';
 import { ABOUT, TAGS } from './about.ts';
 import { ERROR } from './error-schema.ts';
 import { answerExample, parameterExample, requestExample, type Shared } from './examples.ts';

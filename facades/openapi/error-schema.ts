@@ -1,6 +1,6 @@
 /** The flat error object (RFC 9457 and more), as a JSON Schema. */
 import { ERRORS } from '../../schema/index.ts';
-import type { JsonSchema } from '../schemas.ts';
+import type { JsonSchema } from '../compile/json-schema.ts';
 
 const text = (description: string, maxLength: number): JsonSchema => ({ type: 'string', maxLength, description });
 const name = (description: string): JsonSchema => ({ ...text(description, 64), pattern: '^[A-Za-z0-9_-]+$' });

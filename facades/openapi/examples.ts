@@ -3,7 +3,7 @@
  * by the names of the fields. test/examples.test.ts validates all of them.
  */
 
-import type { JsonSchema } from '../schemas.ts';
+import type { JsonSchema } from '../compile/json-schema.ts';
 import { PLACES } from './example-places.ts';
 import { REQUESTS } from './example-requests.ts';
 import { VALUES as NAMES } from './example-values.ts';

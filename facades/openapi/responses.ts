@@ -1,10 +1,10 @@
 /** What OpenAPI says of answers: their headers, and the errors with all their codes. */
 import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorCode } from '../../schema/index.ts';
-import { takesKey } from '../idempotency.ts';
-import type { Operation } from '../operations.ts';
-import type { JsonSchema } from '../schemas.ts';
-import { STYLES } from '../styles.ts';
+import type { JsonSchema } from '../compile/json-schema.ts';
+import type { Operation } from '../compile/read.ts';
+import { STYLES } from '../compile/styles.ts';
+import { takesKey } from '../http/idempotency.ts';
 
 type Json = Record<string, unknown>;
 

@@ -5,7 +5,7 @@
  * - `signatures` (A2A, RFC 7515): `jwk`, or `kid` if it is a thumbprint (RFC 7638), of the protected header.
  * A signature is not verified: the card came from the agent's own URL over TLS, and only has to name the key.
  */
-import { ed25519Key, thumbprint } from '../../entities/agent-key.ts';
+import { ed25519Key, thumbprint } from '../../entities/agents/agent-key.ts';
 
 /** More of them are not looked at. */
 const KEYS_MAX = 20;

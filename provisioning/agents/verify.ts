@@ -2,13 +2,13 @@
  * Checks whether an agent's own card names the key that its entry in the directory has: when the entry changed, and then
  * each day. A card that names another key ends the verification at once; one that cannot be read does so if it stays so.
  */
-import type { Agent } from '../../entities/agent.ts';
-import { thumbprint } from '../../entities/agent-key.ts';
-import { SYSTEM } from '../../entities/audit.ts';
-import type { Database, Transaction } from '../../entities/database.ts';
-import { record } from '../../entities/record.ts';
+import type { Agent } from '../../entities/agents/agent.ts';
+import { thumbprint } from '../../entities/agents/agent-key.ts';
+import type { Database, Transaction } from '../../entities/database/database.ts';
+import { SYSTEM } from '../../entities/history/audit.ts';
+import { record } from '../../entities/history/record.ts';
 import { call, type Outbound } from '../outbound/call.ts';
-import { done, hop, type LeasedTask, type NewTask, type Outcome, type Process } from '../tasks.ts';
+import { done, hop, type LeasedTask, type NewTask, type Outcome, type Process } from '../tasks/tasks.ts';
 import { cardUrl, namedKeys } from './card.ts';
 
 export const AGENT_LANE = 'agents';

@@ -4,7 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { RATE_SOURCES_MIN } from '../../entities/coin-rate.ts';
+import { RATE_SOURCES_MIN } from '../../entities/payments/coin-rate.ts';
 import { btcpay } from './drivers/btcpay/btcpay.ts';
 import type { PaymentDriver } from './drivers/driver.ts';
 import { EVM } from './drivers/evm/evm.ts';
@@ -13,7 +13,7 @@ import { monero } from './drivers/monero/monero.ts';
 import { UTXO } from './drivers/utxo/utxo.ts';
 import type { X402Driver } from './drivers/x402/driver.ts';
 import { EVM_X402_SCHEMA, EvmX402, type EvmX402Settings } from './drivers/x402/evm.ts';
-import { RATE_SOURCE_SCHEMA, type RateSource } from './rates/source.ts';
+import { RATE_SOURCE_SCHEMA, type RateSource } from './exchange-rates/source.ts';
 
 /** By the name in the file. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind checks its own settings by its schema

@@ -2,13 +2,19 @@
  * Delivers what is due to one webhook: one task for each, four messages at a time. A message is sent at least once: its
  * result is committed after it was sent, and who died in between has sent it for nothing. `webhook-id` stays the same.
  */
-import type { Database } from '../../entities/database.ts';
-import { columnsOf } from '../../entities/entity.ts';
-import { Event } from '../../entities/event.ts';
+import type { Database } from '../../entities/database/database.ts';
+import { columnsOf } from '../../entities/database/table.ts';
+import { Event } from '../../entities/history/event.ts';
 import type { Vault } from '../../entities/secrets.ts';
-import { DELIVER_STEP, WEBHOOK_LANE, Webhook, WebhookDelivery, webhookSecretContext } from '../../entities/webhook.ts';
+import {
+  DELIVER_STEP,
+  WEBHOOK_LANE,
+  Webhook,
+  WebhookDelivery,
+  webhookSecretContext,
+} from '../../entities/webhooks/webhook.ts';
 import type { Outbound } from '../outbound/call.ts';
-import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks.ts';
+import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks/tasks.ts';
 import { messageOf, type RenderResource } from './message.ts';
 import { type Posted, post } from './post.ts';
 import { keepResults, type Result, stopDeliveries } from './result.ts';

@@ -1,11 +1,12 @@
 /** Webhooks, as the door of provisioning offers them. */
-import type { Actor } from '../../entities/audit.ts';
-import type { Transaction } from '../../entities/database.ts';
+
+import type { Transaction } from '../../entities/database/database.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhook.ts';
+import type { Actor } from '../../entities/history/audit.ts';
+import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { checkNow } from '../outbound/call.ts';
 import { RefusedUrl } from '../outbound/public-address.ts';
-import { type Process, startTask } from '../tasks.ts';
+import { type Process, startTask } from '../tasks/tasks.ts';
 import { type DeliveryOptions, webhookProcess } from './deliver.ts';
 import type { RenderResource } from './message.ts';
 import { WEBHOOK_SWEEP_PROCESS, webhookSweepProcess } from './sweep.ts';

@@ -1,8 +1,8 @@
 /** The body of a delivery: the event, and what it is about as REST shows it. */
 import type { EntitySchema } from 'typeorm';
-import type { Event } from '../../entities/event.ts';
-import { RESOURCE_ROWS, type ResourceType } from '../../entities/record.ts';
-import type { WebhookDelivery } from '../../entities/webhook.ts';
+import type { Event } from '../../entities/history/event.ts';
+import { RESOURCE_ROWS, type ResourceType } from '../../entities/history/record.ts';
+import type { WebhookDelivery } from '../../entities/webhooks/webhook.ts';
 
 /**
  * Shows a row as the REST API does. Provisioning knows no facade, so main.ts gives it this; undefined where REST shows

@@ -1,8 +1,9 @@
 /** What follows from an attempt: the next one, or the end; for the webhook perhaps that it is disabled. */
-import { SYSTEM } from '../../entities/audit.ts';
-import type { Transaction } from '../../entities/database.ts';
-import { record } from '../../entities/record.ts';
-import type { Webhook, WebhookDelivery } from '../../entities/webhook.ts';
+
+import type { Transaction } from '../../entities/database/database.ts';
+import { SYSTEM } from '../../entities/history/audit.ts';
+import { record } from '../../entities/history/record.ts';
+import type { Webhook, WebhookDelivery } from '../../entities/webhooks/webhook.ts';
 import type { Posted } from './post.ts';
 
 const MINUTE = 60;

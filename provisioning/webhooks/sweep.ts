@@ -1,10 +1,10 @@
 /**
  * Wakes webhooks whose deliveries were forgotten: a process may die between its commit and its wake-up.
  */
-import type { Database } from '../../entities/database.ts';
-import { wakeWebhooks } from '../../entities/outbox.ts';
-import { periodic } from '../schedule.ts';
-import { hop, type Process } from '../tasks.ts';
+import type { Database } from '../../entities/database/database.ts';
+import { wakeWebhooks } from '../../entities/webhooks/outbox.ts';
+import { periodic } from '../tasks/schedule.ts';
+import { hop, type Process } from '../tasks/tasks.ts';
 
 export const WEBHOOK_SWEEP_PROCESS = 'webhook-sweep';
 const TICK_SECONDS = 10;

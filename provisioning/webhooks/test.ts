@@ -1,9 +1,9 @@
 /** A test call: one message, now. */
 
-import type { Actor } from '../../entities/audit.ts';
+import type { Actor } from '../../entities/history/audit.ts';
+import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
-import { record } from '../../entities/record.ts';
-import type { Webhook } from '../../entities/webhook.ts';
+import type { Webhook } from '../../entities/webhooks/webhook.ts';
 import { type DeliveryOptions, send } from './deliver.ts';
 import type { Posted } from './post.ts';
 import { markSuccess } from './result.ts';

@@ -1,10 +1,10 @@
 /** Deletes a server: the refund is decided here, the machine is destroyed by provisioning. */
-import type { Transaction } from '../../entities/database.ts';
+import type { Transaction } from '../../entities/database/database.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { available, post, REVENUE } from '../../entities/ledger.ts';
+import { transition } from '../../entities/history/transition.ts';
 import { refundMicros } from '../../entities/money.ts';
-import { SERVER_LIFECYCLE, type Server } from '../../entities/server.ts';
-import { transition } from '../../entities/transition.ts';
+import { available, post, REVENUE } from '../../entities/payments/ledger.ts';
+import { SERVER_LIFECYCLE, type Server } from '../../entities/servers/server.ts';
 import { releaseChange, releaseHold } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { lockServer } from './find.ts';

@@ -1,6 +1,6 @@
 /** Reads servers: one, one that is waited for, or a page of them. */
-import type { Transaction } from '../../entities/database.ts';
-import { columnsOf } from '../../entities/entity.ts';
+import type { Transaction } from '../../entities/database/database.ts';
+import { columnsOf } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
 import {
@@ -10,11 +10,11 @@ import {
   type ServerStatus,
   SHOWN_COLUMNS,
   type ShownServer,
-} from '../../entities/server.ts';
+} from '../../entities/servers/server.ts';
 import type { Context } from '../context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
 
-export { SERVER_STATUSES } from '../../entities/server.ts';
+export { SERVER_STATUSES } from '../../entities/servers/server.ts';
 
 const IS_IT = `order_number = $1 and ($2::text is null or account_id = $2) and status <> 'DELETED'`;
 export const FIND_SERVER = `select ${SHOWN_COLUMNS} from server where ${IS_IT}`;

@@ -1,6 +1,6 @@
 /** The operations that a PATCH can ask for: at most one, and only from the states of the table. */
 import { ApiError } from '../../entities/errors.ts';
-import type { ServerChange, ServerStatus } from '../../entities/server.ts';
+import type { ServerChange, ServerStatus } from '../../entities/servers/server.ts';
 
 export type OperationName = Exclude<ServerChange['operation'], 'resume'>;
 

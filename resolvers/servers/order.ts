@@ -2,16 +2,16 @@
  * Orders a server. It reads what the order depends on, and then takes the lock of the account. One statement under that lock
  * claims a place with all that belongs to it, holds the money, and writes order, task and records.
  */
-import type { Transaction } from '../../entities/database.ts';
-import { columnsOf } from '../../entities/entity.ts';
+import type { Transaction } from '../../entities/database/database.ts';
+import { columnsOf } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { actingKeySql, recordParameters, recordSql } from '../../entities/history/record.ts';
 import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
-import { holdSql, lockAvailable } from '../../entities/ledger.ts';
 import { usdFromMicros } from '../../entities/money.ts';
-import { deliveriesFor, WEBHOOK_IDS_SQL } from '../../entities/outbox.ts';
-import { actingKeySql, recordParameters, recordSql } from '../../entities/record.ts';
+import { holdSql, lockAvailable } from '../../entities/payments/ledger.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
-import { Server } from '../../entities/server.ts';
+import { Server } from '../../entities/servers/server.ts';
+import { deliveriesFor, WEBHOOK_IDS_SQL } from '../../entities/webhooks/outbox.ts';
 import {
   claimSql,
   passwordContext,
@@ -22,9 +22,9 @@ import {
   taskChange,
   waitForRoom,
 } from '../../provisioning/index.ts';
-import { requireSpendable } from '../auth/spend-limit.ts';
+import { requireSpendable } from '../accounts/auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../x402.ts';
+import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../payments/x402.ts';
 import { check, type Facts, readFacts, SERVERS_SQL, type ServerOrder } from './order-facts.ts';
 
 export interface OrderedServer {

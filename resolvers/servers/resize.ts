@@ -1,12 +1,12 @@
 /** Whether a server can have another tier, and what that costs for the rest of the month. */
 import type { VpsDetails } from '../../entities/catalog.ts';
-import type { Transaction } from '../../entities/database.ts';
+import type { Transaction } from '../../entities/database/database.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { lockAvailable } from '../../entities/ledger.ts';
 import { differenceMicros } from '../../entities/money.ts';
-import type { Server } from '../../entities/server.ts';
+import { lockAvailable } from '../../entities/payments/ledger.ts';
+import type { Server } from '../../entities/servers/server.ts';
 import { beginResize, type Resize } from '../../provisioning/index.ts';
-import { requireSpendable, spendingKey } from '../auth/spend-limit.ts';
+import { requireSpendable, spendingKey } from '../accounts/auth/spend-limit.ts';
 import type { Context } from '../context.ts';
 import { insufficientBalance } from './order.ts';
 

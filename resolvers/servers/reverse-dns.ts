@@ -1,7 +1,7 @@
 /** Names of addresses: only those of the server itself can be given one. */
 import { BlockList, isIPv6, SocketAddress } from 'node:net';
 import { ApiError, type FieldError } from '../../entities/errors.ts';
-import type { Server } from '../../entities/server.ts';
+import type { Server } from '../../entities/servers/server.ts';
 
 type Names = Server['reverseDns'];
 

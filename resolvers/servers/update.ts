@@ -1,10 +1,16 @@
 /** Changes a server: fields at once, and at most one operation, which provisioning carries out. */
-import type { Transaction } from '../../entities/database.ts';
+import type { Transaction } from '../../entities/database/database.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { record } from '../../entities/history/record.ts';
+import { transition } from '../../entities/history/transition.ts';
 import { newId } from '../../entities/ids.ts';
-import { record } from '../../entities/record.ts';
-import { SERVER_LIFECYCLE, SETTLED, Server, type ServerChange, type ServerStatus } from '../../entities/server.ts';
-import { transition } from '../../entities/transition.ts';
+import {
+  SERVER_LIFECYCLE,
+  SETTLED,
+  Server,
+  type ServerChange,
+  type ServerStatus,
+} from '../../entities/servers/server.ts';
 import { passwordContext } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { lockServer } from './find.ts';

@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql';
 import { microsFromUsd, usdFromMicros } from '../../entities/money.ts';
-import { networkFrom } from '../../resolvers/auth/networks.ts';
+import { networkFrom } from '../../resolvers/accounts/auth/networks.ts';
 import { scalar, text } from './scalar.ts';
 
 const NETWORKS_MAX = 20;

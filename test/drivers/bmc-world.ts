@@ -2,12 +2,12 @@
  * Boxes that do by themselves what machines do: they boot what they are told to, install it, phone home, and have a disk.
  * So the contract can be kept by the driver for dedicated servers with neither root nor QEMU.
  */
-import type { Database } from '../../entities/database.ts';
+import type { Database } from '../../entities/database/database.ts';
 import { newOrderNumber } from '../../entities/ids.ts';
 import { Vault } from '../../entities/secrets.ts';
-import { Deployments } from '../../provisioning/netboot/deployments.ts';
 import { BmcDriver } from '../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { MachineKey, MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
+import { Deployments } from '../../provisioning/servers/netboot/deployments.ts';
 import { openRoom, type Rack, specOf, VAULT_KEY } from '../provisioning/bmc-room.ts';
 import { freePort } from '../spawn.ts';
 import type { DriverUnderTest } from './contract.ts';

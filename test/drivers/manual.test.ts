@@ -2,9 +2,9 @@
 import { afterAll } from 'vitest';
 import { newOrderNumber } from '../../entities/ids.ts';
 import { Vault } from '../../entities/secrets.ts';
-import { ManualJobs } from '../../provisioning/manual/queue.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { ManualDriver } from '../../provisioning/servers/drivers/manual.ts';
+import { ManualJobs } from '../../provisioning/servers/manual/queue.ts';
 import { newDatabase } from '../database.ts';
 import { specOf } from '../provisioning/bmc-room.ts';
 import { describeDriver } from './contract.ts';

@@ -1,9 +1,9 @@
 /** Somebody who does what the queue says, in a room of machines that are only remembered. */
-import type { Database } from '../../entities/database.ts';
-import type { ManualJob } from '../../entities/manual-job.ts';
+import type { Database } from '../../entities/database/database.ts';
 import type { Vault } from '../../entities/secrets.ts';
-import { closeManualJob, listManualJobs, manualSpecOf } from '../../provisioning/manual/queue.ts';
+import type { ManualJob } from '../../entities/servers/manual-job.ts';
 import type { MachineKey, MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
+import { closeManualJob, listManualJobs, manualSpecOf } from '../../provisioning/servers/manual/queue.ts';
 
 interface Machine {
   spec: MachineSpec;

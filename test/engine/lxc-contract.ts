@@ -5,7 +5,7 @@ import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
-import { macOf } from '../../provisioning/servers/spec.ts';
+import { macOf } from '../../provisioning/servers/placement/spec.ts';
 import { codeOf, describeDriver } from '../drivers/contract.ts';
 import { type Lxd, newKey, ssh } from './lxd.ts';
 

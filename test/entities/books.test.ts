@@ -1,12 +1,12 @@
 /** The proof of the books finds each row that the ledger does not bear out. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { proveBooks } from '../../entities/books.ts';
-import type { Database } from '../../entities/database.ts';
+import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
-import { available, BONUS, gateway, held, openBalance, post, SUSPENSE } from '../../entities/ledger.ts';
-import { Payment } from '../../entities/payment.ts';
-import { TopUp } from '../../entities/top-up.ts';
-import { X402Payment } from '../../entities/x402-payment.ts';
+import { proveBooks } from '../../entities/payments/books.ts';
+import { available, BONUS, gateway, held, openBalance, post, SUSPENSE } from '../../entities/payments/ledger.ts';
+import { Payment } from '../../entities/payments/payment.ts';
+import { TopUp } from '../../entities/payments/top-up.ts';
+import { X402Payment } from '../../entities/payments/x402-payment.ts';
 import { newDatabase } from '../database.ts';
 
 let db: Database;

@@ -2,7 +2,7 @@ import { getEventListeners, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Bus, type Change } from '../../entities/bus.ts';
+import { Bus, type Change } from '../../entities/database/bus.ts';
 import { newDatabaseUrl } from '../database.ts';
 import { administer } from '../postgres.ts';
 

@@ -1,6 +1,6 @@
 /** Errors of a database that is away, as the real drivers throw them, and as other systems would. */
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { Database, isConnectionLost, isDatabaseAway } from '../../entities/database.ts';
+import { Database, isConnectionLost, isDatabaseAway } from '../../entities/database/database.ts';
 import { newDatabaseUrl } from '../database.ts';
 import { startFaultProxy } from '../fault-proxy.ts';
 import { administer } from '../postgres.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, inject, it } from 'vitest';
-import { Database } from '../../entities/database.ts';
-import { ENTITIES } from '../../entities/index.ts';
-import { MIGRATIONS } from '../../entities/migrations/index.ts';
+import { Database } from '../../entities/database/database.ts';
+import { MIGRATIONS } from '../../entities/database/migrations/index.ts';
+import { ENTITIES } from '../../entities/database/tables.ts';
 import { newDatabase, newDatabaseUrl } from '../database.ts';
 import { administer, withDatabase } from '../postgres.ts';
 

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
 import { eventually } from '../freehold.ts';
 import { say } from '../say.ts';
 
@@ -53,7 +53,7 @@ const pidOf = ({ folder }: { folder: string }) =>
 /** Another process that starts the server, says what became of it, and lives until it is killed. */
 async function startInChild(dataDir: string) {
   const program = `
-    import { startEmbeddedPostgres } from ${JSON.stringify(new URL('../../entities/embedded-postgres.ts', import.meta.url))};
+    import { startEmbeddedPostgres } from ${JSON.stringify(new URL('../../entities/database/embedded-postgres.ts', import.meta.url))};
     process.umask(0o077);
     const { url, folder } = await startEmbeddedPostgres(${JSON.stringify(dataDir)}, ${JSON.stringify(FLAGS)}).catch(
       ({ message }) => ({ url: message }),

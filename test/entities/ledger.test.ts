@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../entities/database.ts';
+import type { Database } from '../../entities/database/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
 import {
@@ -14,7 +14,7 @@ import {
   REVENUE,
   Transfer,
   verifyBooks,
-} from '../../entities/ledger.ts';
+} from '../../entities/payments/ledger.ts';
 import { newDatabase } from '../database.ts';
 
 const GATEWAY = gateway('bitcoin');

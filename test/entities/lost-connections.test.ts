@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { Database, isConnectionLost } from '../../entities/database.ts';
+import { Database, isConnectionLost } from '../../entities/database/database.ts';
 import { newDatabaseUrl } from '../database.ts';
 
 /** What PostgreSQL sends when it is shut down: the fields of ErrorResponse (PostgreSQL, 54.7). */

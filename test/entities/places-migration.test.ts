@@ -1,7 +1,7 @@
 /** The migration to places, over data of the version before it. */
 import { expect, it } from 'vitest';
-import { Places0000000000026 } from '../../entities/migrations/0026-places.ts';
-import { MIGRATIONS } from '../../entities/migrations/index.ts';
+import { Places0000000000026 } from '../../entities/database/migrations/0026-places.ts';
+import { MIGRATIONS } from '../../entities/database/migrations/index.ts';
 import { newDatabase } from '../database.ts';
 
 it('gives each server that holds one its place, two where it is resized, and leaves the rest free', async () => {

@@ -1,12 +1,12 @@
 /** Many changes recorded at once leave what each of them recorded alone would have left. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Actor, SYSTEM } from '../../entities/audit.ts';
-import type { Database } from '../../entities/database.ts';
+import { SshKey } from '../../entities/accounts/ssh-key.ts';
+import type { Database } from '../../entities/database/database.ts';
+import { type Actor, SYSTEM } from '../../entities/history/audit.ts';
+import { type Happening, record, recordAll } from '../../entities/history/record.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
-import { type Happening, record, recordAll } from '../../entities/record.ts';
-import { Server } from '../../entities/server.ts';
-import { SshKey } from '../../entities/ssh-key.ts';
-import { Webhook } from '../../entities/webhook.ts';
+import { Server } from '../../entities/servers/server.ts';
+import { Webhook } from '../../entities/webhooks/webhook.ts';
 import { newDatabase } from '../database.ts';
 
 let db: Database;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { parseSshPublicKey } from '../../entities/ssh-public-key.ts';
+import { parseSshPublicKey } from '../../entities/accounts/ssh-public-key.ts';
 import { say } from '../say.ts';
 import {
   codeOf,

@@ -1,7 +1,7 @@
 /** SSH public keys made by hand, so that one thing at a time can be wrong with them. */
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { parseSshPublicKey } from '../../entities/accounts/ssh-public-key.ts';
 import { ApiError, type ErrorCode } from '../../entities/errors.ts';
-import { parseSshPublicKey } from '../../entities/ssh-public-key.ts';
 
 const field = (value: string | Buffer) => {
   const bytes = Buffer.from(value as string, 'latin1');

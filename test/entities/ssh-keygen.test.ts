@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseSshPublicKey } from '../../entities/ssh-public-key.ts';
+import { parseSshPublicKey } from '../../entities/accounts/ssh-public-key.ts';
 import { say } from '../say.ts';
 import { codeOf, detailOf, modulusOf, rsa, SK_ECDSA, SK_ED25519 } from './ssh-key-lines.ts';
 

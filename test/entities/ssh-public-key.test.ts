@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { parseSshPublicKey } from '../../entities/ssh-public-key.ts';
+import { parseSshPublicKey } from '../../entities/accounts/ssh-public-key.ts';
 import {
   codeOf,
   detailOf,

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Actor } from '../../entities/audit.ts';
-import { AuditEntry, SYSTEM } from '../../entities/audit.ts';
-import type { Database } from '../../entities/database.ts';
-import { Event } from '../../entities/event.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Actor } from '../../entities/history/audit.ts';
+import { AuditEntry, SYSTEM } from '../../entities/history/audit.ts';
+import { Event } from '../../entities/history/event.ts';
+import { type Move, transition } from '../../entities/history/transition.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
-import { SERVER_LIFECYCLE, SERVER_STATUSES, Server, type ServerStatus } from '../../entities/server.ts';
-import { type Move, transition } from '../../entities/transition.ts';
+import { SERVER_LIFECYCLE, SERVER_STATUSES, Server, type ServerStatus } from '../../entities/servers/server.ts';
 import { newDatabase } from '../database.ts';
 
 let db: Database;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readOperations } from '../../facades/operations.ts';
+import { readOperations } from '../../facades/compile/read.ts';
 import { schema as realSchema } from '../../schema/index.ts';
 import { DOCUMENTS, folderOf } from './shop.ts';
 import { schema } from './shop-schema.ts';

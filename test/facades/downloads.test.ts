@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { validateManifest } from '@anthropic-ai/mcpb/node';
 import { unzipSync } from 'fflate';
 import { afterAll, describe, expect, it } from 'vitest';
-import { publicServer } from '../../facades/http.ts';
+import { publicServer } from '../../facades/http/listener.ts';
 import { buildPackage } from '../../facades/stdio/package.ts';
 import { freePort, newFolder, removeFolder } from '../spawn.ts';
 

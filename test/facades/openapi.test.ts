@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, describe, expect, it } from 'vitest';
-import { publicServer } from '../../facades/http.ts';
+import { publicServer } from '../../facades/http/listener.ts';
 import { ERRORS } from '../../schema/index.ts';
 import { newDatabase } from '../database.ts';
 import { openShop } from './shop.ts';

@@ -1,11 +1,11 @@
 /** The counting itself: by memory under a clock of ours, and alike by PostgreSQL and Redis. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { takeRate } from '../../entities/rate.ts';
-import { network } from '../../facades/address.ts';
-import { RateLimits } from '../../facades/rate-limit.ts';
-import { MemoryRates } from '../../facades/rates/memory.ts';
-import { RedisRates } from '../../facades/rates/redis.ts';
-import { type RateStore, waitOf } from '../../facades/rates/window.ts';
+import { takeRate } from '../../entities/rate-limit.ts';
+import { network } from '../../facades/rate-limit/address.ts';
+import { MemoryRates } from '../../facades/rate-limit/memory.ts';
+import { RateLimits } from '../../facades/rate-limit/rate-limit.ts';
+import { RedisRates } from '../../facades/rate-limit/redis.ts';
+import { type RateStore, waitOf } from '../../facades/rate-limit/window.ts';
 import { newDatabase } from '../database.ts';
 import { eventually } from '../freehold.ts';
 import { hasRedis, type RunningRedis, startRedis } from '../redis.ts';

@@ -16,7 +16,7 @@ import {
   GraphQLString,
   GraphQLUnionType,
 } from 'graphql';
-import type { Caller } from '../../facades/run.ts';
+import type { Caller } from '../../facades/compile/run.ts';
 import { ApiError, type RequiredScope, schema as realSchema } from '../../schema/index.ts';
 
 const scalar = (name: string) => realSchema.getType(name) as GraphQLScalarType;

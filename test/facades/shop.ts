@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
-import { publicServer } from '../../facades/http.ts';
-import { type Operation, readOperations } from '../../facades/operations.ts';
+import { type Operation, readOperations } from '../../facades/compile/read.ts';
+import { publicServer } from '../../facades/http/listener.ts';
 import { ApiError, type RequiredScope, type Viewer } from '../../schema/index.ts';
 import { schema } from './shop-schema.ts';
 

@@ -1,7 +1,7 @@
 /** kill -9 of the worker while it reads an agent's card: another reads it again. */
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
-import { Database } from '../../entities/database.ts';
+import { Database } from '../../entities/database/database.ts';
 import { newDatabaseUrl } from '../database.ts';
 import { eventually } from '../freehold.ts';
 import { startReceiver } from '../receiver.ts';

@@ -1,9 +1,9 @@
 /** What can be asked for with a server that has come to a state: by its owner, or by the clock. */
-import type { ServerStatus } from '../../entities/server.ts';
-import { schedule } from '../../provisioning/schedule.ts';
-import { RENEWAL_PROCESS, RESUME_TASK } from '../../provisioning/servers/renew.ts';
-import { resumeAffordable, retrySuspended } from '../../provisioning/servers/resume.ts';
-import { suspend } from '../../provisioning/servers/suspend.ts';
+import type { ServerStatus } from '../../entities/servers/server.ts';
+import { RENEWAL_PROCESS, RESUME_TASK } from '../../provisioning/servers/billing/renew.ts';
+import { resumeAffordable, retrySuspended } from '../../provisioning/servers/steps/resume.ts';
+import { suspend } from '../../provisioning/servers/steps/suspend.ts';
+import { schedule } from '../../provisioning/tasks/schedule.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
 import type { Shop } from './shop.ts';
 

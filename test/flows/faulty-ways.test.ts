@@ -3,8 +3,8 @@
  * drivers, so that an action that neither has is noticed.
  */
 import { describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../entities/ledger.ts';
-import { RENEWAL_PROCESS } from '../../provisioning/servers/renew.ts';
+import { verifyBooks } from '../../entities/payments/ledger.ts';
+import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
 import { type Call, type Fault, FaultyDriver } from '../drivers/faulty-driver.ts';
 import { eventually } from '../freehold.ts';
 import { finish, type OnEnd, openShop, type Shop, traces } from './shop.ts';

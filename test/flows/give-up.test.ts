@@ -1,15 +1,15 @@
 /** What the operator does with work that does not come to its end. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { heldScopes } from '../../entities/credential.ts';
+import { heldScopes } from '../../entities/accounts/credential.ts';
 import { newId } from '../../entities/ids.ts';
-import { verifyBooks } from '../../entities/ledger.ts';
+import { verifyBooks } from '../../entities/payments/ledger.ts';
 import type { DriverErrorCode } from '../../provisioning/servers/drivers/driver.ts';
-import { SERVER_LANE } from '../../provisioning/servers/task.ts';
+import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
 import type { Context } from '../../resolvers/context.ts';
+import { giveUpTask, listTasks, retryTask } from '../../resolvers/operators/tasks.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
-import { giveUpTask, listTasks, retryTask } from '../../resolvers/tasks.ts';
 import { finish, openShop, type Shop, traces } from './shop.ts';
 
 const asOperator = ({ context }: Shop): Context => ({

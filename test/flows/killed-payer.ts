@@ -1,12 +1,12 @@
 /** A process that is paid for an order, and kills itself with SIGKILL at a given moment. */
 import { join } from 'node:path';
-import { heldScopes } from '../../entities/credential.ts';
-import { Database } from '../../entities/database.ts';
+import { heldScopes } from '../../entities/accounts/credential.ts';
+import { Database } from '../../entities/database/database.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { Provisioning } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
-import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
+import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { LIMITS } from './shop.ts';
 import { MoodyX402, ORDER } from './x402-shop.ts';

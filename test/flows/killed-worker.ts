@@ -2,14 +2,14 @@
  * A worker in a process of its own that kills itself with SIGKILL at a given moment of a given step: before it, after
  * its call to the driver, inside its commit, or after the commit.
  */
-import { Database } from '../../entities/database.ts';
+import { Database } from '../../entities/database/database.ts';
 import { Vault } from '../../entities/secrets.ts';
-import { PERIODIC_LANE } from '../../provisioning/schedule.ts';
-import { serverProcess } from '../../provisioning/servers/process.ts';
-import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/renew.ts';
-import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/task.ts';
-import type { Process } from '../../provisioning/tasks.ts';
-import { Worker } from '../../provisioning/worker.ts';
+import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/billing/renew.ts';
+import { serverProcess } from '../../provisioning/servers/steps/process.ts';
+import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/steps/task.ts';
+import { PERIODIC_LANE } from '../../provisioning/tasks/schedule.ts';
+import type { Process } from '../../provisioning/tasks/tasks.ts';
+import { Worker } from '../../provisioning/tasks/worker.ts';
 import { RefusingDriver } from './refusing-driver.ts';
 
 const { DATABASE_URL, FOLDER, KILL_STEP, KILL_MOMENT, REFUSE } = process.env;

@@ -1,6 +1,6 @@
 /** What becomes of orders when the answers of the database get lost. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { available, gateway, post } from '../../entities/ledger.ts';
+import { available, gateway, post } from '../../entities/payments/ledger.ts';
 import { newDatabaseUrl } from '../database.ts';
 import { type Fault, startFaultProxy } from '../fault-proxy.ts';
 import { startFreehold } from '../freehold.ts';

@@ -1,11 +1,11 @@
 /** A worker in a process of its own that kills itself with SIGKILL right before, or after, it writes a job of a kind. */
-import { Database } from '../../entities/database.ts';
+import { Database } from '../../entities/database/database.ts';
 import { Vault } from '../../entities/secrets.ts';
-import { ManualJobs } from '../../provisioning/manual/queue.ts';
 import { ManualDriver } from '../../provisioning/servers/drivers/manual.ts';
-import { serverProcess } from '../../provisioning/servers/process.ts';
-import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/task.ts';
-import { Worker } from '../../provisioning/worker.ts';
+import { ManualJobs } from '../../provisioning/servers/manual/queue.ts';
+import { serverProcess } from '../../provisioning/servers/steps/process.ts';
+import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/steps/task.ts';
+import { Worker } from '../../provisioning/tasks/worker.ts';
 import { VAULT_KEY } from '../provisioning/bmc-room.ts';
 
 const { DATABASE_URL, KILL_ACTION, KILL_MOMENT } = process.env;

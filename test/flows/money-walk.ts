@@ -3,19 +3,19 @@
  * crashes, one after the other as chance has it, over the real database.
  */
 import fc from 'fast-check';
-import type { Database, Transaction } from '../../entities/database.ts';
+import type { Database, Transaction } from '../../entities/database/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
-import type { TopUp } from '../../entities/top-up.ts';
-import { followProcessName } from '../../provisioning/payments/follow.ts';
-import { cronSubject } from '../../provisioning/schedule.ts';
-import { RENEWAL_PROCESS } from '../../provisioning/servers/renew.ts';
-import { cancelTopUp, createTopUp } from '../../resolvers/billing.ts';
+import type { TopUp } from '../../entities/payments/top-up.ts';
+import { followProcessName } from '../../provisioning/payments/chains/sync.ts';
+import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
+import { cronSubject } from '../../provisioning/tasks/schedule.ts';
 import type { Context } from '../../resolvers/context.ts';
+import { cancelTopUp, createTopUp } from '../../resolvers/payments/billing.ts';
+import type { PaymentHeaders } from '../../resolvers/payments/x402.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
-import type { PaymentHeaders } from '../../resolvers/x402.ts';
 import type { Chain } from '../provisioning/chain.ts';
 import type { Shop } from '../provisioning/shop.ts';
 import { type CoinChain, MOODS, type Mood } from './coin-chain.ts';

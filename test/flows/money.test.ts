@@ -1,8 +1,8 @@
 /** Chance walks through a hosting company, and at its end every coin that was paid is where it belongs. */
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
-import { proveBooks } from '../../entities/books.ts';
-import { gateway } from '../../entities/ledger.ts';
+import { proveBooks } from '../../entities/payments/books.ts';
+import { gateway } from '../../entities/payments/ledger.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
 import { Chain, ChainDriver, COINS } from '../provisioning/chain.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect, it } from 'vitest';
-import { Database } from '../../entities/database.ts';
+import { Database } from '../../entities/database/database.ts';
 import { newDatabaseUrl } from '../database.ts';
 import { eventually } from '../freehold.ts';
 import { oauthRequests } from '../rest/oauth-requests.ts';

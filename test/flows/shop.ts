@@ -1,15 +1,15 @@
 /** Provisioning and one funded account over a database of their own, without listeners. */
 
 import type { TestContext } from 'vitest';
-import { heldScopes } from '../../entities/credential.ts';
-import type { Database } from '../../entities/database.ts';
+import { heldScopes } from '../../entities/accounts/credential.ts';
+import type { Database } from '../../entities/database/database.ts';
 import { newId } from '../../entities/ids.ts';
-import { available, gateway, openBalance, post } from '../../entities/ledger.ts';
+import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { Provisioning } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { DriverErrorCode, HardwareDriver } from '../../provisioning/servers/drivers/driver.ts';
-import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
+import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { newDatabase } from '../database.ts';
 import { eventually } from '../freehold.ts';

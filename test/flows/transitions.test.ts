@@ -1,11 +1,11 @@
 /** Every transition of the contract's table, and none outside it, made by requests and the steps that carry them out. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
-import { available, gateway, post, verifyBooks } from '../../entities/ledger.ts';
-import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../entities/server.ts';
-import { resumeAffordable } from '../../provisioning/servers/resume.ts';
-import { suspend } from '../../provisioning/servers/suspend.ts';
-import { SERVER_LANE } from '../../provisioning/servers/task.ts';
+import { available, gateway, post, verifyBooks } from '../../entities/payments/ledger.ts';
+import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../entities/servers/server.ts';
+import { resumeAffordable } from '../../provisioning/servers/steps/resume.ts';
+import { suspend } from '../../provisioning/servers/steps/suspend.ts';
+import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';

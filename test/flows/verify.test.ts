@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { Database } from '../../entities/database.ts';
+import { Database } from '../../entities/database/database.ts';
 import { newId } from '../../entities/ids.ts';
-import { available, gateway, openBalance, post } from '../../entities/ledger.ts';
+import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
 import { newDatabaseUrl } from '../database.ts';
 import { MACHINE } from '../spawn.ts';
 

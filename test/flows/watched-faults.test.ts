@@ -1,8 +1,8 @@
 /** What watchers ask of a driver goes wrong in each manner, once: nothing is concluded from it, and nothing is removed. */
 import { describe, expect, it } from 'vitest';
-import { DRIVER_HEALTH_PROCESS } from '../../provisioning/driver-health.ts';
-import { OBSERVER_PROCESS } from '../../provisioning/observe.ts';
-import { schedule } from '../../provisioning/schedule.ts';
+import { DRIVER_HEALTH_PROCESS } from '../../provisioning/servers/reconcile/driver-health.ts';
+import { OBSERVER_PROCESS } from '../../provisioning/servers/reconcile/observe.ts';
+import { schedule } from '../../provisioning/tasks/schedule.ts';
 import { type Call, type Fault, FaultyDriver } from '../drivers/faulty-driver.ts';
 import { eventually } from '../freehold.ts';
 import { finish, openShop, traces } from './shop.ts';

@@ -1,5 +1,5 @@
 /** Every way that a server can go, as data: what it has, what is asked for, and how it ends. Tests are generated from it. */
-import type { ServerChange, ServerStatus } from '../../entities/server.ts';
+import type { ServerChange, ServerStatus } from '../../entities/servers/server.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import type { Call } from '../drivers/faulty-driver.ts';

@@ -1,8 +1,8 @@
 /** What an account does at once while its webhooks are told of it. Every wait for a lock here has an end. */
 import { afterAll, expect, it } from 'vitest';
-import { SYSTEM } from '../../entities/audit.ts';
+import { SYSTEM } from '../../entities/history/audit.ts';
+import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
-import { record } from '../../entities/record.ts';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 import { refusalsOf } from '../queries.ts';
 import { startReceiver } from '../receiver.ts';

@@ -1,9 +1,9 @@
 /** kill -9 of the worker while it delivers: every event arrives at least once, each always under its own id. */
 import { randomBytes } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
-import { SYSTEM } from '../../entities/audit.ts';
-import { Database } from '../../entities/database.ts';
-import { record } from '../../entities/record.ts';
+import { Database } from '../../entities/database/database.ts';
+import { SYSTEM } from '../../entities/history/audit.ts';
+import { record } from '../../entities/history/record.ts';
 import { newDatabaseUrl } from '../database.ts';
 import { eventually } from '../freehold.ts';
 import { startReceiver, verify } from '../receiver.ts';

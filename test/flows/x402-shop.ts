@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodePaymentSignatureHeader } from '@x402/core/http';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
-import { Database } from '../../entities/database.ts';
+import { Database } from '../../entities/database/database.ts';
 import type { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
 import { Provisioning } from '../../provisioning/index.ts';
@@ -11,8 +11,8 @@ import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated
 import type { Authorization } from '../../provisioning/payments/drivers/x402/driver.ts';
 import { SimulatedX402 } from '../../provisioning/payments/drivers/x402/simulated.ts';
 import type { Context } from '../../resolvers/context.ts';
+import type { PaymentHeaders } from '../../resolvers/payments/x402.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
-import type { PaymentHeaders } from '../../resolvers/x402.ts';
 import { newPayer } from '../rest/x402-client.ts';
 import { type OnEnd, openShop, type Shop } from './shop.ts';
 

@@ -1,11 +1,11 @@
 /** What becomes of a payment by x402 when a reorganisation takes it back after it was credited. */
 import { describe, expect, it } from 'vitest';
-import { proveBooks } from '../../entities/books.ts';
-import { columnsOf } from '../../entities/entity.ts';
-import { ADJUSTMENT, available, post } from '../../entities/ledger.ts';
-import { X402Payment } from '../../entities/x402-payment.ts';
+import { columnsOf } from '../../entities/database/table.ts';
+import { proveBooks } from '../../entities/payments/books.ts';
+import { ADJUSTMENT, available, post } from '../../entities/payments/ledger.ts';
+import { X402Payment } from '../../entities/payments/x402-payment.ts';
+import { writeOffX402Payment } from '../../resolvers/payments/x402-payments.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
-import { writeOffX402Payment } from '../../resolvers/x402-payments.ts';
 import { eventually } from '../freehold.ts';
 import { FUNDS_MICROS, type OnEnd, traces } from './shop.ts';
 import {

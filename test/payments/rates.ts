@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { afterAll } from 'vitest';
-import type { Database } from '../../entities/database.ts';
+import type { Database } from '../../entities/database/database.ts';
 import { eventually } from '../freehold.ts';
 
 export interface Rates {

@@ -2,8 +2,8 @@
 
 import type { Hex, LocalAccount } from 'viem';
 import { afterEach, describe, expect, it } from 'vitest';
-import { proveBooks } from '../../entities/books.ts';
-import { verifyBooks } from '../../entities/ledger.ts';
+import { proveBooks } from '../../entities/payments/books.ts';
+import { verifyBooks } from '../../entities/payments/ledger.ts';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 import { newPayer, type Signed, sign, version1, version2 } from '../rest/x402-client.ts';
 import { restClient, spawnService } from '../spawn.ts';

@@ -2,8 +2,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Agent } from '../../entities/agent.ts';
-import { ed25519Key, thumbprint } from '../../entities/agent-key.ts';
+import { Agent } from '../../entities/agents/agent.ts';
+import { ed25519Key, thumbprint } from '../../entities/agents/agent-key.ts';
 import { newId } from '../../entities/ids.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { cardUrl, namedKeys } from '../../provisioning/agents/card.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { agreedRate, peggedRate } from '../../entities/coin-rate.ts';
-import { formatUnits, microsOf, parseUnits, unitsOf } from '../../provisioning/payments/amount.ts';
+import { agreedRate, peggedRate } from '../../entities/payments/coin-rate.ts';
+import { formatUnits, microsOf, parseUnits, unitsOf } from '../../provisioning/payments/top-ups/amount.ts';
 
 describe('An amount of micro-USD', () => {
   it.each([

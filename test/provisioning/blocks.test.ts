@@ -1,7 +1,7 @@
 /** How a chain is read: what its node says is not always what the chain is. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../entities/database.ts';
-import { readBlocks } from '../../provisioning/payments/blocks.ts';
+import type { Database } from '../../entities/database/database.ts';
+import { readBlocks } from '../../provisioning/payments/chains/blocks.ts';
 import type { Block } from '../../provisioning/payments/drivers/driver.ts';
 import { newDatabase } from '../database.ts';
 import { newFolder, removeFolder } from '../spawn.ts';

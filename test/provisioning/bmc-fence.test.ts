@@ -1,10 +1,10 @@
 /** Of two workers one stands still, and goes on when the box has the machine of another order. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { Vault } from '../../entities/secrets.ts';
-import { Deployments } from '../../provisioning/netboot/deployments.ts';
 import { BmcDriver } from '../../provisioning/servers/drivers/bmc/bmc.ts';
 import { controllerOf } from '../../provisioning/servers/drivers/bmc/power.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
+import { Deployments } from '../../provisioning/servers/netboot/deployments.ts';
 import { newDatabase } from '../database.ts';
 import { codeOf } from '../drivers/contract.ts';
 import { eventually } from '../freehold.ts';

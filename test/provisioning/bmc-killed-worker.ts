@@ -2,15 +2,15 @@
  * A worker in a process of its own that kills itself with SIGKILL at the n-th thing that its driver does: when
  * something has been written, or a controller told something.
  */
-import { Database } from '../../entities/database.ts';
+import { Database } from '../../entities/database/database.ts';
 import { Vault } from '../../entities/secrets.ts';
-import { Deployments } from '../../provisioning/netboot/deployments.ts';
 import { BmcDriver } from '../../provisioning/servers/drivers/bmc/bmc.ts';
-import type { Box } from '../../provisioning/servers/drivers/bmc/box.ts';
+import type { Box } from '../../provisioning/servers/drivers/bmc/host.ts';
 import { controllerOf } from '../../provisioning/servers/drivers/bmc/power.ts';
-import { serverProcess } from '../../provisioning/servers/process.ts';
-import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/task.ts';
-import { Worker } from '../../provisioning/worker.ts';
+import { Deployments } from '../../provisioning/servers/netboot/deployments.ts';
+import { serverProcess } from '../../provisioning/servers/steps/process.ts';
+import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/steps/task.ts';
+import { Worker } from '../../provisioning/tasks/worker.ts';
 import { VAULT_KEY } from './bmc-room.ts';
 
 const { DATABASE_URL, BOX, KILL_AT } = process.env;

@@ -5,14 +5,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { Database } from '../../entities/database.ts';
+import type { Database } from '../../entities/database/database.ts';
 import { Vault } from '../../entities/secrets.ts';
-import { Netboot } from '../../provisioning/netboot/boot.ts';
-import { Deployments } from '../../provisioning/netboot/deployments.ts';
-import { provisioningServer } from '../../provisioning/netboot/listener.ts';
 import { BmcDriver } from '../../provisioning/servers/drivers/bmc/bmc.ts';
-import type { Box } from '../../provisioning/servers/drivers/bmc/box.ts';
+import type { Box } from '../../provisioning/servers/drivers/bmc/host.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
+import { Netboot } from '../../provisioning/servers/netboot/boot.ts';
+import { Deployments } from '../../provisioning/servers/netboot/deployments.ts';
+import { provisioningServer } from '../../provisioning/servers/netboot/listener.ts';
 import { startRedfish } from '../engine/metal/redfish.ts';
 import { freePort, newFolder, removeFolder } from '../spawn.ts';
 

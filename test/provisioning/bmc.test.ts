@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../entities/database.ts';
+import type { Database } from '../../entities/database/database.ts';
 import { newDatabase } from '../database.ts';
 import { NEVER, newRack, openRoom, type Rack, specOf } from './bmc-room.ts';
 

@@ -4,9 +4,9 @@
  * written and not committed. A mutant is an engine that lacks one of its two guarantees.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Database, type Transaction } from '../../entities/database.ts';
-import { done, hop, type LeasedTask, type Outcome } from '../../provisioning/tasks.ts';
-import { Worker } from '../../provisioning/worker.ts';
+import { Database, type Transaction } from '../../entities/database/database.ts';
+import { done, hop, type LeasedTask, type Outcome } from '../../provisioning/tasks/tasks.ts';
+import { Worker } from '../../provisioning/tasks/worker.ts';
 
 export interface ChaosWorkerOptions {
   url: string;

@@ -1,10 +1,10 @@
 /** What workers find of drivers, and what the status says when there are no workers. */
 import { afterAll, expect, it } from 'vitest';
-import type { Transaction } from '../../entities/database.ts';
-import { driverHealthProcess } from '../../provisioning/driver-health.ts';
+import type { Transaction } from '../../entities/database/database.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { X402Driver, X402Health } from '../../provisioning/payments/drivers/x402/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import { driverHealthProcess } from '../../provisioning/servers/reconcile/driver-health.ts';
 import { newDatabase } from '../database.ts';
 import { startFreehold } from '../freehold.ts';
 import { newFolder, removeFolder } from '../spawn.ts';

@@ -1,9 +1,9 @@
 /** The engine of durable work with a process of the test's own, for tests that do not wait for a clock. */
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import type { Database, Transaction } from '../../entities/database.ts';
+import type { Database, Transaction } from '../../entities/database/database.ts';
 import type { Task } from '../../entities/task.ts';
-import { type NewTask, type Process, signalTask, startTask } from '../../provisioning/tasks.ts';
-import { Worker, type WorkerOptions } from '../../provisioning/worker.ts';
+import { type NewTask, type Process, signalTask, startTask } from '../../provisioning/tasks/tasks.ts';
+import { Worker, type WorkerOptions } from '../../provisioning/tasks/worker.ts';
 import { newDatabase } from '../database.ts';
 
 export interface Engine {

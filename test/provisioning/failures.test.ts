@@ -1,6 +1,6 @@
 /** What becomes of a task whose step fails, whose time is over, or whose worker is not what it was. Nothing here waits for a clock. */
 import { describe, expect, it, vi } from 'vitest';
-import { done, hop, nap, type Outcome } from '../../provisioning/tasks.ts';
+import { done, hop, nap, type Outcome } from '../../provisioning/tasks/tasks.ts';
 import { effect, effects, engine, later, leaseOne, newWorker, prepareEngine, read, signal, start } from './engine.ts';
 
 prepareEngine();

@@ -1,10 +1,10 @@
 /** A shop that is paid on a chain of the test's, which it follows. */
 import { afterAll, beforeEach } from 'vitest';
-import { verifyBooks } from '../../entities/ledger.ts';
-import type { TopUp } from '../../entities/top-up.ts';
-import { followProcessName } from '../../provisioning/payments/follow.ts';
-import { createTopUp } from '../../resolvers/billing.ts';
+import { verifyBooks } from '../../entities/payments/ledger.ts';
+import type { TopUp } from '../../entities/payments/top-up.ts';
+import { followProcessName } from '../../provisioning/payments/chains/sync.ts';
 import type { Context } from '../../resolvers/context.ts';
+import { createTopUp } from '../../resolvers/payments/billing.ts';
 import { newDatabase } from '../database.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { Chain, ChainDriver } from './chain.ts';

@@ -1,10 +1,10 @@
 /** What becomes of machines that are never finished: the last rungs, and what stays claimed until absence is confirmed. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { verifyBooks } from '../../entities/ledger.ts';
-import { OBSERVER_PROCESS } from '../../provisioning/observe.ts';
-import { cronSubject } from '../../provisioning/schedule.ts';
+import { verifyBooks } from '../../entities/payments/ledger.ts';
 import { DriverError, type MachineKey, type Observation } from '../../provisioning/servers/drivers/driver.ts';
-import { macOf } from '../../provisioning/servers/spec.ts';
+import { macOf } from '../../provisioning/servers/placement/spec.ts';
+import { OBSERVER_PROCESS } from '../../provisioning/servers/reconcile/observe.ts';
+import { cronSubject } from '../../provisioning/tasks/schedule.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { finish, openShop, type Shop, traces } from '../flows/shop.ts';

@@ -1,9 +1,8 @@
 /** What is noticed of machines that differ from what servers say, and the brake. No clock is waited for. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { Brake, Finding } from '../../entities/finding.ts';
-import { Host } from '../../entities/host.ts';
-import { OBSERVER_PROCESS } from '../../provisioning/observe.ts';
+import { Brake, Finding } from '../../entities/servers/finding.ts';
+import { Host } from '../../entities/servers/host.ts';
 import {
   DriverError,
   type HostReport,
@@ -11,10 +10,11 @@ import {
   type Observation,
 } from '../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
-import { report } from '../../provisioning/servers/findings.ts';
-import { lost } from '../../provisioning/servers/missing.ts';
-import { destroyTask } from '../../provisioning/servers/task.ts';
-import { startTask } from '../../provisioning/tasks.ts';
+import { report } from '../../provisioning/servers/reconcile/findings.ts';
+import { lost } from '../../provisioning/servers/reconcile/missing.ts';
+import { OBSERVER_PROCESS } from '../../provisioning/servers/reconcile/observe.ts';
+import { destroyTask } from '../../provisioning/servers/steps/task.ts';
+import { startTask } from '../../provisioning/tasks/tasks.ts';
 import { newDatabase } from '../database.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { openShop, type Shop } from './shop.ts';

@@ -1,6 +1,6 @@
 /** What comes on a chain that is followed: each payment is credited once, for what it is worth, whatever the chain does. */
 import { describe, expect, it } from 'vitest';
-import { cancelTopUp, findTopUp } from '../../resolvers/billing.ts';
+import { cancelTopUp, findTopUp } from '../../resolvers/payments/billing.ts';
 import { HALF, openFollowed } from './followed.ts';
 
 const { shop, chain, driver, follow, open } = await openFollowed();

@@ -1,7 +1,7 @@
 /** Periodic work: its schedule, the alert of a low balance, and the end of old audit entries. Time is moved in the database. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ApiKey, Session } from '../../entities/credential.ts';
+import { ApiKey, Session } from '../../entities/accounts/credential.ts';
 import { idFloor } from '../../entities/ids.ts';
 import { newDatabase } from '../database.ts';
 import { newFolder, removeFolder } from '../spawn.ts';

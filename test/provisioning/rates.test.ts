@@ -2,9 +2,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { agreedRate, freshRates } from '../../entities/coin-rate.ts';
-import { ratesProcess } from '../../provisioning/payments/rates/fetch.ts';
-import { fetchRates, type RateSource, valueAt } from '../../provisioning/payments/rates/source.ts';
+import { agreedRate, freshRates } from '../../entities/payments/coin-rate.ts';
+import { ratesProcess } from '../../provisioning/payments/exchange-rates/fetch.ts';
+import { fetchRates, type RateSource, valueAt } from '../../provisioning/payments/exchange-rates/source.ts';
 import { newDatabase } from '../database.ts';
 
 const answers: Record<string, { status?: number; body: unknown }> = {};

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ServerStatus } from '../../entities/server.ts';
+import type { ServerStatus } from '../../entities/servers/server.ts';
 import { newDatabase } from '../database.ts';
 import { eventually } from '../freehold.ts';
 import { MACHINE, newFolder, removeFolder } from '../spawn.ts';

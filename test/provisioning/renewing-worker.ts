@@ -1,5 +1,5 @@
 /** A worker in a process of its own that kills itself with SIGKILL inside, or right after, the commit that renews servers. */
-import { Database } from '../../entities/database.ts';
+import { Database } from '../../entities/database/database.ts';
 import { openShop } from './shop.ts';
 
 const { DATABASE_URL, FOLDER, MOMENT } = process.env;

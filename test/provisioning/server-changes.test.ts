@@ -1,8 +1,8 @@
 /** What becomes of a change that the driver does not carry out, and of a server that is deleted meanwhile. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { verifyBooks } from '../../entities/ledger.ts';
-import type { Server } from '../../entities/server.ts';
-import { SERVER_LANE } from '../../provisioning/servers/task.ts';
+import { verifyBooks } from '../../entities/payments/ledger.ts';
+import type { Server } from '../../entities/servers/server.ts';
+import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { findServer } from '../../resolvers/servers/find.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';

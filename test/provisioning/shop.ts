@@ -1,19 +1,19 @@
 /** Provisioning over a database of its own, with accounts and servers that exist as rows alone. No clock is waited for. */
-import { heldScopes } from '../../entities/credential.ts';
-import type { Database } from '../../entities/database.ts';
+import { heldScopes } from '../../entities/accounts/credential.ts';
+import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
-import { available, gateway, openBalance, post, verifyBooks } from '../../entities/ledger.ts';
+import { available, gateway, openBalance, post, verifyBooks } from '../../entities/payments/ledger.ts';
 import { Vault } from '../../entities/secrets.ts';
-import { Server } from '../../entities/server.ts';
+import { Server } from '../../entities/servers/server.ts';
 import { Provisioning } from '../../provisioning/index.ts';
 import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { X402Driver } from '../../provisioning/payments/drivers/x402/driver.ts';
-import { cronSubject } from '../../provisioning/schedule.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
-import { SERVER_LANE } from '../../provisioning/servers/task.ts';
-import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
+import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
+import { cronSubject } from '../../provisioning/tasks/schedule.ts';
+import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
 
 export const PRICE = 6_000_000n;

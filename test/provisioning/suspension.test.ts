@@ -1,6 +1,6 @@
 /** What is done to the machine of a server that is suspended and resumed, and what comes in between. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Server } from '../../entities/server.ts';
+import type { Server } from '../../entities/servers/server.ts';
 import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.ts';
 import { newDatabase } from '../database.ts';
 import { RefusingDriver } from '../flows/refusing-driver.ts';

@@ -1,8 +1,8 @@
 /** Money that is nobody's, and money that a chain takes back: the operator decides, and nothing is lost. */
 import { describe, expect, it } from 'vitest';
-import { proveBooks } from '../../entities/books.ts';
-import { findTopUp } from '../../resolvers/billing.ts';
-import { assignPayment, writeOff } from '../../resolvers/payments.ts';
+import { proveBooks } from '../../entities/payments/books.ts';
+import { findTopUp } from '../../resolvers/payments/billing.ts';
+import { assignPayment, writeOff } from '../../resolvers/payments/payments.ts';
 import { HALF, openFollowed } from './followed.ts';
 
 const { shop, chain, follow, open, suspense, total } = await openFollowed();

@@ -1,6 +1,6 @@
 /** How a task goes from step to step. Nothing here waits for a clock. */
 import { describe, expect, it, vi } from 'vitest';
-import type { Transaction } from '../../entities/database.ts';
+import type { Transaction } from '../../entities/database/database.ts';
 import {
   done,
   hop,
@@ -10,7 +10,7 @@ import {
   startTask,
   startTaskParameters,
   startTaskSql,
-} from '../../provisioning/tasks.ts';
+} from '../../provisioning/tasks/tasks.ts';
 import { effect, effects, engine, leaseOne, prepareEngine, read, signal, start, TASK } from './engine.ts';
 
 prepareEngine();

@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
-import type { TopUp } from '../../entities/top-up.ts';
+import type { TopUp } from '../../entities/payments/top-up.ts';
 import type { Sighting } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/billing.ts';
 import type { Context } from '../../resolvers/context.ts';
+import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/payments/billing.ts';
 import { newDatabase } from '../database.ts';
 import { newFolder, removeFolder } from '../spawn.ts';
 import { contextOf, HOUR_MS, openShop, type Shop } from './shop.ts';

@@ -1,8 +1,8 @@
 /** Retries, disabling, and what a kill leaves. Time is moved by SQL. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { SYSTEM } from '../../entities/audit.ts';
-import { record } from '../../entities/record.ts';
-import { signalTask } from '../../provisioning/tasks.ts';
+import { SYSTEM } from '../../entities/history/audit.ts';
+import { record } from '../../entities/history/record.ts';
+import { signalTask } from '../../provisioning/tasks/tasks.ts';
 import { pauseSeconds, RETRY_SECONDS } from '../../provisioning/webhooks/result.ts';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';

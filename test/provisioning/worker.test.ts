@@ -1,8 +1,8 @@
 /** A running worker: how it finds work, keeps its leases, stops, and lives without its database. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Database } from '../../entities/database.ts';
-import { done, hop, nap } from '../../provisioning/tasks.ts';
-import type { Worker, WorkerOptions } from '../../provisioning/worker.ts';
+import { Database } from '../../entities/database/database.ts';
+import { done, hop, nap } from '../../provisioning/tasks/tasks.ts';
+import type { Worker, WorkerOptions } from '../../provisioning/tasks/worker.ts';
 import { administer } from '../postgres.ts';
 import { effect, effects, engine, newWorker, prepareEngine, read, start } from './engine.ts';
 

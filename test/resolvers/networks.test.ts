@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { networkCheck, networkFrom } from '../../resolvers/auth/networks.ts';
+import { networkCheck, networkFrom } from '../../resolvers/accounts/auth/networks.ts';
 
 describe('A network', () => {
   it.each([

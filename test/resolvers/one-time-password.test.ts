@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
-import { codeOf, newSeed, seedBytes, stepAt, stepOf } from '../../resolvers/auth/one-time-password.ts';
+import { codeOf, newSeed, seedBytes, stepAt, stepOf } from '../../resolvers/accounts/auth/one-time-password.ts';
 
 const SEED = Buffer.from('12345678901234567890');
 

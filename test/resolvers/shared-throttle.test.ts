@@ -1,8 +1,8 @@
 /** The throttle of logins where several processes count together; time is moved in the database. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { sweepLogins } from '../../entities/login-tally.ts';
-import { SharedTallies } from '../../resolvers/auth/tallies.ts';
-import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
+import { sweepLogins } from '../../entities/accounts/login-attempt.ts';
+import { SharedTallies } from '../../resolvers/accounts/auth/login-attempts.ts';
+import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import { newDatabase } from '../database.ts';
 import { eventually } from '../freehold.ts';
 import { codeOf, wrong } from './attempts.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ApiError } from '../../entities/errors.ts';
-import { LoginThrottle } from '../../resolvers/auth/throttle.ts';
+import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import { codeOf, wrong } from './attempts.ts';
 
 const MINUTE = 60_000;

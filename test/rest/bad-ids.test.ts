@@ -2,7 +2,7 @@
 import { getNamedType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../entities/errors.ts';
-import { readOperations } from '../../facades/operations.ts';
+import { readOperations } from '../../facades/compile/read.ts';
 import { schema } from '../../schema/index.ts';
 import { ENDPOINTS } from '../endpoints.ts';
 import { startFreehold, type TestAccount } from '../freehold.ts';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
 import { Vault } from '../../entities/secrets.ts';
-import { boxesOf } from '../../provisioning/netboot/boxes.ts';
+import { boxesOf } from '../../provisioning/servers/netboot/hosts.ts';
 import { startFreehold } from '../freehold.ts';
 import { freePort, newFolder, removeFolder } from '../spawn.ts';
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect } from 'vitest';
-import type { EventType } from '../../entities/event.ts';
+import type { EventType } from '../../entities/history/event.ts';
 import { startReceiver } from '../receiver.ts';
 import {
   anonymous,

@@ -1,6 +1,6 @@
 /** Each kind of event of the contract's table, caused by what the table names, told to a webhook that verifies it. */
 import { describe, expect, it } from 'vitest';
-import { EVENT_TYPES, type EventType } from '../../entities/event.ts';
+import { EVENT_TYPES, type EventType } from '../../entities/history/event.ts';
 import { eventually } from '../freehold.ts';
 import { type Received, verify } from '../receiver.ts';
 import { CAUSES } from './event-causes.ts';

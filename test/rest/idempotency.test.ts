@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Database } from '../../entities/database.ts';
+import { Database } from '../../entities/database/database.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { IdempotencyKeys } from '../../resolvers/idempotency.ts';
 import { newDatabaseUrl } from '../database.ts';

@@ -1,6 +1,6 @@
 /** Every operation in every state, generated. The server's task is one that no worker knows, so that states stay as they are put. */
 import { describe, expect, it } from 'vitest';
-import { SERVER_STATUSES, type ServerStatus } from '../../entities/server.ts';
+import { SERVER_STATUSES, type ServerStatus } from '../../entities/servers/server.ts';
 import { startFreehold } from '../freehold.ts';
 
 const { db, newAccount } = await startFreehold();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { refresh } from '../../resolvers/auth/refresh.ts';
-import { openSession } from '../../resolvers/auth/session.ts';
+import { refresh } from '../../resolvers/accounts/auth/refresh.ts';
+import { openSession } from '../../resolvers/accounts/auth/session.ts';
 import { startFreehold, type TestAccount } from '../freehold.ts';
 import { restClient } from '../spawn.ts';
 

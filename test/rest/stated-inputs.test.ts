@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
-import { EVENT_TYPES } from '../../entities/event.ts';
+import { EVENT_TYPES } from '../../entities/history/event.ts';
 import { startFreehold } from '../freehold.ts';
 import type { Document } from '../openapi.ts';
 import { oauthRequests } from './oauth-requests.ts';

@@ -5,7 +5,7 @@
 import { type GraphQLField, getNamedType, getNullableType, isLeafType } from 'graphql';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
-import { readOperations } from '../../facades/operations.ts';
+import { readOperations } from '../../facades/compile/read.ts';
 import { schema } from '../../schema/index.ts';
 import { ENDPOINTS } from '../endpoints.ts';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';

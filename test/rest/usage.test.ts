@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { idFloor } from '../../entities/ids.ts';
-import { rangeOf } from '../../resolvers/usage.ts';
+import { rangeOf } from '../../resolvers/accounts/usage.ts';
 import { eventually, startFreehold, type TestAccount } from '../freehold.ts';
 
 const { db, newAccount, publicUrl } = await startFreehold();

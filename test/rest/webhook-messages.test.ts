@@ -1,8 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { SYSTEM } from '../../entities/audit.ts';
-import type { Event, EventType } from '../../entities/event.ts';
-import { record } from '../../entities/record.ts';
+import { SYSTEM } from '../../entities/history/audit.ts';
+import type { Event, EventType } from '../../entities/history/event.ts';
+import { record } from '../../entities/history/record.ts';
 import { messageOf } from '../../provisioning/webhooks/message.ts';
 import { signedHeaders } from '../../provisioning/webhooks/sign.ts';
 import { eventually, startFreehold } from '../freehold.ts';

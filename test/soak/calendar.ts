@@ -2,9 +2,9 @@
  * The calendar makes time pass quickly: paid months end, and suspensions become a week old. Each statement changes
  * one row. It holds one lock only, so the calendar itself cannot deadlock.
  */
-import type { Database } from '../../entities/database.ts';
-import { cronSubject } from '../../provisioning/schedule.ts';
-import { RENEWAL_PROCESS } from '../../provisioning/servers/renew.ts';
+import type { Database } from '../../entities/database/database.ts';
+import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
+import { cronSubject } from '../../provisioning/tasks/schedule.ts';
 import type { Weighed } from './actor.ts';
 import type { Chance } from './chance.ts';
 import type { Measurements } from './measurements.ts';

@@ -1,5 +1,5 @@
 /** Checks that each event reached every webhook that wants it. */
-import type { Database } from '../../entities/database.ts';
+import type { Database } from '../../entities/database/database.ts';
 import type { Account, Hook } from './account.ts';
 
 interface Told {

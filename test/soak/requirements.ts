@@ -1,7 +1,7 @@
 /** The requirements that every soak must meet. */
 import { join } from 'node:path';
-import { proveBooks } from '../../entities/books.ts';
-import type { Database } from '../../entities/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import { proveBooks } from '../../entities/payments/books.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import type { Account } from './account.ts';
 import { collisionsIn } from './database-log.ts';

@@ -1,8 +1,8 @@
 /** The installation: one PostgreSQL with its log, two API processes and two worker processes. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Database } from '../../entities/database.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/embedded-postgres.ts';
+import { Database } from '../../entities/database/database.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
 import { administer, withDatabase } from '../postgres.ts';
 import { newFolder, type RunningService, removeFolder, spawnService } from '../spawn.ts';
 

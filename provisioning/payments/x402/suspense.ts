@@ -1,10 +1,10 @@
 /** Payments by x402 whose money is nobody's, or is not there: what the operator decides of them. */
-import type { Transaction } from '../../../entities/database.ts';
-import { available, gateway, post, SUSPENSE } from '../../../entities/ledger.ts';
-import { moveX402, type X402Payment, x402Key } from '../../../entities/x402-payment.ts';
-import { startTask } from '../../tasks.ts';
-import { tell } from '../credit.ts';
-import { writeOff } from '../lost.ts';
+import type { Transaction } from '../../../entities/database/database.ts';
+import { available, gateway, post, SUSPENSE } from '../../../entities/payments/ledger.ts';
+import { moveX402, type X402Payment, x402Key } from '../../../entities/payments/x402-payment.ts';
+import { startTask } from '../../tasks/tasks.ts';
+import { writeOff } from '../chains/reversal.ts';
+import { tell } from '../top-ups/credit.ts';
 import { watchTask } from './watch.ts';
 
 const gatewayOf = ({ network }: X402Payment) => `x402:${network}`;

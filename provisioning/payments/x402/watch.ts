@@ -3,26 +3,27 @@
  * has credited already is credited once. What was made of it before anybody knew (a server that is PENDING, a top-up that is
  * CONFIRMING) goes on, or fails; a request that died before it made anything leaves the money in the balance, and makes it when it comes again.
  */
-import { SYSTEM } from '../../../entities/audit.ts';
-import type { Database, Transaction } from '../../../entities/database.ts';
-import { columnsOf } from '../../../entities/entity.ts';
-import { available, BONUS, held, lockAvailable, post } from '../../../entities/ledger.ts';
-import { lockServerSql, SERVER_LIFECYCLE, Server } from '../../../entities/server.ts';
-import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/top-up.ts';
-import { transition } from '../../../entities/transition.ts';
+
+import type { Database, Transaction } from '../../../entities/database/database.ts';
+import { columnsOf } from '../../../entities/database/table.ts';
+import { SYSTEM } from '../../../entities/history/audit.ts';
+import { transition } from '../../../entities/history/transition.ts';
+import { available, BONUS, held, lockAvailable, post } from '../../../entities/payments/ledger.ts';
+import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
 import {
   creditPayment,
   findX402Payment,
   lockPayment,
   moveX402,
   type X402Payment,
-} from '../../../entities/x402-payment.ts';
-import { RESUME_TASK } from '../../servers/renew.ts';
-import { retrySuspended } from '../../servers/resume.ts';
-import { serverTask } from '../../servers/task.ts';
-import { done, hop, type NewTask, nap, type Process, Stale, startTask } from '../../tasks.ts';
-import { TOP_UP_LANE } from '../watch-top-up.ts';
-import { keepWatch } from './final.ts';
+} from '../../../entities/payments/x402-payment.ts';
+import { lockServerSql, SERVER_LIFECYCLE, Server } from '../../../entities/servers/server.ts';
+import { RESUME_TASK } from '../../servers/billing/renew.ts';
+import { retrySuspended } from '../../servers/steps/resume.ts';
+import { serverTask } from '../../servers/steps/task.ts';
+import { done, hop, type NewTask, nap, type Process, Stale, startTask } from '../../tasks/tasks.ts';
+import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
+import { keepWatch } from './finality.ts';
 import type { X402 } from './x402.ts';
 
 export const X402_PROCESS = 'x402';

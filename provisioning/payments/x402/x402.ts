@@ -4,14 +4,14 @@
  * do it. From the row on, a task looks after the money, so that none is lost with a process.
  */
 
-import type { Database, Queryable, Transaction } from '../../../entities/database.ts';
-import { columnsOf } from '../../../entities/entity.ts';
+import type { Database, Queryable, Transaction } from '../../../entities/database/database.ts';
+import { columnsOf } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
-import { lockAccount } from '../../../entities/ledger.ts';
+import { lockAccount } from '../../../entities/payments/ledger.ts';
+import { X402Payment } from '../../../entities/payments/x402-payment.ts';
 import { digest, type Vault } from '../../../entities/secrets.ts';
-import { X402Payment } from '../../../entities/x402-payment.ts';
-import { startTask, startTaskParameters, startTaskSql } from '../../tasks.ts';
+import { startTask, startTaskParameters, startTaskSql } from '../../tasks/tasks.ts';
 import type { Coin } from '../drivers/driver.ts';
 import type { Alone, Authorization, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
 import {

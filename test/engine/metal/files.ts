@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 const HERE = import.meta.dirname;
-const INSTALLER = join(HERE, '..', '..', '..', 'provisioning', 'netboot', 'installer', 'build.sh');
+const INSTALLER = join(HERE, '..', '..', '..', 'provisioning', 'servers', 'netboot', 'installer', 'build.sh');
 /** Programs, and the Debian packages that have them. */
 const NEEDED = {
   ipmi_sim: 'openipmi',

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, openSync, readFileSync, readSync, truncateSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import type { Box } from '../../../provisioning/servers/drivers/bmc/box.ts';
+import type { Box } from '../../../provisioning/servers/drivers/bmc/host.ts';
 import { CONTROLLER } from '../../certificates.ts';
 import { eventually } from '../../freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../spawn.ts';

@@ -7,7 +7,7 @@ import type { GatewayKind } from '../gateway.ts';
 import { roundedUp, unitsIn } from './amounts.ts';
 import { CONFIRMATIONS, coinOf, currencyOf, DEFAULT_METHODS, type MethodSettings, type SpeedPolicy } from './coins.ts';
 import { Greenfield, GreenfieldError, type GreenfieldInvoice, type GreenfieldPayment } from './greenfield.ts';
-import { readHint } from './hint.ts';
+import { readHint } from './webhook.ts';
 
 interface Settings {
   url: string;

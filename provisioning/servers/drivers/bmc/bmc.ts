@@ -14,9 +14,9 @@ import {
   type Power,
   type PowerChange,
 } from '../driver.ts';
-import type { Box, Inventory } from './box.ts';
 import type { Controller } from './controller.ts';
 import type { BoxDeployment, DeploymentStore } from './deployment.ts';
+import type { Box, Inventory } from './host.ts';
 import { carryCycle, controllerOf, fenced, type Patience, type Proof, turnOff } from './power.ts';
 
 export interface BmcOptions extends Partial<Patience> {

@@ -1,7 +1,7 @@
 /** What the driver keeps of the machines that it makes. It is kept outside of this process, so that any other can go on. */
 import type { MachineKey, MachineSpec } from '../driver.ts';
-import type { Box } from './box.ts';
 import type { Device } from './controller.ts';
+import type { Box } from './host.ts';
 
 export interface BoxDeployment {
   id: string;

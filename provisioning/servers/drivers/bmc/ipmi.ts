@@ -1,8 +1,8 @@
 /** IPMI 2.0 over the network (RMCP+), spoken by `ipmitool`. */
 import { execFile } from 'node:child_process';
 import { DriverError, type Power } from '../driver.ts';
-import type { Box } from './box.ts';
 import type { Controller, Device } from './controller.ts';
+import type { Box } from './host.ts';
 
 /** Controllers are slow, and lose packets. */
 const [RETRIES, RETRY_SECONDS, CALL_SECONDS] = ['3', '2', 20];

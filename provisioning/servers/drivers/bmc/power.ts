@@ -4,9 +4,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DriverError, type Power } from '../driver.ts';
-import type { Box } from './box.ts';
 import type { Controller } from './controller.ts';
 import type { BoxDeployment, DeploymentStore } from './deployment.ts';
+import type { Box } from './host.ts';
 import { IpmiController } from './ipmi.ts';
 import { RedfishController } from './redfish.ts';
 

@@ -2,8 +2,8 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { DriverError, type Power } from '../driver.ts';
-import type { Box } from './box.ts';
 import type { Controller, Device } from './controller.ts';
+import type { Box } from './host.ts';
 
 const CALL_SECONDS = 20;
 const ANSWER_BYTES_MAX = 1 << 20;

@@ -6,7 +6,7 @@ import {
   type McpServerFactory,
   ResourceTemplate,
 } from '@modelcontextprotocol/server';
-import { publicServer } from '../../../../facades/http.ts';
+import { publicServer } from '../../../../facades/http/listener.ts';
 import { PROTOCOL_VERSIONS } from '../../../../facades/mcp/server.ts';
 import { embedded, image, PNG, text } from './content.ts';
 import { addQuestions, type Step } from './questions.ts';

@@ -1,0 +1,83 @@
+/** Every table. */
+import { Account } from '../accounts/account.ts';
+import { ApiKey, Session } from '../accounts/credential.ts';
+import { LoginTally } from '../accounts/login-attempt.ts';
+import { OauthClient } from '../accounts/oauth-client.ts';
+import { SshKey } from '../accounts/ssh-key.ts';
+import { PendingLogin, RecoveryCode, Totp } from '../accounts/totp.ts';
+import { Agent } from '../agents/agent.ts';
+import { CatalogItem, Stock } from '../catalog.ts';
+import { AuditEntry } from '../history/audit.ts';
+import { Event } from '../history/event.ts';
+import { IdempotencyKey } from '../idempotency.ts';
+import { Chain } from '../payments/chain.ts';
+import { ChainBlock } from '../payments/chain-block.ts';
+import { CoinRate } from '../payments/coin-rate.ts';
+import { CoinSwitch } from '../payments/coin-switch.ts';
+import { Deposit } from '../payments/deposit.ts';
+import { Balance, Transfer } from '../payments/ledger.ts';
+import { Payment } from '../payments/payment.ts';
+import { TopUp } from '../payments/top-up.ts';
+import { X402Payment } from '../payments/x402-payment.ts';
+import { Rate } from '../rate-limit.ts';
+import { Address, AddressPool } from '../servers/address.ts';
+import { Deployment } from '../servers/deployment.ts';
+import { Engine } from '../servers/engine.ts';
+import { Brake, Finding } from '../servers/finding.ts';
+import { Host, Placement } from '../servers/host.ts';
+import { ManualJob } from '../servers/manual-job.ts';
+import { Place } from '../servers/place.ts';
+import { ReverseDnsTold } from '../servers/reverse-dns.ts';
+import { Server } from '../servers/server.ts';
+import { Task } from '../task.ts';
+import { Health } from '../transparency/health.ts';
+import { Canary, Incident, Peering } from '../transparency/transparency.ts';
+import { Webhook, WebhookDelivery } from '../webhooks/webhook.ts';
+
+export const ENTITIES = [
+  Account,
+  Address,
+  AddressPool,
+  Agent,
+  ApiKey,
+  AuditEntry,
+  Balance,
+  Brake,
+  Canary,
+  CatalogItem,
+  Chain,
+  ChainBlock,
+  CoinRate,
+  CoinSwitch,
+  Deployment,
+  Deposit,
+  Engine,
+  Event,
+  Finding,
+  Health,
+  Host,
+  IdempotencyKey,
+  Incident,
+  LoginTally,
+  ManualJob,
+  OauthClient,
+  Peering,
+  Payment,
+  PendingLogin,
+  Place,
+  Placement,
+  Rate,
+  RecoveryCode,
+  ReverseDnsTold,
+  Server,
+  Session,
+  SshKey,
+  Stock,
+  Task,
+  TopUp,
+  Totp,
+  Transfer,
+  Webhook,
+  WebhookDelivery,
+  X402Payment,
+];

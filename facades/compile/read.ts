@@ -1,0 +1,183 @@
+/**
+ * Reads the documents of a folder: each operation becomes a REST endpoint, an MCP tool, or both. A wrong document stops
+ * the start with its file, line and column.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import {
+  concatAST,
+  type DocumentNode,
+  extendSchema,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getDirectiveValues,
+  Kind,
+  type OperationDefinitionNode,
+  OverlappingFieldsCanBeMergedRule,
+  parse,
+  Source,
+  separateOperations,
+  specifiedRules,
+  validate,
+  visit,
+} from 'graphql';
+import type { RequiredScope } from '../../schema/index.ts';
+import { snake } from './names.ts';
+import { type Answer, answerOf } from './outputs.ts';
+import { type Input, type Parameter, parametersOf } from './parameters.ts';
+import { clashes, problemsOf } from './rules.ts';
+import type { Fragments } from './selection.ts';
+import type { StyleName } from './styles.ts';
+
+export interface Http {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  status: 'LIVE' | 'PLANNED';
+  maxAgeSeconds?: number;
+  style: StyleName;
+  /** The member of the answer that is answered as a QR code, too. */
+  qr?: string;
+}
+
+export interface Tool {
+  name: string;
+  title?: string;
+  idempotent?: boolean;
+  destructive?: boolean;
+  /** It takes an idempotency key. */
+  keyed?: boolean;
+  /** The argument that has to be confirmed. */
+  confirm?: string;
+  /** The argument without which it is paid for by x402. */
+  paidWithout?: string;
+}
+
+/** The answer can be read as an MCP resource; a URI that names variables is a template. */
+export interface Resource {
+  name: string;
+  uri: string;
+}
+
+export interface Operation extends Fragments {
+  name: string;
+  /** The file that it stands in, which groups it in OpenAPI. */
+  noun: string;
+  kind: 'query' | 'mutation';
+  description: string;
+  document: DocumentNode;
+  definition: OperationDefinitionNode;
+  /** What the credential needs; empty if the operation is public. */
+  scopes: RequiredScope[];
+  /** It is refused to suspended accounts. */
+  activeOnly: boolean;
+  parameters: Parameter[];
+  input: Input | undefined;
+  answer: Answer;
+  http: Http | undefined;
+  tool: Tool | undefined;
+  resource: Resource | undefined;
+}
+
+/** The documents of the service. */
+const OPERATIONS = join(import.meta.dirname, '..', 'operations');
+const DIRECTIVES = 'directives.graphql';
+/** Fields of different types may share a name though their nullability differs; answers.ts has the check for the rest. */
+const RULES = specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule);
+
+/** @throws Error with all that is wrong, each with file, line and caret */
+export function readOperations(schema: GraphQLSchema, folder: string = OPERATIONS): Operation[] {
+  const annotated = extendSchema(schema, parse(readFileSync(join(OPERATIONS, DIRECTIVES), 'utf8')));
+  const all = concatAST(documents(folder));
+  refuse(validate(annotated, all, RULES));
+  const problems: GraphQLError[] = [];
+  const operations = Object.values(separateOperations(all)).flatMap((document) => {
+    try {
+      const operation = compile(schema, annotated, document);
+      problems.push(...problemsOf(operation));
+      return [operation];
+    } catch (error) {
+      if (!(error instanceof GraphQLError)) throw error;
+      problems.push(error);
+      return [];
+    }
+  });
+  refuse([...problems, ...clashes(operations)]);
+  return operations;
+}
+
+function documents(folder: string): DocumentNode[] {
+  const errors: GraphQLError[] = [];
+  const files = readdirSync(folder).filter((file) => file.endsWith('.graphql') && file !== DIRECTIVES);
+  const parsed = files.sort().flatMap((file) => {
+    try {
+      return [named(parse(new Source(readFileSync(join(folder, file), 'utf8'), file)))];
+    } catch (error) {
+      errors.push(error as GraphQLError);
+      return [];
+    }
+  });
+  refuse(errors);
+  return parsed;
+}
+
+/** Gives every field its name on the wire, once, so that no answer has to be renamed. */
+const named = (document: DocumentNode): DocumentNode =>
+  visit(document, {
+    Field: (field) =>
+      field.alias ? undefined : { ...field, alias: { kind: Kind.NAME, value: snake(field.name.value) } },
+  });
+
+function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: DocumentNode): Operation {
+  const definition = document.definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION)!;
+  const fragments = new Map(
+    document.definitions
+      .filter((node) => node.kind === Kind.FRAGMENT_DEFINITION)
+      .map((node) => [node.name.value, node]),
+  ) as Map<string, FragmentDefinitionNode>;
+  const directive = <T>(name: string) =>
+    getDirectiveValues(annotated.getDirective(name)!, definition) as unknown as T | undefined;
+  const http = directive<Http>('http');
+  const from = { schema, fragments };
+  return {
+    ...from,
+    name: definition.name!.value,
+    noun: basename(definition.loc!.source.name, '.graphql'),
+    kind: definition.operation as 'query' | 'mutation',
+    description: definition.description?.value ?? '',
+    document,
+    definition,
+    scopes: scopesOf(schema, definition),
+    activeOnly: rootFields(schema, definition).some(({ extensions }) => extensions.activeOnly),
+    ...parametersOf(schema, document, definition, http?.path ?? ''),
+    answer: answerOf(from, definition),
+    http,
+    tool: directive<Tool>('tool'),
+    resource: directive<Resource>('resource'),
+  };
+}
+
+/** The scopes of the root fields. @throws GraphQLError if one states none */
+function scopesOf(schema: GraphQLSchema, definition: OperationDefinitionNode): RequiredScope[] {
+  const scopes = rootFields(schema, definition).map(({ name, extensions }) => {
+    const scope = extensions.scope as RequiredScope | undefined;
+    if (!scope) throw new GraphQLError(`${name} states no scope.`, { nodes: definition });
+    return scope;
+  });
+  return [...new Set(scopes)].filter((scope) => scope !== 'public');
+}
+
+/** @throws GraphQLError if it has a fragment instead */
+function rootFields(schema: GraphQLSchema, { operation, selectionSet }: OperationDefinitionNode) {
+  const root = schema.getRootType(operation)!;
+  return selectionSet.selections.flatMap((node) => {
+    if (node.kind !== Kind.FIELD)
+      throw new GraphQLError('An operation asks for root fields by name, without fragments.', { nodes: node });
+    return schema.getField(root, (node as FieldNode).name.value) ?? [];
+  });
+}
+
+function refuse(errors: readonly GraphQLError[]): void {
+  if (errors.length) throw new Error(`The operation documents are wrong.\n\n${errors.map(String).join('\n\n')}`);
+}

@@ -1,0 +1,100 @@
+/**
+ * What callers of GraphQL see of errors. Each has a code in its extensions: one of the catalogue, or, for what GraphQL
+ * itself refuses, the code that its servers have in common, such as GRAPHQL_PARSE_FAILED.
+ */
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  parse,
+  specifiedRules,
+  validate,
+} from 'graphql';
+import type { SubscribePayload } from 'graphql-ws';
+import type { Plugin } from 'graphql-yoga';
+import { apiErrorOf } from '../../schema/index.ts';
+import { type Log, shownError } from '../http/errors.ts';
+import { limitsRule, TOKENS_MAX } from './limits.ts';
+
+/** Turns whatever was thrown into an error that the caller may see. */
+export type Mask = (error: unknown) => GraphQLError;
+
+/** @param log told of what is none of ours and none of GraphQL's */
+export const masking =
+  (log: Log): Mask =>
+  (error) => {
+    if (!isGraphqlsOwn(error)) {
+      const { message, extensions } = shownError(error, log);
+      return copy(error instanceof GraphQLError ? error : undefined, message, extensions);
+    }
+    // What else GraphQL refuses is an argument or a variable.
+    const { code = 'BAD_USER_INPUT', http } = error.extensions;
+    return copy(error, error.message, { code, ...(http !== undefined && { http }) });
+  };
+
+/** The same for a WebSocket, which has neither status nor headers. */
+export const maskingWithoutHttp =
+  (mask: Mask): Mask =>
+  (error) => {
+    const masked = mask(error);
+    const { http: _, ...extensions } = masked.extensions;
+    return copy(masked, masked.message, extensions);
+  };
+
+/** Whether GraphQL refuses something by itself: a document, a variable, a request. */
+function isGraphqlsOwn(error: unknown): error is GraphQLError {
+  if (apiErrorOf(error)) return false;
+  let cause = error;
+  while (cause instanceof GraphQLError && (cause.originalError ?? cause.cause))
+    cause = cause.originalError ?? cause.cause;
+  return (cause as Error | undefined)?.name === 'GraphQLError';
+}
+
+function copy(error: GraphQLError | undefined, message: string, extensions: Record<string, unknown>): GraphQLError {
+  const { nodes = null, source = null, positions = null, path = null } = error ?? {};
+  return new GraphQLError(message, { nodes, source, positions, path, extensions });
+}
+
+/** Requests over HTTP that Yoga would answer with no error of GraphQL at all, or would take for a fault of ours. */
+export const unreadableRequests: Plugin = {
+  onRequestParse({ request, requestParser, setRequestParser }) {
+    if (!requestParser && request.method === 'POST') throw badRequest('Send the request as application/json.', 415);
+    if (!requestParser) return;
+    setRequestParser(async (given) => {
+      try {
+        return await requestParser(given);
+      } catch (error) {
+        throw error instanceof SyntaxError ? badRequest('The variables or extensions are not valid JSON.', 400) : error;
+      }
+    });
+  },
+};
+
+const badRequest = (message: string, status: number) =>
+  new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status } } });
+
+/**
+ * Reads what a WebSocket asks for, by the limits of HTTP. What is wrong with it is an answer, and the socket stays open.
+ * @returns what to execute, or the errors
+ */
+export function readOperation(
+  schema: GraphQLSchema,
+  { query, operationName, variables }: SubscribePayload,
+): Omit<ExecutionArgs, 'contextValue'> | GraphQLError[] {
+  let document: DocumentNode;
+  try {
+    document = parse(query, { maxTokens: TOKENS_MAX });
+  } catch (error) {
+    return [copy(error as GraphQLError, (error as GraphQLError).message, { code: 'GRAPHQL_PARSE_FAILED' })];
+  }
+  const wrong = validate(schema, document, [...specifiedRules, limitsRule]);
+  if (wrong.length) return wrong.map((error) => copy(error, error.message, { code: 'GRAPHQL_VALIDATION_FAILED' }));
+  if (!getOperationAST(document, operationName)) return [NO_OPERATION];
+  return { schema, document, operationName, variableValues: variables };
+}
+
+const NO_OPERATION = new GraphQLError('Could not determine what operation to execute.', {
+  extensions: { code: 'OPERATION_RESOLUTION_FAILURE' },
+});

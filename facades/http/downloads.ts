@@ -1,0 +1,65 @@
+/**
+ * What `npm run package` has built, for users of the stdio package: /downloads lists it, and each file is below. Nothing
+ * is built here; before it was, all of it is 404. Only what SHA256SUMS names is served, whatever else lies in the folder.
+ */
+import { readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../../schema/index.ts';
+import type { Admit } from '../rate-limit/rate-limit.ts';
+import { JSON_TYPE } from './headers.ts';
+import { cached } from './rest.ts';
+
+const BUILT = join(import.meta.dirname, '..', '..', 'dist');
+const SUMS = 'SHA256SUMS';
+const TYPES: Readonly<Record<string, string>> = {
+  '.tgz': 'application/gzip',
+  '.mcpb': 'application/zip',
+  '.json': JSON_TYPE,
+  '': 'text/plain; charset=utf-8',
+};
+const CACHE = 'public, max-age=60';
+
+export interface DownloadsOptions {
+  admit: Admit;
+  /** Without a slash at its end. */
+  publicUrl: string;
+  /** By default where `npm run package` puts them. */
+  downloads?: string;
+}
+
+export function downloads(
+  app: FastifyInstance,
+  { admit, publicUrl, downloads: folder = BUILT }: DownloadsOptions,
+): void {
+  const onRequest = (request: FastifyRequest, reply: FastifyReply) => admit(request, reply);
+  const content = (name: string) =>
+    readFile(join(folder, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+      throw new ApiError('not_found', 'There are no downloads yet: the operator makes them with npm run package.');
+    });
+  const sums = async () =>
+    new Map(
+      [...(await content(SUMS)).toString().matchAll(/^([0-9a-f]{64}) {2}(\S+)$/gm)].map(([, sum, name]) => [
+        name!,
+        sum!,
+      ]),
+    );
+
+  app.get('/downloads', { onRequest }, async (request, reply) => {
+    const data = [];
+    for (const [name, sha256] of await sums())
+      data.push({ name, url: `${publicUrl}/downloads/${name}`, size_bytes: (await content(name)).length, sha256 });
+    const list = { data, next_cursor: null, has_more: false, checksums_url: `${publicUrl}/downloads/${SUMS}` };
+    return cached(request, reply, JSON.stringify(list), CACHE);
+  });
+
+  app.get<{ Params: { name: string } }>('/downloads/:name', { onRequest }, async (request, reply) => {
+    const { name } = request.params;
+    if (name !== SUMS && !(await sums()).has(name)) throw new ApiError('not_found');
+    const bytes = await content(name);
+    reply.header('content-type', TYPES[extname(name)] ?? 'application/octet-stream');
+    reply.header('content-disposition', `attachment; filename="${name}"`);
+    return cached(request, reply, bytes, CACHE);
+  });
+}

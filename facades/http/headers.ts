@@ -1,0 +1,49 @@
+/** Headers that every answer has, and those of a preflight (CORS without cookies: credentials are never ambient). */
+import type { HTTPMethods } from 'fastify';
+import type { Operation } from '../compile/read.ts';
+import { OAUTH_PATHS } from './oauth.ts';
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+export const PROBLEM_TYPE = 'application/problem+json';
+
+export const API_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': JSON_TYPE,
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'strict-transport-security': 'max-age=31536000; includeSubDomains',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': '*',
+};
+
+/** What a browser may send: everything (`*` alone would leave out Authorization). */
+export const preflightHeaders = (allow: string): Record<string, string> => ({
+  allow,
+  'access-control-allow-methods': allow,
+  'access-control-allow-headers': 'Authorization, *',
+  'access-control-max-age': '86400',
+});
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const satisfies HTTPMethods[];
+
+/** Every path with the methods that it has and those that it has not. */
+export function methodsOf(operations: readonly Operation[]) {
+  const paths = new Map<string, { url: string; has: Set<string> }>([
+    ['/v1/openapi.json', { url: '/v1/openapi.json', has: new Set(['GET']) }],
+    ...['/mcp', '/mcp/secure'].map((url) => [url, { url, has: new Set(['GET', 'POST', 'DELETE']) }] as const),
+    ...OAUTH_PATHS.map(([url, has]) => [url, { url, has: new Set(has) }] as const),
+  ]);
+  for (const { http } of operations) {
+    if (!http) continue;
+    const key = http.path.replace(/\{\w+\}/g, '{}');
+    const path = paths.get(key) ?? { url: http.path.replace(/\{(\w+)\}/g, ':$1'), has: new Set() };
+    path.has.add(http.method);
+    paths.set(key, path);
+  }
+  return [...paths.values()].map(({ url, has }) => {
+    if (has.has('GET')) has.add('HEAD');
+    const methods = METHODS.filter((method) => has.has(method));
+    return { url, methods, others: METHODS.filter((method) => !has.has(method)) };
+  });
+}

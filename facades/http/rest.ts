@@ -1,0 +1,164 @@
+/** The REST facade: a route for each operation with `@http`. */
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError, type Context, type FieldError, type Viewer } from '../../schema/index.ts';
+import { checker, refusal } from '../compile/details.ts';
+import { inputSchema, parameterSchema } from '../compile/json-schema.ts';
+import { type Parameter, readsCredential } from '../compile/parameters.ts';
+import type { Operation } from '../compile/read.ts';
+import { type Caller, permit, type Refuse, runner, type Values } from '../compile/run.ts';
+import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
+import type { Admit } from '../rate-limit/rate-limit.ts';
+import type { AuditRequest } from './audit.ts';
+import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
+import { drawingFor, drawn } from './qr.ts';
+import { bodyReader, parameterReader } from './requests.ts';
+
+/** The viewer behind an Authorization header. @throws ApiError if it is no Bearer credential that is valid, there */
+export type Authenticate = (authorization: string | undefined, address: string | null) => Promise<Viewer | null>;
+export type ContextOf = (caller: Caller) => Context;
+
+export interface RestOptions {
+  operations: readonly Operation[];
+  admit: Admit;
+  /** Checks the credential once more, when the body has come. @throws ApiError as `admit` does */
+  readmit: (request: FastifyRequest) => Promise<void>;
+  contextOf: ContextOf;
+  /** Absent: idempotency keys are not honoured. */
+  once?: Once | undefined;
+  /** By default nobody is told. */
+  auditRequest?: AuditRequest;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    viewer: Viewer | null;
+  }
+}
+
+/** Expects an instance on which `request.viewer` is decorated. */
+export function rest(app: FastifyInstance, options: RestOptions): void {
+  const takesForms = ({ http }: Operation) => http !== undefined && STYLES[http.style].forms;
+  serve(app, options, (operation) => !takesForms(operation));
+  app.register(async (inner) => {
+    inner.addContentTypeParser(FORM_TYPE, { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
+      readForm(body),
+    );
+    serve(inner, options, takesForms);
+  });
+}
+
+function serve(
+  app: FastifyInstance,
+  { operations, admit, readmit, contextOf, once, auditRequest }: RestOptions,
+  chosen: (operation: Operation) => boolean,
+): void {
+  for (const operation of operations.filter(chosen)) {
+    if (!operation.http) continue;
+    const { method, path, maxAgeSeconds, style, qr } = operation.http;
+    const { success } = STYLES[style];
+    const run = runnerOnce(operation, runner(operation, refuser(operation)), once);
+    const keyed = takesKey(operation);
+    const valuesOf = parameterReader(operation);
+    const bodyOf = bodyReader(operation);
+    const cacheControl = maxAgeSeconds && `public, max-age=${maxAgeSeconds}`;
+    app.route({
+      method,
+      url: path.replace(/\{(\w+)\}/g, ':$1'),
+      onRequest: guard(operation, admit),
+      ...(operation.kind === 'mutation' && {
+        preHandler: async (request) => {
+          await readmit(request);
+          permit(operation, request.viewer);
+        },
+      }),
+      ...(auditRequest &&
+        operation.kind === 'mutation' && {
+          // Not onResponse: that does not come for a caller who has hung up.
+          onSend: async ({ viewer, id: requestId }, { statusCode: status }) =>
+            auditRequest({ viewer, requestId }, { method, path, status }),
+        }),
+      handler: async (request, reply) => {
+        const values = valuesOf(request);
+        const key = keyed ? keyOf(request.headers['idempotency-key']) : undefined;
+        const { answer: text, replayed } = await run(key, values, bodyOf(request), contextOf(callerOf(request, reply)));
+        if (replayed) reply.header(REPLAYED_HEADER, 'true');
+        reply.code(success);
+        const drawing = qr && drawingFor(request.headers.accept);
+        if (drawing) return reply.header('content-type', drawing.contentType).send(drawn(drawing, text, qr));
+        return cacheControl ? cached(request, reply, text, cacheControl) : text;
+      },
+    });
+  }
+}
+
+/** Who asks, and whether they may: before anything that they sent is looked at. */
+function guard(operation: Operation, admit: Admit) {
+  const { http, parameters } = operation;
+  const checksItself = parameters.some(readsCredential);
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    await admit(request, reply, checksItself);
+    permit(operation, request.viewer);
+    if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
+  };
+}
+
+export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
+  const { raw } = reply;
+  const gone = new AbortController();
+  raw.once('close', () => {
+    if (!raw.writableFinished) gone.abort();
+  });
+  const userAgent = request.headers['user-agent'] ?? null;
+  const setHeader = (name: string, value: string) => void reply.header(name, value);
+  return {
+    viewer: request.viewer,
+    requestId: request.id,
+    userAgent,
+    address: request.ip,
+    signal: gone.signal,
+    setHeader,
+  };
+}
+
+/** An answer that everybody may keep: with an ETag, and 304 for who has it already (RFC 9110, section 13). */
+export function cached(request: FastifyRequest, reply: FastifyReply, content: string | Buffer, cacheControl: string) {
+  const etag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+  reply.header('cache-control', cacheControl).header('etag', etag);
+  const known = request.headers['if-none-match'];
+  if (known === undefined || !(known === '*' || known.includes(etag))) return content;
+  return reply.code(304).removeHeader('content-type').send();
+}
+
+/** What is wrong: with the path it is 404, with the query or a header 400, with the body 422. */
+function refuser({ parameters, input, http }: Operation): Refuse {
+  const { refusal: code } = STYLES[http!.style];
+  const checks = parameters.map((parameter) => ({ parameter, check: parameterChecker(parameter) }));
+  const checkBody = input && checker(inputSchema(input.type));
+  const among = (place: Parameter['in'], values: Values) =>
+    checks.flatMap(({ parameter, check }) => (parameter.in === place ? check(values[parameter.variable]) : []));
+  const placeOf = ({ field }: FieldError) => parameters.find(({ name }) => name === field.split('.')[0])?.in ?? 'body';
+  return (values, body, fallback) => {
+    const found = {
+      path: among('path', values),
+      query: among('query', values),
+      header: among('header', values),
+      body: checkBody?.(body ?? {}) ?? [],
+    };
+    if (!Object.values(found).some(({ length }) => length))
+      for (const error of fallback()) found[placeOf(error)].push(error);
+    if (code) return refusal(Object.values(found).flat(), code);
+    if (found.path.length) return new ApiError('not_found');
+    if (found.query.length) return refusal(found.query, 'invalid_query');
+    return found.header.length ? refusal(found.header, 'invalid_header') : refusal(found.body);
+  };
+}
+
+function parameterChecker(parameter: Parameter): (value: unknown) => FieldError[] {
+  const field = parameter.header ?? parameter.name;
+  const check = checker(parameterSchema(parameter), field);
+  return (value) => {
+    if (value !== undefined) return check(value);
+    return parameter.required ? [{ field, code: 'required', message: `${field} is required.` }] : [];
+  };
+}

@@ -1,0 +1,205 @@
+/**
+ * Rate limits: a minute and an hour for each credential, a minute for each address without one. They are counted after
+ * the credential has been checked, so that a customer is never limited by a neighbour. Addresses are counted as a keyed
+ * hash whose key changes every hour.
+ */
+import { createHmac, hkdfSync } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError, type Viewer } from '../../schema/index.ts';
+import type { Log } from '../http/errors.ts';
+import { network } from './address.ts';
+import { MemoryRates } from './memory.ts';
+import { load, type RateStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
+
+export interface Quotas {
+  keyPerMinute: number;
+  keyPerHour: number;
+  publicPerMinute: number;
+}
+
+interface Window {
+  name: string;
+  quota: number;
+  seconds: number;
+  remaining: number;
+  /** Milliseconds since the epoch: when the window is over or, if nothing remains, when something does. */
+  resetAt: number;
+}
+
+/** How a caller stands after a call. */
+export interface Standing {
+  windows: Window[];
+  /** If the call was refused, when the next one is not: milliseconds since the epoch. */
+  deniedUntil: number | undefined;
+}
+
+export interface RateLimitOptions {
+  quotas: Quotas;
+  /** From it the keys are derived under which addresses are hashed. */
+  secret: Buffer;
+  /** Where processes count together; absent, this one counts alone. */
+  shared?: RateStore | undefined;
+  onError: Log;
+}
+
+/** Larger than any count. */
+const UNLIMITED = 2 ** 31 - 1;
+const DENIED_MAX = 10_000;
+/** How long a shared store that has failed is left alone; meanwhile this process counts alone. */
+const ALONE_MS = 1_000;
+
+export class RateLimits {
+  readonly #quotas: Quotas;
+  readonly #secret: Buffer;
+  readonly #shared: RateStore | undefined;
+  readonly #local = new MemoryRates();
+  readonly #onError: Log;
+  /** Who was refused is told so again without being counted, so that hammering costs nothing. */
+  readonly #denied = new Map<string, Standing>();
+  #aloneUntil = 0;
+  #addressKey: { hour: number; key: Buffer } | undefined;
+
+  constructor({ quotas, secret, shared, onError }: RateLimitOptions) {
+    this.#quotas = quotas;
+    this.#secret = secret;
+    this.#shared = shared;
+    this.#onError = onError;
+  }
+
+  /** Counts a call. */
+  async take(viewer: Viewer | null, address: string): Promise<Standing> {
+    const name = viewer ? viewer.credentialId : this.#hashed(address);
+    const denied = this.#denied.get(name);
+    if (denied) {
+      if (denied.deniedUntil! > Date.now()) return denied;
+      this.#denied.delete(name);
+    }
+    const { keyPerMinute, keyPerHour, publicPerMinute } = this.#quotas;
+    const [perMinute, perHour] = viewer ? [keyPerMinute, keyPerHour] : [publicPerMinute, UNLIMITED];
+    const standing = standingOf(await this.#count(name, perMinute, perHour), perMinute, perHour);
+    if (standing.deniedUntil) {
+      if (this.#denied.size >= DENIED_MAX) this.#denied.delete(this.#denied.keys().next().value!);
+      this.#denied.set(name, standing);
+    }
+    return standing;
+  }
+
+  async #count(name: string, perMinute: number, perHour: number): Promise<Taken> {
+    if (this.#shared && this.#aloneUntil <= Date.now()) {
+      try {
+        return await this.#shared.take(name, perMinute, perHour);
+      } catch (error) {
+        this.#aloneUntil = Date.now() + ALONE_MS;
+        this.#onError({ message: 'Rate limits cannot be shared at the moment.', name: (error as Error).name });
+      }
+    }
+    return this.#local.take(name, perMinute, perHour);
+  }
+
+  #hashed(address: string): string {
+    const hour = Math.floor(Date.now() / 3_600_000);
+    if (this.#addressKey?.hour !== hour)
+      this.#addressKey = { hour, key: Buffer.from(hkdfSync('sha256', this.#secret, '', `addresses ${hour}`, 32)) };
+    const mac = createHmac('sha256', this.#addressKey.key).update(network(address)).digest();
+    return `ip:${mac.toString('base64url', 0, 16)}`;
+  }
+}
+
+function standingOf({ allowed, minute, hour }: Taken, perMinute: number, perHour: number): Standing {
+  const now = Date.now();
+  const all = [
+    {
+      name: perHour === UNLIMITED ? 'public' : 'minute',
+      quota: perMinute,
+      counted: minute,
+      seconds: WINDOW_SECONDS.minute,
+    },
+    { name: 'hour', quota: perHour, counted: hour, seconds: WINDOW_SECONDS.hour },
+  ];
+  const windows = all
+    .filter(({ quota }) => quota !== UNLIMITED)
+    .map(({ name, quota, counted, seconds }) => {
+      const wait = waitOf(counted, quota, seconds);
+      const resetAt = now + (wait || seconds - counted.elapsed) * 1000;
+      const remaining = wait ? 0 : Math.max(0, Math.floor(quota - load(counted, seconds)));
+      return { name, quota, seconds, wait, remaining, resetAt };
+    });
+  const wait = Math.max(...windows.map((window) => window.wait));
+  return { windows, deniedUntil: allowed ? undefined : now + Math.max(wait, 0.001) * 1000 };
+}
+
+/**
+ * RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers, structured fields of RFC 9651), and what the
+ * clients of today read: the same of the window with the least left.
+ */
+export function rateHeaders({ windows }: Standing): Record<string, string> {
+  const now = Date.now();
+  const [tightest] = windows.toSorted((a, b) => a.remaining - b.remaining);
+  return {
+    'ratelimit-policy': windows.map(({ name, quota, seconds }) => `"${name}";q=${quota};w=${seconds}`).join(', '),
+    ratelimit: windows
+      .map(({ name, remaining, resetAt }) => `"${name}";r=${remaining};t=${secondsUntil(resetAt, now)}`)
+      .join(', '),
+    'x-ratelimit-limit': String(tightest!.quota),
+    'x-ratelimit-remaining': String(tightest!.remaining),
+    'x-ratelimit-reset': String(Math.floor(now / 1000) + secondsUntil(tightest!.resetAt, now)),
+  };
+}
+
+const secondsUntil = (time: number, now: number): number => Math.max(1, Math.ceil((time - now) / 1000));
+
+/** @throws ApiError rate_limited, which names the limit */
+export function refuseDenied({ windows, deniedUntil }: Standing): void {
+  if (deniedUntil === undefined) return;
+  const { name, quota, seconds } = windows.find(({ remaining }) => remaining === 0) ?? windows[0]!;
+  throw new ApiError('rate_limited', `The limit "${name}" allows ${quota} requests in ${seconds} seconds.`, {
+    retryAfter: secondsUntil(deniedUntil, Date.now()),
+  });
+}
+
+/** Lets a request in: checks its credential, counts it, and puts the viewer on it. */
+export type Admit = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  /** The operation reads the Authorization header itself, as OAuth's own endpoints do. */
+  checksItself?: boolean,
+) => Promise<void>;
+
+/**
+ * Checks the credential of a request once more, after its body has come: the caller may take seconds over that, and the
+ * credential may have ended meanwhile.
+ */
+export const readmission =
+  (authenticate: (authorization: string | undefined, address: string | null) => Promise<Viewer | null>) =>
+  async (request: FastifyRequest): Promise<void> => {
+    if (request.viewer) request.viewer = await authenticate(request.headers.authorization, request.ip);
+  };
+
+/**
+ * A request whose credential is refused counts as one without, so that guessing is limited; the refusal of the limit
+ * comes first.
+ * @param counted all requests, or those alone whose credential is refused
+ */
+export function admission(
+  authenticate: (authorization: string | undefined, address: string | null) => Promise<Viewer | null>,
+  rateLimits: RateLimits | undefined,
+  counted: 'all' | 'refused' = 'all',
+): Admit {
+  return async (request, reply, checksItself) => {
+    const { authorization } = request.headers;
+    try {
+      if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization, request.ip);
+    } catch (error) {
+      // What could not be checked, since the database is away, is no guess.
+      if (rateLimits && error instanceof ApiError) await count(rateLimits, request, reply);
+      throw error;
+    }
+    if (rateLimits && counted === 'all') await count(rateLimits, request, reply);
+  };
+}
+
+async function count(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const standing = await rateLimits.take(request.viewer, request.ip);
+  reply.headers(rateHeaders(standing));
+  refuseDenied(standing);
+}

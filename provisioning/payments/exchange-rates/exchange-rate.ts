@@ -1,0 +1,27 @@
+/** What coins are worth: as the sources agree, or fixed where nobody has to be asked. */
+
+import type { Queryable } from '../../../entities/database/database.ts';
+import { agreedRate, freshRates, peggedRate } from '../../../entities/payments/coin-rate.ts';
+import type { Coin } from '../drivers/driver.ts';
+
+export interface Worth {
+  decimals: number;
+  /** Micro-USD for one coin, for new top-ups; null: none can be opened. */
+  quoteMicros: bigint | null;
+  /** For what has come already, outside of a quote; null: nobody knows at the moment, so it has to wait. */
+  spotMicros: bigint | null;
+}
+
+/** By the code of the coin. */
+export type Worths = ReadonlyMap<string, Worth>;
+
+export async function worthsOf(db: Queryable, coins: readonly Coin[]): Promise<Worths> {
+  const fresh = coins.every(({ fixedRateMicros }) => fixedRateMicros) ? undefined : await freshRates(db);
+  return new Map(
+    coins.map(({ code, decimals, pegged, fixedRateMicros }) => {
+      const agreed = fixedRateMicros ?? agreedRate(fresh?.get(code) ?? []);
+      const pegRate = pegged ? peggedRate(agreed) : null;
+      return [code, { decimals, quoteMicros: pegged ? pegRate : agreed, spotMicros: pegRate ?? agreed }];
+    }),
+  );
+}

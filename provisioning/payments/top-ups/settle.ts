@@ -1,0 +1,175 @@
+/**
+ * Brings a top-up to where its payments are: it credits those that have confirmed, once each, and moves the state. Whoever
+ * has seen something new calls it; called again, it changes nothing.
+ */
+
+import type { Transaction } from '../../../entities/database/database.ts';
+import { columnsOf } from '../../../entities/database/table.ts';
+import { SYSTEM } from '../../../entities/history/audit.ts';
+import { transitionAll } from '../../../entities/history/transition.ts';
+import { available, BONUS, lockAccount, postAll } from '../../../entities/payments/ledger.ts';
+import { keepPayments, lockPayments, type Payment } from '../../../entities/payments/payment.ts';
+import { bonusMicros, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../../../entities/payments/top-up.ts';
+import { RESUME_TASK } from '../../servers/billing/renew.ts';
+import { retrySuspended, suspendedAmong } from '../../servers/steps/resume.ts';
+import type { Worths } from '../exchange-rates/exchange-rate.ts';
+import { formatUnits, parseUnits } from './amount.ts';
+import { creditPayment, restorePayment, suspendPayment, type Till } from './credit.ts';
+
+/** @param worths of all coins, as they are now; while the coin of the top-up is not among them, its payments wait */
+export async function settleTopUp(tx: Transaction, orderNumber: string, worths: Worths): Promise<TopUp | undefined> {
+  return (await settleTopUps(tx, [orderNumber], worths))[0];
+}
+
+/** The same for many, in fewer statements than one by one. */
+export async function settleTopUps(tx: Transaction, orderNumbers: readonly string[], worths: Worths): Promise<TopUp[]> {
+  const accounts = await tx.query<{ id: string }>(
+    'select distinct account_id as id from top_up where order_number = any($1)',
+    [orderNumbers],
+  );
+  await lockAccount(tx, ...accounts.map(({ id }) => id));
+  const found = await tx.query<TopUp>(
+    `select ${columnsOf(TopUp)} from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update`,
+    [orderNumbers],
+  );
+  const known = found.filter(({ crypto }) => worths.has(crypto));
+  const payments = await lockPayments(
+    tx,
+    known.map(({ orderNumber }) => orderNumber),
+  );
+  const statuses = new Map(payments.map(({ id, status }) => [id, status]));
+  const paid = Map.groupBy(payments, ({ orderNumber }) => orderNumber);
+  const all = known.map((row): Settling => {
+    const { decimals } = worths.get(row.crypto)!;
+    const [own, others] = [[] as Payment[], [] as Payment[]];
+    for (const payment of paid.get(row.orderNumber) ?? []) (payment.coin === row.crypto ? own : others).push(payment);
+    return { topUp: row, own, others, decimals };
+  });
+  await moveAll(tx, all.map(begin), 'CONFIRMING');
+  const till: Till = { tx, worths, postings: [] };
+  const conclusions: Conclusion[] = [];
+  for (const one of all) conclusions.push(conclude(one, till, await settlePayments(one, till)));
+  for (const to of ['CONFIRMED', 'EXPIRED'] as const) await moveAll(tx, conclusions, to);
+  for (const { settling, to, set } of conclusions) if (!to) settling.topUp = await update(tx, settling.topUp, set);
+  await keepPayments(
+    tx,
+    payments.filter(({ id, status }) => statuses.get(id) !== status),
+  );
+  await postAll(tx, till.postings);
+  const credited = till.postings.filter(({ kind }) => kind === 'topup').map(({ accountId }) => accountId);
+  for (const accountId of await suspendedAmong(tx, new Set(credited))) await retrySuspended(tx, accountId, RESUME_TASK);
+  return all.map(({ topUp }) => topUp);
+}
+
+/** A top-up under its lock, as it is by now, with its payments: those in its coin, and others. */
+interface Settling {
+  topUp: TopUp;
+  own: Payment[];
+  others: Payment[];
+  decimals: number;
+}
+
+/** Where a top-up goes; undefined: it stays what it is, and shows what is new. */
+interface Conclusion {
+  settling: Settling;
+  to: TopUpStatus | undefined;
+  set: Partial<TopUp>;
+}
+
+/** Moves those that go there. */
+async function moveAll(tx: Transaction, conclusions: readonly Conclusion[], to: TopUpStatus): Promise<void> {
+  const going = conclusions.filter((one) => one.to === to);
+  const moves = going.map(({ settling, set }) => ({ row: settling.topUp, set }));
+  const moved = await transitionAll(tx, TOP_UP_LIFECYCLE, moves, to, SYSTEM);
+  going.forEach(({ settling }, index) => {
+    settling.topUp = moved[index]!;
+  });
+}
+
+/** @returns what has been credited by now, in micro-USD */
+async function settlePayments({ topUp, own, others }: Settling, till: Till): Promise<bigint> {
+  let { creditedMicros } = topUp;
+  for (const payment of own.filter((one) => isDue(one, topUp)))
+    creditedMicros += creditPayment(till, topUp, payment, own);
+  // Also those in another coin, which the operator had assigned.
+  for (const payment of [...own, ...others].filter((one) => isLost(one) && one.blockHash !== null))
+    if (payment.confirmations >= topUp.confirmationsRequired) await restorePayment(till, payment);
+  for (const payment of others) if (isDue(payment, topUp)) await suspendPayment(till, payment);
+  return creditedMicros;
+}
+
+const isOpen = ({ status }: Payment): boolean => status === 'SEEN' || status === 'MINED';
+const isLost = ({ status }: Payment): boolean => status === 'REVERSED' || status === 'WRITTEN_OFF';
+const isDue = (payment: Payment, { confirmationsRequired }: TopUp): boolean =>
+  isOpen(payment) && payment.confirmations >= Math.max(1, confirmationsRequired);
+const isLive = (payment: Payment): boolean => isOpen(payment) || payment.status === 'CREDITED';
+
+/** The first payment opens a top-up again that was over: as a late one, unless it only was noticed late. */
+function begin(settling: Settling): Conclusion {
+  const { topUp, own } = settling;
+  const first = own.find(isLive);
+  if (!first || topUp.status === 'CONFIRMING' || topUp.status === 'CONFIRMED')
+    return { settling, to: undefined, set: {} };
+  const late = topUp.status === 'CANCELLED' || first.seenAt > topUp.expiresAt!;
+  return { settling, to: 'CONFIRMING', set: { ...seenOf(settling), ...(late && { paymentException: 'LATE' }) } };
+}
+
+function conclude(settling: Settling, till: Till, creditedMicros: bigint): Conclusion {
+  const { topUp, own, decimals } = settling;
+  const live = own.filter(isLive);
+  const credited = live.filter(({ status }) => status === 'CREDITED');
+  const creditedUnits = sumOf(credited);
+  const dueUnits = parseUnits(topUp.amountCrypto, decimals);
+  const isOver = topUp.expiresAt! <= new Date() || topUp.paymentException === 'LATE';
+  const set = { ...seenOf(settling), creditedMicros };
+  if (topUp.status === 'PENDING' && isOver) return { settling, to: 'EXPIRED', set: {} };
+  if (topUp.status === 'CONFIRMING' && isOver && !live.length) return { settling, to: 'EXPIRED', set };
+  const isComplete = creditedUnits >= dueUnits || (isOver && credited.length > 0 && credited.length === live.length);
+  const paymentException = exceptionOf(topUp, credited, creditedUnits, dueUnits);
+  if (topUp.status === 'CONFIRMING' && isComplete)
+    return { settling, to: 'CONFIRMED', set: { ...set, paymentException, ...confirm(till, topUp, creditedMicros) } };
+  return { settling, to: undefined, set: topUp.status === 'CONFIRMED' ? { ...set, paymentException } : set };
+}
+
+function exceptionOf(topUp: TopUp, credited: Payment[], creditedUnits: bigint, dueUnits: bigint) {
+  if (topUp.paymentException === 'LATE' || credited.some(({ seenAt }) => seenAt > topUp.expiresAt!)) return 'LATE';
+  if (creditedUnits > dueUnits) return 'OVERPAID';
+  return creditedUnits < dueUnits ? 'UNDERPAID' : null;
+}
+
+/** What a top-up shows of its payments. */
+function seenOf({ topUp, own, decimals }: Settling): Partial<TopUp> {
+  const live = own.filter(isLive);
+  const open = live.filter(isOpen).map(({ confirmations }) => confirmations);
+  const lowest = live.length ? Math.min(topUp.confirmationsRequired, ...open) : 0;
+  return {
+    receivedCrypto: formatUnits(sumOf(live), decimals),
+    confirmations: lowest,
+    txIds: [...new Set(live.map(({ txId }) => txId))],
+  };
+}
+const sumOf = (payments: Payment[]): bigint => payments.reduce((sum, { units }) => sum + BigInt(units), 0n);
+
+/** The bonus is for what came, and never for more than was asked for. */
+function confirm({ postings }: Till, topUp: TopUp, creditedMicros: bigint): Partial<TopUp> {
+  const { accountId, orderNumber, amountMicros } = topUp;
+  const full = creditedMicros >= amountMicros;
+  const bonus = full ? topUp.bonusMicros : least(topUp.bonusMicros, bonusMicros(creditedMicros));
+  const [debit, credit] = [BONUS, available(accountId)];
+  const externalKey = `bonus:${orderNumber}`;
+  postings.push({
+    ...{ accountId, kind: 'bonus', debit, credit, amountMicros: bonus, externalKey, orderNumber },
+    description: 'Bonus',
+  });
+  return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: new Date() };
+}
+const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+
+/** Shows what is new, where nothing of the state is. */
+async function update(tx: Transaction, topUp: TopUp, set: Partial<TopUp>): Promise<TopUp> {
+  const changed = Object.entries(set).some(([name, value]) => String(topUp[name as keyof TopUp]) !== String(value));
+  if (!changed) return topUp;
+  await tx.manager.update(TopUp, { id: topUp.id }, set);
+  tx.changed({ kind: 'topUp', accountId: topUp.accountId, id: topUp.orderNumber });
+  return { ...topUp, ...set };
+}

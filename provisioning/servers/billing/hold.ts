@@ -1,0 +1,48 @@
+/**
+ * What is held for a change until that has come to its end: the difference of a resize, or the month with which a
+ * suspended server resumes. Each transfer is known by the change, so it happens once.
+ */
+import type { Transaction } from '../../../entities/database/database.ts';
+import { available, held, post, REVENUE, type Transfer } from '../../../entities/payments/ledger.ts';
+import type { Server, ServerChange } from '../../../entities/servers/server.ts';
+
+/** A change that costs something. */
+export type PaidChange = Extract<ServerChange, { heldMicros: string }>;
+
+const SIDES = {
+  hold: (accountId: string) => ({ debit: available(accountId), credit: held(accountId) }),
+  renewal: (accountId: string) => ({ debit: available(accountId), credit: held(accountId) }),
+  capture: (accountId: string) => ({ debit: held(accountId), credit: REVENUE }),
+  release: (accountId: string) => ({ debit: held(accountId), credit: available(accountId) }),
+};
+
+/** @throws ApiError insufficient_balance */
+export const transferHeld = (
+  tx: Transaction,
+  server: Server,
+  change: PaidChange,
+  kind: keyof typeof SIDES,
+  more: Partial<Pick<Transfer, 'periodFrom' | 'periodTo' | 'credentialId'>> = {},
+): Promise<number> =>
+  post(tx, server.accountId, [
+    {
+      kind,
+      ...SIDES[kind](server.accountId),
+      amountMicros: BigInt(change.heldMicros),
+      externalKey: `${kind}:${change.id}`,
+      orderNumber: server.orderNumber,
+      serviceCode: change.operation === 'resize' ? change.serviceCode : server.serviceCode,
+      description:
+        change.operation === 'resize'
+          ? `Resize of ${server.serviceCode} to ${change.serviceCode}`
+          : `Renewal of ${server.serviceCode}`,
+      ...(Object.fromEntries(Object.entries(more).filter(([, value]) => value)) as object),
+    },
+  ]);
+
+/** Gives back what is held for a change that will not come to an end. @returns micro-USD; 0 if nothing is */
+export async function releaseChange(tx: Transaction, server: Server): Promise<bigint> {
+  if (!server.change || !('heldMicros' in server.change)) return 0n;
+  await transferHeld(tx, server, server.change, 'release');
+  return BigInt(server.change.heldMicros);
+}

@@ -1,0 +1,73 @@
+/**
+ * What a new system is told, as cloud-init's NoCloud data source reads it. JSON strings are YAML strings, so nothing that
+ * a customer writes can break out of its line.
+ */
+import type { MachineNetwork } from '../drivers/driver.ts';
+
+export interface Seed {
+  hostname: string;
+  sshPublicKeys: string[];
+  rootPassword: string | null;
+  userData: string | null;
+  network: MachineNetwork;
+}
+/** What a seed is sealed for. */
+export const seedContext = (deploymentId: string): string => `deployment.seed:${deploymentId}`;
+
+const quoted = (text: string) => JSON.stringify(text);
+const lines = (...all: (string | false)[]) =>
+  all
+    .filter((line) => line !== false)
+    .join('\n')
+    .concat('\n');
+
+/** @param instance another one makes cloud-init begin anew */
+export const metaData = ({ hostname, sshPublicKeys }: Seed, instance: string): string =>
+  lines(
+    `instance-id: ${quoted(instance)}`,
+    `local-hostname: ${quoted(hostname)}`,
+    'public-keys:',
+    ...sshPublicKeys.map((key) => `  - ${quoted(key)}`),
+  );
+
+export const userData = ({ userData }: Seed): string => userData ?? '#cloud-config\n{}\n';
+
+/** What the house adds. The customer's user data goes before it. */
+export const vendorData = ({ rootPassword, sshPublicKeys }: Seed, bootedUrl: string): string =>
+  lines(
+    '#cloud-config',
+    'disable_root: false',
+    ...(rootPassword === null
+      ? []
+      : [
+          'ssh_pwauth: true',
+          'chpasswd:',
+          '  expire: false',
+          '  users:',
+          `    - {name: root, password: ${quoted(rootPassword)}, type: text}`,
+        ]),
+    ...(sshPublicKeys.length ? ['ssh_authorized_keys:', ...sshPublicKeys.map((key) => `  - ${quoted(key)}`)] : []),
+    'phone_home:',
+    `  url: ${quoted(bootedUrl)}`,
+    '  post: [instance_id]',
+    '  tries: 30',
+  );
+
+/** Without a gateway nobody said where the addresses lead: DHCP decides. @param mac of the card that it boots from */
+export function networkConfig({ network: { ipv4, ipv6 } }: Seed, mac: string): string {
+  const card = (...config: string[]) =>
+    lines(
+      'version: 2',
+      'ethernets:',
+      '  port0:',
+      `    match: {macaddress: ${quoted(mac)}}`,
+      ...config.map((line) => `    ${line}`),
+    );
+  const known = [ipv4, ipv6].filter((one) => one?.gateway);
+  if (!known.length) return card('dhcp4: true');
+  return card(
+    `addresses: [${known.map((one) => quoted(`${one!.address}/${one!.prefixLength}`)).join(', ')}]`,
+    'routes:',
+    ...known.map((one) => `  - {to: ${one === ipv4 ? '0.0.0.0/0' : '"::/0"'}, via: ${quoted(one!.gateway!)}}`),
+  );
+}

@@ -1,0 +1,57 @@
+/** What a driver is told of a machine: the server as it was ordered, the size of its tier, and its place in a network. */
+import { createHash } from 'node:crypto';
+import type { DedicatedDetails, VpsDetails } from '../../../entities/catalog.ts';
+import type { Queryable } from '../../../entities/database/database.ts';
+import type { Server } from '../../../entities/servers/server.ts';
+import type { MachineAddress, MachineKey, MachineSize, MachineSpec } from '../drivers/driver.ts';
+
+/** @param rootPassword opened */
+export async function specOf(db: Queryable, server: Server, rootPassword: string | null): Promise<MachineSpec> {
+  const key = { order: server.orderNumber, generation: server.generation };
+  const [tier] = await db.query<{ details: VpsDetails | DedicatedDetails }>(
+    'select details from catalog_item where code = $1',
+    [server.serviceCode],
+  );
+  const networks = await db.query<{ family: 'IPV4' | 'IPV6'; prefixLength: number | null; gateway: string | null }>(
+    `select family, prefix_length as "prefixLength", host(gateway) as gateway from address where held_by = $1`,
+    [server.orderNumber],
+  );
+  const addressOf = (family: 'IPV4' | 'IPV6', address: string | null): MachineAddress | null => {
+    if (!address) return null;
+    const network = networks.find((one) => one.family === family);
+    const whole = family === 'IPV4' ? 32 : 64;
+    return { address, prefixLength: network?.prefixLength ?? whole, gateway: network?.gateway ?? null };
+  };
+  return {
+    ...key,
+    kind: server.kind,
+    serviceCode: server.serviceCode,
+    region: server.region,
+    image: server.os,
+    hostname: server.hostname,
+    sshPublicKeys: server.sshPublicKeys,
+    rootPassword,
+    userData: server.userData,
+    size: sizeOf(tier!.details),
+    host: server.host,
+    network: {
+      mac: macOf(key),
+      ipv4: addressOf('IPV4', server.ipv4),
+      ipv6: addressOf('IPV6', server.ipv6),
+      ipv6Prefix: server.ipv6Prefix,
+    },
+  };
+}
+
+const sizeOf = (details: VpsDetails | DedicatedDetails): MachineSize =>
+  'vcpus' in details
+    ? { vcpus: details.vcpus, memoryMb: details.memoryMb, diskGb: details.diskGb }
+    : {
+        vcpus: details.threads,
+        memoryMb: details.memoryMb,
+        diskGb: details.disks.reduce((sum, { count, sizeGb }) => sum + count * sizeGb, 0),
+      };
+
+/** 40 bits of a hash behind an octet that says: made up here, of one machine (IEEE 802, U/L and I/G bits). */
+export const macOf = ({ order, generation }: MachineKey): string =>
+  `02:${createHash('sha256').update(`${order}:${generation}`).digest('hex').slice(0, 10).match(/../g)!.join(':')}`;

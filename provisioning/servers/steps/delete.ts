@@ -1,0 +1,45 @@
+/** From a server that is to go to one that is gone. However long it takes, it is tried until absence is confirmed. */
+
+import type { Transaction } from '../../../entities/database/database.ts';
+import { SYSTEM } from '../../../entities/history/audit.ts';
+import { transition } from '../../../entities/history/transition.ts';
+import { isBraked } from '../../../entities/servers/finding.ts';
+import { SERVER_LIFECYCLE } from '../../../entities/servers/server.ts';
+import { done, type LeasedTask, nap } from '../../tasks/tasks.ts';
+import { vacate } from '../placement/capacity.ts';
+import type { ServerStep, Work } from './process.ts';
+
+/** How long the destroyer rests while it is braked. */
+const BRAKED_SECONDS = 30;
+
+export const destroy: ServerStep = async (task, work) =>
+  (await destroyAll(task, work))
+    ? done({ commit: (tx) => completeDeletion(tx, work.server.orderNumber) })
+    : nap(await restSeconds(work));
+
+/**
+ * Has all machines of a server removed, those among them that were given up, unless the engine is braked.
+ * @returns whether all are confirmed absent
+ */
+export async function destroyAll({ aborted }: LeasedTask, { db, server, driver }: Work): Promise<boolean> {
+  if (await isBraked(db, driver.name)) return false;
+  let absent = true;
+  for (let generation = server.generation; generation > 0; generation--) {
+    const seen = await driver.destroy({ order: server.orderNumber, generation }, aborted);
+    absent &&= seen.phase === 'absent';
+  }
+  return absent;
+}
+
+/** How long until it is looked again whether a machine is gone. */
+export const restSeconds = async ({ db, driver, pollSeconds }: Work): Promise<number> =>
+  (await isBraked(db, driver.name)) ? BRAKED_SECONDS : pollSeconds;
+
+/** The server is gone, and gives back what it holds. */
+export async function completeDeletion(tx: Transaction, orderNumber: string): Promise<void> {
+  await vacate(tx, orderNumber);
+  await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETED', {
+    actor: SYSTEM,
+    set: { rootPassword: null, userData: null },
+  });
+}

@@ -1,0 +1,133 @@
+/**
+ * Runs one step of a leased task. The effect of the step and the next step commit in one transaction, in which the task is
+ * locked last, as it is everywhere (entities/lock-order.ts).
+ */
+import type { Database, Transaction } from '../../entities/database/database.ts';
+import { type Holder, type Lease, LeaseLost, retryLater, Signalled, textOf } from './lease.ts';
+import {
+  ATTEMPTS_MAX,
+  backoffSeconds,
+  type LeasedTask,
+  nap,
+  type Outcome,
+  type Process,
+  Stale,
+  taskChange,
+} from './tasks.ts';
+
+/** How often the runner repeats a step at once because the world moved, before that counts as a failed attempt. */
+const STALE_REPEATS_MAX = 5;
+/** How long a task rests whose process or step this version does not know. A newer one may. */
+const UNKNOWN_REST_SECONDS = 15;
+
+export interface RunnerOptions {
+  db: Database;
+  /** The worker that holds the leases. */
+  holder: Holder;
+  processes: ReadonlyMap<string, Process>;
+  /** Writes what comes after a step, and fences its transaction. */
+  release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<void>;
+  /** Hears how long a task rests. */
+  onRest(lane: string, seconds: number): void;
+  onError(error: unknown): void;
+}
+
+export class Runner {
+  readonly #options: RunnerOptions;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+  }
+
+  /** Runs a step and writes what follows. Never rejects: another attempt repeats what could not be written. */
+  async run({ task, exhausted }: Lease): Promise<void> {
+    const process = this.#options.processes.get(task.process);
+    try {
+      if (!process) await this.#putAside(task, `This version has no process "${task.process}".`);
+      else if (exhausted) await this.#fail(task, process, exhausted, true);
+      else if (!Object.hasOwn(process.steps, task.step))
+        await this.#putAside(task, `The process "${task.process}" has no step "${task.step}" in this version.`);
+      else await this.#perform(task, process);
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) this.#options.onError(error); // the lease ends, and the task runs again
+    }
+  }
+
+  /** Lets a task rest whose step did not end, as after a failed attempt. Never rejects. */
+  async retry(task: LeasedTask, error: string): Promise<void> {
+    const process = this.#options.processes.get(task.process);
+    const failed = process && this.#fail(task, process, error, false);
+    await failed?.catch((fault) => fault instanceof LeaseLost || this.#options.onError(fault));
+  }
+
+  async #perform(task: LeasedTask, process: Process): Promise<void> {
+    for (let repeats = 0; ; repeats++) {
+      try {
+        const outcome = await process.steps[task.step]!(task);
+        await this.#conclude(task, outcome);
+        return this.#options.onRest(task.lane, outcome.afterSeconds);
+      } catch (error) {
+        if (error instanceof LeaseLost) throw error;
+        // The step runs once more, on the world that the signal tells of.
+        if (error instanceof Signalled) return this.#conclude(task, nap(0));
+        if (error instanceof Stale && repeats < STALE_REPEATS_MAX && !task.aborted.aborted) continue;
+        return this.#fail(task, process, textOf(error), task.attempts >= (process.attemptsMax ?? ATTEMPTS_MAX));
+      }
+    }
+  }
+
+  /** The effect of a step, and then what comes after it. */
+  #conclude(task: LeasedTask, outcome: Outcome): Promise<void> {
+    const { db, release } = this.#options;
+    return db.transaction(async (tx) => {
+      await outcome.commit?.(tx);
+      await release(tx, task, outcome);
+    });
+  }
+
+  /** Retries later, or gives up. A signal that came during the attempt is a reason to try once more. */
+  async #fail(task: LeasedTask, process: Process, error: string, final: boolean): Promise<void> {
+    const { db, holder, onRest } = this.#options;
+    const restSeconds = (process.backoffSeconds ?? backoffSeconds)(task.attempts);
+    const rest = (reason: string) =>
+      db.transaction((tx) => retryLater(tx, holder, task, { error: reason, restSeconds }).then(() => undefined));
+    if (!final) await rest(error);
+    else
+      await db
+        .transaction((tx) => this.#giveUp(tx, task, process, { error, restSeconds }))
+        .catch((fault) => {
+          if (fault instanceof LeaseLost) throw fault;
+          return rest(fault instanceof Signalled ? error : `Giving up failed: ${textOf(fault)} Before: ${error}`);
+        });
+    onRest(task.lane, restSeconds);
+  }
+
+  /** @throws LeaseLost, or Signalled if a signal came during the last attempt */
+  async #giveUp(
+    tx: Transaction,
+    task: LeasedTask,
+    process: Process,
+    failure: { error: string; restSeconds: number },
+  ): Promise<void> {
+    const step = await process.onDead?.(task, tx, failure.error);
+    if (await retryLater(tx, this.#options.holder, task, failure)) throw new Signalled();
+    if (!step) {
+      await tx.query(`update task set state = 'DEAD' where id = $1`, [task.id]);
+      return;
+    }
+    await tx.query(
+      `update task set step = $2, attempts = 0, deadline_at = null, run_at = case step when $2 then run_at else now() end where id = $1`,
+      [task.id, step],
+    );
+    tx.changed(taskChange(task.lane));
+  }
+
+  /** Lets a task rest that this version cannot run. That is no attempt. */
+  async #putAside(task: LeasedTask, error: string): Promise<void> {
+    const { db, holder } = this.#options;
+    await db.transaction(async (tx) => {
+      await retryLater(tx, holder, task, { error, restSeconds: UNKNOWN_REST_SECONDS });
+      await tx.query('update task set attempts = 0 where id = $1', [task.id]);
+    });
+  }
+}

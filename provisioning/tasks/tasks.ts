@@ -1,0 +1,183 @@
+/**
+ * Durable work. A step is done at least once, and what it commits is in the database exactly once.
+ *
+ * A task is a row: a subject, a process, and the step that is next. A worker leases the row, calls the step outside
+ * of any transaction, and then writes the step's effect and the next step in one transaction, which is refused if
+ * the lease was lost meanwhile. So whatever a step does outside of its commit must be safe to repeat.
+ *
+ * A subject has one task, so nothing is done to it twice at once.
+ */
+import type { Transaction } from '../../entities/database/database.ts';
+import { newId } from '../../entities/ids.ts';
+
+/** A task as its step sees it. */
+export interface LeasedTask {
+  id: string;
+  lane: string;
+  process: string;
+  subject: string;
+  accountId: string;
+  step: string;
+  data: Record<string, unknown>;
+  fence: bigint;
+  signals: number;
+  /** This one is counted: 1 at the first. */
+  attempts: number;
+  deadlineAt: Date | null;
+  createdAt: Date;
+  /** Aborts when going on is useless: the lease was lost, the deadline has passed, or the worker stops. */
+  aborted: AbortSignal;
+}
+
+/** Writes the effect of a step, in the transaction that also writes the next step. It may be called again. */
+export type Commit = (tx: Transaction) => Promise<unknown>;
+
+/** What becomes of a task after a step. */
+export interface Outcome {
+  kind: 'hop' | 'nap' | 'done';
+  /** Undefined: the same step again. */
+  step?: string;
+  /** Merged into the data of the task. */
+  data?: object;
+  afterSeconds: number;
+  commit?: Commit;
+}
+
+interface Going {
+  commit?: Commit;
+  data?: object;
+}
+
+/** Goes on with another step, at once or later. */
+export const hop = (step: string, { afterSeconds = 0, ...going }: Going & { afterSeconds?: number } = {}): Outcome => ({
+  kind: 'hop',
+  step,
+  afterSeconds,
+  ...going,
+});
+
+/** The same step again later, or as soon as somebody signals. */
+export const nap = (seconds: number, going: Going = {}): Outcome => ({ kind: 'nap', afterSeconds: seconds, ...going });
+
+/**
+ * Nothing is left to be done: the task goes. If a signal came during the step, the conclusion may be wrong: then
+ * nothing is committed, and the step runs again on the world as it is now.
+ */
+export const done = ({ commit }: { commit?: Commit } = {}): Outcome => ({ kind: 'done', afterSeconds: 0, commit });
+
+/**
+ * Thrown by a commit that finds that the world moved while the step ran. The transaction rolls back and the step
+ * runs again at once; only if that happens again and again, it counts as a failed attempt.
+ */
+export class Stale extends Error {
+  override readonly name = 'Stale';
+}
+
+/** Named steps. Each names the next, so the process needs no description of its order. */
+export interface Process {
+  lane: string;
+  /** Failed attempts at one step, deaths of workers among them, after which the task is given up. Default 25. */
+  attemptsMax?: number;
+  /** The pause after a failed attempt. Default: doubling from 2 seconds to an hour, with jitter. */
+  backoffSeconds?: (attempt: number) => number;
+  /** Called outside of any transaction. */
+  steps: Record<string, (task: LeasedTask) => Promise<Outcome>>;
+  /**
+   * Called in the transaction that gives a task up, when its attempts are used up or its deadline has passed. It may
+   * return a step to go on with, such as a refund: that one has fresh attempts and no deadline. The step that has
+   * just failed may be returned too: it is tried for ever. Without a step the task is DEAD until it is signalled.
+   * If it throws, nothing is written, and the task is given up again later.
+   */
+  onDead?: (task: LeasedTask, tx: Transaction, error: string) => Promise<string | undefined> | Promise<void>;
+}
+
+export const ATTEMPTS_MAX = 25;
+const BACKOFF_SECONDS_MAX = 3600;
+
+/** The default pause after a failed attempt. The jitter keeps what failed together from coming back together. */
+export const backoffSeconds = (attempt: number): number =>
+  Math.min(BACKOFF_SECONDS_MAX, 2 ** attempt) * (0.75 + Math.random() / 2);
+
+export interface NewTask {
+  lane: string;
+  process: string;
+  subject: string;
+  accountId: string;
+  /** Default: `start`. */
+  step?: string;
+  data?: object;
+  afterSeconds?: number;
+  /** After this time the task is given up, whatever it is at. */
+  deadlineSeconds?: number;
+}
+
+/** A dead task leaves these to the one that is started in its place. */
+const REPLACED = ['lane', 'process', 'account_id', 'step', 'data', 'error', 'deadline_at', 'created_at'];
+
+/**
+ * A CTE that starts a task, for statements that write its subject themselves: `from` names a relation of at most one
+ * row with the columns account_id and subject, `first` is the number of the first of the parameters of
+ * `startTaskParameters`. Whoever uses it announces the change himself: `taskChange`.
+ */
+export const startTaskSql = (from: string, first: number): string => `
+  task_started as (
+    insert into task (id, lane, process, subject, account_id, step, data, run_at, deadline_at)
+    select $${first}, $${first + 1}, $${first + 2}, subject, account_id, $${first + 3}, $${first + 4}::jsonb,
+      now() + $${first + 5}::float8 * interval '1 second', now() + $${first + 6}::float8 * interval '1 second' from ${from}
+    on conflict (subject) do update set signals = task.signals + 1, attempts = 0, state = 'READY',
+      ${REPLACED.map((column) => `${column} = case task.state when 'DEAD' then excluded.${column} else task.${column} end`).join(', ')},
+      run_at = case
+        when task.state = 'DEAD' then excluded.run_at
+        when task.leased_by is null then least(task.run_at, excluded.run_at)
+        else task.run_at end
+    returning lane)`;
+
+/** How many parameters `startTaskSql` takes. */
+export const START_TASK_PARAMETERS = 7;
+
+export const startTaskParameters = ({
+  lane,
+  process,
+  step = 'start',
+  data = {},
+  afterSeconds = 0,
+  deadlineSeconds,
+}: NewTask): unknown[] => [
+  newId('task'),
+  lane,
+  process,
+  step,
+  JSON.stringify(data),
+  afterSeconds,
+  deadlineSeconds ?? null,
+];
+
+/** What tells workers that a lane has something due. */
+export const taskChange = (lane: string) => ({ kind: 'task', accountId: '', id: lane }) as const;
+
+/**
+ * Starts a task, which exists if and only if the caller's transaction commits. If the subject has a task already,
+ * this is a signal to it, due when the new one would have been; a dead one is replaced.
+ */
+export async function startTask(tx: Transaction, task: NewTask): Promise<void> {
+  const [started] = await tx.query<{ lane: string }>(
+    `with given as (select $1::text as account_id, $2::text as subject), ${startTaskSql('given', 3)} select lane from task_started`,
+    [task.accountId, task.subject, ...startTaskParameters(task)],
+  );
+  if (!task.afterSeconds) tx.changed(taskChange(started!.lane));
+}
+
+/**
+ * Wakes the task of a subject: it runs now, or once more directly after the step that is running, with fresh
+ * attempts. A dead one goes on with the step that it died at, without its deadline. No task: nothing happens.
+ */
+export async function signalTask(tx: Transaction, subject: string): Promise<void> {
+  const woken = await tx.query<{ lane: string }>(
+    `update task set signals = signals + 1, attempts = 0, state = 'READY',
+      deadline_at = case state when 'DEAD' then null else deadline_at end,
+      run_at = case when leased_by is null then least(run_at, now()) else run_at end
+    where subject = $1 returning lane`,
+    [subject],
+  );
+  tx.changed(...woken.map(({ lane }) => taskChange(lane)));
+}

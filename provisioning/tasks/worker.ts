@@ -1,0 +1,223 @@
+/**
+ * Carries tasks out. Any number of workers, in any number of processes, share the work: one of them at a time leases
+ * a task, and keeps the lease alive while the step runs. If a worker dies, its leases end and others go on. If it
+ * was only thought to be dead, the fence refuses whatever it still wants to commit. So it does with a step that does not
+ * end though it was aborted: its task is let go, and its place in the lane is given to another.
+ *
+ * Work is found by a poll each second; the bus and the end of each step only make it quicker. Without a database it waits.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database, Transaction } from '../../entities/database/database.ts';
+import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
+import { Runner } from './runner.ts';
+import { ATTEMPTS_MAX, type LeasedTask, type Outcome, type Process, taskChange } from './tasks.ts';
+import { Bell } from './wakeup.ts';
+
+/** How long one call of a step may take, what takes longer naps in between; and how long to end once it is aborted. */
+const [STEP_SECONDS_MAX, GRACE_SECONDS] = [900, 30];
+
+export interface WorkerOptions {
+  /** How many tasks of each lane this worker runs at once. */
+  lanes: Record<string, number>;
+  /** Also how long others wait before they take over from a worker that died. Default 30. */
+  leaseSeconds?: number;
+  /** Default 1. */
+  pollSeconds?: number;
+  /** After how long a step is aborted, and after how much more it is abandoned. Default 900 and 30. */
+  stepSeconds?: number;
+  graceSeconds?: number;
+  /** Hears of what the worker itself could not do, such as reach its database. */
+  onError?: (error: unknown) => void;
+}
+
+export class Worker {
+  readonly id: string = randomUUID();
+  readonly leaseSeconds: number;
+  readonly #db: Database;
+  readonly #processes: ReadonlyMap<string, Process>;
+  readonly #lanes: Record<string, number>;
+  readonly #pollSeconds: number;
+  readonly #stepMs: number;
+  readonly #graceMs: number;
+  readonly #onError: (error: unknown) => void;
+  readonly #runner: Runner;
+  readonly #bells = new Map<string, Bell>();
+  /** What runs now, with a promise that is fulfilled at the end. */
+  readonly #busy = new Map<Lease, Promise<void>>();
+  /** Steps that do not end. Nothing that they still do is written. */
+  readonly #abandoned = new Set<Lease>();
+  readonly #stopped = new AbortController();
+  #stopping = false;
+  #loops: Promise<void>[] = [];
+  #stopListening = () => {};
+
+  constructor(
+    db: Database,
+    processes: Record<string, Process>,
+    { lanes, leaseSeconds = 30, pollSeconds = 1, onError = console.error, ...limits }: WorkerOptions,
+  ) {
+    const { stepSeconds = STEP_SECONDS_MAX, graceSeconds = GRACE_SECONDS } = limits;
+    this.#stepMs = stepSeconds * 1000;
+    this.#graceMs = graceSeconds * 1000;
+    this.leaseSeconds = leaseSeconds;
+    this.#db = db;
+    this.#processes = new Map(Object.entries(processes));
+    this.#lanes = lanes;
+    this.#pollSeconds = pollSeconds;
+    this.#onError = onError;
+    this.#runner = new Runner({
+      db,
+      holder: this,
+      processes: this.#processes,
+      release: (tx, task, outcome) => this.release(tx, task, outcome),
+      onRest: (lane, seconds) => this.#ringAfter(lane, seconds),
+      onError,
+    });
+  }
+
+  start(): void {
+    for (const lane of Object.keys(this.#lanes)) this.#bells.set(lane, new Bell());
+    this.#stopListening = this.#db.bus.listen(({ kind, id }) => {
+      if (kind === 'task') this.#ring(id);
+    });
+    this.#loops = Object.entries(this.#lanes).map(([lane, concurrency]) => this.#serve(lane, concurrency));
+    void this.#keepLeases();
+  }
+
+  /** How many steps still run that this worker has given up on. */
+  abandoned(lane?: string): number {
+    return [...this.#abandoned].filter(({ task }) => !lane || task.lane === lane).length;
+  }
+
+  /** Takes nothing new, lets what runs finish within the grace period, and gives the rest back to the others. */
+  async stop(graceSeconds = 10): Promise<void> {
+    this.#stopping = true;
+    this.#stopListening();
+    this.#ring(null);
+    await Promise.race([this.#settled(), sleep(graceSeconds * 1000, undefined, { ref: false })]);
+    this.#stopped.abort();
+    await giveBack(this.#db, this).catch(this.#onError);
+    this.#db.bus.publish(Object.keys(this.#lanes).map(taskChange));
+    for (const { abort } of this.#busy.keys()) abort.abort(new Error('The worker stops.'));
+  }
+
+  /** For tests: runs everything that is due, one after the other, without timers. @returns how many steps it ran */
+  async drain(lane?: string): Promise<number> {
+    let ran = 0;
+    for (const one of lane ? [lane] : Object.keys(this.#lanes)) {
+      for (;;) {
+        const [lease] = await this.lease(one);
+        if (!lease) break;
+        await this.run(lease);
+        ran++;
+      }
+    }
+    return ran;
+  }
+
+  /** Leases due tasks of a lane. What this worker still runs it does not lease again, even if the lease was lost. */
+  async lease(lane: string, count = 1): Promise<Lease[]> {
+    const startedAtMs = performance.now();
+    const endsAtMs = startedAtMs + this.leaseSeconds * 1000;
+    const except = [...this.#busy.keys()].map(({ task }) => task.id);
+    const taken = await takeLeases(this.#db, this, { lane, count, except });
+    return taken.map((row) => {
+      const abort = new AbortController();
+      return { task: { ...row, aborted: abort.signal }, exhausted: this.#exhausted(row), abort, endsAtMs, startedAtMs };
+    });
+  }
+
+  #exhausted({ overdue, attempts, process, error }: TakenTask): string | undefined {
+    const before = error ? ` Before: ${error}` : '';
+    if (overdue) return `The deadline has passed.${before}`;
+    const attemptsMax = this.#processes.get(process)?.attemptsMax ?? ATTEMPTS_MAX;
+    return attempts > attemptsMax ? `No attempt of ${attemptsMax} came to an end.${before}` : undefined;
+  }
+
+  /** Runs one step, and writes what follows from it. Never rejects: what could not be written is done again later. */
+  run(lease: Lease): Promise<void> {
+    return this.#runner.run(lease);
+  }
+
+  /** Writes what comes after a step. Tests override it. @throws LeaseLost or Signalled */
+  protected release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<void> {
+    return release(tx, this, task, outcome);
+  }
+
+  /** Keeps a lane busy until the worker stops. */
+  async #serve(lane: string, concurrency: number): Promise<void> {
+    const bell = this.#bells.get(lane)!;
+    while (!this.#stopping) {
+      const room = this.#room(lane, concurrency);
+      const leases = room > 0 ? await this.lease(lane, room).catch(this.#onError) : undefined;
+      if (this.#stopping) return; // stop() gives them back
+      for (const lease of leases ?? []) {
+        const end = () => {
+          this.#busy.delete(lease);
+          this.#abandoned.delete(lease);
+          bell.ring();
+        };
+        this.#busy.set(lease, this.run(lease).then(end));
+      }
+      await bell.heard(this.#pollSeconds);
+    }
+  }
+
+  /** Half as many as a lane has room for may be abandoned; those beyond that take room from the others. */
+  #room(lane: string, concurrency: number): number {
+    const most = concurrency - Math.max(0, this.abandoned(lane) - Math.ceil(concurrency / 2));
+    return most - [...this.#busy.keys()].filter(({ task }) => task.lane === lane).length;
+  }
+
+  async #settled(): Promise<void> {
+    await Promise.all(this.#loops);
+    await Promise.all(this.#busy.values());
+  }
+
+  async #keepLeases(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      await sleep((this.leaseSeconds / 3) * 1000, undefined, { signal }).catch(() => {});
+      if (this.#busy.size && !signal.aborted) await this.#heartbeat([...this.#busy.keys()]);
+    }
+  }
+
+  /** Extends the leases that are still held, and aborts the others. Where that cannot be found out, time decides. */
+  async #heartbeat(leases: Lease[]): Promise<void> {
+    const endsAtMs = performance.now() + this.leaseSeconds * 1000;
+    const tasks = leases.map(({ task }) => task);
+    const held = await extendLeases(this.#db, this, tasks).catch(this.#onError);
+    for (const lease of leases) {
+      const { task, abort, startedAtMs } = lease;
+      if (held?.has(task.id)) lease.endsAtMs = endsAtMs;
+      else if (held || lease.endsAtMs < performance.now()) abort.abort(new LeaseLost('The lease was lost.'));
+      if (task.deadlineAt && task.deadlineAt.getTime() < Date.now()) abort.abort(new Error('The deadline has passed.'));
+      if (performance.now() - startedAtMs > this.#stepMs) abort.abort(new Error('The step takes too long.'));
+      if (!abort.signal.aborted) continue;
+      lease.abortedAtMs ??= performance.now();
+      if (performance.now() - lease.abortedAtMs >= this.#graceMs) void this.#abandon(lease);
+    }
+  }
+
+  /** Gives up on a step that does not end: the others go on without it, and its task is tried again. */
+  async #abandon(lease: Lease): Promise<void> {
+    if (!this.#busy.delete(lease)) return;
+    const { task, abort } = lease;
+    this.#abandoned.add(lease);
+    this.#ring(task.lane);
+    const why = `${textOf(abort.signal.reason)} The step does not end.`;
+    const count = `Abandoned in the lane "${task.lane}": ${this.abandoned(task.lane)}.`;
+    this.#onError(new Error(`${task.subject}, step "${task.step}" of "${task.process}": ${why} ${count}`));
+    await this.#runner.retry(task, why);
+  }
+
+  #ring(lane: string | null): void {
+    for (const [name, bell] of this.#bells) if (lane === null || lane === name) bell.ring();
+  }
+
+  /** Rests that are shorter than the poll end in time. What goes on at once is seen to when its run ends. */
+  #ringAfter(lane: string, seconds: number): void {
+    if (seconds > 0 && seconds < this.#pollSeconds) setTimeout(() => this.#ring(lane), seconds * 1000 + 1).unref();
+  }
+}

@@ -1,0 +1,48 @@
+/** Changing a password, and asking for the one there is. */
+
+import { Account } from '../../../entities/accounts/account.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import { lockAccount } from '../../../entities/payments/ledger.ts';
+import type { Context } from '../../context.ts';
+import { findAccount } from '../account.ts';
+import { hashPassword, refuseWeakPassword, verifyPassword } from './password.ts';
+import { useSecondFactor } from './second-factor.ts';
+import { recordLoginChange } from './sessions.ts';
+
+/** The account of the caller, who knows its password. @throws ApiError wrong_password or login_throttled */
+export async function requirePassword(context: Context, password: string): Promise<Account> {
+  const account = await findAccount(context);
+  await context.logins.attempt({ name: account.email ?? account.id, address: context.address }, async () => {
+    if (!(await verifyPassword(account.passwordHash, password))) throw new ApiError('wrong_password');
+  });
+  return account;
+}
+
+export interface PasswordChange {
+  currentPassword: string;
+  newPassword: string;
+  totpCode?: string | null | undefined;
+}
+
+/**
+ * Changes the password. All other sessions end; API keys stay.
+ * @returns how many sessions ended
+ * @throws ApiError wrong_password, weak_password, invalid_totp or login_throttled
+ */
+export async function changePassword(context: Context, change: PasswordChange): Promise<number> {
+  const { currentPassword, newPassword, totpCode } = change;
+  const { id: accountId, email, passwordHash: checked } = await requirePassword(context, currentPassword);
+  refuseWeakPassword(newPassword, email ?? '', 'new_password');
+  const passwordHash = await hashPassword(newPassword);
+  return context.logins.attempt({ name: email ?? accountId, address: context.address }, () =>
+    context.db.transaction(async (tx) => {
+      await lockAccount(tx, accountId);
+      const account = await tx.manager.findOneByOrFail(Account, { id: accountId });
+      // Two may change it at once; the later one knew the old one only.
+      if (account.passwordHash !== checked) throw new ApiError('wrong_password');
+      if (account.totpEnabled) await useSecondFactor(context, tx, accountId, totpCode);
+      await tx.manager.update(Account, { id: accountId }, { passwordHash });
+      return recordLoginChange(context, tx, accountId, 'password_changed');
+    }),
+  );
+}

@@ -1,0 +1,32 @@
+/** Registration: an email, a password, and nothing else. No mail is sent. */
+import { Account } from '../../../entities/accounts/account.ts';
+import { constraintOf } from '../../../entities/database/database.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import { newId } from '../../../entities/ids.ts';
+import { openBalance } from '../../../entities/payments/ledger.ts';
+import type { Context } from '../../context.ts';
+import { hashPassword, refuseWeakPassword } from './password.ts';
+import { type LoggedIn, openSession } from './session.ts';
+
+/** Makes an account and logs it in. @throws ApiError weak_password or email_taken */
+export async function register(
+  context: Context,
+  { email, password }: { email: string; password: string },
+): Promise<LoggedIn> {
+  refuseWeakPassword(password, email);
+  const passwordHash = await hashPassword(password);
+  const id = newId('acct');
+  try {
+    const registered = await context.db.transaction(async (tx) => {
+      await tx.manager.insert(Account, { id, kind: 'PERSON', email, passwordHash });
+      await openBalance(tx, id);
+      const tokens = await openSession(context, tx, id, 'register');
+      return { account: await tx.manager.findOneByOrFail(Account, { id }), tokens };
+    });
+    context.logins.welcome({ name: email, address: context.address });
+    return registered;
+  } catch (error) {
+    if (constraintOf(error) === 'account_email') throw new ApiError('email_taken');
+    throw error;
+  }
+}

@@ -1,0 +1,18 @@
+/** Whether a credential may do what a field asks for. */
+import type { RequiredScope } from '../../../entities/accounts/credential.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import type { Viewer } from '../../context.ts';
+
+/** @throws ApiError missing_credential or insufficient_scope (RFC 6750) */
+export function requireScope(viewer: Viewer | null, scope: RequiredScope): void {
+  if (scope === 'public') return;
+  if (!viewer) throw new ApiError('missing_credential');
+  if (!viewer.scopes.has(scope)) {
+    throw new ApiError('insufficient_scope', `The credential lacks the scope ${scope}.`, { requiredScope: scope });
+  }
+}
+
+/** For what costs or creates something, or changes it. @throws ApiError account_suspended, with the operator's reason */
+export function requireActive(viewer: Viewer | null): void {
+  if (viewer?.suspendedFor) throw new ApiError('account_suspended', `The account is suspended: ${viewer.suspendedFor}`);
+}

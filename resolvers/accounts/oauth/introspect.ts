@@ -1,0 +1,67 @@
+/** What a token is good for (RFC 7662). Whoever holds one may ask: guessing one of 190 bits is out of reach. */
+import { ApiKey, Session } from '../../../entities/accounts/credential.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import { credentialKind, digest } from '../../../entities/secrets.ts';
+import type { Context } from '../../context.ts';
+import { bearerOf } from './client.ts';
+import { resourcesOf } from './token.ts';
+
+/** Nothing but `active` is said of a token that opens no door. */
+export interface Introspection {
+  active: boolean;
+  scope?: string;
+  clientId?: string | undefined;
+  tokenType?: string | undefined;
+  exp?: Date | null;
+  iat?: Date;
+  sub?: string;
+  aud?: string[];
+  iss?: string;
+  jti?: string;
+}
+
+export interface IntrospectionRequest {
+  /** Wins over the header, which then is that of whoever asks. */
+  token?: string | null | undefined;
+  authorization?: string | null | undefined;
+}
+
+/** @throws ApiError invalid_request without a token */
+export async function introspectOauthToken(
+  context: Context,
+  { token, authorization }: IntrospectionRequest,
+): Promise<Introspection> {
+  const credential = token ?? bearerOf(authorization);
+  if (!credential) throw new ApiError('invalid_request', 'Send the token as a Bearer credential, or as token.');
+  const found = await find(context, credential);
+  if (!found) return { active: false };
+  return { active: true, aud: resourcesOf(context), iss: context.publicUrl, ...found };
+}
+
+async function find({ db }: Context, credential: string): Promise<Omit<Introspection, 'active'> | undefined> {
+  const kind = credentialKind(credential);
+  const { manager } = db.source;
+  if (kind === 'live') {
+    const key = await manager.findOneBy(ApiKey, { digest: digest(credential) });
+    if (key?.status !== 'ACTIVE' || isPast(key.expiresAt)) return undefined;
+    return { ...claims(key), tokenType: 'Bearer', exp: key.expiresAt };
+  }
+  if (kind !== 'at' && kind !== 'rt') return undefined;
+  const column = kind === 'at' ? 'accessDigest' : 'refreshDigest';
+  const session = await manager.findOneBy(Session, { [column]: digest(credential) });
+  if (!session || session.revokedAt) return undefined;
+  const refreshUntil = Math.min(session.refreshExpiresAt.getTime(), session.familyExpiresAt.getTime());
+  const exp = kind === 'at' ? session.expiresAt : new Date(refreshUntil);
+  if (isPast(exp)) return undefined;
+  const clientId = /^oauth:(.*)$/.exec(session.source)?.[1];
+  return { ...claims(session), clientId, tokenType: kind === 'at' ? 'Bearer' : undefined, exp };
+}
+
+const claims = ({ id, accountId, scope, createdAt }: Pick<Session, 'id' | 'accountId' | 'scope' | 'createdAt'>) => ({
+  scope,
+  iat: createdAt,
+  sub: accountId,
+  jti: id,
+});
+
+const isPast = (time: Date | null): boolean => time !== null && time.getTime() <= Date.now();

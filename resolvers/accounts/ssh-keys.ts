@@ -1,0 +1,55 @@
+/** SSH public keys. The same key again is the same object: nobody has to look first. */
+
+import { SshKey } from '../../entities/accounts/ssh-key.ts';
+import { parseSshPublicKey } from '../../entities/accounts/ssh-public-key.ts';
+import { ApiError } from '../../entities/errors.ts';
+import { record } from '../../entities/history/record.ts';
+import { isId, newId, shortName } from '../../entities/ids.ts';
+import { lockAccount } from '../../entities/payments/ledger.ts';
+import { accountOf, actorOf, type Context } from '../context.ts';
+import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
+
+/** @throws ApiError private_key_rejected, invalid_public_key, key_too_weak or ssh_key_limit_reached */
+export async function addSshKey(
+  context: Context,
+  { publicKey, name }: { publicKey: string; name?: string | null | undefined },
+): Promise<SshKey> {
+  const accountId = accountOf(context);
+  const { comment, ...parsed } = parseSshPublicKey(publicKey);
+  return context.db.transaction(async (tx) => {
+    await lockAccount(tx, accountId);
+    const same = await tx.manager.findOneBy(SshKey, { accountId, fingerprint: parsed.fingerprint });
+    if (same) return same;
+    if ((await tx.manager.countBy(SshKey, { accountId })) >= context.limits.sshKeys)
+      throw new ApiError('ssh_key_limit_reached');
+    const id = newId('sshkey');
+    await tx.manager.insert(SshKey, { id, accountId, name: name ?? (comment || `key-${shortName()}`), ...parsed });
+    await record(tx, accountId, id, { type: 'ssh_key.created', resource: 'ssh_key', actor: actorOf(context) });
+    return tx.manager.findOneByOrFail(SshKey, { id });
+  });
+}
+
+/** @throws ApiError not_found */
+export async function findSshKey(context: Context, id: string): Promise<SshKey> {
+  const sshKey =
+    isId('sshkey', id) && (await context.db.source.manager.findOneBy(SshKey, { id, accountId: accountOf(context) }));
+  if (!sshKey) throw new ApiError('not_found');
+  return sshKey;
+}
+
+export function listSshKeys(context: Context, request: PageRequest): Promise<Page<SshKey>> {
+  return pageOfAccount(context, SshKey, request);
+}
+
+/** Servers that were ordered with it keep it. @throws ApiError not_found */
+export async function deleteSshKey(context: Context, id: string): Promise<{ id: string; deleted: true }> {
+  const accountId = accountOf(context);
+  if (!isId('sshkey', id)) throw new ApiError('not_found');
+  return context.db.transaction(async (tx) => {
+    await lockAccount(tx, accountId);
+    const { affected } = await tx.manager.delete(SshKey, { id, accountId });
+    if (!affected) throw new ApiError('not_found');
+    await record(tx, accountId, id, { type: 'ssh_key.deleted', resource: 'ssh_key', actor: actorOf(context) });
+    return { id, deleted: true };
+  });
+}

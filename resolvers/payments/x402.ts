@@ -1,0 +1,222 @@
+/**
+ * Paying one request by x402: checked first, then settled, then credited and spent in one transaction. The same payment
+ * again, sent for the same thing, gets the same answer; once the money is under way, nobody is asked to pay again.
+ */
+import { hkdfSync } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { deserialize, serialize } from 'node:v8';
+import type { Transaction } from '../../entities/database/database.ts';
+import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/errors.ts';
+import { newOrderNumber } from '../../entities/ids.ts';
+import { usdFromMicros } from '../../entities/money.ts';
+import { answerPayment, creditPayment, lockPayment, type X402Payment } from '../../entities/payments/x402-payment.ts';
+import { Vault } from '../../entities/secrets.ts';
+import type { SignedPayment } from '../../provisioning/index.ts';
+import { accountOf, type Context } from '../context.ts';
+import { requireCoin } from './coins.ts';
+
+/** How long a request waits for another with the same payment. */
+const WAIT_MS = 25_000;
+const POLL_MS = 50;
+
+/** What the headers of a request say of paying. */
+export interface PaymentHeaders {
+  /** X-Payment-Mode: to be paid by x402, whatever the balance is. */
+  mode?: 'X402' | null | undefined;
+  /** PAYMENT-SIGNATURE, of version 2. */
+  signature?: string | null | undefined;
+  /** X-PAYMENT, of version 1. */
+  payment?: string | null | undefined;
+}
+
+export const signedPayment = ({ signature, payment }: PaymentHeaders): string | undefined =>
+  signature ?? payment ?? undefined;
+
+/** What can be paid for in one request. */
+export interface Sale<T> {
+  kind: 'SRV' | 'TOP';
+  /** Of the endpoint, such as /v1/servers. */
+  path: string;
+  description: string;
+  /** What was asked for: another input is another sale. */
+  input: unknown;
+  /** Refuses whatever can be refused, before anything is paid. @returns the price in micro-USD */
+  check(): Promise<bigint>;
+  /**
+   * Makes what was sold, under the lock of the account. With a transaction id the money is in the balance; without one
+   * nobody knows yet whether it will come.
+   */
+  fulfil(tx: Transaction, orderNumber: string, txId: string | undefined): Promise<T>;
+}
+
+/** The same error, with the challenge for the price: how to pay by x402. */
+export function withChallenge(
+  context: Context,
+  { path, description }: Pick<Sale<unknown>, 'path' | 'description'>,
+  amountMicros: bigint,
+  { code, message, extras }: { code: ErrorCode; message?: string; extras?: ErrorExtras },
+  reason: string = code,
+): ApiError {
+  const offer = { amountMicros, url: context.publicUrl + path, description };
+  const challenge = context.provisioning.x402?.challenge(offer, reason);
+  if (!challenge) return new ApiError(code, message, extras);
+  return new ApiError(code, message, {
+    ...extras,
+    requiredMicros: amountMicros,
+    headers: { 'payment-required': challenge.header },
+    x402: { error: reason, accepts: challenge.accepts },
+  });
+}
+
+/** @throws ApiError payment_required, or what refuses the sale itself */
+export async function demandPayment(context: Context, sale: Sale<unknown>): Promise<never> {
+  await requireCoin(context, available(context).terms.coin);
+  throw withChallenge(context, sale, await sale.check(), { code: 'payment_required' });
+}
+
+/**
+ * Sells for a signed payment.
+ * @throws ApiError invalid_payment, payment_rejected (nothing was taken), payment_nonce_used, idempotency_in_progress, or
+ * what refuses the sale itself; if that comes after the settlement, the money is in the balance
+ */
+export async function pay<T>(context: Context, header: string, sale: Sale<T>): Promise<T> {
+  const x402 = available(context);
+  const payment = x402.decode(header);
+  const { viewer, vault } = context;
+  const buyer = {
+    accountId: accountOf(context),
+    credentialId: viewer?.kind === 'api_key' ? viewer.credentialId : null,
+    requestMac: vault.keyedDigest(canonical([sale.path, sale.input]), 'x402 request'),
+  };
+  // Meanwhile: what refuses the sale comes first.
+  const verifying = x402.verify(payment);
+  verifying.catch(() => {});
+  let row = await x402.find(payment, buyer);
+  if (!row) {
+    const [amountMicros] = await Promise.all([sale.check(), requireCoin(context, x402.terms.coin)]);
+    const fault = await x402.fault(payment, amountMicros, verifying).catch(refuseForNow);
+    // Another request with it may have been faster, and what was verified is that it is used.
+    row = fault === undefined ? undefined : await x402.find(payment, buyer);
+    if (fault && !row) {
+      await x402.keepUnmatched(payment, buyer, context.requestId).catch(refuseForNow);
+      throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
+    }
+    const reserved = row ? undefined : await x402.reserve(payment, { ...buyer, amountMicros }, context.requestId);
+    if (reserved) return settle(context, payment, reserved, sale, true);
+    row ??= (await x402.find(payment, buyer))!;
+  }
+  for (const deadline = Date.now() + WAIT_MS; ; ) {
+    if (row.orderNumber) return answered(context, payment, row);
+    if (await x402.take(row.id, context.requestId)) return settle(context, payment, row, sale, false);
+    if (Date.now() > deadline || context.signal.aborted)
+      throw new ApiError('idempotency_in_progress', 'The payment is being settled for another request.', {
+        retryAfter: 1,
+      });
+    await sleep(POLL_MS);
+    row = (await x402.find(payment, buyer))!;
+  }
+}
+
+function refuseForNow(error: unknown): never {
+  if (error instanceof ApiError) throw error;
+  throw new ApiError('unavailable', 'Payments cannot be verified at the moment. Nothing was taken.', { retryAfter: 5 });
+}
+
+/** @throws ApiError coin_unavailable */
+function available({ provisioning: { x402 } }: Context): NonNullable<Context['provisioning']['x402']> {
+  if (!x402) throw new ApiError('coin_unavailable', 'Nothing can be paid by x402 at the moment.');
+  return x402;
+}
+
+async function settle<T>(
+  context: Context,
+  payment: SignedPayment,
+  row: X402Payment,
+  sale: Sale<T>,
+  isFirst: boolean,
+): Promise<T> {
+  const x402 = available(context);
+  let txId: string | undefined;
+  try {
+    const settlement = await x402.settle(row, payment, isFirst);
+    if (settlement.state === 'unsent')
+      throw new ApiError('unavailable', 'The payment cannot be settled at the moment. Send it again.', {
+        retryAfter: 5,
+      });
+    if (settlement.state === 'refused') throw rejected(context, sale, row, settlement.reason);
+    if (settlement.state === 'dead') throw rejected(context, sale, row);
+    txId = settlement.state === 'settled' ? settlement.txId : undefined;
+    return await context.db.transaction((tx) => fulfil(tx, context, payment, row, sale, txId));
+  } catch (error) {
+    // Not waited for: a request with an idempotency key has a connection, and would wait for a second one.
+    void x402.giveUp(row, context.requestId).catch(() => {});
+    if (txId === undefined || !(error instanceof ApiError)) throw error;
+    receipt(context, row, txId);
+    throw refusedAfterPayment(error, row);
+  }
+}
+
+/** Why nothing was sold, though the chain has moved the money: its task credits the balance. */
+function refusedAfterPayment({ code, message, extras }: ApiError, { amountMicros }: X402Payment): ApiError {
+  const paid = `The payment has settled: ${usdFromMicros(amountMicros)} USD go to the balance.`;
+  if (code === 'insufficient_balance')
+    return new ApiError('payment_nonce_used', `${paid} The balance does not cover the price any more.`);
+  return new ApiError(code, `${message} ${paid} Do not sign another payment: order from the balance.`, extras);
+}
+
+const rejected = (
+  context: Context,
+  sale: Sale<unknown>,
+  { amountMicros }: X402Payment,
+  reason = 'invalid_exact_evm_payload_authorization_valid_before',
+): ApiError => withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, reason);
+
+/** Credit, debit, what was sold and the answer exist together or not at all. */
+async function fulfil<T>(
+  tx: Transaction,
+  context: Context,
+  payment: SignedPayment,
+  { id, accountId }: X402Payment,
+  sale: Sale<T>,
+  moved: string | undefined,
+): Promise<T> {
+  const row = await lockPayment(tx, id, accountId);
+  if (row.orderNumber) return answered(context, payment, row);
+  // Who looks after the payment may have found out meanwhile.
+  const txId = moved ?? (row.status === 'SETTLED' ? row.txId! : undefined);
+  const isLost = row.status === 'REVERSED' || row.status === 'WRITTEN_OFF';
+  if (isLost || (txId === undefined && row.status === 'FAILED')) throw rejected(context, sale, row);
+  const orderNumber = newOrderNumber(sale.kind);
+  if (txId !== undefined) await creditPayment(tx, row, orderNumber);
+  const answer = await sale.fulfil(tx, orderNumber, txId);
+  const sealedAnswer = sealOf(context, payment).seal(serialize(answer).toString('base64'), id);
+  await answerPayment(tx, row, { orderNumber, sealedAnswer, txId });
+  receipt(context, row, txId);
+  return answer;
+}
+
+/** @throws ApiError payment_nonce_used if the answer is so old that it was forgotten */
+function answered<T>(context: Context, payment: SignedPayment, row: X402Payment): T {
+  if (!row.sealedAnswer) throw new ApiError('payment_nonce_used', `The payment was for ${row.orderNumber}.`);
+  receipt(context, row, row.txId ?? undefined);
+  return deserialize(Buffer.from(sealOf(context, payment).open(row.sealedAnswer, row.id), 'base64')) as T;
+}
+
+function receipt(context: Context, row: X402Payment, txId: string | undefined): void {
+  if (txId === undefined) return;
+  const value = available(context).receipt(row, txId);
+  context.setHeader?.('payment-response', value);
+  context.setHeader?.('x-payment-response', value);
+}
+
+/** An answer can have a password in it: it is opened by our key and the signature of the payment together. */
+const sealOf = ({ vault }: Context, { signature }: SignedPayment): Vault =>
+  new Vault(Buffer.from(hkdfSync('sha256', signature.toLowerCase(), vault.derive('x402 answer'), '', 32)));
+
+/** JSON whose members are in order, so that two spellings of one input are equal. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, inner) => {
+    if (typeof inner === 'bigint') return String(inner);
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });

@@ -1,0 +1,39 @@
+/** The operator's queue: what has to be done by hand with machines, and that it is done. */
+
+import { ApiError } from '../../entities/errors.ts';
+import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
+import { record } from '../../entities/history/record.ts';
+import { isId } from '../../entities/ids.ts';
+import type { ManualJob } from '../../entities/servers/manual-job.ts';
+import { closeManualJob, listManualJobs, type MachineSpec, manualSpecOf } from '../../provisioning/index.ts';
+import { actorOf, type Context } from '../context.ts';
+
+export type { MachineSpec, ManualJob };
+
+/** Open ones first, the oldest first. */
+export const findManualJobs = ({ db }: Context, limit: number): Promise<ManualJob[]> => listManualJobs(db, limit);
+
+/** What is to be made; null where nothing is, and of a job that is closed. */
+export const findManualSpec = ({ vault }: Context, job: ManualJob): MachineSpec | null => manualSpecOf(vault, job);
+
+/** Says that a job is done, or cannot be; the server goes on at once. @throws ApiError not_found */
+export async function endManualJob(
+  context: Context,
+  id: string,
+  state: 'DONE' | 'FAILED',
+  note: string | null,
+): Promise<ManualJob> {
+  if (!isId('job', id)) throw new ApiError('not_found');
+  return context.db.transaction(async (tx) => {
+    const closed = await closeManualJob(tx, id, state, note);
+    if (!closed.length) throw new ApiError('not_found', 'There is no such job, or it is closed already.');
+    for (const job of closed)
+      await record(tx, OPERATOR_ACCOUNT, job.id, {
+        type: 'manual_job.closed',
+        resource: 'manual_job',
+        actor: actorOf(context),
+        data: { order_number: job.orderNumber, action: job.action, state: job.state },
+      });
+    return closed[0]!;
+  });
+}

@@ -1,0 +1,184 @@
+/** What the service says of itself: the warrant canary, its peering, and its health. */
+import { createHash } from 'node:crypto';
+import { ApiError } from '../../entities/errors.ts';
+import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
+import { record } from '../../entities/history/record.ts';
+import { isId, newId } from '../../entities/ids.ts';
+import {
+  CANARY_CODES,
+  CANARY_DAYS,
+  Canary,
+  type Impact,
+  Incident,
+  type IncidentStatus,
+  Peering,
+  type PeeringDocument,
+} from '../../entities/transparency/transparency.ts';
+import { actorOf, type Context } from '../context.ts';
+
+export { CANARY_CODES, IMPACTS, INCIDENT_STATUSES } from '../../entities/transparency/transparency.ts';
+
+export type CanaryView = Omit<Canary, 'id' | 'createdAt'>;
+
+/** What is said before anything was published: nothing that could be taken for a promise. */
+const UNPUBLISHED: CanaryView = {
+  version: '0',
+  issuedAt: new Date(0),
+  expiresAt: new Date(0),
+  codes: [],
+  statement: 'The operator of this installation has not published a canary. This text promises nothing.',
+  signedText: null,
+  fingerprint: null,
+  publicKey: null,
+  freshness: null,
+  sha256: '',
+  previousSha256: null,
+};
+UNPUBLISHED.sha256 = digestOf(UNPUBLISHED);
+
+export const findCanary = async ({ db }: Context): Promise<CanaryView> =>
+  (await db.source.manager.findOne(Canary, { where: {}, order: { id: 'DESC' } })) ?? UNPUBLISHED;
+
+/** Decided when it is read: a canary dies of silence, and says by a missing code what has happened. */
+export function canaryStatus({ codes, expiresAt }: CanaryView): 'VALID' | 'EXPIRED' | 'TRIGGERED' {
+  if (expiresAt.getTime() > 0 && CANARY_CODES.some((code) => !codes.includes(code))) return 'TRIGGERED';
+  return expiresAt.getTime() <= Date.now() ? 'EXPIRED' : 'VALID';
+}
+
+export interface CanaryStatement {
+  statement: string;
+  codes: string[];
+  expiresAt?: Date | null | undefined;
+  signedText?: string | null | undefined;
+  fingerprint?: string | null | undefined;
+  publicKey?: string | null | undefined;
+  freshness?: string | null | undefined;
+}
+
+/** Publishes the next canary, which names the digest of the one before. */
+export async function publishCanary(context: Context, given: CanaryStatement): Promise<CanaryView> {
+  return context.db.transaction(async (tx) => {
+    // Two that are published at once must not name the same predecessor.
+    await tx.query(`select pg_advisory_xact_lock(hashtext('canary'))`);
+    const [before] = await tx.query<{ version: string; sha256: string }>(
+      'select version, sha256 from canary order by id desc limit 1',
+    );
+    const issuedAt = new Date();
+    const canary = {
+      id: newId('can'),
+      version: String(Number(before?.version ?? 0) + 1),
+      issuedAt,
+      expiresAt: given.expiresAt ?? new Date(issuedAt.getTime() + CANARY_DAYS * 24 * 3_600_000),
+      codes: given.codes,
+      statement: given.statement,
+      signedText: given.signedText ?? null,
+      fingerprint: given.fingerprint ?? null,
+      publicKey: given.publicKey ?? null,
+      freshness: given.freshness ?? null,
+      previousSha256: before?.sha256 ?? null,
+      sha256: '',
+    };
+    canary.sha256 = digestOf(canary);
+    await tx.manager.insert(Canary, canary);
+    await record(tx, OPERATOR_ACCOUNT, canary.id, {
+      type: 'canary.updated',
+      resource: 'canary',
+      actor: actorOf(context),
+    });
+    return canary;
+  });
+}
+
+function digestOf({ signedText, statement, codes, issuedAt, expiresAt, previousSha256 }: CanaryView): string {
+  const text =
+    signedText ??
+    [statement, codes.join(' '), issuedAt.toISOString(), expiresAt.toISOString(), previousSha256 ?? ''].join('\n');
+  return createHash('sha256').update(text).digest('hex');
+}
+
+export type PeeringView = PeeringDocument & { updatedAt: Date };
+const NO_PEERING: PeeringDocument = {
+  asn: null,
+  name: 'Not published',
+  irrAsSet: null,
+  policy: 'Not published',
+  policyUrl: null,
+  nocEmail: null,
+  peeringdbUrl: null,
+  infoPrefixes4: null,
+  infoPrefixes6: null,
+  exchanges: [],
+  facilities: [],
+};
+
+export async function findPeering({ db }: Context): Promise<PeeringView> {
+  const row = await db.source.manager.findOneBy(Peering, { id: 'peering' });
+  return { ...(row?.document ?? NO_PEERING), updatedAt: row?.updatedAt ?? new Date(0) };
+}
+
+/** Replaces what was published of the network. */
+export async function publishPeering(context: Context, document: PeeringDocument): Promise<PeeringView> {
+  const updatedAt = new Date();
+  await context.db.transaction(async (tx) => {
+    await tx.manager.upsert(Peering, { id: 'peering', document, updatedAt }, ['id']);
+    await record(tx, OPERATOR_ACCOUNT, 'peering', {
+      type: 'status.changed',
+      resource: 'peering',
+      actor: actorOf(context),
+    });
+  });
+  return { ...document, updatedAt };
+}
+
+export interface IncidentReport {
+  name: string;
+  status: IncidentStatus;
+  impact: Impact;
+  components: string[];
+  startedAt?: Date | null | undefined;
+  body: string;
+}
+
+/** Opens an incident, or announces a maintenance. */
+export async function publishIncident(context: Context, { body, ...report }: IncidentReport): Promise<Incident> {
+  const now = new Date();
+  const incident: Incident = {
+    id: newId('inc'),
+    ...report,
+    startedAt: report.startedAt ?? now,
+    resolvedAt: isOver(report.status) ? now : null,
+    updates: [{ status: report.status, body, createdAt: now.toISOString() }],
+  };
+  return context.db.transaction(async (tx) => {
+    await tx.manager.insert(Incident, incident);
+    await record(tx, OPERATOR_ACCOUNT, incident.id, {
+      type: 'status.changed',
+      resource: 'incident',
+      actor: actorOf(context),
+    });
+    return incident;
+  });
+}
+
+/** Adds an update to an incident. @throws ApiError not_found */
+export async function updateIncident(
+  context: Context,
+  id: string,
+  { status, body }: { status: IncidentStatus; body: string },
+): Promise<Incident> {
+  if (!isId('inc', id)) throw new ApiError('not_found');
+  return context.db.transaction(async (tx) => {
+    const incident = await tx.manager.findOne(Incident, { where: { id }, lock: { mode: 'pessimistic_write' } });
+    if (!incident) throw new ApiError('not_found');
+    const now = new Date();
+    const changed = {
+      status,
+      resolvedAt: isOver(status) ? (incident.resolvedAt ?? now) : null,
+      updates: [...incident.updates, { status, body, createdAt: now.toISOString() }],
+    };
+    await tx.manager.update(Incident, { id }, changed);
+    await record(tx, OPERATOR_ACCOUNT, id, { type: 'status.changed', resource: 'incident', actor: actorOf(context) });
+    return { ...incident, ...changed };
+  });
+}
+const isOver = (status: IncidentStatus) => status === 'RESOLVED' || status === 'COMPLETED';

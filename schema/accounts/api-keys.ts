@@ -1,0 +1,96 @@
+/** API keys: making, listing and revoking them. */
+import type { ApiKey } from '../../entities/accounts/credential.ts';
+import { type CreatedApiKey, createApiKey, listApiKeys, revokeApiKey } from '../../resolvers/accounts/auth/api-keys.ts';
+import { builder } from '../builder.ts';
+import { pageArgs, pageOf } from '../pages.ts';
+
+const ApiKeyStatus = builder.enumType('ApiKeyStatus', {
+  description: 'Only active keys open doors.',
+  values: ['ACTIVE', 'EXPIRED', 'REVOKED'] as const,
+});
+
+const ApiKeyType = builder.objectRef<ApiKey>('ApiKey').implement({
+  description: 'A long-lived credential, without the credential itself.',
+  fields: (t) => ({
+    keyId: t.exposeID('id', { description: 'Identifies the key.' }),
+    name: t.exposeString('name', { description: 'What its maker called it.' }),
+    scope: t.exposeString('scope', { description: 'One or more of read, servers, billing, full.' }),
+    prefix: t.exposeString('prefix', { description: 'The first 13 characters of the key.' }),
+    status: t.expose('status', { type: ApiKeyStatus }),
+    ipAllowlist: t.exposeStringList('ipAllowlist', { description: 'Networks (CIDR) that may use it; none: all.' }),
+    spendLimitUsd: t.expose('spendLimitMicros', {
+      type: 'Usd',
+      nullable: true,
+      description: 'What it may spend in a calendar month (UTC).',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    lastUsedAt: t.expose('lastUsedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'With the precision of a minute.',
+    }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true }),
+    revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true }),
+  }),
+});
+
+const CreatedApiKeyType = builder.objectRef<CreatedApiKey>('CreatedApiKey').implement({
+  description: 'A new key.',
+  fields: (t) => ({
+    apiKey: t.expose('apiKey', { type: ApiKeyType }),
+    plaintext: t.exposeString('plaintext', { description: 'The key itself. It is shown here and never again.' }),
+  }),
+});
+
+const ApiKeyPage = pageOf('ApiKey', ApiKeyType);
+
+const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
+  fields: (t) => ({
+    name: t.field({ type: 'KeyName', required: true, description: 'A name to recognise the key by.' }),
+    scope: t.field({
+      type: 'ScopeList',
+      required: true,
+      description: 'One or more of read, servers, billing and full, separated by spaces.',
+    }),
+    ipAllowlist: t.field({
+      type: 'IpAllowlist',
+      description: 'Up to 20 networks (CIDR) that may use the key, as a list or with commas. Without it, all may.',
+    }),
+    expiresAt: t.field({ type: 'DateTime', description: 'When the key stops working. Without it, never.' }),
+    spendLimitUsd: t.field({
+      type: 'SpendLimit',
+      description: 'What the key may spend in a calendar month (UTC). Without it, the whole balance.',
+    }),
+  }),
+});
+
+builder.queryFields((t) => ({
+  apiKeys: t.field({
+    type: ApiKeyPage,
+    scope: 'read',
+    description: 'The API keys of the account, newest first.',
+    args: {
+      ...pageArgs(),
+      status: t.arg({ type: ApiKeyStatus, description: 'Only keys in this state.' }),
+    },
+    resolve: (_, filter, context) => listApiKeys(context, filter),
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  createApiKey: t.field({
+    type: CreatedApiKeyType,
+    scope: 'full',
+    description: 'Makes a long-lived API key. An account can have ten active ones.',
+    args: { input: t.arg({ type: CreateApiKeyInput, required: true }) },
+    resolve: (_, { input }, context) => createApiKey(context, input),
+  }),
+  revokeApiKey: t.field({
+    type: ApiKeyType,
+    scope: 'full',
+    whileSuspended: true,
+    description: 'Revokes an API key at once.',
+    args: { keyId: t.arg({ type: 'ID', required: true, description: 'The key to revoke.' }) },
+    resolve: (_, { keyId }, context) => revokeApiKey(context, keyId),
+  }),
+}));

@@ -1,0 +1,71 @@
+/** SSH public keys. */
+import type { SshKey } from '../../entities/accounts/ssh-key.ts';
+import { addSshKey, deleteSshKey, findSshKey, listSshKeys } from '../../resolvers/accounts/ssh-keys.ts';
+import { builder } from '../builder.ts';
+import { pageArgs, pageOf } from '../pages.ts';
+
+const SshKeyType = builder.objectRef<SshKey>('SshKey').implement({
+  description: 'An SSH public key.',
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    name: t.exposeString('name'),
+    publicKey: t.exposeString('publicKey', { description: 'Type and base64, without the comment.' }),
+    type: t.exposeString('type', { description: 'Such as ssh-ed25519.' }),
+    bits: t.exposeInt('bits'),
+    fingerprint: t.exposeString('fingerprint', { description: 'As ssh-keygen -l prints it.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  }),
+});
+/** What the deletion of anything answers. */
+export const Deleted = builder.objectRef<{ id: string; deleted: boolean }>('Deleted').implement({
+  description: 'Something that is gone.',
+  fields: (t) => ({ id: t.exposeID('id'), deleted: t.exposeBoolean('deleted') }),
+});
+const SshKeyPage = pageOf('SshKey', SshKeyType);
+
+const AddSshKeyInput = builder.inputType('AddSshKeyInput', {
+  fields: (t) => ({
+    publicKey: t.field({
+      type: 'PublicKey',
+      required: true,
+      description: 'The content of the .pub file; never the private key.',
+    }),
+    name: t.field({ type: 'KeyName', description: 'By default the comment of the key.' }),
+  }),
+});
+const idArg = { type: 'ID', required: true, description: 'The id of the key.' } as const;
+
+builder.queryFields((t) => ({
+  sshKey: t.field({
+    type: SshKeyType,
+    scope: 'read',
+    description: 'One SSH key.',
+    args: { id: t.arg(idArg) },
+    resolve: (_, { id }, context) => findSshKey(context, id),
+  }),
+  sshKeys: t.field({
+    type: SshKeyPage,
+    scope: 'read',
+    description: 'The SSH keys of the account, newest first.',
+    args: pageArgs(),
+    resolve: (_, page, context) => listSshKeys(context, page),
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  addSshKey: t.field({
+    type: SshKeyType,
+    scope: 'servers',
+    description: 'Adds an SSH public key. The same key again is the same object.',
+    args: { input: t.arg({ type: AddSshKeyInput, required: true }) },
+    resolve: (_, { input }, context) => addSshKey(context, input),
+  }),
+  deleteSshKey: t.field({
+    type: Deleted,
+    scope: 'servers',
+    whileSuspended: true,
+    description: 'Deletes an SSH key. Servers that were ordered with it keep it.',
+    args: { id: t.arg(idArg) },
+    resolve: (_, { id }, context) => deleteSshKey(context, id),
+  }),
+}));

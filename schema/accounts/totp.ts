@@ -1,0 +1,73 @@
+/** Two-factor authentication. */
+import { disableTotp, enableTotp, setupTotp, type TotpSetup } from '../../resolvers/accounts/auth/totp.ts';
+import { builder } from '../builder.ts';
+
+const TotpSetupType = builder.objectRef<TotpSetup>('TotpSetup').implement({
+  description: 'A seed that waits to be confirmed with a code. Shown once.',
+  fields: (t) => ({
+    provisioningUri: t.exposeString('provisioningUri', { description: 'For authenticators, best as a QR code.' }),
+    secret: t.exposeString('secret', { description: 'The seed, in base32.' }),
+    algorithm: t.string({ description: 'Always SHA1.', resolve: () => 'SHA1' }),
+    digits: t.int({ description: 'How many digits a code has.', resolve: () => 6 }),
+    period: t.int({ description: 'How many seconds a code is good for.', resolve: () => 30 }),
+    expiresIn: t.exposeInt('expiresIn', { description: 'Seconds in which it can be confirmed.' }),
+  }),
+});
+
+const TotpEnabled = builder.objectRef<string[]>('TotpEnabled').implement({
+  description: 'Two-factor authentication is on.',
+  fields: (t) => ({
+    totpEnabled: t.boolean({ description: 'Always true.', resolve: () => true }),
+    recoveryCodes: t.stringList({
+      description: 'Ten codes, each good once in place of a code. Shown once.',
+      resolve: (codes) => codes,
+    }),
+  }),
+});
+
+const TotpDisabled = builder.objectRef<object>('TotpDisabled').implement({
+  description: 'Two-factor authentication is off.',
+  fields: (t) => ({ totpEnabled: t.boolean({ description: 'Always false.', resolve: () => false }) }),
+});
+
+const SetupTotpInput = builder.inputType('SetupTotpInput', {
+  fields: (t) => ({
+    password: t.field({ type: 'CurrentPassword', required: true }),
+  }),
+});
+const EnableTotpInput = builder.inputType('EnableTotpInput', {
+  fields: (t) => ({
+    totpCode: t.field({ type: 'TotpCode', required: true, description: 'A code of the authenticator.' }),
+  }),
+});
+const DisableTotpInput = builder.inputType('DisableTotpInput', {
+  fields: (t) => ({ totpCode: t.field({ type: 'TotpCode', required: true }) }),
+});
+
+builder.mutationFields((t) => ({
+  setupTotp: t.field({
+    type: TotpSetupType,
+    scope: 'full',
+    description: 'Begins to turn two-factor authentication on. Until it is confirmed, nothing asks for it.',
+    args: { input: t.arg({ type: SetupTotpInput, required: true }) },
+    resolve: (_, { input }, context) => setupTotp(context, input.password),
+  }),
+  enableTotp: t.field({
+    type: TotpEnabled,
+    scope: 'full',
+    description:
+      'Turns two-factor authentication on, with a code that confirms the setup. All other sessions end; API keys stay.',
+    args: { input: t.arg({ type: EnableTotpInput, required: true }) },
+    resolve: (_, { input }, context) => enableTotp(context, input.totpCode),
+  }),
+  disableTotp: t.field({
+    type: TotpDisabled,
+    scope: 'full',
+    description: 'Turns two-factor authentication off. All other sessions end; API keys stay.',
+    args: { input: t.arg({ type: DisableTotpInput, required: true }) },
+    resolve: async (_, { input }, context) => {
+      await disableTotp(context, input.totpCode);
+      return {};
+    },
+  }),
+}));

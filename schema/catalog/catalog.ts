@@ -1,0 +1,198 @@
+/** The catalog: VPS tiers, dedicated tiers, bastions (data-centre locations) and OS images. */
+
+import DataLoader from 'dataloader';
+import type {
+  BastionDetails,
+  CatalogItem,
+  DedicatedDetails,
+  ImageDetails,
+  VpsDetails,
+} from '../../entities/catalog.ts';
+import { catalogGroup, catalogItem, catalogItems, type Offer } from '../../resolvers/catalog/catalog.ts';
+import type { Context } from '../../resolvers/context.ts';
+import { builder } from '../builder.ts';
+
+type Tier<Details> = Offer & { item: CatalogItem & { details: Details } };
+
+export const StockLevel = builder.enumType('StockLevel', {
+  description: 'How much there is of a tier.',
+  values: ['AVAILABLE', 'LOW', 'NONE'] as const,
+});
+
+const RegionStock = builder.objectRef<Offer['regions'][number]>('RegionStock').implement({
+  description: 'How much there is of a tier at a bastion.',
+  fields: (t) => ({
+    code: t.exposeString('code', { description: 'The code of the bastion.' }),
+    stock: t.expose('stock', { type: StockLevel }),
+  }),
+});
+
+export const CatalogItemType = builder.interfaceRef<Offer>('CatalogItem').implement({
+  description: 'Something of the catalog. Its code is unique over all groups.',
+  resolveType: ({ item }) =>
+    ({ vps: 'VpsTier', dedicated: 'DedicatedTier', bastion: 'Bastion', image: 'OsImage' })[item.kind],
+  fields: (t) => ({
+    code: t.id({ description: 'The code to order by.', resolve: ({ item }) => item.code }),
+    kind: t.string({ description: 'vps, dedicated, bastion or image.', resolve: ({ item }) => item.kind }),
+    name: t.string({ description: 'A name for humans.', resolve: ({ item }) => item.name }),
+  }),
+});
+
+/** Prices and stock, which tiers of both kinds have. */
+const priced = builder.interfaceRef<Offer>('PricedTier').implement({
+  description: 'A tier that can be ordered.',
+  interfaces: [CatalogItemType],
+  fields: (t) => ({
+    priceMonthUsd: t.field({
+      type: 'Usd',
+      description: 'The price of a month, paid in advance.',
+      resolve: ({ item }) => item.priceMonthMicros!,
+    }),
+    priceHourUsd: t.field({
+      type: 'Usd',
+      description: 'The month / 730: what an unused hour gives back.',
+      resolve: ({ hourMicros }) => hourMicros!,
+    }),
+    setupFeeUsd: t.field({
+      type: 'Usd',
+      description: 'Paid once, not refunded.',
+      resolve: ({ item }) => item.setupFeeMicros!,
+    }),
+    regions: t.expose('regions', { type: [RegionStock], description: 'Where it can be had.' }),
+  }),
+});
+
+const VpsTier = builder.objectRef<Tier<VpsDetails>>('VpsTier').implement({
+  description: 'A tier of virtual servers.',
+  interfaces: [CatalogItemType, priced],
+  fields: (t) => ({
+    vcpus: t.int({ resolve: ({ item }) => item.details.vcpus }),
+    memoryMb: t.int({ resolve: ({ item }) => item.details.memoryMb }),
+    diskGb: t.int({ resolve: ({ item }) => item.details.diskGb }),
+    diskType: t.string({ resolve: ({ item }) => item.details.diskType }),
+    trafficTb: t.float({ description: 'Outgoing traffic of a month.', resolve: ({ item }) => item.details.trafficTb }),
+    portMbps: t.int({ resolve: ({ item }) => item.details.portMbps }),
+    virtualization: t.string({ resolve: ({ item }) => item.details.virtualization }),
+  }),
+});
+
+const Disk = builder.objectRef<DedicatedDetails['disks'][number]>('Disk').implement({
+  description: 'Equal disks of a dedicated server.',
+  fields: (t) => ({ count: t.exposeInt('count'), sizeGb: t.exposeInt('sizeGb'), type: t.exposeString('type') }),
+});
+
+const DedicatedTier = builder.objectRef<Tier<DedicatedDetails>>('DedicatedTier').implement({
+  description: 'A tier of dedicated servers.',
+  interfaces: [CatalogItemType, priced],
+  fields: (t) => ({
+    cpuModel: t.string({ resolve: ({ item }) => item.details.cpuModel }),
+    cores: t.int({ resolve: ({ item }) => item.details.cores }),
+    threads: t.int({ resolve: ({ item }) => item.details.threads }),
+    memoryMb: t.int({ resolve: ({ item }) => item.details.memoryMb }),
+    disks: t.field({ type: [Disk], resolve: ({ item }) => item.details.disks }),
+    trafficTb: t.float({
+      nullable: true,
+      description: 'Outgoing traffic of a month; null: unmetered.',
+      resolve: ({ item }) => item.details.trafficTb,
+    }),
+    portMbps: t.int({ resolve: ({ item }) => item.details.portMbps }),
+    deliveryHours: t.int({
+      description: 'How long delivery usually takes.',
+      resolve: ({ item }) => item.details.deliveryHours,
+    }),
+  }),
+});
+
+const Bastion = builder.objectRef<Tier<BastionDetails>>('Bastion').implement({
+  description: 'A data-centre location; its code is the region of an order.',
+  interfaces: [CatalogItemType],
+  fields: (t) => ({
+    city: t.string({ resolve: ({ item }) => item.details.city }),
+    country: t.string({ description: 'ISO 3166-1 alpha-2.', resolve: ({ item }) => item.details.country }),
+    latitude: t.float({ nullable: true, resolve: ({ item }) => item.details.latitude }),
+    longitude: t.float({ nullable: true, resolve: ({ item }) => item.details.longitude }),
+    testIpv4: t.string({
+      nullable: true,
+      description: 'An address to measure against.',
+      resolve: ({ item }) => item.details.testIpv4,
+    }),
+    testIpv6: t.string({
+      nullable: true,
+      description: 'An address to measure against.',
+      resolve: ({ item }) => item.details.testIpv6,
+    }),
+    lookingGlassUrl: t.string({ nullable: true, resolve: ({ item }) => item.details.lookingGlassUrl }),
+    status: t.string({ description: 'As in /v1/transparency/status.', resolve: ({ item }) => item.details.status }),
+  }),
+});
+
+const OsImage = builder.objectRef<Tier<ImageDetails>>('OsImage').implement({
+  description: 'An image of an operating system.',
+  interfaces: [CatalogItemType],
+  fields: (t) => ({
+    family: t.string({ resolve: ({ item }) => item.details.family }),
+    version: t.string({ resolve: ({ item }) => item.details.version }),
+    architecture: t.string({ resolve: ({ item }) => item.details.architecture }),
+    minDiskGb: t.int({ resolve: ({ item }) => item.details.minDiskGb }),
+    minMemoryMb: t.int({ resolve: ({ item }) => item.details.minMemoryMb }),
+    cloudInit: t.boolean({ description: 'Whether it reads user_data.', resolve: ({ item }) => item.details.cloudInit }),
+    defaultUser: t.string({ description: 'The user to log in as.', resolve: ({ item }) => item.details.defaultUser }),
+    deprecatedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      resolve: ({ item: { details } }) => (details.deprecatedAt ? new Date(details.deprecatedAt) : null),
+    }),
+  }),
+});
+
+/**
+ * Loads an item of the catalog, all that one operation asks for in one query. Nothing is kept: the context of a
+ * subscription lives as long as it does, and would answer the first event's value for ever.
+ */
+export function loadOffer(context: Context, code: string): Promise<Offer | null> {
+  let loader = loaders.get(context);
+  if (!loader) {
+    loader = new DataLoader((codes: readonly string[]) => catalogItems(context, codes), { cache: false });
+    loaders.set(context, loader);
+  }
+  return loader.load(code);
+}
+const loaders = new WeakMap<Context, DataLoader<string, Offer | null>>();
+
+const Catalog = builder.objectRef<Record<never, never>>('Catalog').implement({
+  description: 'The whole catalog.',
+  fields: (t) => ({
+    vps: t.field({
+      type: [VpsTier],
+      resolve: (_, __, context) => catalogGroup(context, 'vps') as Promise<Tier<VpsDetails>[]>,
+    }),
+    dedicated: t.field({
+      type: [DedicatedTier],
+      resolve: (_, __, context) => catalogGroup(context, 'dedicated') as Promise<Tier<DedicatedDetails>[]>,
+    }),
+    bastions: t.field({
+      type: [Bastion],
+      resolve: (_, __, context) => catalogGroup(context, 'bastion') as Promise<Tier<BastionDetails>[]>,
+    }),
+    images: t.field({
+      type: [OsImage],
+      resolve: (_, __, context) => catalogGroup(context, 'image') as Promise<Tier<ImageDetails>[]>,
+    }),
+  }),
+});
+
+builder.queryFields((t) => ({
+  catalog: t.field({
+    type: Catalog,
+    scope: 'public',
+    description: 'What can be ordered, where, and with which image.',
+    resolve: () => ({}),
+  }),
+  catalogItem: t.field({
+    type: CatalogItemType,
+    scope: 'public',
+    description: 'One item of the catalog.',
+    args: { code: t.arg({ type: 'ID', required: true, description: 'A code of the catalog.' }) },
+    resolve: (_, { code }, context) => catalogItem(context, code),
+  }),
+}));

@@ -1,0 +1,72 @@
+/** The images that are offered, for the operator. */
+import type { CatalogItem, ImageDetails } from '../../entities/catalog.ts';
+import { addImage, listImages, offerImage } from '../../resolvers/catalog/images.ts';
+import { builder } from '../builder.ts';
+
+const detailsOf = ({ details }: CatalogItem) => details as ImageDetails;
+const ImageType = builder.objectRef<CatalogItem>('Image').implement({
+  description: 'An image that machines are made from. Engines know it by its code.',
+  fields: (t) => ({
+    code: t.exposeString('code'),
+    name: t.exposeString('name'),
+    offered: t.exposeBoolean('offered', { description: 'Whether it can be ordered.' }),
+    family: t.string({ resolve: (item) => detailsOf(item).family }),
+    version: t.string({ resolve: (item) => detailsOf(item).version }),
+    deprecatedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when it is retired.',
+      resolve: (item) => {
+        const { deprecatedAt } = detailsOf(item);
+        return deprecatedAt === null ? null : new Date(deprecatedAt);
+      },
+    }),
+  }),
+});
+const AddImageInput = builder.inputType('AddImageInput', {
+  fields: (t) => ({
+    code: t.field({ type: 'Code', required: true, description: 'As engines call it.' }),
+    name: t.field({ type: 'Line', required: true }),
+    family: t.field({ type: 'Code', required: true, description: 'Such as debian.' }),
+    version: t.field({ type: 'Code', required: true }),
+    architecture: t.field({ type: 'Code', required: true, defaultValue: 'x86_64' }),
+    minDiskGb: t.field({ type: 'Amount', required: true }),
+    minMemoryMb: t.field({ type: 'Amount', required: true }),
+    cloudInit: t.boolean({ required: true, defaultValue: true, description: 'Whether it takes user data.' }),
+    defaultUser: t.field({ type: 'Code', required: true, defaultValue: 'root' }),
+  }),
+});
+
+builder.queryFields((t) => ({
+  images: t.field({
+    type: [ImageType],
+    scope: 'operator',
+    description: 'All images, those that are retired among them.',
+    resolve: (_, __, context) => listImages(context),
+  }),
+}));
+
+const code = { type: 'Code', required: true, description: 'The code of an image.' } as const;
+builder.mutationFields((t) => ({
+  addImage: t.field({
+    type: ImageType,
+    scope: 'operator',
+    description: 'Offers a new image.',
+    args: { input: t.arg({ type: AddImageInput, required: true }) },
+    resolve: (_, { input }, context) => addImage(context, input),
+  }),
+  offerImage: t.field({
+    type: ImageType,
+    scope: 'operator',
+    description: 'Offers an image again.',
+    args: { code: t.arg(code) },
+    resolve: (_, args, context) => offerImage(context, args.code, true),
+  }),
+  retireImage: t.field({
+    type: ImageType,
+    scope: 'operator',
+    description: 'Offers an image no more; machines that have it keep it.',
+    args: { code: t.arg(code) },
+    resolve: (_, args, context) => offerImage(context, args.code, false),
+  }),
+}));

@@ -1,0 +1,175 @@
+/** Coins, bonus tiers and top-ups. */
+
+import { microsFromUsd } from '../../entities/money.ts';
+import type { TopUp } from '../../entities/payments/top-up.ts';
+import {
+  BONUS_TIERS,
+  cancelTopUp,
+  createTopUp,
+  findTopUp,
+  listTopUps,
+  TOP_UP_MAX_USD,
+  TOP_UP_MIN_USD,
+  TOP_UP_STATUSES,
+} from '../../resolvers/payments/billing.ts';
+import { type CoinView, listCoins, updateCoin } from '../../resolvers/payments/coins.ts';
+import { watchTopUps } from '../../resolvers/subscriptions.ts';
+import { builder } from '../builder.ts';
+import { listOf, pageArgs, pageOf } from '../pages.ts';
+import { paymentArgs } from './x402.ts';
+
+const CoinType = builder.objectRef<CoinView>('Coin').implement({
+  description: 'A coin that is accepted.',
+  fields: (t) => ({
+    code: t.exposeString('code', { description: 'The code to top up with.' }),
+    name: t.exposeString('name'),
+    network: t.exposeString('network'),
+    decimals: t.exposeInt('decimals'),
+    confirmationsRequired: t.exposeInt('confirmationsRequired', { description: 'When a payment counts.' }),
+    rateUsd: t.expose('rateMicros', { type: 'Usd', nullable: true, description: 'The price of one coin.' }),
+    minUsd: t.field({
+      type: 'Usd',
+      description: 'The least that can be topped up.',
+      resolve: () => microsFromUsd(TOP_UP_MIN_USD),
+    }),
+    maxUsd: t.field({
+      type: 'Usd',
+      description: 'The most that can be topped up at once.',
+      resolve: () => microsFromUsd(TOP_UP_MAX_USD),
+    }),
+    available: t.exposeBoolean('available', { description: 'Whether it can be used at the moment.' }),
+    x402: t.exposeBoolean('x402', { description: 'Whether it pays x402 requests.' }),
+  }),
+});
+const BonusTier = builder.objectRef<(typeof BONUS_TIERS)[number]>('BonusTier').implement({
+  description: 'What a larger top-up brings. The highest step reached counts.',
+  fields: (t) => ({ minUsd: t.expose('minMicros', { type: 'Usd' }), bonusPercent: t.exposeFloat('bonusPercent') }),
+});
+
+const TopUpStatus = builder.enumType('TopUpStatus', {
+  description: 'Confirmed is final: the balance has been credited.',
+  values: TOP_UP_STATUSES,
+});
+const PaymentMode = builder.enumType('PaymentMode', {
+  description: 'How it is paid.',
+  values: ['CRYPTO', 'X402'] as const,
+});
+const PaymentException = builder.enumType('PaymentException', {
+  description: 'What was unusual about the payment.',
+  values: ['UNDERPAID', 'OVERPAID', 'LATE'] as const,
+});
+
+const TopUpType = builder.objectRef<TopUp>('TopUp').implement({
+  description: 'A payment into the balance.',
+  fields: (t) => ({
+    orderNumber: t.exposeID('orderNumber', { description: 'Identifies the top-up.' }),
+    status: t.expose('status', { type: TopUpStatus }),
+    mode: t.expose('mode', { type: PaymentMode }),
+    amountUsd: t.expose('amountMicros', { type: 'Usd' }),
+    bonusUsd: t.expose('bonusMicros', { type: 'Usd', description: 'Credited on top.' }),
+    crypto: t.exposeString('crypto', { description: 'The code of the coin.' }),
+    network: t.exposeString('network'),
+    amountCrypto: t.exposeString('amountCrypto', { description: 'What to pay, in the coin, as a decimal string.' }),
+    rateUsd: t.expose('rateMicros', { type: 'Usd', description: 'The price of one coin, locked until expires_at.' }),
+    walletAddress: t.exposeString('walletAddress', {
+      nullable: true,
+      description: 'Where to pay to; used for this top-up only.',
+    }),
+    paymentUri: t.exposeString('paymentUri', {
+      nullable: true,
+      description: 'For wallets: BIP 21, EIP-681 or monero:.',
+    }),
+    receivedCrypto: t.exposeString('receivedCrypto', {
+      description: 'What has come, in the coin, as a decimal string.',
+    }),
+    confirmations: t.exposeInt('confirmations'),
+    confirmationsRequired: t.exposeInt('confirmationsRequired'),
+    txIds: t.exposeStringList('txIds'),
+    paymentException: t.expose('paymentException', { type: PaymentException, nullable: true }),
+    creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'What the balance got, bonus included.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'Until when the rate holds.' }),
+    confirmedAt: t.expose('confirmedAt', { type: 'DateTime', nullable: true }),
+  }),
+});
+const TopUpPage = pageOf('TopUp', TopUpType);
+const CoinPage = pageOf('Coin', CoinType);
+const BonusTierPage = pageOf('BonusTier', BonusTier);
+
+const CreateTopUpInput = builder.inputType('CreateTopUpInput', {
+  fields: (t) => ({
+    amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
+    crypto: t.field({
+      type: 'CoinCode',
+      description: 'A code of /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays.',
+    }),
+  }),
+});
+
+builder.queryFields((t) => ({
+  coins: t.field({
+    type: CoinPage,
+    scope: 'public',
+    description: 'The coins that are accepted.',
+    resolve: async (_, __, context) => listOf(await listCoins(context)),
+  }),
+  bonusTiers: t.field({
+    type: BonusTierPage,
+    scope: 'public',
+    description: 'What larger top-ups bring.',
+    resolve: () => listOf(BONUS_TIERS),
+  }),
+  topUp: t.field({
+    type: TopUpType,
+    scope: 'read',
+    description: 'One top-up.',
+    args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the top-up.' }) },
+    resolve: (_, { orderNumber }, context) => findTopUp(context, orderNumber),
+  }),
+  topUps: t.field({
+    type: TopUpPage,
+    scope: 'read',
+    description: 'The top-ups of the account, newest first.',
+    args: { ...pageArgs(), status: t.arg({ type: TopUpStatus, description: 'Only those in this state.' }) },
+    resolve: (_, { status, ...page }, context) => listTopUps(context, page, status),
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  updateCoin: t.field({
+    type: CoinType,
+    scope: 'operator',
+    description: 'Switches a coin off or on for new top-ups. Those that there are go on.',
+    args: {
+      code: t.arg({ type: 'CoinCode', required: true, description: 'The code of the coin.' }),
+      available: t.arg.boolean({ required: true, description: 'Whether it can be used.' }),
+    },
+    resolve: (_, { code, available }, context) => updateCoin(context, code, available),
+  }),
+  createTopup: t.field({
+    type: TopUpType,
+    scope: 'billing',
+    description: 'Opens a top-up. Pay what it says to where it says; the balance grows when the payment is confirmed.',
+    args: { input: t.arg({ type: CreateTopUpInput, required: true }), ...paymentArgs() },
+    resolve: (_, { input, ...payment }, context) => createTopUp(context, input, payment),
+  }),
+  cancelTopup: t.field({
+    type: TopUpType,
+    scope: 'billing',
+    whileSuspended: true,
+    description: 'Cancels a top-up that nothing was received for. Money that comes later is credited all the same.',
+    args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the top-up.' }) },
+    resolve: (_, { orderNumber }, context) => cancelTopUp(context, orderNumber),
+  }),
+}));
+
+builder.subscriptionFields((t) => ({
+  topUpUpdated: t.field({
+    type: TopUpType,
+    scope: 'read',
+    description: 'One top-up, or all that are open: the present state first, then each change.',
+    args: { orderNumber: t.arg({ type: 'ID', description: 'The order number of a top-up; absent: all of them.' }) },
+    subscribe: (_, { orderNumber }, context) => watchTopUps(context, orderNumber),
+    resolve: (topUp: TopUp) => topUp,
+  }),
+}));
