@@ -209,13 +209,10 @@ type Groups = typeof VARIABLES;
 type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
   ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
   : Lowercase<Name>;
+type Value<V> = V extends Variable<infer T> ? T : never;
 /** The values of a group by camel-cased names, which lack the prefix. */
 type Values<Group, Prefix extends string> = {
-  [Name in keyof Group as Name extends `${Prefix}${infer Rest}` ? Camel<Rest> : never]: Group[Name] extends Variable<
-    infer T
-  >
-    ? T
-    : never;
+  [Name in keyof Group as Name extends `${Prefix}${infer Rest}` ? Camel<Rest> : never]: Value<Group[Name]>;
 };
 
 const wrong = (name: string, expected: string) => new Error(`${name} is wrong: expected ${expected}.`);
@@ -247,7 +244,7 @@ export function readConfig(environment: Environment = process.env) {
     rateLimitStore: store ?? (storage.redisUrl ? 'redis' : storage.databaseUrl ? 'postgres' : 'memory'),
     rateLimits,
     limits: read('Limits of an account', 'LIMIT_'),
-    lxc: environment.LXC_ENDPOINTS?.trim() ? lxcOf(read('VPS on LXD or Incus', 'LXC_')) : undefined,
+    lxc: partsOf(environment.LXC_ENDPOINTS ?? '').length ? lxcOf(read('VPS on LXD or Incus', 'LXC_')) : undefined,
   };
 }
 
@@ -263,12 +260,8 @@ function valuesOf<Group, Prefix extends string>(group: object, environment: Envi
 }
 
 /** Adds `tls` where an endpoint needs it. */
-function lxcOf({
-  clientCertFile,
-  clientKeyFile,
-  serverCertFile,
-  ...rest
-}: Values<Groups['VPS on LXD or Incus'], 'LXC_'>) {
+function lxcOf(values: Values<Groups['VPS on LXD or Incus'], 'LXC_'>) {
+  const { clientCertFile, clientKeyFile, serverCertFile, ...rest } = values;
   if (!rest.endpoints.some((one) => one.startsWith('https:'))) return { ...rest, tls: undefined };
   const missing = (name: string): never => {
     throw wrong(name, pemFile.expected);
@@ -280,6 +273,9 @@ function lxcOf({
   };
   return { ...rest, tls };
 }
+
+const INTRODUCTION = `Freehold reads environment variables, and every one is optional. An empty variable counts as unset. A wrong value
+stops the start, and the error says what was expected. \`test/config.test.ts\` prints this page from \`config.ts\`.`;
 
 /** Prints docs/operate/configuration.md. */
 export function configurationMarkdown(): string {
@@ -295,5 +291,3 @@ export function configurationMarkdown(): string {
   ];
   return ['# Configuration', '', INTRODUCTION, '', ...Object.entries(VARIABLES).flatMap(section)].join('\n');
 }
-const INTRODUCTION = `Freehold reads environment variables, and every one is optional. An empty variable counts as unset. A wrong value
-stops the start, and the error says what was expected. \`test/config.test.ts\` prints this page from \`config.ts\`.`;
