@@ -1,10 +1,10 @@
-/** The operator's commands of docs/operating-lxd.md, run as they are printed, so that the guide is what is tested. */
+/** The operator's commands of docs/operate/lxd.md, run as they are printed, so that the guide is what is tested. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunningService } from '../spawn.ts';
 
-const GUIDE = join(import.meta.dirname, '../../docs/operating-lxd.md');
+const GUIDE = join(import.meta.dirname, '../../docs/operate/lxd.md');
 
 /** The blocks of shell with an operator's command, by what they are about. */
 const blockOf = (about: 'addAddressPool' | 'for host in') => {
