@@ -165,7 +165,7 @@ async function compose(
       contextOf,
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),
-      trustedProxies: config.trustedProxies,
+      trustedProxies: config.trustedProxyCidrs,
       mcpSecret: vault.derive('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
