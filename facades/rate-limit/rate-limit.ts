@@ -7,7 +7,7 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
-import { network } from './address.ts';
+import { network } from './caller-network.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { load, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
 

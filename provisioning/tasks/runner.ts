@@ -95,7 +95,7 @@ export class Runner {
     if (!final) await rest(error);
     else
       await db
-        .transaction((tx) => this.#giveUp(tx, task, process, { error, restSeconds }))
+        .transaction((tx) => this.#exhaust(tx, task, process, { error, restSeconds }))
         .catch((fault) => {
           if (fault instanceof LeaseLost) throw fault;
           return rest(fault instanceof Signalled ? error : `Giving up failed: ${textOf(fault)} Before: ${error}`);
@@ -104,7 +104,7 @@ export class Runner {
   }
 
   /** @throws LeaseLost, or Signalled if a signal came during the last attempt */
-  async #giveUp(
+  async #exhaust(
     tx: Transaction,
     task: LeasedTask,
     process: Process,

@@ -1,7 +1,7 @@
 /** The counting itself: by memory under a clock of ours, and alike by PostgreSQL and Redis. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { takeRateLimit } from '../../entities/rate-limit.ts';
-import { network } from '../../facades/rate-limit/address.ts';
+import { network } from '../../facades/rate-limit/caller-network.ts';
 import { MemoryRateLimits } from '../../facades/rate-limit/memory.ts';
 import { RateLimits } from '../../facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from '../../facades/rate-limit/redis.ts';

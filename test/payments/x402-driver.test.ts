@@ -13,7 +13,7 @@ import { PAY_TO } from './payments-file.ts';
 import { AMOUNT, type Signer, signedPayment } from './signed-payment.ts';
 import { paymentsFile } from './x402-world.ts';
 
-const alone: Exclusive = (work) => work();
+const exclusive: Exclusive = (work) => work();
 const signal = new AbortController().signal;
 
 /** A driver with these settings. */
@@ -38,7 +38,7 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     await anvil.mint(payment.payer.address, AMOUNT);
     const { authorization, signature, key } = payment;
     expect(await driver.verify(authorization, signature, signal)).toBeUndefined();
-    const { txId } = await driver.settle(authorization, signature, { signal, alone });
+    const { txId } = await driver.settle(authorization, signature, { signal, exclusive });
     return { key, txId: txId! };
   };
 
@@ -60,7 +60,7 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     const { signTypedData } = await contractWallet(anvil, thief);
     const { authorization, signature } = await signedPayment(driver, { address: wallet.address, signTypedData });
     expect(await driver.verify(authorization, signature, signal)).toBe('invalid_exact_evm_signature');
-    expect(await driver.settle(authorization, signature, { signal, alone })).toEqual({
+    expect(await driver.settle(authorization, signature, { signal, exclusive })).toEqual({
       refused: 'invalid_exact_evm_signature',
     });
   });
@@ -113,7 +113,7 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     expect((await driver.health(signal)).reachable).toBe(false);
     const { authorization, signature, payer } = await signedPayment(driver);
     await anvil.mint(payer.address, AMOUNT);
-    expect(await driver.settle(authorization, signature, { signal, alone })).toEqual({ unsent: true });
+    expect(await driver.settle(authorization, signature, { signal, exclusive })).toEqual({ unsent: true });
     await gas(before);
     expect((await driverOf(anvil, { network: 'base-sepolia', asset: USDC }).health(signal)).reachable).toBe(false);
   });

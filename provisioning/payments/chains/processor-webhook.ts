@@ -7,10 +7,10 @@ import type { PaymentDriver, ProcessorWebhook } from '../drivers/driver.ts';
 export async function acceptProcessorWebhook(
   db: Database,
   drivers: readonly PaymentDriver[],
-  hint: ProcessorWebhook,
+  webhook: ProcessorWebhook,
 ): Promise<boolean> {
   for (const driver of drivers) {
-    const subject = driver.readWebhook?.(hint);
+    const subject = driver.readWebhook?.(webhook);
     if (!subject) continue;
     const codes = driver.coins().map(({ code }) => code);
     const [topUp] = await db.query<{ orderNumber: string }>(

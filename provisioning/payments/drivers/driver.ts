@@ -38,7 +38,7 @@ export interface OpenInvoice extends Omit<Invoice, 'expiresAt'> {
 }
 
 export interface PaymentTarget {
-  /** Used for this invoice only; as the driver's sightings spell it. */
+  /** Used for this invoice only; as the driver's observed payments spell it. */
   walletAddress: string;
   /** BIP 21, EIP-681 or monero:. */
   paymentUri: string;
@@ -71,7 +71,7 @@ export interface Block {
   parent: string;
   at: Date;
   /** What came to the addresses in question. */
-  sightings: ObservedPayment[];
+  payments: ObservedPayment[];
 }
 
 /** Reads one chain. Whatever it throws is tried again. */
@@ -133,7 +133,7 @@ export interface PaymentDriver {
   /** All that has come for an invoice so far, and was not taken back. */
   observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<ObservedPayment[]>;
   /** What a call of its processor is about, which is observed then; undefined: it is no word of his. */
-  readWebhook?(hint: ProcessorWebhook): WebhookSubject | undefined;
+  readWebhook?(webhook: ProcessorWebhook): WebhookSubject | undefined;
 }
 
 export interface GatewayKind<Settings> {

@@ -77,7 +77,7 @@ export class EvmReader implements ChainReader {
     const [block] = await this.#blocks([height], this.#isFull(watched), signal);
     // By its hash: a node that does not have this very block says so.
     const [logs] = await this.#logs({ blockHash: block!.hash }, watched, [], signal);
-    return (await this.#sighted([block!], logs, watched, signal))[0]!;
+    return (await this.#paymentsOf([block!], logs, watched, signal))[0]!;
   }
 
   async range(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]> {
@@ -112,13 +112,13 @@ export class EvmReader implements ChainReader {
     const isMoved = logs.some((log) => found.get(Number(log.blockNumber))!.hash !== log.blockHash);
     if (isBroken || isMoved || blockOf(last as EvmBlock | null).hash !== found.get(to)!.hash)
       throw new Error(`${this.network} has changed while blocks ${from} to ${to} were read.`);
-    const sighted = await this.#sighted(
+    const sighted = await this.#paymentsOf(
       blocks.toSorted((a, b) => a.height - b.height),
       logs,
       watched,
       signal,
     );
-    return sighted.filter(({ height, sightings }) => sightings.length || height === from || height === to);
+    return sighted.filter(({ height, payments }) => payments.length || height === from || height === to);
   }
 
   #lowerCase(addresses: ReadonlySet<string>): Watched {
@@ -157,7 +157,7 @@ export class EvmReader implements ChainReader {
     return [answers.slice(0, calls.length).flat(), answers.at(-1)];
   }
 
-  async #sighted(
+  async #paymentsOf(
     blocks: readonly ReturnType<typeof blockOf>[],
     logs: readonly Log[],
     watched: Watched,
@@ -182,7 +182,7 @@ export class EvmReader implements ChainReader {
     return blocks.map(
       ({ height, hash, parent, at }): Block => ({
         ...{ height, hash, parent, at },
-        sightings: [
+        payments: [
           ...transfers
             .filter(({ log }) => log.blockHash === hash)
             .flatMap((one) => this.#ofToken(one, inBlock(one.log.transactionHash, hash), watched)),

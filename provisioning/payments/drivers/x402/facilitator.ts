@@ -67,11 +67,11 @@ export function localFacilitator(
       const fault = invalidReason === UNEXPLAINED ? await chain.faultOf(authorization) : undefined;
       return fault ?? invalidReason ?? 'unexpected_verify_error';
     },
-    async settle(authorization, signature, { alone, again }) {
+    async settle(authorization, signature, { exclusive, again }) {
       if (again && (await wallet.standing()).pending > 0) return { unsent: true };
       const signer = verified.get(signature) ?? new LocalSigner(chain, wallet);
       verified.delete(signature);
-      signer.alone = alone;
+      signer.exclusive = exclusive;
       const answer: Partial<SettleResponse> = (await signer.sendVerified(settleSeconds * 1000))
         ? {}
         : await scheme(signer).settle(...messagesOf(terms, authorization, signature));
@@ -105,7 +105,7 @@ interface Call {
 class LocalSigner {
   readonly #chain: X402Chain;
   readonly #wallet: GasWallet;
-  alone: Exclusive = (work) => work();
+  exclusive: Exclusive = (work) => work();
   readonly sent: Sent = { txId: undefined };
   #away: unknown;
   readonly #codes = new Map<Hex, Promise<Hex | undefined>>();
@@ -176,7 +176,7 @@ class LocalSigner {
 
   async #send(prepared: Prepared | Promise<Prepared>, sent: Sent = this.sent): Promise<Hash> {
     try {
-      return await this.#wallet.send(await prepared, this.alone, sent);
+      return await this.#wallet.send(await prepared, this.exclusive, sent);
     } catch (error) {
       if (!isRejected(error)) this.#away = error;
       throw error;

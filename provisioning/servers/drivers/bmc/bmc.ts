@@ -79,7 +79,7 @@ export class BmcDriver implements HardwareDriver {
   }
 
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(spec, signal, async () => {
+    return this.#exclusive(spec, signal, async () => {
       const specDigest = digestOf(spec);
       const found = (await this.#store.find(spec)) ?? (await this.#place(spec, specDigest, signal));
       if (found.specDigest !== specDigest)
@@ -91,14 +91,14 @@ export class BmcDriver implements HardwareDriver {
   }
 
   observe(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(machine, signal, async () => {
+    return this.#exclusive(machine, signal, async () => {
       const found = await this.#store.find(machine);
       return found && found.state !== 'RETIRED' ? this.#carry(found, signal) : absent(machine);
     });
   }
 
   power(machine: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(machine, signal, async () => {
+    return this.#exclusive(machine, signal, async () => {
       const found = await this.#existing(machine);
       const { device } = found;
       if (want === 'off') {
@@ -113,7 +113,7 @@ export class BmcDriver implements HardwareDriver {
   }
 
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(spec, signal, async () => {
+    return this.#exclusive(spec, signal, async () => {
       const found = await this.#existing(spec);
       if (found.change !== change) await this.#store.renew(found, spec, digestOf(spec), change);
       return this.#carry(await this.#existing(spec), signal);
@@ -127,7 +127,7 @@ export class BmcDriver implements HardwareDriver {
 
   /** Whatever was installed is wiped first. A box to which nothing was ever given has nothing on it of this order. */
   destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(machine, signal, async () => {
+    return this.#exclusive(machine, signal, async () => {
       const found = await this.#store.find(machine);
       if (!found || found.state === 'RETIRED') return absent(machine);
       const untouched = ({ state, run }: HostDeployment) => state === 'WAITING' && run === 1;
@@ -217,7 +217,7 @@ export class BmcDriver implements HardwareDriver {
   }
 
   /** One call at a time for each machine; those of other processes are kept apart by the task that they belong to. */
-  #alone<T>({ order, generation }: MachineKey, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  #exclusive<T>({ order, generation }: MachineKey, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const name = `${order}.${generation}`;
     const begin = () => {
       signal.throwIfAborted(); // before anything is written that others would carry out
