@@ -16,7 +16,7 @@ import { Balance, Transfer } from '../payments/ledger.ts';
 import { Payment } from '../payments/payment.ts';
 import { TopUp } from '../payments/top-up.ts';
 import { X402Payment } from '../payments/x402-payment.ts';
-import { Rate } from '../rate-limit.ts';
+import { RateLimitCount } from '../rate-limit.ts';
 import { Deployment } from '../servers/deployment.ts';
 import { Engine } from '../servers/engine.ts';
 import { CircuitBreaker, Finding } from '../servers/finding.ts';
@@ -62,7 +62,7 @@ export const ENTITIES = [
   PendingLogin,
   Place,
   Placement,
-  Rate,
+  RateLimitCount,
   RecoveryCode,
   ReverseDnsTold,
   Server,

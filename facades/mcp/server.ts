@@ -48,7 +48,7 @@ export function serverFactory(parts: McpParts): McpServerFactory {
       const caller = callerIn(request);
       return parts.resources.refusing(undefined, caller, () => parts.complete(params, caller));
     });
-    // In the newer era clients listen instead (see eras.ts).
+    // In the newer era clients listen instead (see protocol-versions.ts).
     if (era === 'legacy') handleSubscriptions(server, parts);
     return server;
   };

@@ -143,7 +143,7 @@ export class Payments implements WorkerPart {
     });
   }
 
-  /** Lets the worker look now at the top-up that a payment processor names. @returns whether a processor of ours sent it */
+  /** Lets the worker look now at the top-up that a payment processor names. @returns whether a configured processor has signed it */
   acceptProcessorWebhook(db: Database, webhook: ProcessorWebhook): Promise<boolean> {
     return acceptProcessorWebhook(db, this.#options.payments, webhook);
   }

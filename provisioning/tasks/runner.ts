@@ -1,6 +1,6 @@
 /**
  * Runs one step of a leased task. The effect of the step and the next step commit in one transaction, in which the task is
- * locked last, as it is everywhere (entities/lock-order.ts).
+ * locked last, as it is everywhere (entities/database/lock-order.ts).
  */
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';

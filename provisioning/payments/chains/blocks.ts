@@ -6,7 +6,7 @@ import type { Database } from '../../../entities/database/database.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import type { Block, ChainReader } from '../drivers/driver.ts';
 import { DEPOSIT_ADDRESS_SECONDS } from '../top-ups/await-payment.ts';
-import { recordObserved } from './observed-payments.ts';
+import { writeObserved } from './observed-payments.ts';
 
 /** Reads of a step: the lease is renewed meanwhile, and what is there is credited before the next blocks are read. */
 const READS_MAX = 100;
@@ -101,7 +101,7 @@ async function writeBlocks(tx: Transaction, network: string, blocks: readonly Bl
   ]);
   for (const block of blocks) {
     const payments = block.payments.map((payment) => ({ at: block.at, ...payment }));
-    await recordObserved(tx, { network, block }, payments);
+    await writeObserved(tx, { network, block }, payments);
   }
   return true;
 }

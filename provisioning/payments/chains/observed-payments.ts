@@ -17,7 +17,7 @@ export interface Origin {
  * credited stays so. Those to other addresses are left out.
  * @returns the order numbers of the top-ups for which something is new
  */
-export async function recordObserved(
+export async function writeObserved(
   db: Queryable,
   { network, block, orderNumber }: Origin,
   payments: readonly ObservedPayment[],

@@ -1,4 +1,4 @@
-/** Follows a chain: reads what is new of it (blocks.ts), and settles what came, top-up by top-up. */
+/** Syncs a chain: reads what is new of it (blocks.ts), and settles what came, top-up by top-up. */
 import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
@@ -11,7 +11,7 @@ import { exchangeRatesOf } from '../exchange-rates/exchange-rate.ts';
 import { reversePayment } from '../top-ups/credit.ts';
 import { settleTopUps } from '../top-ups/settle.ts';
 import { depositAddressesOf, readBlocks, tipOf } from './blocks.ts';
-import { orphanUnobserved, recordObserved } from './observed-payments.ts';
+import { orphanUnobserved, writeObserved } from './observed-payments.ts';
 
 export const chainSyncName = (network: string): string => `follow:${network}`;
 const BACKOFF_SECONDS_MAX = 60;
@@ -43,7 +43,7 @@ export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): P
 async function readAnnounced(db: Database, reader: ChainReader, signal: AbortSignal): Promise<string[]> {
   const { network } = reader;
   const announced = (await reader.announced?.(await depositAddressesOf(db, network), signal)) ?? [];
-  const seen = await recordObserved(db, { network }, announced);
+  const seen = await writeObserved(db, { network }, announced);
   return [...seen, ...(await orphanUnobserved(db, { network }, announced))];
 }
 

@@ -97,14 +97,14 @@ export interface ChainReader {
   announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<ObservedPayment[]>;
 }
 
-/** What somebody called us with who says that he is a payment processor. */
+/** A request that claims to come from a payment processor. */
 export interface ProcessorWebhook {
   /** In lower case. */
   headers: Readonly<Record<string, string | undefined>>;
   body: Buffer;
 }
 
-/** What a processor's call is about; empty: nothing of ours. */
+/** The top-up that a processor webhook names; empty: none of ours. */
 export interface WebhookSubject {
   orderNumber?: string;
   reference?: string;
@@ -132,7 +132,7 @@ export interface PaymentDriver {
   readonly chains?: readonly ChainReader[];
   /** All that has come for an invoice so far, and was not taken back. */
   observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<ObservedPayment[]>;
-  /** What a call of its processor is about, which is observed then; undefined: it is no word of his. */
+  /** The top-up that a webhook of its processor names; undefined: its processor has not signed the webhook. */
   readWebhook?(webhook: ProcessorWebhook): WebhookSubject | undefined;
 }
 

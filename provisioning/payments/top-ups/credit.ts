@@ -18,7 +18,7 @@ import { microsOf, parseUnits } from './amount.ts';
 
 export type AccountPosting = Posting & { accountId: string };
 
-/** What payments are settled with; who has settled them writes the rows down. */
+/** One settlement of several payments: the caller writes the rows and the postings when all are settled. */
 export interface SettlementBatch {
   tx: Transaction;
   exchangeRates: ExchangeRates;

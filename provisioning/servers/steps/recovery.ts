@@ -44,7 +44,7 @@ export function isHopeless(error: unknown, attempts: number): boolean {
   return code === 'stuck' || ((code === 'failed' || code === 'conflict') && attempts >= ATTEMPTS_MAX);
 }
 
-/** Whatever the engine says but that it cannot be asked leads to the next recovery step. */
+/** Every answer of the engine leads to the next recovery step, except that it is unreachable. */
 const tryRecovery =
   (step: 'restart' | 'remake', call: (task: LeasedTask, work: Work) => Promise<Observation>): ServerStep =>
   async (task, work) => {

@@ -5,7 +5,7 @@ import type { Queryable } from '../../../entities/database/transaction.ts';
 
 export const WINDOW_SECONDS = 15 * 60;
 
-/** Who tries, in keyed hashes. */
+/** A login attempt in keyed hashes. */
 export interface HashedLoginAttempt {
   pair: string;
   /** The name and the network, for a pair that is not known. */

@@ -10,7 +10,7 @@ import { type HashedLoginAttempt, type LoginAttempts, MemoryLoginAttempts } from
 
 const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp', 'wrong_password']);
 
-/** Who tries: the email or id of an account, and where from. */
+/** The name that a login gives, and the address that it comes from. */
 export interface LoginAttempt {
   name: string;
   address: string | null;

@@ -137,13 +137,13 @@ class LocalSigner {
 
   readContract = (call: Call) => {
     if (call.functionName === 'transferWithAuthorization') this.#prepare(call);
-    return this.#watched(this.#chain.client.readContract(call));
+    return this.#noteOutage(this.#chain.client.readContract(call));
   };
-  verifyTypedData = (message: never) => this.#watched(this.#chain.client.verifyTypedData(message));
+  verifyTypedData = (message: never) => this.#noteOutage(this.#chain.client.verifyTypedData(message));
 
   /** It does not change between two questions of one payment; it is asked for up to four times. */
   getCode = ({ address }: { address: Hex }) => {
-    const asked = this.#codes.get(address) ?? this.#watched(this.#chain.client.getCode({ address }));
+    const asked = this.#codes.get(address) ?? this.#noteOutage(this.#chain.client.getCode({ address }));
     this.#codes.set(address, asked);
     return asked;
   };
@@ -193,7 +193,7 @@ class LocalSigner {
     }
   };
 
-  async #watched<T>(asked: Promise<T>): Promise<T> {
+  async #noteOutage<T>(asked: Promise<T>): Promise<T> {
     try {
       return await asked;
     } catch (error) {
