@@ -1,15 +1,19 @@
 /** Where SQL is sent: a transaction, or the database. And what its errors mean. */
 import type pg from 'pg';
 import type { EntityManager } from 'typeorm';
+import { causesOf } from '../errors.ts';
 import type { Change } from './bus.ts';
 
 /** Where SQL can be sent: the database itself, or a transaction. */
 export interface Queryable {
   /**
-   * Rows of any statement, also of an UPDATE with RETURNING.
+   * Rows of any statement, also of an UPDATE with RETURNING. Columns get their names in TypeScript here: `account_id` is
+   * `accountId`.
    * @param name has it planned once for each connection: for a statement whose planning costs as much as its execution
    */
   query<T = Record<string, unknown>>(sql: string, parameters?: unknown[], name?: string): Promise<T[]>;
+  /** TypeORM's manager, for the functions of `table.ts`. */
+  readonly manager: EntityManager;
 }
 
 /** A transaction. What it changed is published after the commit, and never if it fails. */
@@ -49,7 +53,24 @@ export async function rows<T>(
   values: unknown[],
   name?: string,
 ): Promise<T[]> {
-  return (await connection.query({ text, values, ...(name && { name }) })).rows as T[];
+  const { fields, rows } = await connection.query({ text, values, rowMode: 'array', ...(name && { name }) });
+  const names = fields.map((field) => camel(field.name));
+  return rows.map((row: unknown[]) => {
+    const named: Record<string, unknown> = {};
+    for (let i = 0; i < names.length; i++) named[names[i]!] = row[i];
+    return named as T;
+  });
+}
+
+const CAMEL = new Map<string, string>();
+/** The name of a column in TypeScript. Columns are few, so each is converted once. */
+function camel(column: string): string {
+  let name = CAMEL.get(column);
+  if (name === undefined) {
+    name = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+    CAMEL.set(column, name);
+  }
+  return name;
 }
 
 /** PostgreSQL's code of an error, such as 23505 for a broken unique constraint. */
@@ -65,11 +86,11 @@ const LOST_MESSAGE =
 const REFUSING = /^(53...|55000|25006|40001|40P01)$/;
 
 /** Whether the connection could not be made, or was lost. A COMMIT may have happened then. */
-export const isConnectionLost = (error: unknown): boolean => causesOf(error).some(isLost);
+export const isConnectionLost = (error: unknown): boolean => allCausesOf(error).some(isLost);
 
 /** Whether the database cannot be used at the moment: the fault is not in what was asked, and trying again may help. */
 export const isDatabaseAway = (error: unknown): boolean =>
-  causesOf(error).some((cause) => isLost(cause) || REFUSING.test(sqlStateOf(cause) ?? ''));
+  allCausesOf(error).some((cause) => isLost(cause) || REFUSING.test(sqlStateOf(cause) ?? ''));
 
 function isLost(error: Error & { syscall?: string }): boolean {
   const code = sqlStateOf(error) ?? '';
@@ -79,13 +100,12 @@ function isLost(error: Error & { syscall?: string }): boolean {
   );
 }
 
-/** An error and all that it wraps: GraphQL and TypeORM wrap one, and a name with several addresses fails for each. */
-function causesOf(error: unknown): Error[] {
-  if (!(error instanceof Error)) return [];
-  const inner = (error as { originalError?: unknown }).originalError ?? error.cause;
-  const others = error instanceof AggregateError ? error.errors.flatMap(causesOf) : [];
-  return [error, ...causesOf(inner), ...others];
-}
+/** The causes of an error, and those of each address that was tried when a name has several. */
+const allCausesOf = (error: unknown): Error[] =>
+  causesOf(error).flatMap((cause) => [
+    cause,
+    ...(cause instanceof AggregateError ? cause.errors.flatMap(allCausesOf) : []),
+  ]);
 
 /** The constraint that an error names. */
 export const constraintOf = (error: unknown): string | undefined =>

@@ -32,8 +32,8 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
   });
 }
 
-async function refund(tx: Transaction, server: Server & { previousStatus: Server['status'] }): Promise<bigint> {
-  if (server.previousStatus === 'FAILED') return 0n; // it was given back when the order failed
+async function refund(tx: Transaction, server: Server & { previousState: Server['status'] }): Promise<bigint> {
+  if (server.previousState === 'FAILED') return 0n; // it was given back when the order failed
   if (!server.paidUntil) return releaseHold(tx, server);
   const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, new Date());
   await post(tx, server.accountId, [

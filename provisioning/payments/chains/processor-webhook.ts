@@ -14,7 +14,7 @@ export async function acceptProcessorWebhook(
     if (!subject) continue;
     const codes = driver.coins().map(({ code }) => code);
     const [topUp] = await db.query<{ orderNumber: string }>(
-      `select order_number as "orderNumber" from top_up where order_number = $1 and reference = $2 and crypto = any($3)`,
+      `select order_number from top_up where order_number = $1 and reference = $2 and crypto = any($3)`,
       [subject.orderNumber ?? null, subject.reference ?? null, codes],
     );
     if (topUp) await db.transaction((tx) => signalTask(tx, topUp.orderNumber));

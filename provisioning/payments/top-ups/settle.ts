@@ -53,11 +53,11 @@ export async function settleTopUps(
     for (const payment of paid.get(row.orderNumber) ?? []) (payment.coin === row.crypto ? own : others).push(payment);
     return { topUp: row, own, others, decimals };
   });
-  await moveAll(tx, all.map(begin), 'CONFIRMING');
+  await moveAll(tx, all.map(begin));
   const batch: SettlementBatch = { tx, exchangeRates, postings: [] };
   const conclusions: Conclusion[] = [];
   for (const one of all) conclusions.push(conclude(one, batch, await settlePayments(one, batch)));
-  for (const to of ['CONFIRMED', 'EXPIRED'] as const) await moveAll(tx, conclusions, to);
+  await moveAll(tx, conclusions);
   for (const { settling, to, set } of conclusions) if (!to) settling.topUp = await update(tx, settling.topUp, set);
   await keepPayments(
     tx,
@@ -84,11 +84,11 @@ interface Conclusion {
   set: Partial<TopUp>;
 }
 
-/** Moves those that go there. */
-async function moveAll(tx: Transaction, conclusions: readonly Conclusion[], to: TopUpStatus): Promise<void> {
-  const going = conclusions.filter((one) => one.to === to);
-  const moves = going.map(({ settling, set }) => ({ row: settling.topUp, set }));
-  const moved = await transitionAll(tx, TOP_UP_LIFECYCLE, moves, to, SYSTEM);
+/** Moves the top-ups that go to another state. */
+async function moveAll(tx: Transaction, conclusions: readonly Conclusion[]): Promise<void> {
+  const going = conclusions.filter(({ to }) => to);
+  const moves = going.map(({ settling, to, set }) => ({ row: settling.topUp, to: to!, set }));
+  const moved = await transitionAll(tx, TOP_UP_LIFECYCLE, moves, SYSTEM);
   going.forEach(({ settling }, index) => {
     settling.topUp = moved[index]!;
   });
@@ -166,7 +166,13 @@ function confirm({ postings }: SettlementBatch, topUp: TopUp, creditedMicros: bi
   const [debit, credit] = [BONUS, available(accountId)];
   const externalKey = `bonus:${orderNumber}`;
   postings.push({
-    ...{ accountId, kind: 'bonus', debit, credit, amountMicros: bonus, externalKey, orderNumber },
+    accountId,
+    kind: 'bonus',
+    debit,
+    credit,
+    amountMicros: bonus,
+    externalKey,
+    orderNumber,
     description: 'Bonus',
   });
   return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: new Date() };

@@ -218,7 +218,11 @@ export class X402 {
     if (!sealedPayment) return;
     const [validAfter, signature] = this.#vault.open(sealedPayment, sealOf(id)).split(' ') as [string, `0x${string}`];
     const authorization = {
-      ...{ from: payer, to: payTo, nonce, value: amountMicros, validAfter: BigInt(validAfter) },
+      from: payer,
+      to: payTo,
+      nonce,
+      value: amountMicros,
+      validAfter: BigInt(validAfter),
       validBefore: BigInt(validBefore.getTime()) / 1000n,
     } as Authorization;
     const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive, again: true };
@@ -251,13 +255,18 @@ const RESERVE = `
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
         now() + make_interval(secs => ${LEASE_SECONDS}))
       on conflict (network, payer, nonce) do nothing
-      returning ${columnsOf(X402Payment)}, account_id, id as subject),
+      returning ${columnsOf(X402Payment)}, id as subject),
     ${startTaskSql('reserved', 15)}
   select * from reserved`;
 
 /** The coin of x402, where no gateway has it: then it pays requests, and no invoices. */
 export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Terms): Coin => ({
-  ...{ code, name: `${code} by x402`, network: networkV1, decimals: 6, confirmationsRequired: 1, pegged: true },
+  code,
+  name: `${code} by x402`,
+  network: networkV1,
+  decimals: 6,
+  confirmationsRequired: 1,
+  pegged: true,
 });
 
 const inSuspense = () =>
