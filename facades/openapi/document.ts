@@ -87,9 +87,7 @@ function describe(operation: Operation, define: Define): Json {
     ...(input && {
       requestBody: {
         required: input.required && Object.values(input.type.getFields()).some(({ type }) => isNonNullType(type)),
-        content: Object.fromEntries(
-          types.map((type) => [type, { schema: body, example: requestExample(input) }]),
-        ),
+        content: Object.fromEntries(types.map((type) => [type, { schema: body, example: requestExample(input) }])),
       },
     }),
     responses: responsesOf(operation, {

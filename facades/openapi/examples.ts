@@ -72,6 +72,4 @@ const BUILT_IN: Readonly<Record<string, unknown>> = { Boolean: false, Int: 1, Fl
 
 /** Null where neither the scalar nor the document has an example. */
 const leafExample = (type: GraphQLLeafType): unknown =>
-  isEnumType(type)
-    ? wireOfEnum(type.getValues()[0]!.name)
-    : (type.extensions.example ?? BUILT_IN[type.name] ?? null);
+  isEnumType(type) ? wireOfEnum(type.getValues()[0]!.name) : (type.extensions.example ?? BUILT_IN[type.name] ?? null);
