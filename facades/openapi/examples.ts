@@ -1,6 +1,6 @@
 /**
  * The examples of parameters, requests and answers. The scalars and `@example` in the documents state the values of
- * leaves; objects are composed of them. test/examples.test.ts validates all of them.
+ * leaves, and objects are composed of them. test/facades/openapi/examples.test.ts validates all of them.
  */
 import {
   type DirectiveNode,
@@ -18,8 +18,8 @@ import {
   valueFromASTUntyped,
 } from 'graphql';
 import { snake, wireOfEnum } from '../compile/names.ts';
+import type { Operation } from '../compile/operation.ts';
 import type { Input, Parameter } from '../compile/parameters.ts';
-import type { Operation } from '../compile/read.ts';
 import { type Fragments, fieldsOf, possibleTypes } from '../compile/selection.ts';
 
 type Members = Record<string, unknown>;
