@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Database } from '../entities/database/database.ts';
 import { newId, newOrderNumber } from '../entities/ids.ts';
 import { followProcess } from '../provisioning/payments/chains/sync.ts';
-import { Chain, COINS } from '../test/provisioning/chain.ts';
+import { Chain, COINS } from '../test/payments/chains/chain.ts';
 import { median } from './figure.ts';
 
 const PAYMENTS = 1_000;

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { publicServer } from '../facades/http/listener.ts';
-import { freePort, restClient, spawnService } from '../test/spawn.ts';
+import { freePort, restClient, spawnService } from '../test/setup/spawn.ts';
 import { median, print } from './figure.ts';
 import { cpuSeconds } from './report.ts';
 

@@ -83,5 +83,5 @@ const TAKE = `
     in_hour = ${hour.current} + ${allowed}::int,
     before_hour = ${hour.before},
     allowed = ${allowed}
-  returning allowed, at, minute, in_minute as "inMinute", before_minute as "beforeMinute",
-    hour, in_hour as "inHour", before_hour as "beforeHour"`;
+  returning allowed, at, minute, in_minute, before_minute,
+    hour, in_hour, before_hour`;

@@ -31,10 +31,12 @@ class Client extends pg.Client {
 /** Where SQL can be sent: the database itself, or a transaction. */
 export interface Queryable {
   /**
-   * Rows of any statement, also of an UPDATE with RETURNING.
+   * Rows of any statement, also of an UPDATE with RETURNING. Columns get their names in TypeScript here: `account_id` is `accountId`.
    * @param name has it planned once for each connection: for a statement whose planning costs as much as its execution
    */
   query<T = Record<string, unknown>>(sql: string, parameters?: unknown[], name?: string): Promise<T[]>;
+  /** TypeORM's manager, for the functions of `table.ts`. */
+  readonly manager: EntityManager;
 }
 
 /** A transaction. What it changed is published after the commit, and never if it fails. */
@@ -81,6 +83,10 @@ export class Database implements Queryable {
     return this.#source;
   }
 
+  get manager(): EntityManager {
+    return this.source.manager;
+  }
+
   /** Connects, brings the schema up to date, and starts the bus. @throws if another version made the schema */
   static async open(url: string, { poolSize = 10 }: { poolSize?: number } = {}): Promise<Database> {
     const source = new DataSource({
@@ -111,7 +117,7 @@ export class Database implements Queryable {
   }
 
   protected async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const { result, changes } = await within(this.source.manager, work);
+    const { result, changes } = await within(this.manager, work);
     this.publish(changes);
     return result;
   }
@@ -153,8 +159,25 @@ async function rows<T>(
   values: unknown[],
   name?: string,
 ): Promise<T[]> {
-  return (await connection.query({ text, values, ...(name && { name }) })).rows as T[];
+  const { fields, rows } = await connection.query({ text, values, rowMode: 'array', ...(name && { name }) });
+  const names = fields.map((field) => camel(field.name));
+  return rows.map((row: unknown[]) => {
+    const named: Record<string, unknown> = {};
+    for (let i = 0; i < names.length; i++) named[names[i]!] = row[i];
+    return named as T;
+  });
 }
+
+/** The name of a column in TypeScript. Columns are few, so each is converted once. */
+function camel(column: string): string {
+  let name = CAMEL.get(column);
+  if (name === undefined) {
+    name = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+    CAMEL.set(column, name);
+  }
+  return name;
+}
+const CAMEL = new Map<string, string>();
 
 /** PostgreSQL's code of an error, such as 23505 for a broken unique constraint. */
 const sqlStateOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code;

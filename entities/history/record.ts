@@ -120,7 +120,7 @@ export async function recordAll(
 function rowOf(resource: ResourceType, subject: string): string {
   const row = RESOURCE_ROWS[resource];
   if (!row) return ' from given';
-  const columns = columnsOf(row.entity);
+  const columns = columnsOf(row.entity, undefined, ['accountId']);
   return `, row.* from given
     left join lateral (select ${columns} from ${row.entity.options.tableName} where ${row.key} = ${subject}) as row on true`;
 }

@@ -20,7 +20,7 @@ export async function messageOf(
   render: RenderResource,
 ): Promise<string> {
   const { status: _, ...data } = event.data;
-  const previous = snapshot?.previousStatus;
+  const previous = snapshot?.previous_state;
   const bodyWith = (object: object) =>
     JSON.stringify({
       id: event.id,
@@ -53,6 +53,6 @@ function rowFrom({ options }: EntitySchema, snapshot: Record<string, unknown>): 
     return type === 'timestamptz' ? new Date(kept as string) : kept;
   };
   return Object.fromEntries(
-    Object.entries(options.columns).map(([name, column]) => [name, value(column?.type, snapshot[name])]),
+    Object.entries(options.columns).map(([name, column]) => [name, value(column?.type, snapshot[column!.name!])]),
   );
 }

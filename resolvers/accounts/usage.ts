@@ -92,9 +92,9 @@ const ITEMS = `
     select page.*, coalesce(page.period_from, capture.period_from) as starts, coalesce(page.period_to, capture.period_to) as ends
     from page left join transfer capture on page.kind in ('hold', 'renewal') and page.period_from is null
       and capture.external_key = 'capture:' || split_part(page.external_key, ':', 2))
-  select id, order_number as "orderNumber", service_code as "serviceCode", description, signed as "amountMicros",
+  select id, order_number, service_code, description, signed as amount_micros,
     case kind when 'hold' then 'order' when 'release' then 'refund' else kind end as kind,
-    coalesce(starts, created_at) as "from", coalesce(ends, created_at) as "to",
+    coalesce(starts, created_at) as from, coalesce(ends, created_at) as to,
     case kind when 'refund' then floor(extract(epoch from ends - starts) / 3600)
       else round(extract(epoch from ends - starts) / 3600) end::int as hours
   from timed order by id desc`;

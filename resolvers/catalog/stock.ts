@@ -25,7 +25,7 @@ export const listStock = ({ db }: Context, region?: string | null): Promise<Stoc
 const stockOf = (db: Queryable, where: string, parameters: unknown[]): Promise<StockView[]> =>
   db.query(
     `with ${addressRoomSql('all')}
-      select stock.region_code as "regionCode", stock.service_code as "serviceCode", stock.total,
+      select stock.region_code, stock.service_code, stock.total,
         (select count(*)::int from place where place.region_code = stock.region_code
           and place.service_code = stock.service_code and place.order_number is not null) as claimed,
         greatest(least(${freeSql('all')}, room.free), 0) as free

@@ -2,8 +2,8 @@
 
 import type { Queryable, Transaction } from '../../entities/database/database.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { transition } from '../../entities/history/lifecycle.ts';
 import { record } from '../../entities/history/record.ts';
-import { transition } from '../../entities/history/transition.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../../entities/ids.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import {

@@ -90,7 +90,7 @@ export const refuseState = (status: string, decided: string, wanted: string): Ap
 /** @throws ApiError not_found */
 async function lock(tx: Transaction, id: string): Promise<Payment> {
   const [found] = isId('pay', id)
-    ? await tx.query<{ accountId: string }>('select account_id as "accountId" from payment where id = $1', [id])
+    ? await tx.query<{ accountId: string }>('select account_id from payment where id = $1', [id])
     : [];
   if (!found) throw new ApiError('not_found');
   await lockAccount(tx, found.accountId);

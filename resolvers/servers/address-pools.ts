@@ -36,8 +36,8 @@ export const listAddressPools = ({ db }: Context, region?: string | null): Promi
 
 const poolsOf = (db: Queryable, where: string, value: string | null): Promise<AddressPoolView[]> =>
   db.query(
-    `select pool.id, pool.region_code as "regionCode", pool.family, text(pool.cidr) as cidr, host(pool.gateway) as gateway,
-        pool.created_at as "createdAt", count(address.address)::int as total, count(address.held_by)::int as held,
+    `select pool.id, pool.region_code, pool.family, text(pool.cidr) as cidr, host(pool.gateway) as gateway,
+        pool.created_at, count(address.address)::int as total, count(address.held_by)::int as held,
         (count(*) filter (where address.held_by is null and address.free_at > now()))::int as resting
       from address_pool pool left join address on address.pool_id = pool.id
       where ${where} group by pool.id order by pool.id`,

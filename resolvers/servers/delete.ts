@@ -1,7 +1,7 @@
 /** Deletes a server: the refund is decided here, the machine is destroyed by provisioning. */
 import type { Transaction } from '../../entities/database/database.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { transition } from '../../entities/history/transition.ts';
+import { transition } from '../../entities/history/lifecycle.ts';
 import { refundMicros } from '../../entities/money.ts';
 import { available, post, REVENUE } from '../../entities/payments/ledger.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../entities/servers/server.ts';
@@ -32,8 +32,8 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
   });
 }
 
-async function refund(tx: Transaction, server: Server & { previousStatus: Server['status'] }): Promise<bigint> {
-  if (server.previousStatus === 'FAILED') return 0n; // it was given back when the order failed
+async function refund(tx: Transaction, server: Server & { previousState: Server['status'] }): Promise<bigint> {
+  if (server.previousState === 'FAILED') return 0n; // it was given back when the order failed
   if (!server.paidUntil) return releaseHold(tx, server);
   const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, new Date());
   await post(tx, server.accountId, [

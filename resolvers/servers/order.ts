@@ -198,7 +198,7 @@ const orderSql = (head: string, starts: string, first: number): string => `
       select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
         $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host
       from paid cross join room
-      returning ${columnsOf(Server)}, account_id, order_number as subject),
+      returning ${columnsOf(Server)}, order_number as subject),
     ${starts}
     ${recordSql('ordered', first)}
   select *, ${WEBHOOK_IDS_SQL} from ordered`;

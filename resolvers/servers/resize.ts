@@ -23,7 +23,7 @@ export async function findTier(tx: Transaction, code: string): Promise<Tier> {
   return tier;
 }
 const TIER = `
-  select kind, price_month_micros as "priceMonthMicros", details from catalog_item
+  select kind, price_month_micros, details from catalog_item
   where code = $1 and kind in ('vps', 'dedicated')`;
 
 /**

@@ -1,8 +1,8 @@
 /** Changes a server: fields at once, and at most one operation, which provisioning carries out. */
 import type { Transaction } from '../../entities/database/database.ts';
 import { ApiError } from '../../entities/errors.ts';
+import { transition } from '../../entities/history/lifecycle.ts';
 import { record } from '../../entities/history/record.ts';
-import { transition } from '../../entities/history/transition.ts';
 import { newId } from '../../entities/ids.ts';
 import {
   SERVER_LIFECYCLE,

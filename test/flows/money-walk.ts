@@ -16,10 +16,10 @@ import type { PaymentHeaders } from '../../resolvers/payments/x402.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
-import type { Chain } from '../provisioning/chain.ts';
-import type { Shop } from '../provisioning/shop.ts';
+import type { Chain } from '../payments/chains/chain.ts';
+import type { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
+import type { Shop } from '../setup/shop.ts';
 import { type CoinChain, MOODS, type Mood } from './coin-chain.ts';
-import type { RefusingDriver } from './refusing-driver.ts';
 
 /** Where a transaction breaks off: before it, before its commit, or after it, when nobody hears that it was committed. */
 const CRASHES = ['before', 'inside', 'after'] as const;

@@ -11,10 +11,10 @@ import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated
 import type { DriverErrorCode, HardwareDriver } from '../../provisioning/servers/drivers/driver.ts';
 import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
-import { newDatabase } from '../database.ts';
-import { eventually } from '../freehold.ts';
-import { newFolder, removeFolder } from '../spawn.ts';
-import { RefusingDriver } from './refusing-driver.ts';
+import { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
+import { newDatabase } from '../setup/database.ts';
+import { eventually } from '../setup/freehold.ts';
+import { newFolder, removeFolder } from '../setup/spawn.ts';
 
 export interface Shop {
   db: Database;

@@ -1,7 +1,7 @@
 /** The operator works in GraphQL, and watches every server of every customer. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listen } from '../subscription.ts';
+import { listen } from '../setup/subscription.ts';
 import type { Account } from './account.ts';
 import type { Weighed } from './actor.ts';
 import type { Chance } from './chance.ts';

@@ -10,7 +10,7 @@ export async function takeHint(db: Database, drivers: readonly PaymentDriver[], 
     if (!hinted) continue;
     const codes = driver.coins().map(({ code }) => code);
     const [topUp] = await db.query<{ orderNumber: string }>(
-      `select order_number as "orderNumber" from top_up where order_number = $1 and reference = $2 and crypto = any($3)`,
+      `select order_number from top_up where order_number = $1 and reference = $2 and crypto = any($3)`,
       [hinted.orderNumber ?? null, hinted.reference ?? null, codes],
     );
     if (topUp) await db.transaction((tx) => signalTask(tx, topUp.orderNumber));

@@ -66,7 +66,7 @@ const RECORD = `
       else excluded.status end
   where kept.status in ('ORPHANED', 'REVERSED', 'WRITTEN_OFF') or excluded.block_hash is distinct from kept.block_hash
     or excluded.confirmations <> kept.confirmations
-  returning order_number as "orderNumber"`;
+  returning order_number`;
 
 /** What was announced and is not any more, or was asked about and is not there: taken back, if it was not credited. */
 export async function orphanUnsighted(
@@ -80,7 +80,7 @@ export async function orphanUnsighted(
         where network = $1 and status = any($2) and block_hash is null and ($3::text is null or order_number = $3)
           and (tx_id, position) not in (select * from unnest($4::text[], $5::int[])) order by id for update)
       update payment set status = 'ORPHANED', confirmations = 0 from unsighted where payment.id = unsighted.id
-      returning order_number as "orderNumber"`,
+      returning order_number`,
     [
       network,
       orderNumber === undefined ? ['SEEN'] : ['SEEN', 'MINED'],

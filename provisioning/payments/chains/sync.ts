@@ -77,7 +77,7 @@ const AT_ONCE = 3;
 
 async function reverseGone(db: Database, network: string): Promise<void> {
   const gone = await db.query<Pick<Payment, 'id' | 'accountId'>>(
-    `select id, account_id as "accountId" from payment where ${GONE} and network = $1`,
+    `select id, account_id from payment where ${GONE} and network = $1`,
     [network],
   );
   await each(gone, (payment) => db.transaction((tx) => reverse(tx, payment)));
@@ -102,7 +102,7 @@ const DUE = `
   counted as (
     update payment set confirmations = $2 - height + 1 from uncounted where payment.id = uncounted.id
     returning order_number)
-  select order_number as "orderNumber" from (
+  select order_number from (
     select order_number from counted
     union select unnest($3::text[])
     union select payment.order_number from payment join top_up using (order_number)

@@ -32,4 +32,4 @@ const CHANGE = `
       from payment where network = $1 and order_number = $2 and status = 'CREDITED' order by id for update)
   update payment set missing_since = case when there then null else now() end
   from looked where payment.id = looked.id and there = (missing_since is not null)
-  returning payment.id, order_number as "orderNumber", network, tx_id as "txId", missing_since as "missingSince"`;
+  returning payment.id, order_number, network, tx_id, missing_since`;

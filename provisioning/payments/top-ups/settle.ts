@@ -6,7 +6,7 @@
 import type { Transaction } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { transitionAll } from '../../../entities/history/transition.ts';
+import { transitionAll } from '../../../entities/history/lifecycle.ts';
 import { available, BONUS, lockAccount, postAll } from '../../../entities/payments/ledger.ts';
 import { keepPayments, lockPayments, type Payment } from '../../../entities/payments/payment.ts';
 import { bonusMicros, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../../../entities/payments/top-up.ts';
@@ -45,11 +45,11 @@ export async function settleTopUps(tx: Transaction, orderNumbers: readonly strin
     for (const payment of paid.get(row.orderNumber) ?? []) (payment.coin === row.crypto ? own : others).push(payment);
     return { topUp: row, own, others, decimals };
   });
-  await moveAll(tx, all.map(begin), 'CONFIRMING');
+  await moveAll(tx, all.map(begin));
   const till: Till = { tx, worths, postings: [] };
   const conclusions: Conclusion[] = [];
   for (const one of all) conclusions.push(conclude(one, till, await settlePayments(one, till)));
-  for (const to of ['CONFIRMED', 'EXPIRED'] as const) await moveAll(tx, conclusions, to);
+  await moveAll(tx, conclusions);
   for (const { settling, to, set } of conclusions) if (!to) settling.topUp = await update(tx, settling.topUp, set);
   await keepPayments(
     tx,
@@ -76,11 +76,11 @@ interface Conclusion {
   set: Partial<TopUp>;
 }
 
-/** Moves those that go there. */
-async function moveAll(tx: Transaction, conclusions: readonly Conclusion[], to: TopUpStatus): Promise<void> {
-  const going = conclusions.filter((one) => one.to === to);
-  const moves = going.map(({ settling, set }) => ({ row: settling.topUp, set }));
-  const moved = await transitionAll(tx, TOP_UP_LIFECYCLE, moves, to, SYSTEM);
+/** Moves the top-ups that go to another state. */
+async function moveAll(tx: Transaction, conclusions: readonly Conclusion[]): Promise<void> {
+  const going = conclusions.filter(({ to }) => to);
+  const moves = going.map(({ settling, to, set }) => ({ row: settling.topUp, to: to!, set }));
+  const moved = await transitionAll(tx, TOP_UP_LIFECYCLE, moves, SYSTEM);
   going.forEach(({ settling }, index) => {
     settling.topUp = moved[index]!;
   });

@@ -7,7 +7,7 @@
 import type { Database, Transaction } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { transition } from '../../../entities/history/transition.ts';
+import { transition } from '../../../entities/history/lifecycle.ts';
 import { available, BONUS, held, lockAvailable, post } from '../../../entities/payments/ledger.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
 import {

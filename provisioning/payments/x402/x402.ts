@@ -254,7 +254,7 @@ const RESERVE = `
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
         now() + make_interval(secs => ${LEASE_SECONDS}))
       on conflict (network, payer, nonce) do nothing
-      returning ${columnsOf(X402Payment)}, account_id, id as subject),
+      returning ${columnsOf(X402Payment)}, id as subject),
     ${startTaskSql('reserved', 15)}
   select * from reserved`;
 

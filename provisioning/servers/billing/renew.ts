@@ -51,7 +51,7 @@ export function renewalProcess(db: Database): Process {
 
 const IS_DUE = `status in ('RUNNING', 'STOPPED') and paid_until <= now()`;
 const DUE = `
-  select order_number as "orderNumber", account_id as "accountId" from server where ${IS_DUE} order by paid_until, id`;
+  select order_number, account_id from server where ${IS_DUE} order by paid_until, id`;
 
 /** Renews or suspends the servers that are due first. One that another transaction has locked waits for the next tick. */
 async function renewDue(tx: Transaction): Promise<void> {

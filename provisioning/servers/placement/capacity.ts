@@ -56,7 +56,7 @@ export async function occupy(tx: Transaction, machine: Machine): Promise<Room | 
 }
 const CLAIM = `
   with ${claimSql({ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' })}
-  select host, ipv4, ipv6, ipv6_prefix as "ipv6Prefix" from room`;
+  select host, ipv4, ipv6, ipv6_prefix from room`;
 
 /**
  * Waits for others that are claiming the last of something, for they may not come to their end. It takes the locks in their

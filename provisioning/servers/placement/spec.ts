@@ -16,7 +16,7 @@ export async function specOf(db: Queryable, server: Server, rootPassword: string
     [server.serviceCode],
   );
   const networks = await db.query<{ family: 'IPV4' | 'IPV6'; prefixLength: number | null; gateway: string | null }>(
-    `select family, prefix_length as "prefixLength", host(gateway) as gateway from address where held_by = $1`,
+    `select family, prefix_length, host(gateway) as gateway from address where held_by = $1`,
     [server.orderNumber],
   );
   const addressOf = (family: 'IPV4' | 'IPV6', address: string | null): MachineAddress | null => {

@@ -22,7 +22,7 @@ export async function report(tx: Transaction, driver: string, found: readonly Fo
       order by kind, "order", generation
       on conflict (kind, order_number, generation) where resolved_at is null
         do update set last_seen_at = now(), detail = excluded.detail
-      returning id, kind, order_number as "order", generation, xmax = 0 as "isNew"`,
+      returning id, kind, order_number as "order", generation, xmax = 0 as is_new`,
     [driver, JSON.stringify(given)],
   );
   await recordAll(

@@ -5,7 +5,7 @@
 
 import type { Transaction } from '../../../entities/database/database.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { type Move, transition } from '../../../entities/history/transition.ts';
+import { type Move, transition } from '../../../entities/history/lifecycle.ts';
 import { hoursFromNow, PAID_HOURS } from '../../../entities/money.ts';
 import { available, held, post, REVENUE } from '../../../entities/payments/ledger.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';

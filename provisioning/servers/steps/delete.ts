@@ -2,7 +2,7 @@
 
 import type { Transaction } from '../../../entities/database/database.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { transition } from '../../../entities/history/transition.ts';
+import { transition } from '../../../entities/history/lifecycle.ts';
 import { isBraked } from '../../../entities/servers/finding.ts';
 import { SERVER_LIFECYCLE } from '../../../entities/servers/server.ts';
 import { done, type LeasedTask, nap } from '../../tasks/tasks.ts';

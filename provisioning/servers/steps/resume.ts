@@ -59,7 +59,7 @@ export const resumeAccount = async ({ accountId }: LeasedTask): Promise<Outcome>
  */
 export async function solventAccounts(db: Database, limit: number): Promise<string[]> {
   const rows = await db.query<{ accountId: string }>(
-    `select distinct account_id as "accountId" from server join balance using (account_id)
+    `select distinct account_id from server join balance using (account_id)
       where status = 'SUSPENDED' and change is null and auto_renew and price_month_micros <= available_micros
         and not exists (select from task where subject = '${subjectOf('')}' || account_id)
       order by 1 limit $1`,

@@ -155,9 +155,9 @@ const used = (table: string, column: string) => `
       update ${table} set last_used_at = date_trunc('minute', now()) from found
       where ${table}.id = found.id and found.revoked_at is null
         and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
-const SUSPENDED_FOR = `(select suspended_for from account where account.id = found.account_id) as "suspendedFor"`;
+const SUSPENDED_FOR = `(select suspended_for from account where account.id = found.account_id) as suspended_for`;
 export const FIND_API_KEY = `${used('api_key', 'digest')}
-  select account_id as "accountId", id as "credentialId", name, scope, expires_at as "expiresAt", revoked_at as "revokedAt",
-    ip_allowlist as "ipAllowlist", spend_limit_micros as "spendLimitMicros", ${SUSPENDED_FOR} from found`;
+  select account_id, id as credential_id, name, scope, expires_at, revoked_at,
+    ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`;
 const FIND_SESSION = `${used('session', 'access_digest')}
-  select account_id as "accountId", id as "credentialId", source as name, scope, expires_at as "expiresAt", revoked_at as "revokedAt", ${SUSPENDED_FOR} from found`;
+  select account_id, id as credential_id, source as name, scope, expires_at, revoked_at, ${SUSPENDED_FOR} from found`;

@@ -5,9 +5,9 @@ import { existsSync, mkdirSync, openSync, readFileSync, readSync, truncateSync, 
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Box } from '../../../provisioning/servers/drivers/bmc/host.ts';
-import { CONTROLLER } from '../../certificates.ts';
-import { eventually } from '../../freehold.ts';
-import { freePort, newFolder, removeFolder } from '../../spawn.ts';
+import { CONTROLLER } from '../../setup/certificates.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { startRedfish } from './redfish.ts';
 
 const HERE = import.meta.dirname;
