@@ -168,6 +168,8 @@ async function rows<T>(
   });
 }
 
+const CAMEL = new Map<string, string>();
+
 /** The name of a column in TypeScript. Columns are few, so each is converted once. */
 function camel(column: string): string {
   let name = CAMEL.get(column);
@@ -177,7 +179,6 @@ function camel(column: string): string {
   }
   return name;
 }
-const CAMEL = new Map<string, string>();
 
 /** PostgreSQL's code of an error, such as 23505 for a broken unique constraint. */
 const sqlStateOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code;

@@ -27,6 +27,8 @@ export const claim: ServerStep = async (_task, { server }) =>
     },
   });
 
+export const UNDELIVERABLE = 'The machine could not be delivered. The order was paid back in full.';
+
 /** Makes the machine; again, if it was made before. What cannot be finished is given up, and another is made. */
 export const create: ServerStep = async (task, { server, driver, specOf, proofSeconds }) => {
   try {
@@ -40,10 +42,11 @@ export const create: ServerStep = async (task, { server, driver, specOf, proofSe
   }
   return hop('prove', typeof task.data.proofBy === 'string' ? {} : { data: proofWithin(proofSeconds) });
 };
+
+const FINAL: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
+
 /** Whether trying again would change nothing. */
 export const isFinal = (error: unknown): boolean => error instanceof DriverError && FINAL.has(error.code);
-const FINAL: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
-export const UNDELIVERABLE = 'The machine could not be delivered. The order was paid back in full.';
 
 /** Waits until the machine gives proof; then the server runs, and is billed from that moment. */
 export const prove: ServerStep = async (task, { server, driver, pollSeconds, proofSeconds }) => {
