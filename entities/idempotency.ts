@@ -4,8 +4,8 @@
  * again, with its secrets; who has the database cannot.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import type { Queryable } from './database/database.ts';
 import { bytes, entity, key, nullable, timestamp } from './database/table.ts';
+import type { Queryable } from './database/transaction.ts';
 import { ApiError } from './errors.ts';
 import { canonicalJson } from './json.ts';
 import { digest, Vault } from './secrets.ts';

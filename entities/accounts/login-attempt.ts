@@ -3,10 +3,10 @@
  * hashes, never by an email or an address. Times are seconds since the epoch, by the clock of the database. The table is
  * not logged: it is lost in a crash, and costs no commit a wait.
  */
-import type { Queryable } from '../database/database.ts';
 import { type Column, defaulting, entity, key, real } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
-export const LoginTally = entity(
+export const LoginCount = entity(
   'login_tally',
   {
     /** The keyed hash of a name, of a network, or of both. */
@@ -89,7 +89,7 @@ export const endLogin = (db: Queryable, { keys, mark }: BegunLogin, failed: bool
   );
 
 /** Remembers that a name has logged in from a network. */
-export const welcomeLogin = (db: Queryable, pair: string): Promise<unknown> =>
+export const rememberLogin = (db: Queryable, pair: string): Promise<unknown> =>
   db.query(
     `insert into login_tally as t (key, known_until, forget_at) values ($1, ${NOW} + $2, ${NOW} + $2)
     on conflict (key) do update set known_until = excluded.known_until, forget_at = greatest(t.forget_at, excluded.forget_at)`,

@@ -6,8 +6,8 @@ import type { EntitySchema } from 'typeorm';
 import { ApiKey } from '../accounts/credential.ts';
 import { SshKey } from '../accounts/ssh-key.ts';
 import { Agent } from '../agents/agent.ts';
-import type { Transaction } from '../database/database.ts';
 import { columnsOf } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
 import { TopUp } from '../payments/top-up.ts';
 import { Server } from '../servers/server.ts';
@@ -15,16 +15,7 @@ import { Canary, Incident } from '../transparency/transparency.ts';
 import { deliveriesFor, outboxSql, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import { Webhook } from '../webhooks/webhook.ts';
 import type { Actor } from './audit.ts';
-import type { EventType } from './event.ts';
-
-type Noun<Type> = Type extends `${infer First}.${string}` ? First : never;
-/** What a change is about: the first word of its event's type, except where that word names no resource. */
-export type ResourceType =
-  | Exclude<Noun<EventType>, 'balance' | 'catalog' | 'status'>
-  | 'image'
-  | 'stock'
-  | 'incident'
-  | 'peering';
+import type { EventType, ResourceType } from './event.ts';
 
 /** A change, as its event and its audit entry tell of it. */
 export type Happening = { actor: Actor; data?: Record<string, unknown> } & (

@@ -7,7 +7,6 @@
  * This file is the only writer of `transfer` and `balance`.
  */
 
-import type { Queryable, Transaction } from '../database/database.ts';
 import {
   bigint,
   defaulting,
@@ -20,6 +19,7 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
+import type { Queryable, Transaction } from '../database/transaction.ts';
 import { ApiError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { exactJson } from '../json.ts';

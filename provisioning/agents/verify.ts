@@ -4,7 +4,8 @@
  */
 import type { Agent } from '../../entities/agents/agent.ts';
 import { thumbprint } from '../../entities/agents/agent-key.ts';
-import type { Database, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { call, type Outbound } from '../outbound/call.ts';

@@ -1,7 +1,7 @@
 /** Payments in coins, as the operator sees them, and what he decides of those that are nobody's. */
 
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
 import { columnsOf } from '../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
@@ -55,7 +55,7 @@ export async function assignPayment(context: Context, id: string, reason: string
       actor: actorOf(context),
       data: { accountId, orderNumber, reason },
     });
-    await context.provisioning.retrySuspended(tx, accountId);
+    await context.provisioning.servers.retrySuspended(tx, accountId);
     return { ...payment, status: 'CREDITED', creditedAt: new Date() };
   });
 }

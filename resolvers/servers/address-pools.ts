@@ -1,13 +1,13 @@
 /** The operator's networks, of which machines have their addresses. */
 import { isIP } from 'node:net';
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import type { AddressPool } from '../../entities/servers/address.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { invalid } from '../errors.ts';
 import { requireRegion } from './hosts.ts';
 
 /** A network, with how many of its addresses or /64s are free, held, or rest after they were freed. */

@@ -2,8 +2,9 @@
  * Orders a server. It reads what the order depends on, and then takes the lock of the account. One statement under that lock
  * claims a place with all that belongs to it, holds the money, and writes order, task and records.
  */
-import type { Transaction } from '../../entities/database/database.ts';
+
 import { columnsOf } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { actingKeySql, recordParameters, recordSql } from '../../entities/history/record.ts';
 import { newId, newOrderNumber, randomText } from '../../entities/ids.ts';

@@ -1,7 +1,7 @@
 /** Writes down what drivers sight. Nothing is credited here. */
-import type { Queryable } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
-import type { Block, Sighting } from '../drivers/driver.ts';
+import type { Block, ObservedPayment } from '../drivers/driver.ts';
 
 /** Where sightings are from. */
 export interface Origin {
@@ -17,10 +17,10 @@ export interface Origin {
  * credited stays so. Those to other addresses are left out.
  * @returns the order numbers of the top-ups for which something is new
  */
-export async function recordSightings(
+export async function recordObserved(
   db: Queryable,
   { network, block, orderNumber }: Origin,
-  sightings: readonly Sighting[],
+  sightings: readonly ObservedPayment[],
 ): Promise<string[]> {
   if (!sightings.length) return [];
   const given = sightings.map(({ units, at, ...sighting }) => ({
@@ -69,10 +69,10 @@ const RECORD = `
   returning order_number`;
 
 /** What was announced and is not any more, or was asked about and is not there: taken back, if it was not credited. */
-export async function orphanUnsighted(
+export async function orphanUnobserved(
   db: Queryable,
   { network, orderNumber }: Pick<Origin, 'network' | 'orderNumber'>,
-  sightings: readonly Sighting[],
+  sightings: readonly ObservedPayment[],
 ): Promise<string[]> {
   const rows = await db.query<{ orderNumber: string }>(
     `with unsighted as (

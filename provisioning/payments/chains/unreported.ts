@@ -4,17 +4,17 @@
  * what is announced until it is in a block again. The operator is told, once, and again when it is back; whether the
  * balance is adjusted, and the account suspended, is for a human to decide.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
-import type { Sighting } from '../drivers/driver.ts';
+import type { ObservedPayment } from '../drivers/driver.ts';
 import { tell } from '../top-ups/credit.ts';
 import type { Origin } from './record.ts';
 
 /** @param sightings all that there are of the top-up */
-export async function tellMissing(
+export async function tellUnreported(
   tx: Transaction,
   { network, orderNumber }: Pick<Origin, 'network' | 'orderNumber'>,
-  sightings: readonly Sighting[],
+  sightings: readonly ObservedPayment[],
 ): Promise<void> {
   const changed = await tx.query<Pick<Payment, 'id' | 'orderNumber' | 'network' | 'txId' | 'missingSince'>>(CHANGE, [
     network,

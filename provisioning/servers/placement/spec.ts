@@ -1,7 +1,7 @@
 /** What a driver is told of a machine: the server as it was ordered, the size of its tier, and its place in a network. */
 import { createHash } from 'node:crypto';
 import type { DedicatedDetails, VpsDetails } from '../../../entities/catalog.ts';
-import type { Queryable } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import type { MachineAddress, MachineKey, MachineSize, MachineSpec } from '../drivers/driver.ts';
 

@@ -1,6 +1,6 @@
 /** The second factor as it is asked for: a code of the authenticator, or a recovery code. */
 import { RecoveryCode, seedContext, Totp } from '../../../entities/accounts/totp.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { randomText } from '../../../entities/ids.ts';
 import type { Context } from '../../context.ts';

@@ -1,7 +1,7 @@
 /** What is noticed of machines that differ from what servers say, and the brake. No clock is waited for. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { Brake, Finding } from '../../../entities/servers/finding.ts';
+import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
 import { Host } from '../../../entities/servers/host.ts';
 import {
   DriverError,
@@ -67,7 +67,7 @@ const findings = async () =>
     orderNumber,
     resolvedAt ? 'resolved' : 'open',
   ]);
-const brakes = async () => (await db.source.manager.find(Brake)).map((brake) => brake.driver);
+const brakes = async () => (await db.source.manager.find(CircuitBreaker)).map((brake) => brake.driver);
 const gone = (order: string) => driver.destroy({ order, generation: 1 }, signal);
 
 describe('The observer', () => {

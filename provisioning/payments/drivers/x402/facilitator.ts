@@ -10,8 +10,8 @@ import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { type Abi, encodeFunctionData, type Hash, type Hex } from 'viem';
 import { isAway, type X402Chain } from './chain.ts';
 import {
-  type Alone,
   type Authorization,
+  type Exclusive,
   isSameHex,
   type Settling,
   type X402Driver,
@@ -114,7 +114,7 @@ interface Call {
 class LocalSigner {
   readonly #chain: X402Chain;
   readonly #wallet: GasWallet;
-  alone: Alone = (work) => work();
+  alone: Exclusive = (work) => work();
   readonly sent: Sent = { txId: undefined };
   #away: unknown;
   readonly #codes = new Map<Hex, Promise<Hex | undefined>>();
