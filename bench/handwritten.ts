@@ -8,7 +8,7 @@ import Fastify, { type FastifyRequest } from 'fastify';
 import pg from 'pg';
 import { stockLevel } from '../entities/catalog.ts';
 import { recordParameters } from '../entities/history/record.ts';
-import { newId, newOrderNumber, shortName } from '../entities/ids.ts';
+import { newId, newOrderNumber, randomText } from '../entities/ids.ts';
 import { newMachinePassword, Vault } from '../entities/secrets.ts';
 import { type Server, SHOWN_COLUMNS } from '../entities/servers/server.ts';
 import { passwordContext, serverTask, startTaskParameters } from '../provisioning/index.ts';
@@ -176,7 +176,7 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
     body.service_code,
     newId('srv'),
     kind,
-    body.hostname?.toLowerCase() ?? `srv-${shortName()}`,
+    body.hostname?.toLowerCase() ?? `srv-${randomText(6)}`,
     region,
     body.os,
     keys.map(({ id }) => id),
@@ -191,7 +191,6 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
     ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
     ...recordParameters({
       type: 'server.created',
-      resource: 'server',
       actor: { type: 'api_key', id: credentialId, name, requestId: newId('req') },
       data: { status: 'PENDING' },
     }),

@@ -108,7 +108,7 @@ async function sessionSize(): Promise<void> {
     publicUrl: 'http://localhost',
     newRequestId: () => 'req_bench',
     mcpSecret: Buffer.alloc(32, 1),
-    watchCredential: () => () => {},
+    onCredentialEnd: () => () => {},
     onError: console.error,
   });
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };

@@ -84,7 +84,7 @@ function parametersOf(account: number): unknown[] {
     ],
     ...[[], [], null, null, '{}', true, PRICE, 0, 1_000_000],
     ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
-    ...recordParameters({ type: 'server.created', resource: 'server', actor, data: { status: 'PENDING' } }),
+    ...recordParameters({ type: 'server.created', actor, data: { status: 'PENDING' } }),
   ];
 }
 

@@ -2,8 +2,9 @@
  * SQL with the columns of its rows. A statement lies beside its table; a test prepares each one and compares the names and
  * types of its columns with these.
  */
-import type { Queryable } from './database.ts';
+
 import type { Columns, Row } from './table.ts';
+import type { Queryable } from './transaction.ts';
 
 export interface Statement<T> {
   readonly text: string;

@@ -7,7 +7,7 @@ import {
   type ObjectLiteral,
 } from 'typeorm';
 import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
-import type { Queryable, Transaction } from './database.ts';
+import type { Queryable, Transaction } from './transaction.ts';
 
 declare const valueType: unique symbol;
 /** A column that remembers the type of its values. */

@@ -7,7 +7,7 @@
  * deliveries (provisioning/webhooks/sweep.ts).
  */
 import type { Bus, Change } from '../database/bus.ts';
-import type { Queryable } from '../database/database.ts';
+import type { Queryable } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
 import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS } from './webhook.ts';
 

@@ -23,7 +23,7 @@ export interface SessionOptions {
   factory: McpServerFactory;
   secret: Buffer;
   /** Calls back when a credential ends; returns what stops the watch. */
-  watchCredential: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
   onError: (error: Error) => void;
   idleMs?: number;
 }
@@ -89,7 +89,7 @@ export class Sessions {
       throw error;
     });
     if (this.#closed) this.#drop(id);
-    return watched(response, ended);
+    return afterBody(response, ended);
   }
 
   /** Ends all streams, and those that are on their way; calls are answered. The clients come back with their ids. */
@@ -120,7 +120,7 @@ export class Sessions {
       sessionIdGenerator: () => id,
       onsessioninitialized: () => {
         this.#makeRoom(owner);
-        const forget = viewer ? this.#options.watchCredential(viewer, () => this.#drop(id)) : () => {};
+        const forget = viewer ? this.#options.onCredentialEnd(viewer, () => this.#drop(id)) : () => {};
         this.#live.set(id, { transport, server, owner, seenAt: Date.now(), calls: 0, dropped: false, forget });
       },
       onsessionclosed: () => this.#end(id),
@@ -221,7 +221,7 @@ const ASKS = 'a';
 const ownerOf = ({ viewer }: McpCaller): string => viewer?.credentialId ?? '';
 
 /** The same response; `ended` is called when its body was sent, or its client is gone. */
-function watched(response: Response, ended: () => void): Response {
+function afterBody(response: Response, ended: () => void): Response {
   if (!response.body) {
     ended();
     return response;

@@ -4,7 +4,8 @@
  */
 import type { Agent } from '../../entities/agents/agent.ts';
 import { thumbprint } from '../../entities/agents/agent-key.ts';
-import type { Database, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { call, type Outbound } from '../outbound/call.ts';
@@ -74,6 +75,6 @@ async function keep(tx: Transaction, { id, url, publicKey }: Verified, verified:
     [id, url, publicKey, verified],
   );
   if (!changed) return;
-  const happening = { type: 'agent.updated', resource: 'agent', actor: SYSTEM, data: { verified } } as const;
+  const happening = { type: 'agent.updated', actor: SYSTEM, data: { verified } } as const;
   await record(tx, changed.accountId, id, happening);
 }

@@ -1,7 +1,7 @@
 /** The body of a delivery: the event, and what it is about as REST shows it. */
 import type { EntitySchema } from 'typeorm';
-import type { Event } from '../../entities/history/event.ts';
-import { RESOURCE_ROWS, type ResourceType } from '../../entities/history/record.ts';
+import type { Event, ResourceType } from '../../entities/history/event.ts';
+import { RESOURCE_ROWS } from '../../entities/history/record.ts';
 import type { WebhookDelivery } from '../../entities/webhooks/webhook.ts';
 
 /**

@@ -1,7 +1,6 @@
 /** The account and its balance. */
 
-import { Account } from '../../entities/accounts/account.ts';
-import { setSuspension } from '../../entities/accounts/suspension.ts';
+import { Account, setSuspension } from '../../entities/accounts/account.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
 import { hourlyMicros } from '../../entities/money.ts';

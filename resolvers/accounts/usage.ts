@@ -2,7 +2,7 @@
  * Usage: what changed the balance, as the ledger has it. The order of a server is shown when its price is held; if it is
  * not delivered, a refund beside it takes it back. So the amounts of all time sum up to the balance.
  */
-import type { Queryable } from '../../entities/database/database.ts';
+import type { Queryable } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { idFloor } from '../../entities/ids.ts';
 import { available } from '../../entities/payments/ledger.ts';

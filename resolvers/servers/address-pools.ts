@@ -1,13 +1,13 @@
 /** The operator's networks, of which machines have their addresses. */
 import { isIP } from 'node:net';
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId, newId } from '../../entities/ids.ts';
-import type { AddressPool } from '../../entities/servers/address.ts';
+import type { AddressPool } from '../../entities/servers/ip-address.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { invalid } from '../errors.ts';
 import { requireRegion } from './hosts.ts';
 
 /** A network, with how many of its addresses or /64s are free, held, or rest after they were freed. */
@@ -136,7 +136,4 @@ export async function removeAddressPool(context: Context, id: string): Promise<A
 }
 
 const recordPool = (tx: Transaction, context: Context, id: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, id, {
-    ...{ type: 'address_pool.updated', resource: 'address_pool', actor: actorOf(context) },
-    data,
-  });
+  record(tx, OPERATOR_ACCOUNT, id, { type: 'address_pool.updated', actor: actorOf(context), data });

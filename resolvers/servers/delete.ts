@@ -1,7 +1,7 @@
 /** Deletes a server: the refund is decided here, the machine is destroyed by provisioning. */
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { transition } from '../../entities/history/lifecycle.ts';
+import { transition } from '../../entities/history/transition.ts';
 import { refundMicros } from '../../entities/money.ts';
 import { available, post, REVENUE } from '../../entities/payments/ledger.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../entities/servers/server.ts';
@@ -27,7 +27,7 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
     const server = await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) });
     if (!server) throw new ApiError('not_found');
     const refundedMicros = await refund(tx, server);
-    await context.provisioning.deleteServer(tx, server);
+    await context.provisioning.servers.destroy(tx, server);
     return { server, refundedMicros };
   });
 }

@@ -1,5 +1,5 @@
 /** What a rebuilt server is made with: what was asked for, and else what it was made with before. */
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
 import type { Server, ServerChange } from '../../entities/servers/server.ts';

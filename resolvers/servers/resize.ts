@@ -1,6 +1,6 @@
 /** Whether a server can have another tier, and what that costs for the rest of the month. */
 import type { VpsDetails } from '../../entities/catalog.ts';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { differenceMicros } from '../../entities/money.ts';
 import { lockAvailable } from '../../entities/payments/ledger.ts';

@@ -1,10 +1,10 @@
-/** Runs the operator's commands of docs/operating-lxd.md as printed, so that the tests cover the guide. */
+/** The operator's commands of docs/operate/lxd.md, run as they are printed, so that the guide is what is tested. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunningService } from '../setup/spawn.ts';
 
-const GUIDE = join(import.meta.dirname, '../../docs/operating-lxd.md');
+const GUIDE = join(import.meta.dirname, '../../docs/operate/lxd.md');
 
 /** Returns the shell block of the guide that contains these words. */
 const blockOf = (about: 'addAddressPool' | 'for host in') => {

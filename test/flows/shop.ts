@@ -1,7 +1,7 @@
 /** Provisioning and one funded account over a database of their own, without listeners. */
 
 import type { TestContext } from 'vitest';
-import { heldScopes } from '../../entities/accounts/credential.ts';
+import { expandScopes } from '../../entities/accounts/credential.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { newId } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
@@ -81,7 +81,7 @@ export async function openShop(
     kind: 'api_key',
     credentialId: 'key_test',
     name: 'test',
-    scopes: heldScopes('full'),
+    scopes: expandScopes('full'),
     expiresAt: null,
   } as const;
   const context: Context = {

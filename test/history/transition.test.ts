@@ -3,7 +3,7 @@ import type { Database } from '../../entities/database/database.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import { AuditEntry, SYSTEM } from '../../entities/history/audit.ts';
 import { Event } from '../../entities/history/event.ts';
-import { type Move, transition } from '../../entities/history/lifecycle.ts';
+import { type Move, transition } from '../../entities/history/transition.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, Server, type ServerStatus } from '../../entities/servers/server.ts';
 import { newDatabase } from '../setup/database.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agreedRate, peggedRate } from '../../entities/payments/coin-rate.ts';
+import { agreedRate, peggedRate } from '../../entities/payments/coin.ts';
 import { formatUnits, microsOf, parseUnits, unitsOf } from '../../provisioning/payments/top-ups/amount.ts';
 
 describe('An amount of micro-USD', () => {

@@ -1,5 +1,5 @@
 /** Provisioning over a database of its own, with accounts and servers that exist as rows alone. No clock is waited for. */
-import { heldScopes } from '../../entities/accounts/credential.ts';
+import { expandScopes } from '../../entities/accounts/credential.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post, verifyBooks } from '../../entities/payments/ledger.ts';
@@ -131,7 +131,7 @@ export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'
   ...{ db, provisioning, vault: new Vault(Buffer.alloc(32)), limits: LIMITS },
   viewer: {
     ...{ accountId, kind: 'api_key', credentialId: 'key', name: 'test' },
-    ...{ scopes: heldScopes('full'), expiresAt: null },
+    ...{ scopes: expandScopes('full'), expiresAt: null },
   },
   requestId: newId('req'),
   userAgent: null,

@@ -1,6 +1,6 @@
 /** What becomes of one payment: it is credited, put into suspense, taken back, restored. Each under the lock of its row. */
 
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import type { EventType } from '../../../entities/history/event.ts';
 import { record } from '../../../entities/history/record.ts';
@@ -12,16 +12,16 @@ import {
   paymentStatesBefore,
 } from '../../../entities/payments/payment.ts';
 import type { TopUp } from '../../../entities/payments/top-up.ts';
-import { takeBack, writeOff } from '../chains/reversal.ts';
-import type { Worths } from '../exchange-rates/exchange-rate.ts';
+import { reverse, writeOff } from '../chains/reversal.ts';
+import type { ExchangeRates } from '../exchange-rates/exchange-rate.ts';
 import { microsOf, parseUnits } from './amount.ts';
 
 export type AccountPosting = Posting & { accountId: string };
 
-/** What payments are settled with; who has settled them writes the rows down. */
-export interface Till {
+/** One settlement of several payments: the caller writes the rows and the postings when all are settled. */
+export interface SettlementBatch {
   tx: Transaction;
-  worths: Worths;
+  exchangeRates: ExchangeRates;
   /** What is to be posted in the end, for all of them at once. */
   postings: AccountPosting[];
 }
@@ -33,12 +33,12 @@ export interface Till {
  * @returns what was credited, in micro-USD; nothing while nobody knows what it is worth
  */
 export function creditPayment(
-  { worths, postings }: Till,
+  { exchangeRates, postings }: SettlementBatch,
   topUp: TopUp,
   payment: Payment,
   payments: readonly Payment[],
 ): bigint {
-  const { decimals, spotMicros } = worths.get(payment.coin)!;
+  const { decimals, spotMicros } = exchangeRates.get(payment.coin)!;
   const units = BigInt(payment.units);
   const isLate = topUp.paymentException === 'LATE' || payment.seenAt > topUp.expiresAt!;
   const usedUnits = payments.reduce((sum, { quotedUnits }) => sum + BigInt(quotedUnits ?? 0), 0n);
@@ -68,13 +68,22 @@ const posting = (
   amountMicros: bigint,
   externalKey: string,
 ): AccountPosting => ({
-  ...{ accountId, kind, debit, credit, amountMicros, externalKey, orderNumber },
+  accountId,
+  kind,
+  debit,
+  credit,
+  amountMicros,
+  externalKey,
+  orderNumber,
   description: `Top-up in ${coin}`,
 });
 
 /** What came in another coin is nobody's yet: the operator decides. Waits while nobody knows what it is worth. */
-export async function suspendPayment({ tx, worths, postings }: Till, payment: Payment): Promise<void> {
-  const { decimals, spotMicros } = worths.get(payment.coin) ?? { decimals: 0, spotMicros: null };
+export async function suspendPayment(
+  { tx, exchangeRates, postings }: SettlementBatch,
+  payment: Payment,
+): Promise<void> {
+  const { decimals, spotMicros } = exchangeRates.get(payment.coin) ?? { decimals: 0, spotMicros: null };
   if (spotMicros === null) return;
   const micros = microsOf(BigInt(payment.units), spotMicros, decimals);
   move(payment, 'UNMATCHED', { rateMicros: spotMicros, creditedMicros: micros });
@@ -89,8 +98,8 @@ export async function suspendPayment({ tx, worths, postings }: Till, payment: Pa
 export async function reversePayment(tx: Transaction, payment: Payment): Promise<void> {
   const { creditedMicros, coin, accountId, orderNumber } = payment;
   const reversals = payment.reversals + 1;
-  const lost = { accountId, orderNumber, creditedMicros, key: `${reversals}:${keyOf(payment)}` };
-  const reversedMicros = await takeBack(tx, lost, `Top-up in ${coin}`);
+  const reversed = { accountId, orderNumber, creditedMicros, key: `${reversals}:${keyOf(payment)}` };
+  const reversedMicros = await reverse(tx, reversed, `Top-up in ${coin}`);
   move(payment, 'REVERSED', { reversedMicros, reversals });
   await keepPayments(tx, [payment]);
   await tell(tx, payment, 'payment.reversed');
@@ -105,7 +114,7 @@ export async function writeOffPayment(tx: Transaction, payment: Payment): Promis
 }
 
 /** It is on its chain again, and has confirmed: what was taken is given back. The operator ends the suspension. */
-export async function restorePayment({ tx, postings }: Till, payment: Payment): Promise<void> {
+export async function restorePayment({ tx, postings }: SettlementBatch, payment: Payment): Promise<void> {
   const { accountId, network, creditedMicros, reversedMicros, reversals } = payment;
   const isWrittenOff = payment.status === 'WRITTEN_OFF';
   move(payment, 'CREDITED', { reversedMicros: 0n });
@@ -121,10 +130,11 @@ export async function restorePayment({ tx, postings }: Till, payment: Payment): 
 export const tell = (
   tx: Transaction,
   payment: Pick<Payment, 'id' | 'network' | 'txId'> & { orderNumber: string | null },
-  type: Extract<EventType, `payment.${string}`>,
+  type: EventType & `payment.${string}`,
 ): Promise<string> =>
   record(tx, OPERATOR_ACCOUNT, payment.id, {
-    ...{ type, resource: 'payment', actor: SYSTEM },
+    type,
+    actor: SYSTEM,
     data: { orderNumber: payment.orderNumber, network: payment.network, txId: payment.txId },
   });
 

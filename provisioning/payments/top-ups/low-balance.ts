@@ -1,6 +1,7 @@
 /** Tells accounts that their balance will not cover the renewals of the next days: once in 24 hours. */
 
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { usdFromMicros } from '../../../entities/money.ts';

@@ -3,7 +3,7 @@
  * back: then it is asked for again, which the same signature allows, and only when the chain never will move it any more (it
  * is too late, or the payer has used the signature otherwise) it is taken out of the balance.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import {
   finishPayment,
   lockPayment,
@@ -12,7 +12,7 @@ import {
   x402Key,
 } from '../../../entities/payments/x402-payment.ts';
 import { done, nap, type Outcome } from '../../tasks/tasks.ts';
-import { takeBack } from '../chains/reversal.ts';
+import { reverse } from '../chains/reversal.ts';
 import { tell } from '../top-ups/credit.ts';
 import type { X402 } from './x402.ts';
 
@@ -20,7 +20,7 @@ import type { X402 } from './x402.ts';
 const MISSED_MAX = 3;
 
 /** A step of the task of a payment that is SETTLED. @param missed how often in a row the chain has not had it */
-export async function keepWatch(
+export async function checkFinality(
   x402: X402,
   payment: X402Payment,
   { missed = 0 }: { missed?: number },
@@ -33,18 +33,18 @@ export async function keepWatch(
     return nap(seconds, { data: { missed: 0 } });
   }
   if (missed + 1 >= MISSED_MAX) {
-    if (settlement.state === 'dead') return done({ commit: (tx) => reverse(tx, payment) });
+    if (settlement.state === 'dead') return done({ commit: (tx) => reversePayment(tx, payment) });
     await x402.settleAgain(payment);
   }
   return nap(seconds, { data: { missed: missed + 1 } });
 }
 
-async function reverse(tx: Transaction, { id, accountId: payer }: X402Payment): Promise<void> {
+async function reversePayment(tx: Transaction, { id, accountId: payer }: X402Payment): Promise<void> {
   const payment = await lockPayment(tx, id, payer);
   if (payment.status !== 'SETTLED') return;
   const { accountId, orderNumber, amountMicros: creditedMicros, network, txId } = payment;
-  const lost = { accountId, orderNumber, creditedMicros, key: x402Key(payment) };
-  const reversedMicros = await takeBack(tx, lost, 'Payment by x402');
+  const reversed = { accountId, orderNumber, creditedMicros, key: x402Key(payment) };
+  const reversedMicros = await reverse(tx, reversed, 'Payment by x402');
   await moveX402(tx, payment, 'REVERSED', { reversedMicros });
   await tell(tx, { id, orderNumber, network, txId: txId! }, 'payment.reversed');
 }

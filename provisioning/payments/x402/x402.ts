@@ -4,8 +4,9 @@
  * do it. From the row on, a task looks after the money, so that none is lost with a process.
  */
 
-import type { Database, Queryable, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
@@ -13,7 +14,7 @@ import { X402Payment } from '../../../entities/payments/x402-payment.ts';
 import { digest, type Vault } from '../../../entities/secrets.ts';
 import { startTask, startTaskParameters, startTaskSql } from '../../tasks/tasks.ts';
 import type { Coin } from '../drivers/driver.ts';
-import type { Alone, Authorization, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
+import type { Authorization, Exclusive, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
 import {
   type Challenge,
   challengeOf,
@@ -24,7 +25,7 @@ import {
   type SignedPayment,
 } from './message.ts';
 import { suspendX402 } from './suspense.ts';
-import { watchTask } from './watch.ts';
+import { x402Task } from './task.ts';
 
 /** How long one request may be at a payment before another that repeats it takes over. */
 const LEASE_SECONDS = 60;
@@ -48,7 +49,7 @@ export class X402 {
   readonly #db: Database;
   readonly #driver: X402Driver;
   readonly #vault: Vault;
-  /** What of this process waits to be alone. */
+  /** The exclusive work of this process. */
   #queue: Promise<unknown> = Promise.resolve();
 
   /** @param db not that of a request: what it commits is committed at once */
@@ -124,7 +125,7 @@ export class X402 {
       ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
       ...[Number(payment.authorization.validBefore), signatureDigest(payment), requestMac, requestId],
       this.#vault.seal(`${payment.authorization.validAfter} ${payment.signature}`, sealOf(id)),
-      ...startTaskParameters({ ...watchTask({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
+      ...startTaskParameters({ ...x402Task({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
     ];
     const [row] = await db.query<X402Payment>(RESERVE, parameters, 'x402 reserve');
     return row;
@@ -167,10 +168,10 @@ export class X402 {
   }
 
   /** Lets others take it, and has the chain asked now. */
-  async giveUp({ id, accountId }: X402Payment, requestId: string): Promise<void> {
+  async release({ id, accountId }: X402Payment, requestId: string): Promise<void> {
     await this.#db.transaction(async (tx) => {
       await tx.query('update x402_payment set lease_until = now() where id = $1 and leased_by = $2', [id, requestId]);
-      await startTask(tx, watchTask({ id, accountId }));
+      await startTask(tx, x402Task({ id, accountId }));
     });
   }
 
@@ -183,7 +184,7 @@ export class X402 {
     if (row.status === 'SETTLED') return { state: 'settled', txId: row.txId! };
     const before: Settlement = isFirst ? { state: 'open' } : await this.#driver.observe(row);
     if (before.state !== 'open') return before;
-    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone };
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive };
     // What it throws is hearsay: the chain is asked.
     const { refused, unsent, txId } = await this.#driver
       .settle(authorization, signature, options)
@@ -217,15 +218,19 @@ export class X402 {
     if (!sealedPayment) return;
     const [validAfter, signature] = this.#vault.open(sealedPayment, sealOf(id)).split(' ') as [string, `0x${string}`];
     const authorization = {
-      ...{ from: payer, to: payTo, nonce, value: amountMicros, validAfter: BigInt(validAfter) },
+      from: payer,
+      to: payTo,
+      nonce,
+      value: amountMicros,
+      validAfter: BigInt(validAfter),
       validBefore: BigInt(validBefore.getTime()) / 1000n,
     } as Authorization;
-    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone, again: true };
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive, again: true };
     await this.#driver.settle(authorization, signature, options).catch(() => {});
   }
 
   /** One in this process, and then one of all processes: whoever waits here keeps no connection. */
-  readonly #alone: Alone = (work) =>
+  readonly #exclusive: Exclusive = (work) =>
     new Promise((resolve, reject) => {
       let done: ReturnType<typeof work> | undefined;
       const locked = async (tx: Transaction) => {
@@ -256,7 +261,12 @@ const RESERVE = `
 
 /** The coin of x402, where no gateway has it: then it pays requests, and no invoices. */
 export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Terms): Coin => ({
-  ...{ code, name: `${code} by x402`, network: networkV1, decimals: 6, confirmationsRequired: 1, pegged: true },
+  code,
+  name: `${code} by x402`,
+  network: networkV1,
+  decimals: 6,
+  confirmationsRequired: 1,
+  pegged: true,
 });
 
 const inSuspense = () =>

@@ -4,8 +4,9 @@
  *
  * Only settled servers are looked at. One that is busy is renewed, or suspended, once it has settled.
  */
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { PAID_HOURS } from '../../../entities/money.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { Server } from '../../../entities/servers/server.ts';

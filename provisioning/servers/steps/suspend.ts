@@ -3,12 +3,12 @@
  * it is deleted.
  */
 
-import type { Queryable, Transaction } from '../../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { transition } from '../../../entities/history/lifecycle.ts';
+import { transition } from '../../../entities/history/transition.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { done, hop, nap, startTask } from '../../tasks/tasks.ts';
-import type { ServerStep } from './process.ts';
+import type { ServerStep } from './step.ts';
 import { destroyTask, serverTask } from './task.ts';
 
 /** How long a server stays suspended before it is deleted. */

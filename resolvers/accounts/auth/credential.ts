@@ -3,7 +3,7 @@
  * process at once, and in the others through the bus.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
-import { heldScopes } from '../../../entities/accounts/credential.ts';
+import { expandScopes } from '../../../entities/accounts/credential.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -112,7 +112,7 @@ const viewerOf = (kind: 'live' | 'at', found: Found): Viewer => ({
   kind: kind === 'live' ? 'api_key' : 'access_token',
   credentialId: found.credentialId,
   name: found.name,
-  scopes: heldScopes(found.scope),
+  scopes: expandScopes(found.scope),
   expiresAt: found.expiresAt,
   spendLimitMicros: found.spendLimitMicros ?? null,
   suspendedFor: found.suspendedFor,
@@ -123,7 +123,7 @@ const OPERATOR: Viewer = {
   kind: 'operator',
   credentialId: 'operator',
   name: 'operator',
-  scopes: heldScopes('operator'),
+  scopes: expandScopes('operator'),
   expiresAt: null,
   spendLimitMicros: null,
 };
@@ -133,7 +133,7 @@ const OPERATOR: Viewer = {
  * have been missed, so that its holder must show it again.
  * @returns what ends the watch
  */
-export function watchCredential(db: Database, viewer: Viewer, ended: () => void): () => void {
+export function onCredentialEnd(db: Database, viewer: Viewer, ended: () => void): () => void {
   const { expiresAt } = viewer;
   const forget = db.bus.listen((change) => {
     if (change.kind === 'credential' && concerns(change, viewer)) ended();

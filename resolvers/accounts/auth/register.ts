@@ -1,6 +1,6 @@
 /** Registration: an email, a password, and nothing else. No mail is sent. */
 import { Account } from '../../../entities/accounts/account.ts';
-import { constraintOf } from '../../../entities/database/database.ts';
+import { constraintOf } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
 import { openBalance } from '../../../entities/payments/ledger.ts';
@@ -23,7 +23,7 @@ export async function register(
       const tokens = await openSession(context, tx, id, 'register');
       return { account: await tx.manager.findOneByOrFail(Account, { id }), tokens };
     });
-    context.logins.welcome({ name: email, address: context.address });
+    context.logins.remember({ name: email, address: context.address });
     return registered;
   } catch (error) {
     if (constraintOf(error) === 'account_email') throw new ApiError('email_taken');

@@ -1,7 +1,7 @@
 /** The throttle of logins where several processes count together; time is moved in the database. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { sweepLogins } from '../../../entities/accounts/login-attempt.ts';
-import { SharedTallies } from '../../../resolvers/accounts/auth/login-attempts.ts';
+import { SharedLoginAttempts } from '../../../resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from '../../../resolvers/accounts/auth/throttle.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
@@ -13,7 +13,7 @@ const faults: unknown[] = [];
 /** As many throttles as there are processes; they share nothing but the database. */
 const processes = Array.from(
   { length: 3 },
-  () => new LoginThrottle(10, new SharedTallies(db, (e) => faults.push(e)), KEY),
+  () => new LoginThrottle(10, new SharedLoginAttempts(db, (e) => faults.push(e)), KEY),
 );
 
 const tryAll = (
@@ -57,7 +57,7 @@ describe('The throttle of logins of several processes', () => {
 
   it('knows in each of them who has logged in from where in any, so that strangers lock no owner out', async () => {
     const home = { name: 'owner@example.org', address: '203.0.113.9' };
-    processes[0]!.welcome(home);
+    processes[0]!.remember(home);
     await eventually(async () => (await db.query('select 1 from login_tally where known_until > 0')).length);
     await tryAll(20, (i) => ({ ...home, address: `198.51.100.${100 + i}` }), wrong);
     const elsewhere = { ...home, address: '198.51.100.200' };

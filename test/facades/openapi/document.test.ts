@@ -19,7 +19,7 @@ const service = await publicServer({
   newRequestId: () => 'req_test',
   onError: (line) => console.error(line),
   mcpSecret: Buffer.alloc(32),
-  watchCredential: () => () => {},
+  onCredentialEnd: () => () => {},
 });
 afterAll(() => service.close());
 
@@ -131,7 +131,7 @@ describe('The OpenAPI document', () => {
         required: false,
         description: 'Only heavy ones.',
         schema: { type: 'boolean' },
-        example: true,
+        example: false,
       },
     ]);
     expect(shopDocument.paths['/v1/echo'].post.parameters.map((one: Document) => [one.in, one.name])).toEqual([

@@ -26,7 +26,7 @@ class QuickChain extends Chain {
     const blocks = await Promise.all(
       this.blocks.slice(from, to + 1).map(({ height }) => super.block(height, addresses)),
     );
-    return blocks.filter(({ height, sightings }) => height === from || height === to || sightings.length);
+    return blocks.filter(({ height, payments }) => height === from || height === to || payments.length);
   }
 }
 
@@ -123,7 +123,7 @@ describe('A coin', () => {
   it('is unavailable before its chain was read, and after a long absence of the chain', async () => {
     const driver = new ChainDriver(chain);
     const { provisioning } = openShop(db, folder, driver);
-    const behind = async () => [...(await provisioning.chainsBehind(db))];
+    const behind = async () => [...(await provisioning.payments.chainsBehind(db))];
     expect(await behind()).toEqual(['testnet']);
     await read();
     expect(await behind()).toEqual([]);

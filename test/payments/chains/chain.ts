@@ -5,9 +5,9 @@ import type {
   ChainReader,
   Coin,
   Invoice,
+  ObservedPayment,
   PaymentDriver,
   PaymentTarget,
-  Sighting,
 } from '../../../provisioning/payments/drivers/driver.ts';
 
 const COIN = { network: 'testnet', decimals: 8, confirmationsRequired: 2, pegged: false };
@@ -16,7 +16,7 @@ export const COINS: readonly Coin[] = [
   { ...COIN, code: 'OTHER', name: 'Another coin of that chain', fixedRateMicros: 1_000_000n },
 ];
 
-type Paid = Omit<Sighting, 'confirmations'>;
+type Paid = Omit<ObservedPayment, 'confirmations'>;
 
 export class Chain implements ChainReader {
   readonly network = 'testnet';
@@ -39,7 +39,7 @@ export class Chain implements ChainReader {
 
   async block(height: number, addresses: ReadonlySet<string>): Promise<Block> {
     const block = this.blocks[height]!;
-    return { ...block, sightings: block.sightings.filter(({ address }) => addresses.has(address)) };
+    return { ...block, payments: block.payments.filter(({ address }) => addresses.has(address)) };
   }
 
   async announced(addresses: ReadonlySet<string>) {
@@ -57,7 +57,7 @@ export class Chain implements ChainReader {
   mine(count = 1, at = new Date()): void {
     for (let i = 0; i < count; i++) {
       const parent = this.blocks.at(-1)?.hash ?? '';
-      this.blocks.push({ height: this.blocks.length, hash: this.#hash('block'), parent, at, sightings: this.pool });
+      this.blocks.push({ height: this.blocks.length, hash: this.#hash('block'), parent, at, payments: this.pool });
       this.pool = [];
     }
   }
@@ -65,7 +65,7 @@ export class Chain implements ChainReader {
   /** Reverts blocks. Their payments are announced again, or lost. */
   reorganise(depth: number, { lost = false } = {}): void {
     const gone = this.blocks.splice(this.blocks.length - depth);
-    if (!lost) this.pool.push(...gone.flatMap(({ sightings }) => sightings));
+    if (!lost) this.pool.push(...gone.flatMap(({ payments }) => payments));
   }
 
   #hash(kind: string): string {

@@ -2,7 +2,7 @@
 import { afterAll, beforeEach } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/ledger.ts';
 import type { TopUp } from '../../../entities/payments/top-up.ts';
-import { followProcessName } from '../../../provisioning/payments/chains/sync.ts';
+import { chainSyncName } from '../../../provisioning/payments/chains/sync.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
 import { newDatabase } from '../../setup/database.ts';
@@ -25,7 +25,7 @@ export async function openFollowed() {
     await shop.provisioning.schedule();
     await shop.db.query(`update task set run_at = now() + interval '1 day' where lane = 'periodic'`);
     await shop.db.query(`update task set run_at = now(), leased_by = null where subject = $1`, [
-      `cron:${followProcessName('testnet')}`,
+      `cron:${chainSyncName('testnet')}`,
     ]);
     await worker.drain('periodic');
   };

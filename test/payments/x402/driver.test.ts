@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { encodeAbiParameters, encodeEventTopics, type Hex, type LocalAccount, type Log, pad, parseAbi } from 'viem';
 import { afterAll, describe, expect, it } from 'vitest';
 import { fateIn } from '../../../provisioning/payments/drivers/x402/chain.ts';
-import type { Alone } from '../../../provisioning/payments/drivers/x402/driver.ts';
+import type { Exclusive } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { EvmX402 } from '../../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../../provisioning/payments/gateways.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../drivers/evm/anvil.ts';
@@ -13,7 +13,7 @@ import { paymentsFile } from './chain-world.ts';
 import { newPayer } from './clients.ts';
 import { AMOUNT, type Signer, signedPayment } from './signed-payment.ts';
 
-const alone: Alone = (work) => work();
+const exclusive: Exclusive = (work) => work();
 const signal = new AbortController().signal;
 
 /** Opens a driver with these settings. */
@@ -40,7 +40,7 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     await anvil.mint(payment.payer.address, AMOUNT);
     const { authorization, signature, key } = payment;
     expect(await driver.verify(authorization, signature, signal)).toBeUndefined();
-    const { txId } = await driver.settle(authorization, signature, { signal, alone });
+    const { txId } = await driver.settle(authorization, signature, { signal, exclusive });
     return { key, txId: txId! };
   };
 
@@ -62,7 +62,7 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     const { signTypedData } = await contractWallet(anvil, thief);
     const { authorization, signature } = await signedPayment(driver, { address: wallet.address, signTypedData });
     expect(await driver.verify(authorization, signature, signal)).toBe('invalid_exact_evm_signature');
-    expect(await driver.settle(authorization, signature, { signal, alone })).toEqual({
+    expect(await driver.settle(authorization, signature, { signal, exclusive })).toEqual({
       refused: 'invalid_exact_evm_signature',
     });
   });
@@ -115,7 +115,7 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     expect((await driver.health(signal)).reachable).toBe(false);
     const { authorization, signature, payer } = await signedPayment(driver);
     await anvil.mint(payer.address, AMOUNT);
-    expect(await driver.settle(authorization, signature, { signal, alone })).toEqual({ unsent: true });
+    expect(await driver.settle(authorization, signature, { signal, exclusive })).toEqual({ unsent: true });
     await gas(before);
     expect((await driverOf(anvil, { network: 'base-sepolia', asset: USDC }).health(signal)).reachable).toBe(false);
   });

@@ -1,6 +1,6 @@
 /** A process that accepts a payment for an order, and kills itself with SIGKILL at a given moment. */
 import { join } from 'node:path';
-import { heldScopes } from '../../../entities/accounts/credential.ts';
+import { expandScopes } from '../../../entities/accounts/credential.ts';
 import { Database } from '../../../entities/database/database.ts';
 import { Vault } from '../../../entities/secrets.ts';
 import { Provisioning } from '../../../provisioning/index.ts';
@@ -43,7 +43,7 @@ await orderServer(
     ...{ db: own, vault, provisioning, limits: LIMITS, requestId: 'req_killed', userAgent: null, address: null },
     viewer: {
       ...{ accountId: ACCOUNT!, kind: 'api_key', credentialId: 'key_test', name: 'test', expiresAt: null },
-      scopes: heldScopes('full'),
+      scopes: expandScopes('full'),
     },
     ...{ signal: new AbortController().signal, stopping: new AbortController().signal },
     ...{ publicUrl: 'http://localhost:3000', logins: new LoginThrottle(10) },

@@ -149,8 +149,8 @@ describe('A suspended server', () => {
       await shop.server(other, suspended('RUNNING', 50)),
     ];
     await shop.fund(account, PRICE);
-    await shop.db.transaction((tx) => shop.provisioning.retrySuspended(tx, account));
-    await shop.db.transaction((tx) => shop.provisioning.retrySuspended(tx, account));
+    await shop.db.transaction((tx) => shop.provisioning.servers.retrySuspended(tx, account));
+    await shop.db.transaction((tx) => shop.provisioning.servers.retrySuspended(tx, account));
     expect(await shop.provisioning.newWorker().drain('periodic')).toBe(1);
     await shop.work();
     const states = await Promise.all(orders.map(async (order) => (await shop.read(order)).status));

@@ -4,7 +4,7 @@ import { newOrderNumber } from '../../../entities/ids.ts';
 import { Vault } from '../../../entities/secrets.ts';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
-import { ManualJobs } from '../../../provisioning/servers/manual/queue.ts';
+import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { specOf } from '../bare-metal/room.ts';
 import { describeDriver } from '../drivers/contract.ts';

@@ -3,7 +3,7 @@ import type { Database } from '../../../entities/database/database.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import type { ManualJob } from '../../../entities/servers/manual-job.ts';
 import type { MachineKey, MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
-import { closeManualJob, listManualJobs, manualSpecOf } from '../../../provisioning/servers/manual/queue.ts';
+import { closeManualJob, listManualJobs, manualSpecOf } from '../../../provisioning/servers/manual-jobs.ts';
 
 interface Machine {
   spec: MachineSpec;

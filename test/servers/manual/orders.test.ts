@@ -8,7 +8,7 @@ import { Vault } from '../../../entities/secrets.ts';
 import { Provisioning } from '../../../provisioning/index.ts';
 import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import { type ManualAction, ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
-import { ManualJobs } from '../../../provisioning/servers/manual/queue.ts';
+import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';

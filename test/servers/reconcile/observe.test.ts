@@ -1,7 +1,7 @@
 /** What is noticed of machines that differ from what servers say, and the brake. No clock is waited for. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { Brake, Finding } from '../../../entities/servers/finding.ts';
+import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
 import { Host } from '../../../entities/servers/host.ts';
 import {
   DriverError,
@@ -11,7 +11,7 @@ import {
 } from '../../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';
 import { report } from '../../../provisioning/servers/reconcile/findings.ts';
-import { lost } from '../../../provisioning/servers/reconcile/missing.ts';
+import { confirmMissing } from '../../../provisioning/servers/reconcile/missing.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { destroyTask } from '../../../provisioning/servers/steps/task.ts';
 import { startTask } from '../../../provisioning/tasks/tasks.ts';
@@ -67,7 +67,7 @@ const findings = async () =>
     orderNumber,
     resolvedAt ? 'resolved' : 'open',
   ]);
-const brakes = async () => (await db.source.manager.find(Brake)).map((brake) => brake.driver);
+const brakes = async () => (await db.source.manager.find(CircuitBreaker)).map((brake) => brake.driver);
 const gone = (order: string) => driver.destroy({ order, generation: 1 }, signal);
 
 describe('The observer', () => {
@@ -258,7 +258,7 @@ describe('The brake', () => {
       within.throwIfAborted();
       return { ...key, phase: 'absent', proven: false };
     };
-    const { found, unasked } = await lost(driver, believed, over.signal);
+    const { found, unasked } = await confirmMissing(driver, believed, over.signal);
     expect([found.length, unasked.length]).toEqual([1, 2]);
 
     await shop.provisioning.schedule();

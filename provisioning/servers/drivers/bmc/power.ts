@@ -1,12 +1,12 @@
 /**
- * The power of a box, and the cycles that a deployment needs: so that what was killed half way is not done twice, and so
- * that whoever was only thought to be dead tells a box nothing that has another machine by then.
+ * The power of a host, and the cycles that a deployment needs: so that what was killed half way is not done twice, and so
+ * that whoever was only thought to be dead tells a host nothing that has another machine by then.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DriverError, type Power } from '../driver.ts';
 import type { Controller } from './controller.ts';
-import type { BoxDeployment, DeploymentStore } from './deployment.ts';
-import type { Box } from './host.ts';
+import type { DeploymentStore, HostDeployment } from './deployment.ts';
+import type { BareMetalHost } from './host.ts';
 import { IpmiController } from './ipmi.ts';
 import { RedfishController } from './redfish.ts';
 
@@ -18,14 +18,14 @@ export interface Patience {
   pollSeconds: number;
 }
 
-export const controllerOf = (box: Box): Controller =>
-  box.bmc.protocol === 'redfish' ? new RedfishController(box) : new IpmiController(box);
+export const controllerOf = (host: BareMetalHost): Controller =>
+  host.bmc.protocol === 'redfish' ? new RedfishController(host) : new IpmiController(host);
 
 /** Whether the SSH server of a machine answers; true where nobody could know. */
-export type Proof = (deployment: BoxDeployment, signal: AbortSignal) => Promise<boolean>;
+export type Proof = (deployment: HostDeployment, signal: AbortSignal) => Promise<boolean>;
 
 /** The same controller, which is told nothing any more once the deployment went on without the caller. */
-export function fenced(controller: Controller, store: DeploymentStore, of: BoxDeployment): Controller {
+export function fenced(controller: Controller, store: DeploymentStore, of: HostDeployment): Controller {
   const check = async (signal: AbortSignal) => {
     const now = await store.find({ order: of.orderNumber, generation: of.generation });
     signal.throwIfAborted();
@@ -39,7 +39,9 @@ export function fenced(controller: Controller, store: DeploymentStore, of: BoxDe
     };
   return {
     power: (signal) => controller.power(signal),
-    ...{ on: act('on'), off: act('off'), shutDown: act('shutDown') },
+    on: act('on'),
+    off: act('off'),
+    shutDown: act('shutDown'),
     bootFrom: async (device, signal) => {
       await check(signal);
       await controller.bootFrom(device, signal);
@@ -49,13 +51,13 @@ export function fenced(controller: Controller, store: DeploymentStore, of: BoxDe
 
 /**
  * Does what is left of a power cycle: off, then on from the device that comes next. Each half is written when it is done.
- * A box that is found on in the second half was turned on by whoever died before he could write it. A system that was
+ * A host that is found on in the second half was turned on by whoever died before he could write it. A system that was
  * there before phones home no more, so it is left in the second half until its SSH server answers.
  */
 export async function carryCycle(
   controller: Controller,
   store: DeploymentStore,
-  deployment: BoxDeployment,
+  deployment: HostDeployment,
   { gently = false, proof, ...patience }: Patience & { gently?: boolean; proof: Proof },
   signal: AbortSignal,
 ): Promise<void> {

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll } from 'vitest';
-import { JsonRpc } from '../../../../provisioning/payments/drivers/monero/rpc.ts';
+import { MoneroRpc } from '../../../../provisioning/payments/drivers/monero/rpc.ts';
 import { eventually } from '../../../setup/freehold.ts';
 import { freePort, MACHINE, newFolder, removeFolder } from '../../../setup/spawn.ts';
 
@@ -87,10 +87,10 @@ export async function startRegtest(): Promise<Regtest> {
   wallet(payerPort, ['--disable-rpc-login']);
   const startMerchant = () => wallet(merchantPort, ['--rpc-login', WALLET_LOGIN]);
   let merchantProcess = startMerchant();
-  const daemon = new JsonRpc(daemonUrl);
-  const payer = new JsonRpc(urlOf(payerPort));
-  let merchant = new JsonRpc(urlOf(merchantPort), { user, password });
-  const ready = (rpc: JsonRpc, method: string) =>
+  const daemon = new MoneroRpc(daemonUrl);
+  const payer = new MoneroRpc(urlOf(payerPort));
+  let merchant = new MoneroRpc(urlOf(merchantPort), { user, password });
+  const ready = (rpc: MoneroRpc, method: string) =>
     eventually(() =>
       rpc.call(method, {}, signal).then(
         () => true,
@@ -99,7 +99,7 @@ export async function startRegtest(): Promise<Regtest> {
     );
   await Promise.all([ready(daemon, 'get_info'), ready(payer, 'get_version'), ready(merchant, 'get_version')]);
 
-  const call = <T>(rpc: JsonRpc, method: string, params: object = {}) => rpc.call<T>(method, params, signal);
+  const call = <T>(rpc: MoneroRpc, method: string, params: object = {}) => rpc.call<T>(method, params, signal);
   const raw = async (path: string, body: object) => {
     const answer = await fetch(daemonUrl + path, { method: 'POST', body: JSON.stringify(body) });
     const { status } = (await answer.json()) as { status: string };
@@ -164,7 +164,7 @@ export async function startRegtest(): Promise<Regtest> {
     killWallet: async () => {
       await end(merchantProcess);
       merchantProcess = startMerchant();
-      merchant = new JsonRpc(urlOf(merchantPort), { user, password });
+      merchant = new MoneroRpc(urlOf(merchantPort), { user, password });
       await ready(merchant, 'get_version');
       await open('view');
     },

@@ -116,7 +116,7 @@ export async function openFixtures(): Promise<{ url: string; close: () => Promis
     contextOf: (context) => context as never,
     publicUrl: 'http://127.0.0.1',
     mcpSecret: Buffer.alloc(32, 7),
-    watchCredential: () => () => {},
+    onCredentialEnd: () => () => {},
     newRequestId: () => `req_${++requests}`,
     onError: (line) => console.error(line),
     factoryOf: () => factory,
