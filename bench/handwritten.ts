@@ -1,7 +1,7 @@
 /**
- * The peer of the benchmark: three endpoints as one writes them by hand with fastify and pg, without GraphQL, TypeORM and
- * generality. The statements, the transaction of an order, the cache of credentials and the answers are those of the
- * service; what it leaves out is what the service pays for: contracts that are checked, logs, headers, the bus.
+ * The peer of the benchmark: three endpoints written by hand with fastify and pg, without GraphQL and TypeORM.
+ * It shares the service's statements, order transaction, credential cache and answers.
+ * It omits contract checks, logs, security headers and the notification bus.
  */
 import { createHash, hash, randomBytes } from 'node:crypto';
 import Fastify, { type FastifyRequest } from 'fastify';
@@ -22,7 +22,7 @@ pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
 const { DATABASE_URL, PORT } = process.env;
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 });
 const vault = new Vault(randomBytes(32));
-// Fastify's own default would drop unknown members in silence.
+// Fastify's own default would silently drop unknown members.
 const app = Fastify({ logger: false, ajv: { customOptions: { removeAdditional: false } } });
 
 interface Viewer {

@@ -1,6 +1,6 @@
 /**
  * The catalogue of errors: every code that a customer can see, with its HTTP status and its sentence. It is
- * published at /docs/errors and in docs/errors.md; codes are added, never changed.
+ * published at /docs/errors and in docs/use/errors.md; codes are added, never changed.
  */
 import { GraphQLError } from 'graphql';
 

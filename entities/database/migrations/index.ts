@@ -24,7 +24,7 @@ const migrationOf = (file: string) =>
     }
   };
 
-/** The classes that TypeORM runs. A merged file never changes: test/entities/migrations.sha256 holds its checksum. */
+/** The classes that TypeORM runs. A merged file never changes: test/database/migrations.sha256 holds its checksum. */
 export const MIGRATIONS = readdirSync(import.meta.dirname)
   .filter((file) => FILE.test(file))
   .sort()

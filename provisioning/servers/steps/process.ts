@@ -76,6 +76,8 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
   };
 }
 
+const LOCK = lockServerSql('1');
+
 /** What a step commits holds the account and the server first: money, places and tasks come after them. */
 const underLock = ({ orderNumber }: Server, outcome: Outcome): Outcome => ({
   ...outcome,
@@ -86,7 +88,6 @@ const underLock = ({ orderNumber }: Server, outcome: Outcome): Outcome => ({
       await outcome.commit!(tx);
     }),
 });
-const LOCK = lockServerSql('1');
 
 /** An order that cannot be fulfilled fails, and a change falls back; cleaning up, deleting and
  * suspending are never given up. */
