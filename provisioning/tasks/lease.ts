@@ -5,7 +5,7 @@
 
 import { columnsOf } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
-import { Task } from '../../entities/task.ts';
+import { Task } from '../../entities/tasks/task.ts';
 import type { LeasedTask, Outcome } from './tasks.ts';
 
 const ERROR_CHARACTERS_MAX = 500;

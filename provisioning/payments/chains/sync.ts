@@ -1,4 +1,4 @@
-/** Follows a chain: reads what is new of it (blocks.ts), and settles what came, top-up by top-up. */
+/** Syncs a chain: reads what is new of it (blocks.ts), and settles what came, top-up by top-up. */
 import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
@@ -10,8 +10,8 @@ import type { ChainReader, Coin } from '../drivers/driver.ts';
 import { exchangeRatesOf } from '../exchange-rates/exchange-rate.ts';
 import { reversePayment } from '../top-ups/credit.ts';
 import { settleTopUps } from '../top-ups/settle.ts';
-import { addressesOf, readBlocks, tipOf } from './blocks.ts';
-import { orphanUnobserved, recordObserved } from './record.ts';
+import { depositAddressesOf, readBlocks, tipOf } from './blocks.ts';
+import { orphanUnobserved, writeObserved } from './observed-payments.ts';
 
 export const chainSyncName = (network: string): string => `follow:${network}`;
 const BACKOFF_SECONDS_MAX = 60;
@@ -42,8 +42,8 @@ export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): P
 /** @returns the top-ups for which something is new */
 async function readAnnounced(db: Database, reader: ChainReader, signal: AbortSignal): Promise<string[]> {
   const { network } = reader;
-  const announced = (await reader.announced?.(await addressesOf(db, network), signal)) ?? [];
-  const seen = await recordObserved(db, { network }, announced);
+  const announced = (await reader.announced?.(await depositAddressesOf(db, network), signal)) ?? [];
+  const seen = await writeObserved(db, { network }, announced);
   return [...seen, ...(await orphanUnobserved(db, { network }, announced))];
 }
 
@@ -85,10 +85,10 @@ async function reverseGone(db: Database, network: string): Promise<void> {
     `select id, account_id from payment where ${GONE} and network = $1`,
     [network],
   );
-  await each(gone, (payment) => db.transaction((tx) => reverse(tx, payment)));
+  await each(gone, (payment) => db.transaction((tx) => reverseIfGone(tx, payment)));
 }
 
-async function reverse(tx: Transaction, { id, accountId }: Pick<Payment, 'id' | 'accountId'>): Promise<void> {
+async function reverseIfGone(tx: Transaction, { id, accountId }: Pick<Payment, 'id' | 'accountId'>): Promise<void> {
   await lockAccount(tx, accountId);
   const [payment] = await tx.query<Payment>(
     `select ${columnsOf(Payment)} from payment where id = $1 and ${GONE} for update`,

@@ -72,7 +72,7 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
       resume: step(powerOn, 'SUSPENDED'),
       destroy: step(destroy, 'DELETING'),
     },
-    onExhausted: giveUp,
+    onExhausted: exhausted,
   };
 }
 
@@ -91,7 +91,7 @@ const underLock = ({ orderNumber }: Server, outcome: Outcome): Outcome => ({
 
 /** An order that cannot be fulfilled fails, and a change falls back; cleaning up, deleting and
  * suspending are never given up. */
-async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
+async function exhausted({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
   const [server] = await tx.query<Server>(lockServerSql(columnsOf(Server)), [subject]);
   if (step === 'destroy' || step === 'clean' || !server) return step;
   if (server.status === 'DELETING') return 'destroy';

@@ -75,11 +75,11 @@ export function localFacilitator(
       const fault = invalidReason === UNEXPLAINED ? await chain.faultOf(authorization) : undefined;
       return fault ?? invalidReason ?? 'unexpected_verify_error';
     },
-    async settle(authorization, signature, { alone, again }) {
+    async settle(authorization, signature, { exclusive, again }) {
       if (again && (await wallet.standing()).pending > 0) return { unsent: true };
       const signer = verified.get(signature) ?? new LocalSigner(chain, wallet);
       verified.delete(signature);
-      signer.alone = alone;
+      signer.exclusive = exclusive;
       const answer: Partial<SettleResponse> = (await signer.sendVerified(settleSeconds * 1000))
         ? {}
         : await scheme(signer).settle(...messagesOf(terms, authorization, signature));
@@ -114,7 +114,7 @@ interface Call {
 class LocalSigner {
   readonly #chain: X402Chain;
   readonly #wallet: GasWallet;
-  alone: Exclusive = (work) => work();
+  exclusive: Exclusive = (work) => work();
   readonly sent: Sent = { txId: undefined };
   #away: unknown;
   readonly #codes = new Map<Hex, Promise<Hex | undefined>>();
@@ -146,13 +146,13 @@ class LocalSigner {
 
   readContract = (call: Call) => {
     if (call.functionName === 'transferWithAuthorization') this.#prepare(call);
-    return this.#watched(this.#chain.client.readContract(call));
+    return this.#noteOutage(this.#chain.client.readContract(call));
   };
-  verifyTypedData = (message: never) => this.#watched(this.#chain.client.verifyTypedData(message));
+  verifyTypedData = (message: never) => this.#noteOutage(this.#chain.client.verifyTypedData(message));
 
   /** It does not change between two questions of one payment; it is asked for up to four times. */
   getCode = ({ address }: { address: Hex }) => {
-    const asked = this.#codes.get(address) ?? this.#watched(this.#chain.client.getCode({ address }));
+    const asked = this.#codes.get(address) ?? this.#noteOutage(this.#chain.client.getCode({ address }));
     this.#codes.set(address, asked);
     return asked;
   };
@@ -185,7 +185,7 @@ class LocalSigner {
 
   async #send(prepared: Prepared | Promise<Prepared>, sent: Sent = this.sent): Promise<Hash> {
     try {
-      return await this.#wallet.send(await prepared, this.alone, sent);
+      return await this.#wallet.send(await prepared, this.exclusive, sent);
     } catch (error) {
       if (!isRejected(error)) this.#away = error;
       throw error;
@@ -202,7 +202,7 @@ class LocalSigner {
     }
   };
 
-  async #watched<T>(asked: Promise<T>): Promise<T> {
+  async #noteOutage<T>(asked: Promise<T>): Promise<T> {
     try {
       return await asked;
     } catch (error) {
