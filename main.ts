@@ -7,7 +7,7 @@ import { sweepLogins } from './entities/accounts/login-attempt.ts';
 import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
-import { sweepRates, takeRate } from './entities/rate-limit.ts';
+import { sweepRateLimits, takeRateLimit } from './entities/rate-limit.ts';
 import { mintCredential, Vault } from './entities/secrets.ts';
 import { readOperations } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
@@ -15,7 +15,7 @@ import { compiled } from './facades/compile/run.ts';
 import { internalServer } from './facades/graphql/listener.ts';
 import { publicServer } from './facades/http/listener.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
-import { RedisRates } from './facades/rate-limit/redis.ts';
+import { RedisRateLimits } from './facades/rate-limit/redis.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
@@ -23,10 +23,10 @@ import { readGateways } from './provisioning/payments/gateways.ts';
 import { Netboot } from './provisioning/servers/netboot/boot.ts';
 import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
 import { enginesOf } from './provisioning/servers/placement/engines.ts';
-import { endLeases } from './provisioning/tasks/takeover.ts';
+import { endLeases } from './provisioning/tasks/lease.ts';
 import { RequestAudit } from './resolvers/accounts/audit.ts';
-import { Authenticator, watchCredential } from './resolvers/accounts/auth/credential.ts';
-import { SharedTallies } from './resolvers/accounts/auth/login-attempts.ts';
+import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/credential.ts';
+import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { prepareDummy } from './resolvers/accounts/auth/password.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
 import type { Context } from './resolvers/context.ts';
@@ -142,7 +142,7 @@ async function compose(
     authenticate,
     contextOf,
     auditRequest,
-    watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
+    onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
     ready: () =>
       db.query('select 1').then(
         () => true,
@@ -155,7 +155,9 @@ async function compose(
   if (config.roles.has('api')) {
     const keys = new IdempotencyKeys(db, vault);
     const sweeper = setInterval(() => {
-      void Promise.all([keys.sweep(), sweepRates(db), sweepLogins(db), provisioning.x402?.sweep()]).catch(report);
+      void Promise.all([keys.sweep(), sweepRateLimits(db), sweepLogins(db), provisioning.payments.x402?.sweep()]).catch(
+        report,
+      );
     }, SWEEP_MS).unref();
     onStop(async () => clearInterval(sweeper));
     const app = await publicServer({
@@ -165,7 +167,7 @@ async function compose(
       rateLimits: rateLimitsOf(config, db, vault, onStop),
       trustedProxies: config.trustedProxyCidrs,
       mcpSecret: vault.derive('mcp'),
-      watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
+      onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
       operations,
       newRequestId: () => newId('req'),
@@ -228,9 +230,9 @@ async function listen(server: Server, port: number, host: string, onStop: (stop:
 
 function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop: () => Promise<unknown>) => void) {
   const { rateLimitStore, redisUrl, rateLimits: quotas } = config;
-  const redis = rateLimitStore === 'redis' ? new RedisRates(redisUrl!) : undefined;
+  const redis = rateLimitStore === 'redis' ? new RedisRateLimits(redisUrl!) : undefined;
   if (redis) onStop(async () => redis.close());
-  const take = (name: string, perMinute: number, perHour: number) => takeRate(db, name, perMinute, perHour);
+  const take = (name: string, perMinute: number, perHour: number) => takeRateLimit(db, name, perMinute, perHour);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
 }
@@ -238,7 +240,7 @@ function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop:
 /** Counted together where calls are; in the database also with Redis, for a login needs the database anyway. */
 function loginsOf({ rateLimitStore, loginFailuresMax }: Config, db: Database, vault: Vault) {
   if (rateLimitStore === 'memory') return new LoginThrottle(loginFailuresMax);
-  return new LoginThrottle(loginFailuresMax, new SharedTallies(db, report), vault.derive('logins'));
+  return new LoginThrottle(loginFailuresMax, new SharedLoginAttempts(db, report), vault.derive('logins'));
 }
 
 /** Where faults of ours go. */

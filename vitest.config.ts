@@ -5,9 +5,9 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: 'test/postgres.ts',
+    globalSetup: 'test/setup/postgres.ts',
     // Listens to the locks of every transaction; what it reports fails the run.
-    setupFiles: 'test/lock-order.ts',
+    setupFiles: 'test/setup/lock-order.ts',
     // Node itself strips the types, so the tests run the very files that production runs,
     // and graphql is loaded once.
     experimental: { viteModuleRunner: false },

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { Database } from '../entities/database/database.ts';
 import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
 import { verifyBooks } from '../entities/payments/ledger.ts';
-import { freePort, newFolder, removeFolder, spawnService } from '../test/spawn.ts';
+import { freePort, newFolder, removeFolder, spawnService } from '../test/setup/spawn.ts';
 import { credits } from './credits.ts';
 import { print } from './figure.ts';
 import { load, prepare } from './load.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { Database } from '../entities/database/database.ts';
 import { newId, newOrderNumber } from '../entities/ids.ts';
-import { followProcess } from '../provisioning/payments/chains/sync.ts';
-import { Chain, COINS } from '../test/provisioning/chain.ts';
+import { chainSyncProcess } from '../provisioning/payments/chains/sync.ts';
+import { Chain, COINS } from '../test/payments/chains/chain.ts';
 import { median } from './figure.ts';
 
 const PAYMENTS = 1_000;
@@ -26,7 +26,7 @@ export async function credits(databaseUrl: string): Promise<number> {
 
 async function measure(db: Database): Promise<number> {
   const chain = new Chain();
-  const { steps } = followProcess({ db, reader: chain, coins: () => [COIN], pollSeconds: 1 });
+  const { steps } = chainSyncProcess({ db, reader: chain, coins: () => [COIN], pollSeconds: 1 });
   const follow = () => steps.start!({ aborted: new AbortController().signal } as never);
   await follow();
   const perSecond: number[] = [];

@@ -12,8 +12,8 @@ import { configOf, devicesOf } from '../provisioning/servers/drivers/lxc/instanc
 import { macOf } from '../provisioning/servers/placement/spec.ts';
 import { type Customer, newCustomer, startWorld } from '../test/engine/customer.ts';
 import { type Lxd, newKey, ssh, startSingleLxd } from '../test/engine/lxd.ts';
-import { eventually } from '../test/freehold.ts';
-import { newFolder, removeFolder } from '../test/spawn.ts';
+import { eventually } from '../test/setup/freehold.ts';
+import { newFolder, removeFolder } from '../test/setup/spawn.ts';
 import { median, print } from './figure.ts';
 
 const ROUNDS = 9;

@@ -1,5 +1,5 @@
 /** What 64 people who log in at once cost somebody who reads the catalog: the p99 of GET /v1/catalog, to its p99 alone. */
-import { restClient } from '../test/spawn.ts';
+import { restClient } from '../test/setup/spawn.ts';
 import { type Figure, median, quantile } from './figure.ts';
 import { load, prepare } from './load.ts';
 

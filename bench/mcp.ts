@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { publicServer } from '../facades/http/listener.ts';
-import { freePort, restClient, spawnService } from '../test/spawn.ts';
+import { freePort, restClient, spawnService } from '../test/setup/spawn.ts';
 import { median, print } from './figure.ts';
 import { cpuSeconds } from './report.ts';
 
@@ -108,7 +108,7 @@ async function sessionSize(): Promise<void> {
     publicUrl: 'http://localhost',
     newRequestId: () => 'req_bench',
     mcpSecret: Buffer.alloc(32, 1),
-    watchCredential: () => () => {},
+    onCredentialEnd: () => () => {},
     onError: console.error,
   });
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../entities/database/database.ts';
-import { restClient, spawnService } from '../test/spawn.ts';
+import { restClient, spawnService } from '../test/setup/spawn.ts';
 import type { Figure } from './figure.ts';
 import { cpuSeconds } from './report.ts';
 import type { SeededAccount } from './seed.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Database } from '../entities/database/database.ts';
 import { newId } from '../entities/ids.ts';
-import { restClient } from '../test/spawn.ts';
+import { restClient } from '../test/setup/spawn.ts';
 import { type Figure, median } from './figure.ts';
 import { load, prepare } from './load.ts';
 import type { SeededAccount } from './seed.ts';

@@ -14,11 +14,11 @@ import { ExactEvmScheme as Payer } from '@x402/evm/exact/client';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { createWalletClient, http, publicActions } from 'viem';
 import type { Database } from '../entities/database/database.ts';
-import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../test/payments/anvil.ts';
+import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../test/payments/drivers/evm/anvil.ts';
+import { startRpcProxy } from '../test/payments/drivers/evm/rpc-proxy.ts';
 import { PAY_TO, paymentsFileIn } from '../test/payments/payments-file.ts';
-import { startRpcProxy } from '../test/payments/rpc-proxy.ts';
-import { newPayer } from '../test/rest/x402-client.ts';
-import { newFolder, removeFolder, restClient, spawnService } from '../test/spawn.ts';
+import { newPayer } from '../test/payments/x402/clients.ts';
+import { newFolder, removeFolder, restClient, spawnService } from '../test/setup/spawn.ts';
 import { type Figure, median } from './figure.ts';
 
 const ROUNDS = 60;

@@ -4,8 +4,8 @@
  * again, with its secrets; who has the database cannot.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import type { Queryable } from './database/database.ts';
 import { bytes, entity, key, nullable, timestamp } from './database/table.ts';
+import type { Queryable } from './database/transaction.ts';
 import { ApiError } from './errors.ts';
 import { digest, Vault } from './secrets.ts';
 
@@ -64,7 +64,7 @@ export class KeptRequest {
   /** The kept answer, if there is one. @throws KeyTaken, or ApiError idempotency_key_reused */
   async find(db: Queryable): Promise<string | undefined> {
     const [row] = await db.query<{ running: boolean; inputMac: Buffer | null; sealedAnswer: Buffer }>(
-      `select not pg_try_advisory_xact_lock($3) as running, input_mac as "inputMac", sealed_answer as "sealedAnswer"
+      `select not pg_try_advisory_xact_lock($3) as running, input_mac, sealed_answer
       from (select) as always
       left join idempotency_key on scope = $1 and key_digest = $2 and expires_at > now()`,
       [this.#scope, this.#keyDigest, this.#lock],

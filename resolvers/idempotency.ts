@@ -2,8 +2,9 @@
  * A request that is sent again with its idempotency key gets its first answer, and has its effect once. The key's row is
  * written in the transaction of the effect, so that also a COMMIT whose answer was lost is found out about.
  */
-import { type Database, isConnectionLost } from '../entities/database/database.ts';
-import { HeldDatabase } from '../entities/database/request-transaction.ts';
+import type { Database } from '../entities/database/database.ts';
+import { RequestTransaction } from '../entities/database/request-transaction.ts';
+import { isConnectionLost } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 import { KeptRequest, type KeyedRequest, KeyTaken } from '../entities/idempotency.ts';
 import type { Vault } from '../entities/secrets.ts';
@@ -61,7 +62,7 @@ export class IdempotencyKeys {
   }
 
   async #first(kept: KeptRequest, work: (db: Database) => Promise<string>): Promise<string> {
-    const db = new HeldDatabase(this.#db, (tx) => kept.claim(tx));
+    const db = new RequestTransaction(this.#db, (tx) => kept.claim(tx));
     let answer: string;
     try {
       answer = await work(db);

@@ -5,8 +5,8 @@ import { readOperations } from '../facades/compile/read.ts';
 import { errorsMarkdown } from '../facades/http/docs.ts';
 import { openapi } from '../facades/openapi/document.ts';
 import { schema } from '../schema/index.ts';
-import { ENDPOINTS } from './endpoints.ts';
-import { startFreehold } from './freehold.ts';
+import { ENDPOINTS } from './setup/endpoints.ts';
+import { startFreehold } from './setup/freehold.ts';
 
 const { anonymous, publicUrl } = await startFreehold({ ROLES: 'api' });
 

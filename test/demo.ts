@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createClient } from 'graphql-ws';
 import WebSocket from 'ws';
-import { graphqlClient, newFolder, removeFolder, restClient, spawnService } from './spawn.ts';
+import { graphqlClient, newFolder, removeFolder, restClient, spawnService } from './setup/spawn.ts';
 
 const began = performance.now();
 let last = began;

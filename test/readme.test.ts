@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { newDatabaseUrl } from './database.ts';
-import { newFolder, removeFolder, spawnService } from './spawn.ts';
+import { newDatabaseUrl } from './setup/database.ts';
+import { newFolder, removeFolder, spawnService } from './setup/spawn.ts';
 
 const run = promisify(execFile);
 const readme = readFileSync('README.md', 'utf8');

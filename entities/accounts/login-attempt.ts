@@ -2,13 +2,14 @@
  * Logins that failed and logins under way, where several processes count them together. The rows are named by keyed
  * hashes, never by an email or an address. The table is not logged: it is lost in a crash, and costs no commit a wait.
  */
-import type { Queryable } from '../database/database.ts';
+
 import { type Column, entity, key } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 /** Seconds since the epoch, by the clock of the database. */
 const seconds = (): Column<number> => ({ type: 'double precision' });
 
-export const LoginTally = entity(
+export const LoginCount = entity(
   'login_tally',
   {
     /** The keyed hash of a name, of a network, or of both. */
@@ -91,7 +92,7 @@ export const endLogin = (db: Queryable, { keys, mark }: BegunLogin, failed: bool
   );
 
 /** Remembers that a name has logged in from a network. */
-export const welcomeLogin = (db: Queryable, pair: string): Promise<unknown> =>
+export const rememberLogin = (db: Queryable, pair: string): Promise<unknown> =>
   db.query(
     `insert into login_tally as t (key, known_until, forget_at) values ($1, ${NOW} + $2, ${NOW} + $2)
     on conflict (key) do update set known_until = excluded.known_until, forget_at = greatest(t.forget_at, excluded.forget_at)`,

@@ -63,6 +63,31 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
+export type ResourceType =
+  | 'server'
+  | 'topup'
+  | 'api_key'
+  | 'ssh_key'
+  | 'session'
+  | 'oauth_client'
+  | 'account'
+  | 'coin'
+  | 'webhook'
+  | 'canary'
+  | 'peering'
+  | 'incident'
+  | 'agent'
+  | 'host'
+  | 'address_pool'
+  | 'image'
+  | 'stock'
+  | 'task'
+  | 'finding'
+  | 'engine'
+  | 'manual_job'
+  | 'payment'
+  | 'gateway';
+
 export const Event = entity(
   'event',
   {

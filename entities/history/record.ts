@@ -6,8 +6,8 @@ import type { EntitySchema } from 'typeorm';
 import { ApiKey } from '../accounts/credential.ts';
 import { SshKey } from '../accounts/ssh-key.ts';
 import { Agent } from '../agents/agent.ts';
-import type { Transaction } from '../database/database.ts';
 import { columnsOf } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
 import { TopUp } from '../payments/top-up.ts';
 import { Server } from '../servers/server.ts';
@@ -15,32 +15,7 @@ import { Canary, Incident } from '../transparency/transparency.ts';
 import { deliveriesFor, outboxSql, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import { Webhook } from '../webhooks/webhook.ts';
 import type { Actor } from './audit.ts';
-import type { EventType } from './event.ts';
-
-export type ResourceType =
-  | 'server'
-  | 'topup'
-  | 'api_key'
-  | 'ssh_key'
-  | 'session'
-  | 'oauth_client'
-  | 'account'
-  | 'coin'
-  | 'webhook'
-  | 'canary'
-  | 'peering'
-  | 'incident'
-  | 'agent'
-  | 'host'
-  | 'address_pool'
-  | 'image'
-  | 'stock'
-  | 'task'
-  | 'finding'
-  | 'engine'
-  | 'manual_job'
-  | 'payment'
-  | 'gateway';
+import type { EventType, ResourceType } from './event.ts';
 
 export interface Happening {
   type: EventType;
@@ -139,7 +114,7 @@ export async function recordAll(
 function rowOf(resource: ResourceType, subject: string): string {
   const row = RESOURCE_ROWS[resource];
   if (!row) return ' from given';
-  const columns = columnsOf(row.entity);
+  const columns = columnsOf(row.entity, undefined, ['accountId']);
   return `, row.* from given
     left join lateral (select ${columns} from ${row.entity.options.tableName} where ${row.key} = ${subject}) as row on true`;
 }

@@ -3,7 +3,7 @@
  * position in that transaction (the output, or the log within its own receipt; positions within a block change when a
  * transaction is mined again). A payment is credited once, whatever is reported how often.
  */
-import type { Queryable } from '../database/database.ts';
+
 import {
   bigint,
   columnsOf,
@@ -18,6 +18,7 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 /**
  * - SEEN: announced, and in no block;

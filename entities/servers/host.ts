@@ -1,6 +1,4 @@
-/** Hosts: where machines are made, how much room they have, and what is claimed of it. */
-
-import type { Transaction } from '../database/database.ts';
+/** Hosts: where machines are made, how much room they have, and how a bare-metal host is reached. */
 import {
   boolean,
   bytes,
@@ -16,12 +14,28 @@ import {
   real,
   text,
 } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { record } from '../history/record.ts';
-import { BMC_PROTOCOLS, FIRMWARES } from './bare-metal.ts';
 import { NEEDS_HOSTS_SQL, OWN_HOST_SQL } from './engine.ts';
 import { freePlacesSql } from './place.ts';
+
+export const BMC_PROTOCOLS = ['IPMI', 'REDFISH'] as const;
+export const FIRMWARES = ['BIOS', 'UEFI'] as const;
+
+/** How the controller of a box is reached. */
+export interface Bmc {
+  protocol: (typeof BMC_PROTOCOLS)[number];
+  address: string;
+  user: string;
+  password: string;
+  /** PEM of a certificate that vouches for the controller (Redfish). */
+  certificate?: string | null | undefined;
+}
+
+/** What the password of a BMC is sealed for. */
+export const bmcPasswordContext = (host: string): string => `host.bmc_password:${host}`;
 
 export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE'] as const;
 export type HostState = (typeof HOST_STATES)[number];

@@ -1,7 +1,7 @@
 /** Idempotency-Key: on every POST, PATCH and DELETE, and an argument of the tools that name it. */
 import { ApiError, type Context } from '../../schema/index.ts';
+import type { Operation } from '../compile/operation.ts';
 import { readsCredential } from '../compile/parameters.ts';
-import type { Operation } from '../compile/read.ts';
 import type { Run, Values } from '../compile/run.ts';
 
 /** Does the work once for a key, over a database whose changes are committed together with the answer. */

@@ -1,6 +1,6 @@
 /**
  * Examples for the OpenAPI document. Requests are written down; answers are made from their schemas, with values that go
- * by the names of the fields. test/examples.test.ts validates all of them.
+ * by the names of the fields. test/facades/openapi/examples.test.ts validates all of them.
  */
 
 import type { JsonSchema } from '../compile/json-schema.ts';

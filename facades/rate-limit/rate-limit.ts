@@ -8,8 +8,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
 import { network } from './address.ts';
-import { MemoryRates } from './memory.ts';
-import { load, type RateStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
+import { MemoryRateLimits } from './memory.ts';
+import { load, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
 
 export interface Quotas {
   keyPerMinute: number;
@@ -38,7 +38,7 @@ export interface RateLimitOptions {
   /** From it the keys are derived under which addresses are hashed. */
   secret: Buffer;
   /** Where processes count together; absent, this one counts alone. */
-  shared?: RateStore | undefined;
+  shared?: RateLimitStore | undefined;
   onError: Log;
 }
 
@@ -51,8 +51,8 @@ const ALONE_MS = 1_000;
 export class RateLimits {
   readonly #quotas: Quotas;
   readonly #secret: Buffer;
-  readonly #shared: RateStore | undefined;
-  readonly #local = new MemoryRates();
+  readonly #shared: RateLimitStore | undefined;
+  readonly #local = new MemoryRateLimits();
   readonly #onError: Log;
   /** Who was refused is told so again without being counted, so that hammering costs nothing. */
   readonly #denied = new Map<string, Standing>();

@@ -1,7 +1,7 @@
 /** Tells of an API key's expiry when its time has come. Its doors close by the clock, whether a worker runs or not. */
 
 import type { ApiKey } from '../../entities/accounts/credential.ts';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';

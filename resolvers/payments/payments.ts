@@ -1,7 +1,7 @@
 /** Payments in coins, as the operator sees them, and what he decides of those that are nobody's. */
 
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
 import { columnsOf } from '../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
@@ -49,7 +49,7 @@ export async function assignPayment(context: Context, id: string, reason: string
       ...{ type: 'payment.assigned', resource: 'payment', actor: actorOf(context) },
       data: { accountId, orderNumber, reason },
     });
-    await context.provisioning.retrySuspended(tx, accountId);
+    await context.provisioning.servers.retrySuspended(tx, accountId);
     return { ...payment, status: 'CREDITED', creditedAt: new Date() };
   });
 }
@@ -83,7 +83,7 @@ export const refuseState = (status: string, decided: string, wanted: string): Ap
 /** @throws ApiError not_found */
 async function lock(tx: Transaction, id: string): Promise<Payment> {
   const [found] = isId('pay', id)
-    ? await tx.query<{ accountId: string }>('select account_id as "accountId" from payment where id = $1', [id])
+    ? await tx.query<{ accountId: string }>('select account_id from payment where id = $1', [id])
     : [];
   if (!found) throw new ApiError('not_found');
   await lockAccount(tx, found.accountId);

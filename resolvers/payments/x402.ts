@@ -5,7 +5,7 @@
 import { hkdfSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/errors.ts';
 import { newOrderNumber } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';
@@ -58,7 +58,7 @@ export function withChallenge(
   reason: string = code,
 ): ApiError {
   const offer = { amountMicros, url: context.publicUrl + path, description };
-  const challenge = context.provisioning.x402?.challenge(offer, reason);
+  const challenge = context.provisioning.payments.x402?.challenge(offer, reason);
   if (!challenge) return new ApiError(code, message, extras);
   return new ApiError(code, message, {
     ...extras,
@@ -123,7 +123,11 @@ function refuseForNow(error: unknown): never {
 }
 
 /** @throws ApiError coin_unavailable */
-function available({ provisioning: { x402 } }: Context): NonNullable<Context['provisioning']['x402']> {
+function available({
+  provisioning: {
+    payments: { x402 },
+  },
+}: Context): NonNullable<Context['provisioning']['payments']['x402']> {
   if (!x402) throw new ApiError('coin_unavailable', 'Nothing can be paid by x402 at the moment.');
   return x402;
 }

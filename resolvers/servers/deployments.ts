@@ -3,8 +3,8 @@
  * customer when its own wiper, or the operator by name and reason, has said that it is empty; never otherwise.
  */
 
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
 import { columnsOf } from '../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
@@ -13,7 +13,7 @@ import { Deployment, moveDeployment } from '../../entities/servers/deployment.ts
 import { moveHost } from '../../entities/servers/host.ts';
 import { signalTask } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { invalid } from '../errors.ts';
 
 export { DEPLOYMENT_STATES } from '../../entities/servers/deployment.ts';
 

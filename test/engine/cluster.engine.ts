@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endpointOf } from '../../provisioning/servers/drivers/lxc/endpoint.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
-import { newDatabaseUrl } from '../database.ts';
-import { codeOf } from '../drivers/contract.ts';
-import { eventually } from '../freehold.ts';
-import { say } from '../say.ts';
+import { codeOf } from '../servers/drivers/contract.ts';
+import { newDatabaseUrl } from '../setup/database.ts';
+import { eventually } from '../setup/freehold.ts';
+import { say } from '../setup/say.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import {
   type Customer,

@@ -1,6 +1,6 @@
 /** The service beside a real engine, and a customer of it who logs in to what was sold. */
-import { eventually } from '../freehold.ts';
-import { graphqlClient, type RestClient, type RunningService, restClient, spawnService } from '../spawn.ts';
+import { eventually } from '../setup/freehold.ts';
+import { graphqlClient, type RestClient, type RunningService, restClient, spawnService } from '../setup/spawn.ts';
 import { runGuide } from './guide.ts';
 import { newKey, ssh } from './lxd.ts';
 

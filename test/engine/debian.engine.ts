@@ -6,9 +6,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newDatabaseUrl } from '../database.ts';
-import { eventually } from '../freehold.ts';
-import { say } from '../say.ts';
+import { newDatabaseUrl } from '../setup/database.ts';
+import { eventually } from '../setup/freehold.ts';
+import { say } from '../setup/say.ts';
 import { type Customer, login, newCustomer, type Sold, startWorld, type UploadedKey, uploadKey } from './customer.ts';
 import { FOLDER, importImage, type Lxd, SSH_OPTIONS, ssh, startIncus, startSingleLxd } from './lxd.ts';
 

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RunningService } from '../spawn.ts';
+import type { RunningService } from '../setup/spawn.ts';
 
 const GUIDE = join(import.meta.dirname, '../../docs/operate/lxd.md');
 

@@ -1,6 +1,6 @@
 /** The lxc driver on a real Incus, and what a customer does there. Run only where INCUS_ROOT has it (incus-root.sh). */
 import { afterAll, beforeAll } from 'vitest';
-import { newDatabaseUrl } from '../database.ts';
+import { newDatabaseUrl } from '../setup/database.ts';
 import { type Customer, newCustomer, startWorld, type UploadedKey, uploadKey } from './customer.ts';
 import { describeJourney } from './journey.ts';
 import { describeLxc } from './lxc-contract.ts';

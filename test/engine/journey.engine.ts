@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newDatabaseUrl } from '../database.ts';
-import { eventually } from '../freehold.ts';
-import { say } from '../say.ts';
+import { newDatabaseUrl } from '../setup/database.ts';
+import { eventually } from '../setup/freehold.ts';
+import { say } from '../setup/say.ts';
 import {
   type Customer,
   heldAddresses,

@@ -1,6 +1,6 @@
 /** What a customer does with a VPS from the order to nothing left, whatever engine there is. */
 import { describe, expect, it } from 'vitest';
-import { eventually } from '../freehold.ts';
+import { eventually } from '../setup/freehold.ts';
 import { type Customer, login, type Sold, type UploadedKey } from './customer.ts';
 import { ssh } from './lxd.ts';
 

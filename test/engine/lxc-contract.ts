@@ -6,7 +6,7 @@ import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
 import { macOf } from '../../provisioning/servers/placement/spec.ts';
-import { codeOf, describeDriver } from '../drivers/contract.ts';
+import { codeOf, describeDriver } from '../servers/drivers/contract.ts';
 import { type Lxd, newKey, ssh } from './lxd.ts';
 
 /** @param start starts an engine of that name */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { closeSync, createReadStream, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { eventually } from '../freehold.ts';
+import { eventually } from '../setup/freehold.ts';
 
 /** Made by run.ts. */
 export const FOLDER = process.env.ENGINE_FOLDER ?? '';

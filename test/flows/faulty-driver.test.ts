@@ -1,8 +1,8 @@
 /** Orders while the hardware misbehaves: each ends with one machine, or with the money back and none. */
 import { describe, expect, it } from 'vitest';
 import { orderServer } from '../../resolvers/servers/order.ts';
-import { type Call, type Fault, FaultyDriver } from '../drivers/faulty-driver.ts';
-import { eventually } from '../freehold.ts';
+import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
+import { eventually } from '../setup/freehold.ts';
 import { FUNDS_MICROS, finish, type OnEnd, openShop, traces } from './shop.ts';
 
 const ORDER = { serviceCode: 'vps-1', hostname: 'web', os: 'debian-13', autoRenew: true };

@@ -5,8 +5,8 @@
 import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../entities/payments/ledger.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
-import { type Call, type Fault, FaultyDriver } from '../drivers/faulty-driver.ts';
-import { eventually } from '../freehold.ts';
+import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
+import { eventually } from '../setup/freehold.ts';
 import { finish, type OnEnd, openShop, type Shop, traces } from './shop.ts';
 import { setOut, WAYS, type Way } from './ways.ts';
 

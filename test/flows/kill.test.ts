@@ -8,8 +8,8 @@ import { CHANGING, type ServerStatus } from '../../entities/servers/server.ts';
 import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/billing/renew.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { serverProcess } from '../../provisioning/servers/steps/process.ts';
-import { eventually } from '../freehold.ts';
-import { MACHINE, newFolder, removeFolder, restClient, spawnService } from '../spawn.ts';
+import { eventually } from '../setup/freehold.ts';
+import { MACHINE, newFolder, removeFolder, restClient, spawnService } from '../setup/spawn.ts';
 import { FUNDS_MICROS, finish, type OnEnd, openShop, type Shop, traces } from './shop.ts';
 import { setOut, WAY_OF, WAYS } from './ways.ts';
 

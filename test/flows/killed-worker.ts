@@ -10,7 +10,7 @@ import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/steps/ta
 import { PERIODIC_LANE } from '../../provisioning/tasks/schedule.ts';
 import type { Process } from '../../provisioning/tasks/tasks.ts';
 import { Worker } from '../../provisioning/tasks/worker.ts';
-import { RefusingDriver } from './refusing-driver.ts';
+import { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
 
 const { DATABASE_URL, FOLDER, KILL_STEP, KILL_MOMENT, REFUSE } = process.env;
 

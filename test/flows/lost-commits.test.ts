@@ -1,10 +1,10 @@
 /** What becomes of orders when the answers of the database get lost. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { available, gateway, post } from '../../entities/payments/ledger.ts';
-import { newDatabaseUrl } from '../database.ts';
-import { type Fault, startFaultProxy } from '../fault-proxy.ts';
-import { startFreehold } from '../freehold.ts';
-import { restClient } from '../spawn.ts';
+import { newDatabaseUrl } from '../setup/database.ts';
+import { type Fault, startFaultProxy } from '../setup/fault-proxy.ts';
+import { startFreehold } from '../setup/freehold.ts';
+import { restClient } from '../setup/spawn.ts';
 
 const ORDERS = 600;
 const CLIENTS = 12;

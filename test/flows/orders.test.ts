@@ -1,6 +1,6 @@
 /** Many orders at once, over hosts and networks of the operator: all run, nothing is given twice, all of it comes back. */
 import { expect, it } from 'vitest';
-import { eventually, startFreehold } from '../freehold.ts';
+import { eventually, startFreehold } from '../setup/freehold.ts';
 
 const ORDERS = 200;
 

@@ -1,6 +1,6 @@
 import { expect, inject, it } from 'vitest';
-import { eventually, startFreehold } from '../freehold.ts';
-import { administer } from '../postgres.ts';
+import { eventually, startFreehold } from '../setup/freehold.ts';
+import { administer } from '../setup/postgres.ts';
 
 it('without its database the service answers 503, lives, and goes on when the database is back', async () => {
   const { anonymous, db, newAccount, internalUrl } = await startFreehold();

@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { startFreehold } from '../freehold.ts';
-import { administer } from '../postgres.ts';
-import { bearer, oauthRequests, type TestClient } from '../rest/oauth-requests.ts';
-import { callTool } from '../tool.ts';
+import { bearer, oauthRequests, type TestClient } from '../accounts/oauth/requests.ts';
+import { startFreehold } from '../setup/freehold.ts';
+import { administer } from '../setup/postgres.ts';
+import { callTool } from '../setup/tool.ts';
 
 const { anonymous, db, graphqlUrl, newAccount, operatorToken, publicUrl } = await startFreehold({ ROLES: 'api' });
 const { newClient, requestToken } = oauthRequests(anonymous);

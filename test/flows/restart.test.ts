@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { eventually } from '../freehold.ts';
-import { startReceiver } from '../receiver.ts';
-import { say } from '../say.ts';
-import { newFolder, type RunningService, removeFolder, restClient, spawnService } from '../spawn.ts';
+import { eventually } from '../setup/freehold.ts';
+import { startReceiver } from '../setup/receiver.ts';
+import { say } from '../setup/say.ts';
+import { newFolder, type RunningService, removeFolder, restClient, spawnService } from '../setup/spawn.ts';
 
 const ORDERS = 40;
 /** Each has some dozens of servers to sell. */

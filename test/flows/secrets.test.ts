@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect, it } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
-import { newDatabaseUrl } from '../database.ts';
-import { eventually } from '../freehold.ts';
-import { oauthRequests } from '../rest/oauth-requests.ts';
-import { type Answer, restClient, spawnService } from '../spawn.ts';
-import { callTool } from '../tool.ts';
+import { oauthRequests } from '../accounts/oauth/requests.ts';
+import { newDatabaseUrl } from '../setup/database.ts';
+import { eventually } from '../setup/freehold.ts';
+import { type Answer, restClient, spawnService } from '../setup/spawn.ts';
+import { callTool } from '../setup/tool.ts';
 
 const url = await newDatabaseUrl(afterAll);
 const service = await spawnService({

@@ -1,7 +1,7 @@
 /** Provisioning and one funded account over a database of their own, without listeners. */
 
 import type { TestContext } from 'vitest';
-import { heldScopes } from '../../entities/accounts/credential.ts';
+import { expandScopes } from '../../entities/accounts/credential.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { newId } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
@@ -11,10 +11,10 @@ import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated
 import type { DriverErrorCode, HardwareDriver } from '../../provisioning/servers/drivers/driver.ts';
 import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
-import { newDatabase } from '../database.ts';
-import { eventually } from '../freehold.ts';
-import { newFolder, removeFolder } from '../spawn.ts';
-import { RefusingDriver } from './refusing-driver.ts';
+import { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
+import { newDatabase } from '../setup/database.ts';
+import { eventually } from '../setup/freehold.ts';
+import { newFolder, removeFolder } from '../setup/spawn.ts';
 
 export interface Shop {
   db: Database;
@@ -81,7 +81,7 @@ export async function openShop(
     kind: 'api_key',
     credentialId: 'key_test',
     name: 'test',
-    scopes: heldScopes('full'),
+    scopes: expandScopes('full'),
     expiresAt: null,
   } as const;
   const context: Context = {

@@ -5,9 +5,18 @@ import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newDatabaseUrl } from '../database.ts';
-import { eventually } from '../freehold.ts';
-import { freePort, MACHINE, MAIN, newFolder, removeFolder, restClient, spawnService, UNLIMITED } from '../spawn.ts';
+import { newDatabaseUrl } from '../setup/database.ts';
+import { eventually } from '../setup/freehold.ts';
+import {
+  freePort,
+  MACHINE,
+  MAIN,
+  newFolder,
+  removeFolder,
+  restClient,
+  spawnService,
+  UNLIMITED,
+} from '../setup/spawn.ts';
 
 const environment = async (more: Record<string, string> = {}) => {
   const folder = newFolder();

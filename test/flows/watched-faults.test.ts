@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { DRIVER_HEALTH_PROCESS } from '../../provisioning/servers/reconcile/driver-health.ts';
 import { OBSERVER_PROCESS } from '../../provisioning/servers/reconcile/observe.ts';
 import { schedule } from '../../provisioning/tasks/schedule.ts';
-import { type Call, type Fault, FaultyDriver } from '../drivers/faulty-driver.ts';
-import { eventually } from '../freehold.ts';
+import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
+import { eventually } from '../setup/freehold.ts';
 import { finish, openShop, traces } from './shop.ts';
 import { setOut, WAYS } from './ways.ts';
 

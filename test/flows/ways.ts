@@ -2,7 +2,7 @@
 import type { ServerChange, ServerStatus } from '../../entities/servers/server.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
-import type { Call } from '../drivers/faulty-driver.ts';
+import type { Call } from '../servers/drivers/faulty-driver.ts';
 import { type Ask, DUE, paid, resize, resume, stop, suspendFrom, tick, update } from './asks.ts';
 import { finish, type Shop } from './shop.ts';
 

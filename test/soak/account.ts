@@ -1,9 +1,9 @@
 /** An account that has everything turned on. */
 import { generateKeyPairSync } from 'node:crypto';
 import type { Chance } from './chance.ts';
-import type { Door, Reply } from './door.ts';
+import type { Door } from './door.ts';
 import { Mailbox } from './mailbox.ts';
-import type { Measurements } from './measurements.ts';
+import type { Measurements, Reply } from './measurements.ts';
 import { RestClient } from './rest-client.ts';
 import { SecondFactor } from './second-factor.ts';
 

@@ -2,7 +2,7 @@
  * The receiver of one webhook, on loopback. It verifies each message on arrival, and sometimes refuses the first
  * attempt.
  */
-import { type Receiver, startReceiver, verify } from '../receiver.ts';
+import { type Receiver, startReceiver, verify } from '../setup/receiver.ts';
 import type { Chance } from './chance.ts';
 
 /** The receiver refuses one first attempt in this many. The second attempt follows about five seconds later. */

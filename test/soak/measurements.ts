@@ -1,5 +1,13 @@
 /** Collects the time of each answer, and all unexpected answers. */
-import type { Arguments, Reply } from './door.ts';
+
+export type Arguments = Record<string, unknown>;
+
+export interface Reply {
+  /** `ok`, or the code of the error. */
+  code: string;
+  // biome-ignore lint/suspicious/noExplicitAny: the caller knows what it looks like
+  body: any;
+}
 
 /** The code of an answer that never came, or that the client could not read. */
 export const NO_ANSWER = 'no_answer';

@@ -1,7 +1,7 @@
 /** What a driver is told of a machine: the server as it was ordered, the size of its tier, and its place in a network. */
 import { createHash } from 'node:crypto';
 import type { DedicatedDetails, VpsDetails } from '../../../entities/catalog.ts';
-import type { Queryable } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import type { MachineAddress, MachineKey, MachineSize, MachineSpec } from '../drivers/driver.ts';
 
@@ -13,7 +13,7 @@ export async function specOf(db: Queryable, server: Server, rootPassword: string
     [server.serviceCode],
   );
   const networks = await db.query<{ family: 'IPV4' | 'IPV6'; prefixLength: number | null; gateway: string | null }>(
-    `select family, prefix_length as "prefixLength", host(gateway) as gateway from address where held_by = $1`,
+    `select family, prefix_length, host(gateway) as gateway from address where held_by = $1`,
     [server.orderNumber],
   );
   const addressOf = (family: 'IPV4' | 'IPV6', address: string | null): MachineAddress | null => {

@@ -4,7 +4,7 @@
  */
 
 import { Session } from '../../../entities/accounts/credential.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';

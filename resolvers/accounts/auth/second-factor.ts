@@ -1,7 +1,7 @@
 /** The second factor as it is asked for: a code of the authenticator, or a recovery code. */
 import { randomBytes } from 'node:crypto';
 import { RecoveryCode, seedContext, Totp } from '../../../entities/accounts/totp.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import type { Context } from '../../context.ts';
 import { seedBytes, stepOf } from './one-time-password.ts';

@@ -7,7 +7,7 @@ import {
   REFRESH_TOKEN_SECONDS,
   Session,
 } from '../../../entities/accounts/credential.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';

@@ -2,8 +2,8 @@
 
 import { Session } from '../../../entities/accounts/credential.ts';
 import { PendingLogin } from '../../../entities/accounts/totp.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { isId } from '../../../entities/ids.ts';

@@ -1,7 +1,7 @@
 /** The OAuth clients of an account: listed, and deleted. */
 
 import { OauthClient } from '../../../entities/accounts/oauth-client.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { isId } from '../../../entities/ids.ts';

@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, type Freehold, startFreehold, type TestAccount } from '../../freehold.ts';
-import { say } from '../../say.ts';
-import { freePort, newFolder, removeFolder } from '../../spawn.ts';
+import { eventually, type Freehold, startFreehold, type TestAccount } from '../../setup/freehold.ts';
+import { say } from '../../setup/say.ts';
+import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { makeNetbootFiles, missing } from './files.ts';
 import { bannerAt, newMachine, type TestMachine } from './machine.ts';
 

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, openSync, readFileSync, readSync, truncateSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import type { Box } from '../../../provisioning/servers/drivers/bmc/host.ts';
-import { CONTROLLER } from '../../certificates.ts';
-import { eventually } from '../../freehold.ts';
-import { freePort, newFolder, removeFolder } from '../../spawn.ts';
+import type { BareMetalHost } from '../../../provisioning/servers/drivers/bmc/host.ts';
+import { CONTROLLER } from '../../setup/certificates.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { startRedfish } from './redfish.ts';
 
 const HERE = import.meta.dirname;
@@ -16,7 +16,7 @@ export const [USER, PASSWORD] = ['ADMIN', 'a password of a BMC'.replaceAll(' ', 
 const DISK_BYTES = 80 << 20;
 
 export interface TestMachine {
-  box: Box;
+  box: BareMetalHost;
   folder: string;
   sshPort: number;
   /** What was done to its power, oldest first: `on n` (network), `on c` (disk), `off`, `soft`. */

@@ -1,8 +1,7 @@
 /** Coins of an EVM chain: its tokens (ERC-20) and its native coin, each top-up paid to an address of its own. */
 import { ECDH } from 'node:crypto';
-import type { Coin, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
+import type { Coin, GatewayKind, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
 import { ExtendedKey } from '../extended-key.ts';
-import type { GatewayKind } from '../gateway.ts';
 import { EvmReader } from './reader.ts';
 
 interface NamedCoin {

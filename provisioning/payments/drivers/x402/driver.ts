@@ -50,11 +50,11 @@ export interface Settling {
 }
 
 /** Lets one process at a time work with what all of them share. */
-export type Alone = <T>(work: () => Promise<T>) => Promise<T>;
+export type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
 
 export interface SettleOptions {
   signal: AbortSignal;
-  alone: Alone;
+  alone: Exclusive;
   /** It was asked for before, and may be under way: nothing is sent while anything else is. */
   again?: boolean;
 }

@@ -9,7 +9,7 @@ import { toFacilitatorEvmSigner } from '@x402/evm';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { type Abi, encodeFunctionData, type Hash, type Hex } from 'viem';
 import { isAway, type X402Chain } from './chain.ts';
-import type { Alone, Authorization, Settling, X402Driver, X402Health, X402Terms } from './driver.ts';
+import type { Authorization, Exclusive, Settling, X402Driver, X402Health, X402Terms } from './driver.ts';
 import { GasWallet, isRejected, type Prepared, readGasKey, type Sent } from './wallet.ts';
 
 export interface Facilitator extends Pick<X402Driver, 'verify' | 'settle'> {
@@ -105,7 +105,7 @@ interface Call {
 class LocalSigner {
   readonly #chain: X402Chain;
   readonly #wallet: GasWallet;
-  alone: Alone = (work) => work();
+  alone: Exclusive = (work) => work();
   readonly sent: Sent = { txId: undefined };
   #away: unknown;
   readonly #codes = new Map<Hex, Promise<Hex | undefined>>();

@@ -1,0 +1,256 @@
+import { createClient } from 'graphql-ws';
+import { describe, expect, it } from 'vitest';
+import WebSocket from 'ws';
+import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
+import { graphqlClient, restClient } from '../setup/spawn.ts';
+
+const { newAccount, publicUrl, graphqlUrl, db } = await startFreehold();
+const make = (account: TestAccount, more: object = {}) =>
+  account.rest('POST', '/v1/auth/api-keys', { name: 'limited', scope: 'full', ...more });
+const clientOf = (plaintext: string) => restClient(publicUrl, plaintext);
+const soon = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
+
+describe('An API key with an ip_allowlist', () => {
+  it('works from there only, on every door, and a cached answer opens no other', async () => {
+    const account = await newAccount();
+    const home = (await make(account, { ip_allowlist: ['127.0.0.0/8', '::1'] })).body;
+    expect(home.ip_allowlist).toEqual(['127.0.0.0/8', '::1/128']);
+    const away = (await make(account, { ip_allowlist: '203.0.113.7, 2001:db8::/32' })).body;
+    expect(away.ip_allowlist).toEqual(['203.0.113.7/32', '2001:db8::/32']);
+    for (let i = 0; i < 2; i++) {
+      expect((await clientOf(home.plaintext)('GET', '/v1/account')).status).toBe(200);
+      const refused = await clientOf(away.plaintext)('GET', '/v1/account');
+      expect([refused.status, refused.body.code]).toEqual([403, 'ip_not_allowed']);
+    }
+    expect((await clientOf(away.plaintext)('GET', '/v1/catalog')).status).toBe(403);
+    const { errors } = await graphqlClient(graphqlUrl, away.plaintext)('{ account { id } }');
+    expect(errors[0].extensions.code).toBe('ip_not_allowed');
+    expect((await graphqlClient(graphqlUrl, home.plaintext)('{ account { id } }')).data.account.id).toBe(account.id);
+    const socket = createClient({
+      url: graphqlUrl.replace('http', 'ws'),
+      webSocketImpl: WebSocket,
+      connectionParams: { authorization: `Bearer ${away.plaintext}` },
+      retryAttempts: 0,
+    });
+    await expect(
+      socket.iterate({ query: 'subscription { balanceChanged { balanceUsd } }' }).next(),
+    ).rejects.toMatchObject({
+      code: 4403,
+    });
+    const spoofed = await clientOf(away.plaintext)('GET', '/v1/account', undefined, {
+      'x-forwarded-for': '203.0.113.7',
+    });
+    expect(spoofed.status).toBe(403);
+  });
+
+  it('guards MCP, where it is an argument', async () => {
+    const account = await newAccount();
+    const { plaintext } = (await make(account, { ip_allowlist: ['203.0.113.7'] })).body;
+    const call = { name: 'get_balance', arguments: { access_token: plaintext } };
+    const reply = await fetch(`${publicUrl}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: call }),
+    });
+    expect(await reply.text()).toContain('ip_not_allowed');
+  });
+
+  it.each([
+    [['nonsense']],
+    ['203.0.113.0/33'],
+    [['203.0.113.0/24', 7]],
+    [Array.from({ length: 21 }, (_, i) => `203.0.113.${i}`)],
+    [Array.from({ length: 21 }, (_, i) => `203.0.113.${i}`).join()],
+    [{ cidr: '203.0.113.0/24' }],
+    [7],
+  ])('is not made with %j', async (ip_allowlist) => {
+    const { status, body } = await make(await newAccount(), { ip_allowlist });
+    expect([status, body.code]).toEqual([422, 'validation_failed']);
+  });
+
+  it('takes twenty networks, and none for no limit', async () => {
+    const account = await newAccount();
+    const twenty = Array.from({ length: 20 }, (_, i) => `203.0.113.${i}`);
+    expect((await make(account, { ip_allowlist: twenty })).body.ip_allowlist).toHaveLength(20);
+    for (const ip_allowlist of [[], '', null])
+      expect((await make(account, { ip_allowlist })).body.ip_allowlist).toEqual([]);
+  });
+});
+
+describe('An API key with expires_at', () => {
+  it('stops working then, is told of, and makes room for another', async () => {
+    const account = await newAccount();
+    for (let i = 0; i < 9; i++) await make(account);
+    const { body } = await make(account, { expires_at: soon(5) });
+    expect(body.status).toBe('active');
+    const rest = clientOf(body.plaintext);
+    expect((await rest('GET', '/v1/account')).status).toBe(200);
+    expect((await make(account)).body.code).toBe('api_key_limit_reached');
+    const over = await eventually(async () => {
+      const answer = await rest('GET', '/v1/account');
+      return answer.status === 401 && answer.body.code;
+    });
+    expect(over).toBe('expired_credential');
+    const listed = await account.rest('GET', '/v1/auth/api-keys?status=expired');
+    expect(listed.body.data.map((key: { key_id: string }) => key.key_id)).toEqual([body.key_id]);
+    expect((await account.rest('DELETE', `/v1/auth/api-keys/${body.key_id}`)).body.status).toBe('expired');
+    expect((await make(account)).status).toBe(200);
+    await eventually(async () => {
+      const events = await db.query(`select 1 from event where subject = $1 and type = 'api_key.expired'`, [
+        body.key_id,
+      ]);
+      return events.length === 1;
+    });
+  });
+
+  it('that was revoked before does not expire any more', async () => {
+    const account = await newAccount();
+    const { body } = await make(account, { expires_at: soon(1) });
+    await account.rest('DELETE', `/v1/auth/api-keys/${body.key_id}`);
+    await eventually(async () => !(await db.query('select 1 from task where subject = $1', [body.key_id])).length);
+    const [key] = (await account.rest('GET', '/v1/auth/api-keys?status=revoked')).body.data;
+    expect([key.key_id, key.status]).toEqual([body.key_id, 'revoked']);
+  });
+
+  it.each(['2020-01-01T00:00:00Z', soon(-1), 'tomorrow', '2030-02-30T00:00:00Z', 4_000_000_000, '2030-01-01'])(
+    'is not made with %s',
+    async (expires_at) => {
+      const { status, body } = await make(await newAccount(), { expires_at });
+      expect([status, body.code, body.errors[0].field]).toEqual([422, 'validation_failed', 'expires_at']);
+    },
+  );
+});
+
+describe('An API key with spend_limit_usd', () => {
+  const order = (rest: TestAccount['rest'], more: object = {}) =>
+    rest('POST', '/v1/servers', { service_code: 'vps-1', ...more });
+
+  it('spends no more than that in a month, exactly, when twenty order at once; others are not limited', async () => {
+    const account = await newAccount();
+    await account.fund(200);
+    const before = await account.balance();
+    const { plaintext, spend_limit_usd } = (await make(account, { spend_limit_usd: 20 })).body;
+    expect(spend_limit_usd).toBe(20);
+    const rest = clientOf(plaintext);
+    const orders = await Promise.all(Array.from({ length: 20 }, () => order(rest)));
+    expect(orders.filter(({ status }) => status === 200)).toHaveLength(3);
+    const refused = orders.filter(({ status }) => status === 403);
+    expect(refused).toHaveLength(17);
+    expect(refused[0]!.body).toMatchObject({ code: 'spend_limit_exceeded' });
+    expect(refused[0]!.body.detail).toContain('18 of the 20 USD');
+    expect((await order(account.rest)).status).toBe(200);
+    expect((await order(clientOf((await make(account)).body.plaintext))).status).toBe(200);
+    expect(await account.balance()).toBe(before - 5 * 6);
+  });
+
+  it('starts anew with the month (UTC)', async () => {
+    const account = await newAccount();
+    await account.fund(50);
+    const { plaintext, key_id } = (await make(account, { spend_limit_usd: 6 })).body;
+    expect((await order(clientOf(plaintext))).status).toBe(200);
+    expect((await order(clientOf(plaintext))).status).toBe(403);
+    await db.query('alter table transfer disable trigger transfer_append_only');
+    await db.query(
+      `update transfer set created_at = date_trunc('month', now(), 'UTC') - interval '1 millisecond' where credential_id = $1`,
+      [key_id],
+    );
+    await db.query('alter table transfer enable trigger transfer_append_only');
+    expect((await order(clientOf(plaintext))).status).toBe(200);
+  });
+
+  /** Stopped servers of the account, ordered by itself. */
+  async function stopped(account: TestAccount, count: number): Promise<string[]> {
+    const paths: string[] = [];
+    for (let i = 0; i < count; i++) {
+      const { body } = await order(account.rest, { region: 'ams' });
+      const path = `/v1/servers/${body.order_number}`;
+      await account.rest('GET', `${path}?wait_for=running`);
+      await account.rest('PATCH', path, { power_state: 'off' });
+      await account.rest('GET', `${path}?wait_for=stopped`);
+      paths.push(path);
+    }
+    return paths;
+  }
+  const spentBy = async (key_id: string) =>
+    (
+      await db.query<{ micros: bigint }>(
+        'select sum(amount_micros)::bigint as micros from transfer where credential_id = $1',
+        [key_id],
+      )
+    )[0]!.micros;
+
+  it('counts resizes as well, also when twenty of both come at once', async () => {
+    const account = await newAccount();
+    await account.fund(500);
+    const paths = await stopped(account, 10);
+    const { plaintext, key_id } = (await make(account, { spend_limit_usd: 20 })).body;
+    const rest = clientOf(plaintext);
+    const answers = await Promise.all([
+      ...paths.map((path) => rest('PATCH', path, { service_code: 'vps-2' })),
+      ...paths.map(() => order(rest)),
+    ]);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3); // six dollars each
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(new Set(refused.map(({ body }) => body.code))).toEqual(new Set(['spend_limit_exceeded']));
+    expect(await spentBy(key_id)).toBe(18_000_000n);
+    expect((await account.rest('PATCH', paths.at(-1)!, { labels: { a: 'b' } })).status).toBe(200);
+  });
+
+  it('has again what a resize that fails gives back', async () => {
+    const account = await newAccount();
+    await account.fund(100);
+    const [first, second] = await stopped(account, 2);
+    const { plaintext, key_id } = (await make(account, { spend_limit_usd: 7 })).body;
+    const rest = clientOf(plaintext);
+    expect((await rest('PATCH', first!, { service_code: 'vps-2' })).status).toBe(200);
+    expect((await rest('PATCH', second!, { service_code: 'vps-2' })).body.code).toBe('spend_limit_exceeded');
+    // What a resize that fails writes, whose hold was that one.
+    await db.query(
+      `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
+        select 'xfr_' || id, account_id, 'release', credit, debit, amount_micros, 'release:' || substr(external_key, 6), ''
+        from transfer where credential_id = $1`,
+      [key_id],
+    );
+    expect((await rest('PATCH', second!, { service_code: 'vps-2' })).status).toBe(200);
+  });
+
+  it('does not pay for renewals, which no key causes', async () => {
+    const account = await newAccount();
+    await account.fund(50);
+    const { plaintext, key_id } = (await make(account, { spend_limit_usd: 6 })).body;
+    const rest = clientOf(plaintext);
+    const { body } = await order(rest);
+    await rest('GET', `/v1/servers/${body.order_number}?wait_for=running`);
+    await db.query(`update server set paid_until = now() - interval '1 hour' where order_number = $1`, [
+      body.order_number,
+    ]);
+    await db.query(`update task set run_at = now() where subject = 'cron:renewals' and leased_by is null`);
+    const renewal = () =>
+      db.query(`select credential_id from transfer where kind = 'renewal' and account_id = $1`, [account.id]);
+    expect(await eventually(async () => (await renewal()).length > 0 && renewal())).toEqual([{ credential_id: null }]);
+    expect(await spentBy(key_id)).toBe(6_000_000n);
+  });
+
+  it('may spend nothing with a limit of nothing, and still reads', async () => {
+    const account = await newAccount();
+    await account.fund(50);
+    const rest = clientOf((await make(account, { spend_limit_usd: 0 })).body.plaintext);
+    expect((await order(rest)).body.code).toBe('spend_limit_exceeded');
+    expect((await rest('GET', '/v1/servers')).status).toBe(200);
+  });
+
+  it.each([-1, 1e10, '20', [20], '1e999'])('is not made with %j', async (spend_limit_usd) => {
+    expect((await make(await newAccount(), { spend_limit_usd })).status).toBe(422);
+  });
+});
+
+it('An API key that is limited cannot make itself one that is not', async () => {
+  const account = await newAccount();
+  for (const limit of [{ spend_limit_usd: 5 }, { expires_at: soon(60) }, { ip_allowlist: '127.0.0.1,::1' }]) {
+    const rest = clientOf((await make(account, limit)).body.plaintext);
+    const { status, body } = await rest('POST', '/v1/auth/api-keys', { name: 'wider', scope: 'full' });
+    expect([status, body.code]).toEqual([403, 'insufficient_scope']);
+  }
+  const unlimited = clientOf((await make(account)).body.plaintext);
+  expect((await unlimited('POST', '/v1/auth/api-keys', { name: 'another', scope: 'full' })).status).toBe(200);
+});

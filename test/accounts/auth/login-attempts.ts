@@ -1,0 +1,11 @@
+/** Logins as the throttle sees them. */
+import { ApiError } from '../../../entities/errors.ts';
+
+export const wrong = async () => {
+  throw new ApiError('invalid_login');
+};
+export const codeOf = (attempt: Promise<unknown>) =>
+  attempt.then(
+    () => 'ok',
+    (error: ApiError) => error.code,
+  );

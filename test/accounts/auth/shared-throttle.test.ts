@@ -1,0 +1,90 @@
+/** The throttle of logins where several processes count together; time is moved in the database. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { sweepLogins } from '../../../entities/accounts/login-attempt.ts';
+import { SharedLoginAttempts } from '../../../resolvers/accounts/auth/login-attempts.ts';
+import { LoginThrottle } from '../../../resolvers/accounts/auth/throttle.ts';
+import { newDatabase } from '../../setup/database.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { codeOf, wrong } from './login-attempts.ts';
+
+const db = await newDatabase(afterAll);
+const KEY = Buffer.alloc(32, 7);
+const faults: unknown[] = [];
+/** As many throttles as there are processes; they share nothing but the database. */
+const processes = Array.from(
+  { length: 3 },
+  () => new LoginThrottle(10, new SharedLoginAttempts(db, (e) => faults.push(e)), KEY),
+);
+
+const tryAll = (
+  n: number,
+  trier: (i: number) => { name: string; address: string | null },
+  work: () => Promise<unknown>,
+) => Promise.all(Array.from({ length: n }, (_, i) => codeOf(processes[i % 3]!.attempt(trier(i), work))));
+const count = (codes: string[], code: string) => codes.filter((one) => one === code).length;
+
+describe('The throttle of logins of several processes', () => {
+  it('lets ten fail for a name in all of them together, exactly, when ninety try at once', async () => {
+    const codes = await tryAll(90, (i) => ({ name: 'ada@example.org', address: `203.0.113.${i}` }), wrong);
+    expect([count(codes, 'invalid_login'), count(codes, 'login_throttled')]).toEqual([10, 80]);
+  });
+
+  it('lets ten fail from a network in all of them together, and no fewer at the next address', async () => {
+    const codes = await tryAll(40, (i) => ({ name: `${i}@example.org`, address: '198.51.100.1' }), wrong);
+    expect(count(codes, 'invalid_login')).toBe(10);
+    const next = await tryAll(12, (i) => ({ name: `${i}@example.net`, address: '198.51.100.2' }), wrong);
+    expect(count(next, 'invalid_login')).toBe(10);
+  });
+
+  it('lets those who are right wait, and refuses none of them', async () => {
+    const trier = () => ({ name: 'right@example.org', address: '198.51.100.3' });
+    expect(count(await tryAll(40, trier, async () => 'in'), 'ok')).toBe(40);
+  });
+
+  it('tells how long to wait, and forgets after fifteen minutes', async () => {
+    const trier = { name: 'later@example.org', address: null };
+    await tryAll(10, () => trier, wrong);
+    const refusal = () => processes[1]!.attempt(trier, async () => 'in').catch((error) => error);
+    const refused = await refusal();
+    expect(refused.code).toBe('login_throttled');
+    expect(refused.extras.retryAfter).toBeGreaterThan(800);
+    expect(refused.extras.retryAfter).toBeLessThanOrEqual(900);
+    await db.query('update login_tally set failures = array(select one - 890 from unnest(failures) as one)');
+    expect((await refusal()).extras.retryAfter).toBeLessThanOrEqual(10);
+    await db.query('update login_tally set failures = array(select one - 10 from unnest(failures) as one)');
+    expect(await refusal()).toBe('in');
+  });
+
+  it('knows in each of them who has logged in from where in any, so that strangers lock no owner out', async () => {
+    const home = { name: 'owner@example.org', address: '203.0.113.9' };
+    processes[0]!.welcome(home);
+    await eventually(async () => (await db.query('select 1 from login_tally where known_until > 0')).length);
+    await tryAll(20, (i) => ({ ...home, address: `198.51.100.${100 + i}` }), wrong);
+    const elsewhere = { ...home, address: '198.51.100.200' };
+    expect(await codeOf(processes[2]!.attempt(elsewhere, async () => 'in'))).toBe('login_throttled');
+    expect(await codeOf(processes[2]!.attempt(home, async () => 'in'))).toBe('ok');
+  });
+
+  it('does not count for ever a login whose process was killed in the middle of it', async () => {
+    const trier = { name: 'killed@example.org', address: null };
+    for (let i = 0; i < 10; i++) void processes[0]!.attempt(trier, () => new Promise(() => {}));
+    await eventually(async () => {
+      const [row] = await db.query<{ most: number }>('select max(cardinality(under_way)) as most from login_tally');
+      return row!.most === 10;
+    });
+    const waiting = processes[1]!.attempt(trier, async () => 'in');
+    await db.query('update login_tally set under_way = array(select one - 60 from unnest(under_way) as one)');
+    expect(await waiting).toBe('in');
+  });
+
+  it('keeps neither emails nor addresses, and nothing for longer than it counts', async () => {
+    const rows = await db.query<{ text: string }>('select t::text as text from login_tally as t');
+    expect(rows.length).toBeGreaterThan(10);
+    for (const { text } of rows) expect(text).not.toMatch(/example|\d+\.\d+\.\d+\.\d+/);
+    await db.query('update login_tally set forget_at = forget_at - 1000');
+    await sweepLogins(db);
+    const kept = await db.query<{ known: boolean }>('select known_until > 0 as known from login_tally');
+    expect(kept).toEqual([{ known: true }]);
+    expect(faults).toEqual([]);
+  });
+});

@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ApiError } from '../../../entities/errors.ts';
+import { LoginThrottle } from '../../../resolvers/accounts/auth/throttle.ts';
+import { codeOf, wrong } from './login-attempts.ts';
+
+const MINUTE = 60_000;
+
+describe('The throttle of logins', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it('lets ten fail for a name, wherever they come from, and forgets them after fifteen minutes', async () => {
+    const throttle = new LoginThrottle(10);
+    const from = (i: number) => ({ name: 'ada@example.org', address: `203.0.113.${i}` });
+    for (let i = 0; i < 10; i++) {
+      expect(await codeOf(throttle.attempt(from(i), wrong))).toBe('invalid_login');
+      vi.setSystemTime(Date.now() + MINUTE);
+    }
+    const refused = await throttle.attempt(from(99), async () => 'in').catch((error) => error);
+    expect([refused.code, refused.extras.retryAfter]).toEqual(['login_throttled', 5 * 60]);
+    vi.setSystemTime(Date.now() + 5 * MINUTE);
+    expect(await throttle.attempt(from(99), async () => 'in')).toBe('in');
+  });
+
+  it('lets ten fail from a network, whatever the names: an IPv4 address, or an IPv6 /64', async () => {
+    for (const address of [
+      (i: number) => (i % 2 ? '203.0.113.9' : '::ffff:203.0.113.9'),
+      (i: number) => `2001:db8:1:2:${i}::7`,
+    ]) {
+      const throttle = new LoginThrottle(10);
+      for (let i = 0; i < 10; i++)
+        await codeOf(throttle.attempt({ name: `${i}@example.org`, address: address(i) }, wrong));
+      expect(await codeOf(throttle.attempt({ name: 'x@example.org', address: address(50) }, wrong))).toBe(
+        'login_throttled',
+      );
+      const elsewhere = { name: 'x@example.org', address: '2001:db8:1:3::7' };
+      expect(await codeOf(throttle.attempt(elsewhere, wrong))).toBe('invalid_login');
+    }
+  });
+
+  it('counts exactly when a thousand try at once, and lets who is right wait instead of refusing them', async () => {
+    const throttle = new LoginThrottle(10);
+    const slowly = <T>(work: () => Promise<T>) => new Promise((resume) => setTimeout(resume, 1)).then(work);
+    const trier = { name: 'ada@example.org', address: '203.0.113.9' };
+    const right = Array.from({ length: 200 }, () => throttle.attempt(trier, () => slowly(async () => 'in')));
+    expect(new Set(await Promise.all(right))).toEqual(new Set(['in']));
+    let tried = 0;
+    const guess = () => {
+      tried++;
+      return slowly(wrong);
+    };
+    const guesses = Array.from({ length: 1000 }, () => codeOf(throttle.attempt(trier, guess)));
+    expect((await Promise.all(guesses)).filter((code) => code === 'invalid_login')).toHaveLength(10);
+    expect(tried).toBe(10);
+  });
+
+  it('does not lock out an owner who has logged in from there before, and limits that network, too', async () => {
+    const throttle = new LoginThrottle(10);
+    const home = { name: 'ada@example.org', address: '203.0.113.9' };
+    throttle.welcome(home);
+    for (let i = 0; i < 30; i++) await codeOf(throttle.attempt({ ...home, address: `198.51.100.${i}` }, wrong));
+    expect(await codeOf(throttle.attempt({ ...home, address: '198.51.100.77' }, wrong))).toBe('login_throttled');
+    const tries = [];
+    for (let i = 0; i < 12; i++) tries.push(await codeOf(throttle.attempt(home, wrong)));
+    expect(tries.filter((code) => code === 'invalid_login')).toHaveLength(10);
+  });
+
+  it('does not count what is nobody’s fault', async () => {
+    const throttle = new LoginThrottle(1);
+    const trier = { name: 'ada@example.org', address: null };
+    for (const error of [new ApiError('rate_limited'), new ApiError('totp_not_enabled'), new Error('broken')])
+      await codeOf(throttle.attempt(trier, () => Promise.reject(error)));
+    expect(await throttle.attempt(trier, async () => 'in')).toBe('in');
+  });
+});

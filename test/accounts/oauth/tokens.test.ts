@@ -1,0 +1,117 @@
+/** What becomes of tokens: revocation and introspection. */
+import { describe, expect, it } from 'vitest';
+import { startFreehold } from '../../setup/freehold.ts';
+import { restClient } from '../../setup/spawn.ts';
+import { basic, bearer, oauthRequests } from './requests.ts';
+
+const { anonymous, newAccount, publicUrl, db } = await startFreehold({ ROLES: 'api' });
+const { form, introspect, newClient, tokenOf } = oauthRequests(anonymous);
+
+describe('Revocation (RFC 7009)', () => {
+  it('by the client ends the token at once, and its refresh token', async () => {
+    const { client_id, client_secret } = await newClient({ grant_types: ['client_credentials', 'refresh_token'] });
+    const { body } = await form(
+      '/v1/oauth/token',
+      { grant_type: 'client_credentials' },
+      basic(client_id, client_secret),
+    );
+    const rest = restClient(publicUrl, body.access_token);
+    expect((await rest('GET', '/v1/account')).status).toBe(200);
+    const members = { token: body.access_token, token_type_hint: 'access_token', client_id, client_secret };
+    const ended = await form('/v1/oauth/revoke', members);
+    expect([ended.status, ended.body]).toEqual([200, {}]);
+    expect((await rest('GET', '/v1/account')).body.code).toBe('revoked_credential');
+    expect((await introspect(body.refresh_token)).body).toEqual({ active: false });
+    const [told] = await db.query<{ entries: number }>(
+      `select count(*)::int as entries from audit_entry where action = 'session.revoked' and actor_name = $1`,
+      [`oauth:${client_id}`],
+    );
+    expect(told!.entries).toBe(1);
+    expect((await form('/v1/oauth/revoke', members)).body).toEqual({});
+  });
+
+  it('of the refresh token ends the access token, too', async () => {
+    const { client_id, client_secret } = await newClient({ grant_types: ['client_credentials', 'refresh_token'] });
+    const auth = basic(client_id, client_secret);
+    const { body } = await form('/v1/oauth/token', { grant_type: 'client_credentials' }, auth);
+    await anonymous('POST', '/v1/oauth/revoke', { token: body.refresh_token }, auth);
+    expect((await introspect(body.access_token)).body).toEqual({ active: false });
+  });
+
+  it('by the token itself needs nothing else, also for those of a login', async () => {
+    const { accessToken, rest } = await newAccount();
+    const ended = await anonymous('POST', '/v1/oauth/revoke', undefined, bearer(accessToken));
+    expect([ended.status, ended.body]).toEqual([200, {}]);
+    expect((await rest('GET', '/v1/account')).body.code).toBe('revoked_credential');
+    expect((await anonymous('POST', '/v1/oauth/revoke', undefined, bearer(accessToken))).body).toEqual({});
+  });
+
+  it('answers the same for tokens of others and unknown ones, and leaves them as they are', async () => {
+    const [mine, theirs] = [await newClient(), await newClient()];
+    const [token, login] = [await tokenOf(theirs), (await newAccount()).accessToken];
+    for (const foreign of [token, login, 'nonsense', `${token}x`]) {
+      const { status, body } = await form(
+        '/v1/oauth/revoke',
+        { token: foreign },
+        basic(mine.client_id, mine.client_secret),
+      );
+      expect([status, body]).toEqual([200, {}]);
+    }
+    for (const kept of [token, login]) expect((await introspect(kept)).body.active).toBe(true);
+  });
+});
+
+describe('Introspection (RFC 7662)', () => {
+  it('tells the same by Bearer, in the address, by form and by JSON', async () => {
+    const client = await newClient({ scope: 'servers billing' });
+    const token = await tokenOf(client);
+    const { body: account } = await anonymous('GET', '/v1/account', undefined, bearer(token));
+    const expected = {
+      active: true,
+      scope: 'servers billing',
+      client_id: client.client_id,
+      token_type: 'Bearer',
+      exp: expect.any(Number),
+      iat: expect.any(Number),
+      sub: account.id,
+      aud: [publicUrl, `${publicUrl}/mcp`, `${publicUrl}/mcp/secure`],
+      iss: publicUrl,
+      jti: expect.stringMatching(/^tok_/),
+    };
+    for (const { status, headers, body } of [
+      await anonymous('GET', '/v1/oauth/introspect', undefined, bearer(token)),
+      await anonymous('GET', `/v1/oauth/introspect?token=${token}`),
+      await introspect(token),
+      await anonymous('POST', '/v1/oauth/introspect', { token, token_type_hint: 'access_token' }),
+    ]) {
+      expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
+      expect(body).toEqual(expected);
+      expect(body.exp - body.iat).toBe(86_400);
+    }
+  });
+
+  it('says nothing but inactive of what is unknown, mistyped, over or a secret of another kind', async () => {
+    const client = await newClient();
+    const token = await tokenOf(client);
+    const expired = await tokenOf(client);
+    const { body } = await introspect(expired);
+    await db.query(`update session set expires_at = now() - interval '1 second' where id = $1`, [body.jti]);
+    for (const other of ['nonsense', `${token.slice(0, -1)}!`, expired, client.client_secret])
+      expect((await introspect(other)).body).toEqual({ active: false });
+    expect((await anonymous('GET', '/v1/oauth/introspect', undefined, bearer('nonsense'))).body).toEqual({
+      active: false,
+    });
+  });
+
+  it('knows tokens of a login and API keys, without an email', async () => {
+    const { id, email, accessToken, rest } = await newAccount();
+    const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'billing' });
+    const { body: login } = await introspect(accessToken);
+    expect(login).toMatchObject({ active: true, sub: id, scope: 'full' });
+    expect(JSON.stringify(login)).not.toContain(email);
+    expect(login).not.toHaveProperty('client_id');
+    expect((await introspect(key.plaintext)).body).toMatchObject({ sub: id, scope: 'billing', jti: key.key_id });
+    await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
+    expect((await introspect(key.plaintext)).body).toEqual({ active: false });
+  });
+});

@@ -1,0 +1,58 @@
+/** Clients that nobody uses go; those that are used, or whose account has money, stay. */
+import { describe, expect, it } from 'vitest';
+import { eventually, startFreehold } from '../../setup/freehold.ts';
+import { oauthRequests } from './requests.ts';
+
+const { anonymous, newAccount, db } = await startFreehold();
+const { introspect, newClient, requestToken, tokenOf } = oauthRequests(anonymous);
+
+/** Lets a client have been registered and last used so many days ago, and its task be due. */
+async function age(clientId: string, { registered, used = registered }: { registered: number; used?: number }) {
+  await db.query(
+    `with aged as (
+      update oauth_client set created_at = now() - make_interval(days => $2), last_used_at = now() - make_interval(days => $3)
+      where id = $1)
+    update task set run_at = now() where subject = $1`,
+    [clientId, registered, used],
+  );
+}
+/** Waits until the task of a client has been looked at; undefined once it has gone. */
+const sleeping = (clientId: string) =>
+  eventually(async () => {
+    const [task] = await db.query<{ days: number }>(
+      'select extract(epoch from run_at - now())::float / 86400 as days from task where subject = $1',
+      [clientId],
+    );
+    return (!task || task.days > 0.5) && { days: task?.days };
+  });
+const remain = async (clientId: string) =>
+  (await db.query('select 1 from oauth_client where id = $1', [clientId])).length === 1;
+
+describe('An OAuth client', () => {
+  it('is removed when it was unused for 30 days and its account has no money', async () => {
+    const client = await newClient();
+    await age(client.client_id, { registered: 31 });
+    await eventually(async () => !(await remain(client.client_id)));
+    expect((await requestToken(client)).body.code).toBe('invalid_client');
+    const told = await db.query(`select 1 from event where type = 'oauth_client.removed' and subject = $1`, [
+      client.client_id,
+    ]);
+    expect(told).toHaveLength(1);
+  });
+
+  it('stays when it was used since, and is looked at when 30 days will have passed', async () => {
+    const client = await newClient();
+    await age(client.client_id, { registered: 90, used: 10 });
+    expect((await sleeping(client.client_id)).days).toBeCloseTo(20, 0);
+    expect((await introspect(await tokenOf(client))).body.active).toBe(true);
+  });
+
+  it('stays as long as its account has money', async () => {
+    const account = await newAccount();
+    await account.fund(30);
+    const client = await newClient({}, account.rest);
+    await age(client.client_id, { registered: 400 });
+    expect((await sleeping(client.client_id)).days).toBeCloseTo(1, 0);
+    expect(await remain(client.client_id)).toBe(true);
+  });
+});

@@ -1,0 +1,300 @@
+/**
+ * No id of one account answers to another, on any door: whoever has it gets exactly what a made-up id gets, and nothing
+ * changes. The cases are generated from the endpoints, the tools and the schema, so that a new one is tried, too.
+ */
+import { type GraphQLField, getNamedType, getNullableType, isLeafType } from 'graphql';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { newId, newOrderNumber } from '../../entities/ids.ts';
+import { readOperations } from '../../facades/compile/read.ts';
+import { schema } from '../../schema/index.ts';
+import { ENDPOINTS } from '../setup/endpoints.ts';
+import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
+import { startReceiver } from '../setup/receiver.ts';
+import { listen } from '../setup/subscription.ts';
+import { callTool } from '../setup/tool.ts';
+import { basic, oauthRequests } from './oauth/requests.ts';
+
+const { anonymous, db, graphqlUrl, newAccount, publicUrl } = await startFreehold({
+  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+});
+const { form, newClient, tokenOf } = oauthRequests(anonymous);
+const receiver = await startReceiver();
+afterAll(() => receiver.close());
+const SSH_KEYS = [
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/',
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKkm4o3AUy9jM9UwkKx6CTVn0hlpPpAZYSbY9mNu7SYv',
+];
+
+/** What a thing is called, and how an id of it is made up. */
+const MADE_UP = {
+  server: () => newOrderNumber('SRV'),
+  topup: () => newOrderNumber('TOP'),
+  key: () => newId('key'),
+  session: () => newId('tok'),
+  sshKey: () => newId('sshkey'),
+  webhook: () => newId('whk'),
+  delivery: () => newId('dlv'),
+  client: () => newId('cl'),
+};
+type Thing = keyof typeof MADE_UP;
+const THINGS = Object.keys(MADE_UP) as Thing[];
+
+/** Has two of everything. Its newest are in `ids`. */
+async function withEverything(): Promise<TestAccount & { ids: Record<Thing, string> }> {
+  const account = await newAccount();
+  await account.fund(50);
+  await account.fund(50);
+  const make = async (path: string, body: unknown) => {
+    const answer = await account.rest('POST', path, body);
+    expect([200, 201], JSON.stringify(answer.body)).toContain(answer.status);
+    return answer.body;
+  };
+  const hook = { url: receiver.url, event_filter: 'ssh_key.created' };
+  const made = {
+    hooks: [await make('/v1/webhooks', hook), await make('/v1/webhooks', { ...hook, url: `${hook.url}/2` })],
+  };
+  const sshKeys = [
+    await make('/v1/ssh-keys', { public_key: SSH_KEYS[0] }),
+    await make('/v1/ssh-keys', { public_key: SSH_KEYS[1] }),
+  ];
+  const servers = [
+    await make('/v1/servers', { service_code: 'vps-1' }),
+    await make('/v1/servers', { service_code: 'vps-2' }),
+  ];
+  const keys = [1, 2].map(() => make('/v1/auth/api-keys', { name: 'k', scope: 'read' }));
+  const client = await newClient({ scope: 'read', grant_types: ['client_credentials', 'refresh_token'] }, account.rest);
+  await tokenOf(client);
+  for (const { order_number } of servers)
+    await eventually(async () => (await account.rest('GET', `/v1/servers/${order_number}`)).body.status === 'running');
+  const { data } = await eventually(async () => {
+    const { data } = await account.graphql('{ webhookDeliveries { data { id status } } }');
+    return (
+      data.webhookDeliveries.data.length === 4 &&
+      data.webhookDeliveries.data.every((one: { status: string }) => one.status === 'SUCCEEDED') &&
+      data.webhookDeliveries
+    );
+  });
+  const [session] = (await account.rest('GET', '/v1/auth/sessions')).body.data;
+  const [topup] = (await account.rest('GET', '/v1/billing/topups')).body.data;
+  return {
+    ...account,
+    ids: {
+      ...{ server: servers[1].order_number, topup: topup.order_number, key: (await keys[1]!).key_id },
+      ...{ session: session.token_id, sshKey: sshKeys[1].id, webhook: made.hooks[1].id, delivery: data[0].id },
+      client: client.client_id,
+    },
+  };
+}
+
+let [owner, stranger] = [] as unknown as [
+  Awaited<ReturnType<typeof withEverything>>,
+  Awaited<ReturnType<typeof withEverything>>,
+];
+let before: string;
+/** All rows of both accounts, but for the log of requests and when credentials were used last. */
+async function everything(): Promise<string> {
+  const tables = await db.query<{ name: string }>(
+    `select table_name as name from information_schema.columns where column_name = 'account_id' and table_schema = 'public' order by 1`,
+  );
+  const rows = tables.map(({ name }) =>
+    db.query(
+      `select '${name}' as of, to_jsonb(t) - 'last_used_at' as row from ${name} as t
+        where account_id = any($1) and coalesce(to_jsonb(t) ->> 'action', '') <> 'api.request' order by 2::text`,
+      [[owner.id, stranger.id]],
+    ),
+  );
+  return JSON.stringify(await Promise.all(rows), (_, value) => (typeof value === 'bigint' ? String(value) : value), 1);
+}
+beforeAll(async () => {
+  // In turn: a cursor of the owner's, made up or not, comes after all that the stranger has.
+  [stranger, owner] = [await withEverything(), await withEverything()];
+  before = await everything();
+  expect(before).toContain(owner.ids.client);
+});
+afterEach(async () => expect(await everything()).toBe(before));
+
+/** Without what tells two answers apart that are the same. */
+const same = (answer: unknown): unknown =>
+  JSON.parse(JSON.stringify(answer, (name, value) => (name === 'request_id' ? undefined : value)));
+
+/** What each path parameter names. */
+const IN_PATHS: Record<string, Thing> = {
+  '/v1/auth/sessions/{token_id}': 'session',
+  '/v1/auth/api-keys/{key_id}': 'key',
+  '/v1/billing/topups/{order_number}': 'topup',
+  '/v1/billing/topups/{order_number}/cancel': 'topup',
+  '/v1/servers/{order_number}': 'server',
+  '/v1/ssh-keys/{id}': 'sshKey',
+  '/v1/webhooks/{id}': 'webhook',
+  '/v1/webhooks/{id}/test': 'webhook',
+};
+const PATCHES = [
+  ...[{ hostname: 'mine.example' }, { labels: { mine: 'yes' } }, { auto_renew: false }, { delete_protection: true }],
+  ...[{ power_state: 'off' }, { action: 'reboot' }, { action: 'rebuild' }, { service_code: 'vps-3' }],
+];
+
+describe('An id of another account', () => {
+  const inPaths = ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
+  it.each(inPaths)('in the path of %s %s is one that does not exist', async (method, path) => {
+    const thing = IN_PATHS[path];
+    expect(thing, 'say in IN_PATHS what the path names').toBeDefined();
+    const bodies = method === 'PATCH' ? PATCHES : [undefined];
+    const query = method === 'GET' ? '?wait_for=running' : '';
+    for (const body of bodies) {
+      const [real, madeUp] = [owner.ids[thing!], MADE_UP[thing!]()];
+      const ask = async (id: string) => {
+        const { status, body: answer } = await stranger.rest(
+          method,
+          path.replace(/\{\w+\}/, id) + (thing === 'server' ? query : ''),
+          body,
+        );
+        return { status, answer: same(answer) };
+      };
+      const answer = await ask(real);
+      expect(answer).toEqual(await ask(madeUp));
+      expect(answer).toMatchObject({ status: 404, answer: { code: 'not_found' } });
+    }
+  });
+
+  const lists = readOperations(schema).filter(
+    ({ http, answer, scopes, parameters }) =>
+      http?.method === 'GET' &&
+      scopes.length &&
+      answer.page !== undefined &&
+      parameters.some(({ name }) => name === 'cursor'),
+  );
+  it.each(lists.map(({ http }) => http!.path))('in a cursor of GET %s shows what a made-up one shows', async (path) => {
+    const { body } = await owner.rest('GET', `${path}?limit=1`);
+    expect(body.next_cursor).toEqual(expect.any(String));
+    const [id, binding] = Buffer.from(body.next_cursor, 'base64url').toString().split(' ');
+    const madeUp = Buffer.from(`${id!.slice(0, -6)}zzzzzz ${binding}`).toString('base64url');
+    const ask = async (cursor: string) => stranger.rest('GET', `${path}?limit=100&cursor=${cursor}`);
+    const [real, other] = [await ask(body.next_cursor), await ask(madeUp)];
+    expect([real.status, same(real.body)]).toEqual([200, same(other.body)]);
+    for (const thing of THINGS) expect(JSON.stringify(real.body)).not.toContain(owner.ids[thing]);
+  });
+
+  it('in a filter finds nothing', async () => {
+    const { hostname } = (await owner.rest('GET', `/v1/servers/${owner.ids.server}`)).body;
+    expect((await stranger.rest('GET', `/v1/servers?hostname=${hostname}`)).body.data).toEqual([]);
+    const query = 'query ($id: ID!) { webhookDeliveries(webhookId: $id) { data { id } } }';
+    expect((await stranger.graphql(query, { id: owner.ids.webhook })).data).toEqual({
+      webhookDeliveries: { data: [] },
+    });
+  });
+
+  it('in a body is one that does not exist: ssh_key_ids of an order and of a rebuild', async () => {
+    for (const [method, path, body] of [
+      ['POST', '/v1/servers', { service_code: 'vps-1' }],
+      ['POST', '/v1/servers', { service_code: 'vps-1', dry_run: true }],
+      ['PATCH', `/v1/servers/${stranger.ids.server}`, { action: 'rebuild' }],
+    ] as const) {
+      const ask = async (id: string) =>
+        same(await stranger.rest(method, path, { ...body, ssh_key_ids: [stranger.ids.sshKey, id] }));
+      const answer = (await ask(owner.ids.sshKey)) as { body: unknown };
+      expect(answer).toEqual(await ask(MADE_UP.sshKey()));
+      expect(answer.body).toMatchObject({ status: 422, code: 'unknown_ssh_key' });
+    }
+  });
+
+  it('opens nothing at the OAuth endpoints, with the secret or the token of one’s own', async () => {
+    const mine = await newClient({ scope: 'read' });
+    for (const [path, members] of [
+      ['/v1/oauth/token', { grant_type: 'client_credentials' }],
+      ['/v1/oauth/revoke', { token: stranger.accessToken }],
+    ] as const) {
+      const ask = async (id: string) => same(await form(path, members, basic(id, mine.client_secret)));
+      const answer = (await ask(owner.ids.client)) as { body: unknown };
+      expect(answer).toEqual(await ask(MADE_UP.client()));
+      expect(answer.body).toMatchObject({ status: 401, code: 'invalid_client' });
+    }
+    const revoked = await form(
+      '/v1/oauth/revoke',
+      { token: owner.accessToken },
+      basic(mine.client_id, mine.client_secret),
+    );
+    expect([revoked.status, revoked.body]).toEqual([200, {}]);
+    expect((await owner.rest('GET', '/v1/account')).status).toBe(200);
+  });
+
+  const ofTools: Record<string, Thing> = {
+    ...{
+      get_topup: 'topup',
+      cancel_topup: 'topup',
+    },
+    ...{ get_server: 'server', wait_for_server: 'server', update_server: 'server' },
+    ...{ cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey', remove_ssh_key: 'sshKey' },
+    ...{ delete_webhook: 'webhook', test_webhook: 'webhook' },
+  };
+  const MORE: Record<string, object> = {
+    wait_for_server: { status: 'running', timeout: 1 },
+    update_server: { auto_renew: false },
+  };
+  const tools = readOperations(schema).flatMap(({ tool, parameters, scopes }) => {
+    const id = parameters.find(({ type }) => getNamedType(type).name === 'ID');
+    return tool && id && scopes.length ? [[tool.name, id.name, tool.confirm] as const] : [];
+  });
+  it.each(tools)('given to the tool %s as %s is one that does not exist', async (name, argument, confirm) => {
+    const thing = ofTools[name];
+    expect(thing, 'say in ofTools what it names').toBeDefined();
+    const ask = async (id: string) => {
+      const args = { ...MORE[name], [argument]: id, ...(confirm && { confirm: id }) };
+      return same(await callTool(publicUrl, stranger.accessToken, name, args));
+    };
+    const answer = await ask(owner.ids[thing!]);
+    expect(answer).toEqual(await ask(MADE_UP[thing!]()));
+    expect(answer).toMatchObject({ isError: true, content: { code: 'not_found' } });
+  });
+
+  const ofFields: Record<string, Thing> = {
+    ...{
+      server: 'server',
+      topUp: 'topup',
+      sshKey: 'sshKey',
+      cancelTopup: 'topup',
+      deleteServer: 'server',
+      updateServer: 'server',
+    },
+    ...{
+      deleteSshKey: 'sshKey',
+      revokeApiKey: 'key',
+      revokeSession: 'session',
+      deleteWebhook: 'webhook',
+      testWebhook: 'webhook',
+    },
+    ...{ redeliver: 'delivery', deleteOauthClient: 'client', serverUpdated: 'server', topUpUpdated: 'topup' },
+  };
+  const fields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap((root) =>
+    Object.values(root!.getFields()).flatMap((field) => {
+      const id = field.args.find(({ type }) => getNamedType(type).name === 'ID');
+      const scope = String(field.extensions.scope);
+      const open = id && !['public', 'operator'].includes(scope) && field.name !== 'webhookDeliveries';
+      return open ? [[root!.name.toLowerCase(), field.name, id.name, field] as const] : [];
+    }),
+  );
+  it.each(fields)('in GraphQL, to the %s %s, is one that does not exist', async (kind, name, argument, field) => {
+    const thing = ofFields[name];
+    expect(thing, 'say in ofFields what it names').toBeDefined();
+    const input = field.args.some((arg) => arg.name === 'input') ? ', input: { autoRenew: false }' : '';
+    const document = `${kind} ($id: ID!) { ${name}(${argument}: $id${input}) { ${leafOf(field)} } }`;
+    const ask = async (id: string) => {
+      if (kind !== 'subscription') return same(await stranger.graphql(document, { id }));
+      const live = listen(graphqlUrl, stranger.accessToken, document, { id });
+      await eventually(async () => live.messages.length || live.failure());
+      live.dispose();
+      return same([live.messages, live.failure()]);
+    };
+    const answer = await ask(owner.ids[thing!]);
+    expect(answer).toEqual(await ask(MADE_UP[thing!]()));
+    expect(JSON.stringify(answer)).toContain('"not_found"');
+  });
+});
+
+/** Any field without arguments that can be asked for, with what is within it. */
+function leafOf({ type }: Pick<GraphQLField<unknown, unknown>, 'type'>): string {
+  const inner = getNamedType(getNullableType(type));
+  if (!('getFields' in inner)) return '';
+  const all = Object.values(inner.getFields()) as GraphQLField<unknown, unknown>[];
+  const leaf = all.find((one) => isLeafType(getNamedType(one.type)));
+  return leaf ? leaf.name : `${all[0]!.name} { ${leafOf(all[0]!)} }`;
+}

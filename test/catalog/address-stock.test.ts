@@ -1,0 +1,100 @@
+/** Stock counts addresses as the allocator does: a bastion without a free one has nothing to sell. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { eventually, startFreehold } from '../setup/freehold.ts';
+
+const { anonymous, db, newAccount, operator } = await startFreehold({ LIMIT_SERVERS: '1000' });
+const account = await newAccount();
+await account.fund(1000);
+
+const stockOf = async (region: string, code = 'vps-1') =>
+  (await anonymous('GET', `/v1/catalog/${code}`)).body.regions.find((one: { code: string }) => one.code === region)
+    .stock;
+const freeOf = async (region: string): Promise<number[]> =>
+  (await operator(`{ stock(region: "${region}") { free } }`)).data.stock.map(({ free }: { free: number }) => free);
+const order = (region: string) => account.rest('POST', '/v1/servers', { service_code: 'vps-1', region });
+const read = async (orderNumber: string) => (await account.rest('GET', `/v1/servers/${orderNumber}`)).body;
+const settled = (orderNumber: string) =>
+  eventually(async () => {
+    const server = await read(orderNumber);
+    return ['running', 'failed'].includes(server.status) && server;
+  });
+/** Nothing is free of a family but so many. */
+const leave = (region: string, count: number, family = 'IPV4') =>
+  db.query(
+    `with kept as (select address from address where region_code = $1 and family = $3 and held_by is null order by address limit $2)
+    update address set held_by = 'somebody' where region_code = $1 and family = $3 and held_by is null
+      and address not in (select address from kept)`,
+    [region, count, family],
+  );
+beforeEach(async () => {
+  for (const { orderNumber } of await db.query<{ orderNumber: string }>(
+    `select order_number as "orderNumber" from server where status not in ('DELETED', 'DELETING')`,
+  ))
+    await account.rest('DELETE', `/v1/servers/${orderNumber}`);
+  await eventually(async () => !(await db.query(`select 1 from server where status <> 'DELETED'`)).length);
+  await db.query('update address set held_by = null, free_at = null');
+});
+
+describe.each(['IPV4', 'IPV6'])('A bastion without a free address of %s', (family) => {
+  it('has none of anything, and an order for it is refused before any money moves', async () => {
+    expect(await stockOf('zrh')).toBe('available');
+    await leave('zrh', 2, family);
+    expect([await stockOf('zrh'), await stockOf('zrh', 'ded-1')]).toEqual(['low', 'low']);
+    expect(new Set(await freeOf('zrh'))).toEqual(new Set([2]));
+    await leave('zrh', 0, family);
+    expect([await stockOf('zrh'), await stockOf('zrh', 'ded-1')]).toEqual(['none', 'none']);
+    expect(new Set(await freeOf('zrh'))).toEqual(new Set([0]));
+    expect(await stockOf('ams')).toBe('available');
+    const { body } = await anonymous('GET', '/v1/catalog/vps');
+    const regions = (body.data ?? body)[0].regions as { code: string; stock: string }[];
+    expect(regions.map(({ stock }) => stock)).toEqual(['available', 'none', 'available', 'available']);
+
+    const before = await account.balance();
+    const refused = await order('zrh');
+    expect([refused.status, refused.body.code, refused.body.available_regions]).toEqual([
+      422,
+      'out_of_stock',
+      ['ams', 'kef', 'buh'],
+    ]);
+    const quote = { service_code: 'vps-1', region: 'zrh', dry_run: true };
+    expect((await account.rest('POST', '/v1/servers', quote)).body.stock).toBe('none');
+    expect(await account.balance()).toBe(before);
+    expect(await db.query(`select 1 from server where status <> 'DELETED'`)).toEqual([]);
+  });
+});
+
+it('An address that rests is not free', async () => {
+  await leave('kef', 1);
+  await db.query(
+    `update address set free_at = now() + interval '60 seconds' where region_code = 'kef' and family = 'IPV4' and held_by is null`,
+  );
+  expect(await stockOf('kef')).toBe('none');
+  expect((await order('kef')).body.code).toBe('out_of_stock');
+  await db.query('update address set free_at = now() where free_at is not null');
+  expect(await stockOf('kef')).toBe('low');
+  expect((await settled((await order('kef')).body.order_number)).status).toBe('running');
+});
+
+it('Where the operator has a network, only its addresses count', async () => {
+  const add = `mutation { addAddressPool(input: { region: "buh", cidr: "10.7.0.0/31" }) { id } }`;
+  const { id } = (await operator(add)).data.addAddressPool;
+  expect(await stockOf('buh')).toBe('low');
+  expect(Math.max(...(await freeOf('buh')))).toBe(2);
+  await operator(`mutation { removeAddressPool(id: "${id}") { id } }`);
+  expect(await stockOf('buh')).toBe('available');
+});
+
+it('Of many orders at once for the last address one is taken; the others are refused, and nothing is left claimed', async () => {
+  await leave('ams', 1);
+  const before = await account.balance();
+  const answers = await Promise.all(Array.from({ length: 8 }, () => order('ams')));
+  const refused = answers.filter(({ status }) => status !== 200);
+  expect(refused).toHaveLength(7);
+  for (const { body } of refused) expect(body.code).toBe('out_of_stock');
+  const [taken] = answers.filter(({ status }) => status === 200);
+  expect((await settled(taken!.body.order_number)).status).toBe('running');
+  expect(await account.balance()).toBe(before - 6);
+  const held = await db.query(`select order_number from place where order_number is not null`);
+  expect(held).toEqual([{ order_number: taken!.body.order_number }]);
+  expect(await stockOf('ams')).toBe('none');
+});

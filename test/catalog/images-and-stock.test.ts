@@ -1,0 +1,95 @@
+/** Images and stock, as the operator sets them and customers see them. */
+import { describe, expect, it } from 'vitest';
+import { startFreehold } from '../setup/freehold.ts';
+
+const { anonymous, db, newAccount, operator } = await startFreehold();
+const account = await newAccount();
+await account.fund(100);
+
+const IMAGE = { code: 'debian-14', name: 'Debian 14', family: 'debian', version: '14', minDiskGb: 4, minMemoryMb: 512 };
+const ADD = 'mutation ($input: AddImageInput!) { addImage(input: $input) { code offered deprecatedAt } }';
+const act = (mutation: string, code: string) =>
+  operator(`mutation { ${mutation}(code: "${code}") { code offered deprecatedAt } }`);
+const offered = async () =>
+  (await anonymous('GET', '/v1/catalog/images')).body.data.map(({ code }: { code: string }) => code);
+const order = (os: string) => account.rest('POST', '/v1/servers', { service_code: 'vps-1', region: 'ams', os });
+
+describe('An image', () => {
+  it('is offered when it is added, and is not any more when it is retired', async () => {
+    expect((await order('debian-14')).body.code).toBe('unknown_os');
+    expect((await operator(ADD, { input: IMAGE })).data.addImage).toEqual({
+      ...{ code: 'debian-14', offered: true, deprecatedAt: null },
+    });
+    expect((await offered()).at(-1)).toBe('debian-14');
+    expect((await order('debian-14')).status).toBe(200);
+    const { data } = await act('retireImage', 'debian-14');
+    expect(data.retireImage).toMatchObject({ offered: false, deprecatedAt: expect.any(String) });
+    expect(await offered()).not.toContain('debian-14');
+    expect((await order('debian-14')).body.code).toBe('unknown_os');
+    const all = await operator('{ images { code offered family version } }');
+    expect(all.data.images).toContainEqual({ code: 'debian-14', offered: false, family: 'debian', version: '14' });
+    expect((await act('offerImage', 'debian-14')).data.offerImage).toMatchObject({ offered: true, deprecatedAt: null });
+    const audited = await db.query(
+      `select actor_type from audit_entry where resource_type = 'image' and resource_id = 'debian-14'`,
+    );
+    expect(audited).toEqual(Array(3).fill({ actorType: 'operator' }));
+  });
+
+  it.each([[{ code: 'debian-13' }], [{ code: 'vps-1' }], [{ code: 'images' }], [{ code: 'Debian' }], [{ code: '-x' }]])(
+    'is refused as %j',
+    async (input) => {
+      const { errors } = await operator(ADD, { input: { ...IMAGE, ...input } });
+      expect(errors[0].extensions.code).toBe('validation_failed');
+    },
+  );
+
+  it('is the business of the operator alone, and has to be one', async () => {
+    expect((await account.graphql(ADD, { input: IMAGE })).errors[0].extensions.code).toBe('insufficient_scope');
+    expect((await act('retireImage', 'vps-1')).errors[0].extensions.code).toBe('not_found');
+  });
+});
+
+describe('Stock', () => {
+  const set = (region: string, serviceCode: string, total: number) =>
+    operator(
+      'mutation ($region: Code!, $serviceCode: Code!, $total: Amount!) { setStock(region: $region, serviceCode: $serviceCode, total: $total) { total claimed free } }',
+      { region, serviceCode, total },
+    );
+  const level = async () =>
+    (await anonymous('GET', '/v1/catalog/vps-2')).body.regions.find(({ code }: { code: string }) => code === 'buh')
+      .stock;
+
+  it('is what the catalog says at once, and is never less than is sold', async () => {
+    expect((await set('buh', 'vps-2', 2)).data.setStock).toEqual({ total: 2, claimed: 0, free: 2 });
+    expect(await level()).toBe('low');
+    expect((await account.rest('POST', '/v1/servers', { service_code: 'vps-2', region: 'buh' })).status).toBe(200);
+    expect((await set('buh', 'vps-2', 0)).errors[0].extensions.code).toBe('validation_failed');
+    expect((await set('buh', 'vps-2', 1)).data.setStock).toEqual({ total: 1, claimed: 1, free: 0 });
+    expect(await level()).toBe('none');
+    expect((await set('buh', 'vps-2', 4)).data.setStock).toEqual({ total: 4, claimed: 1, free: 3 });
+    expect(await level()).toBe('available');
+    expect((await set('buh', 'vps-2', 100_001)).errors[0].extensions.code).toBe('validation_failed');
+  });
+
+  it('has a row for each place, also when it grows and shrinks while orders claim some', async () => {
+    const shrink = [3, 30, 2, 20, 5].map((total) => set('zrh', 'vps-2', total));
+    const orders = Array.from({ length: 4 }, () =>
+      account.rest('POST', '/v1/servers', { service_code: 'vps-2', region: 'zrh' }),
+    );
+    await Promise.all([...shrink, ...orders]);
+    const [found] = await db.query(
+      `select total = (select count(*) from place where region_code = 'zrh' and service_code = 'vps-2') as "isRight"
+        from stock where region_code = 'zrh' and service_code = 'vps-2'`,
+    );
+    expect(found).toEqual({ isRight: true });
+  });
+
+  it('can be set where there was none, for tiers and bastions that there are', async () => {
+    expect((await set('kef', 'ded-3', 1)).data.setStock).toEqual({ total: 1, claimed: 0, free: 1 });
+    expect((await set('kef', 'debian-13', 1)).errors[0].extensions.code).toBe('unknown_service_code');
+    expect((await set('vps-1', 'vps-1', 1)).errors[0].extensions.code).toBe('unknown_region');
+    expect((await set('kef', 'vps-1', -1)).errors).toHaveLength(1);
+    const { errors } = await account.graphql('{ stock { total } }');
+    expect(errors[0].extensions.code).toBe('insufficient_scope');
+  });
+});

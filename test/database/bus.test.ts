@@ -1,0 +1,238 @@
+import { getEventListeners, once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Bus, type Change } from '../../entities/database/bus.ts';
+import { newDatabaseUrl } from '../setup/database.ts';
+import { administer } from '../setup/postgres.ts';
+
+let url: string;
+let observer: pg.Client;
+const ends: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  url = await newDatabaseUrl((end) => ends.unshift(end));
+  observer = new pg.Client({ connectionString: url });
+  await observer.connect();
+  ends.unshift(() => observer.end());
+});
+afterAll(async () => {
+  for (const end of ends) await end();
+});
+
+async function newBus(): Promise<Bus> {
+  const bus = new Bus(url);
+  onTestFinished(() => bus.close());
+  await bus.start();
+  return bus;
+}
+function heardBy(bus: Bus): Change[] {
+  const heard: Change[] = [];
+  bus.listen((change) => heard.push(change));
+  return heard;
+}
+const server = (id: string, accountId = 'acct_1'): Change => ({ kind: 'server', accountId, id });
+const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 90_000, interval: 20 });
+
+const SESSIONS = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()';
+const sessions = async () => (await observer.query(`select query ${SESSIONS}`)).rows;
+const terminate = (query: string) =>
+  observer.query(`select pg_terminate_backend(pid) ${SESSIONS} and query like $1`, [query]);
+
+describe('Two buses on one database', () => {
+  it('hear one another, and each hears its own changes once and at once', async () => {
+    const [one, two] = [await newBus(), await newBus()];
+    const [heardByOne, heardByTwo] = [heardBy(one), heardBy(two)];
+    one.publish([server('SRV-1'), { kind: 'balance', accountId: 'acct_1', id: null }]);
+    expect(heardByOne).toEqual([server('SRV-1'), { kind: 'balance', accountId: 'acct_1', id: null }]);
+    await eventually(() => expect(heardByTwo).toEqual(heardByOne));
+    two.publish([server('SRV-2', '')]);
+    // What the second says comes after what the first said; so by now the first would have heard itself again.
+    await eventually(() => expect(heardByOne.slice(2)).toEqual([server('SRV-2', '')]));
+    expect(heardByTwo).toHaveLength(3);
+  });
+
+  it('send a row that changed many times in a moment only a few times', async () => {
+    const [one, two] = [await newBus(), await newBus()];
+    const heard = heardBy(two);
+    for (let i = 0; i < 1000; i++) one.publish([server('SRV-1'), server('SRV-2')]);
+    await eventually(() => expect(heard).toContainEqual(server('SRV-2')));
+    one.publish([server('SRV-3')]);
+    await eventually(() => expect(heard).toContainEqual(server('SRV-3')));
+    expect(heard).toContainEqual(server('SRV-1'));
+    expect(heard.length).toBeLessThan(20);
+  });
+});
+
+describe('A listener', () => {
+  it('hears nothing any more once it has left', async () => {
+    const bus = await newBus();
+    const heard: Change[] = [];
+    const leave = bus.listen((change) => heard.push(change));
+    leave();
+    bus.publish([server('SRV-1')]);
+    expect(heard).toEqual([]);
+  });
+
+  it('that throws keeps neither the publisher nor other listeners from anything, and is warned of', async () => {
+    const bus = await newBus();
+    bus.listen(() => {
+      throw new Error('A listener is broken.');
+    });
+    const heard = heardBy(bus);
+    const warned = once(process, 'warning');
+    bus.publish([server('SRV-1')]);
+    expect(heard).toEqual([server('SRV-1')]);
+    expect((await warned)[0].message).toBe('A listener is broken.');
+  });
+});
+
+describe('The changes of one kind', () => {
+  const { signal } = new AbortController();
+
+  it('come once for each row, however often it changed unread', async () => {
+    const bus = await newBus();
+    const changes = bus.changes('server', 'acct_1', signal);
+    for (let i = 0; i < 1000; i++) bus.publish([server('SRV-1'), server('SRV-2')]);
+    expect(await changes.next()).toMatchObject({ value: server('SRV-1') });
+    bus.publish([server('SRV-1')]);
+    expect(await changes.next()).toMatchObject({ value: server('SRV-2') });
+    expect(await changes.next()).toMatchObject({ value: server('SRV-1') });
+    const next = changes.next();
+    bus.publish([server('SRV-3')]);
+    expect(await next).toMatchObject({ value: server('SRV-3') });
+    await changes.return(undefined);
+  });
+
+  it('are those of one account, or of all', async () => {
+    const bus = await newBus();
+    const [ofOne, ofAll] = [bus.changes('server', 'acct_1', signal), bus.changes('server', undefined, signal)];
+    const anybody: Change = { kind: 'server', accountId: '', id: null };
+    const balance: Change = { kind: 'balance', accountId: 'acct_1', id: 'acct_1' };
+    bus.publish([server('SRV-2', 'acct_2'), balance, server('SRV-1'), anybody]);
+    for (const expected of [server('SRV-1'), anybody]) expect((await ofOne.next()).value).toEqual(expected);
+    for (const expected of [server('SRV-2', 'acct_2'), server('SRV-1'), anybody])
+      expect((await ofAll.next()).value).toEqual(expected);
+    await Promise.all([ofOne.return(undefined), ofAll.return(undefined)]);
+  });
+
+  it('end when the signal aborts, while they are waited for, while they are read, and before they began', async () => {
+    const bus = await newBus();
+    for (const when of ['waiting', 'reading', 'before'] as const) {
+      const controller = new AbortController();
+      if (when === 'before') controller.abort();
+      const changes = bus.changes('server', undefined, controller.signal);
+      bus.publish([server('SRV-1'), server('SRV-2')]);
+      if (when !== 'before') expect((await changes.next()).value).toEqual(server('SRV-1'));
+      if (when === 'waiting') await changes.next();
+      const next = when === 'waiting' ? changes.next() : undefined;
+      controller.abort();
+      expect(await (next ?? changes.next())).toEqual({ value: undefined, done: true });
+      expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+    }
+  });
+
+  it('leave nothing behind when their reader goes away', async () => {
+    const bus = await newBus();
+    const controller = new AbortController();
+    const changes = bus.changes('server', undefined, controller.signal);
+    bus.publish([server('SRV-1')]);
+    for await (const change of changes) if (change.id === 'SRV-1') break;
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+  });
+});
+
+describe('A bus whose connection is lost', () => {
+  it('connects again, and tells everybody that anything may have changed', async () => {
+    const [one, two] = [await newBus(), await newBus()];
+    const heard = heardBy(two);
+    await terminate('listen %');
+    await eventually(() => expect(two.connected).toBe(false));
+    await eventually(() => expect([one.connected, two.connected]).toEqual([true, true]));
+    expect(heard).toEqual(
+      expect.arrayContaining(
+        ['server', 'topUp', 'balance', 'credential'].map((kind) => ({ kind, accountId: '', id: null })),
+      ),
+    );
+    one.publish([server('SRV-1')]);
+    await eventually(() => expect(heard).toContainEqual(server('SRV-1')));
+    expect(heard.filter(({ id }) => id === 'SRV-1')).toHaveLength(1);
+    expect((await sessions()).filter(({ query }) => query.startsWith('listen'))).toHaveLength(2);
+  });
+
+  it('sends again after its sending session was ended', async () => {
+    const [one, two] = [await newBus(), await newBus()];
+    const heard = heardBy(two);
+    one.publish([server('SRV-1')]);
+    await eventually(() => expect(heard).toEqual([server('SRV-1')]));
+    await terminate('%pg_notify%');
+    await eventually(() => {
+      one.publish([server('SRV-2')]);
+      expect(heard).toContainEqual(server('SRV-2'));
+    });
+  });
+
+  it('loses no more than a message that cannot be sent', async () => {
+    const [one, two] = [await newBus(), await newBus()];
+    const heard = heardBy(two);
+    one.publish([server('x'.repeat(9000))]);
+    await eventually(() => {
+      one.publish([server('SRV-1')]);
+      expect(heard).toContainEqual(server('SRV-1'));
+    });
+    expect((await sessions()).filter(({ query }) => query.includes('pg_notify'))).toHaveLength(1);
+  });
+});
+
+describe('A closed bus', () => {
+  it('has no session left, throws nothing, and calls nobody of another process', async () => {
+    const [open, closed] = [await newBus(), await newBus()];
+    closed.publish([server('SRV-1')]);
+    await closed.close();
+    await closed.close();
+    const heard = heardBy(closed);
+    open.publish([server('SRV-2')]);
+    closed.publish([server('SRV-3')]);
+    await open.close();
+    await eventually(async () => expect(await sessions()).toEqual([]));
+    expect(heard).toEqual([server('SRV-3')]);
+  });
+
+  it('stays closed when it was about to connect again', async () => {
+    for (const pause of [0, 505]) {
+      const bus = await newBus();
+      const heard = heardBy(bus);
+      await terminate('listen %');
+      await eventually(() => expect(bus.connected).toBe(false));
+      await sleep(pause);
+      const before = heard.length;
+      await bus.close();
+      await eventually(async () => expect(await sessions()).toEqual([]));
+      expect(heard.length).toBe(before);
+    }
+    await sleep(700);
+    expect(await sessions()).toEqual([]);
+  });
+
+  it('gives up starting where no database answers', async () => {
+    const bus = new Bus('postgres://nobody@127.0.0.1:9/none');
+    const heard = heardBy(bus);
+    const starting = bus.start();
+    await sleep(20);
+    await bus.close();
+    await sleep(600);
+    await starting;
+    expect([bus.connected, heard]).toEqual([false, []]);
+  });
+});
+
+it('A change is heard by a client that speaks only PostgreSQL', async () => {
+  const bus = await newBus();
+  const heard: string[] = [];
+  observer.on('notification', ({ payload = '' }) => heard.push(payload));
+  await observer.query('listen freehold');
+  bus.publish([server('SRV-1')]);
+  await eventually(() => expect(heard).toEqual([expect.stringMatching(/^[0-9a-f-]{36} server acct_1 SRV-1$/)]));
+  const foreign = heardBy(bus);
+  await administer(url, `select pg_notify('freehold', 'psql task  payments')`);
+  await eventually(() => expect(foreign).toEqual([{ kind: 'task', accountId: '', id: 'payments' }]));
+});

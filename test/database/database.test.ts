@@ -1,0 +1,37 @@
+import { describe, expect, inject, it } from 'vitest';
+import { Database } from '../../entities/database/database.ts';
+import { MIGRATIONS } from '../../entities/database/migrations/index.ts';
+import { ENTITIES } from '../../entities/database/tables.ts';
+import { newDatabase, newDatabaseUrl } from '../setup/database.ts';
+import { administer, withDatabase } from '../setup/postgres.ts';
+
+describe('The schema of the database', () => {
+  it('is what the entities say: TypeORM finds nothing to change but the CHECKs, which only migrations have', async () => {
+    const db = await newDatabase();
+    const { upQueries } = await db.source.driver.createSchemaBuilder().log();
+    const changes = upQueries
+      .map(({ query }) => query)
+      .filter((query) => !/DROP CONSTRAINT "(\w+_check|\w+_not_negative|transfer_\w+)"$/.test(query));
+    expect(changes).toEqual([]);
+    expect(ENTITIES.length).toBeGreaterThan(10);
+  });
+
+  it('is made once when two processes start at once', async () => {
+    const url = inject('postgresUrl');
+    const name = `freehold_twice_${process.pid}`;
+    await administer(url, `create database ${name}`);
+    const opened = await Promise.all([1, 2, 3].map(() => Database.open(withDatabase(url, name))));
+    const [counted] = await opened[0]!.query<{ migrations: number; items: number }>(
+      'select (select count(*)::int from migrations) as migrations, (select count(*)::int from catalog_item) as items',
+    );
+    await Promise.all(opened.map((db) => db.close()));
+    await administer(url, `drop database ${name} with (force)`);
+    expect(counted).toEqual({ migrations: MIGRATIONS.length, items: 18 });
+  });
+
+  it('refuses to start when it is newer than the program, and says which migration it does not know', async () => {
+    const url = await newDatabaseUrl();
+    await administer(url, `insert into migrations (timestamp, name) values (99, 'Future0000000000099')`);
+    await expect(Database.open(url)).rejects.toThrow(/newer than this program.*Future0000000000099/);
+  });
+});

@@ -1,0 +1,88 @@
+/** What requests cost the database: how many queries, and whether an index leads them to their page. */
+import { describe, expect, it } from 'vitest';
+import { newId } from '../../entities/ids.ts';
+import { eventually, startFreehold } from '../setup/freehold.ts';
+import { type Query, queriesOf } from '../setup/queries.ts';
+
+const { db, newAccount } = await startFreehold({ ROLES: 'api', RATE_LIMIT_STORE: 'memory' });
+
+describe('A request', () => {
+  it('with a credential that is known costs no query for it, nor for the count of its calls', async () => {
+    const { rest } = await newAccount();
+    const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'r', scope: 'read' });
+    const read = () => rest('GET', '/v1/account/balance', undefined, { authorization: `Bearer ${key.plaintext}` });
+    expect((await queriesOf(read)).length).toBeGreaterThan(1);
+    // What the process writes by itself (audit lines, revocations that arrive) may fall into any one of the reads.
+    const alone = await eventually(async () => {
+      const queries = await queriesOf(read);
+      return queries.length === 1 && queries;
+    });
+    expect(alone[0]!.text).toContain('balance');
+    expect((await read()).headers.get('ratelimit')).toBeTruthy();
+  });
+});
+
+describe('A list', async () => {
+  const ROWS = 2_000;
+  const { id: accountId, rest } = await newAccount();
+  const ids = (prefix: Parameters<typeof newId>[0]) => Array.from({ length: ROWS }, () => newId(prefix));
+  const fill = (sql: string, prefix: Parameters<typeof newId>[0]) =>
+    db.query(`${sql} from unnest($1::text[]) with ordinality as given(id, n)`, [ids(prefix), accountId]);
+  await fill(
+    `insert into server (id, account_id, order_number, kind, status, hostname, service_code, region, os, price_month_micros, setup_fee_micros)
+      select id, case n % 2 when 0 then $2 else 'acct_other' end, 'SRV-' || n, 'VPS', 'RUNNING', 'web', 'vps-1', 'zrh', 'x', 1, 0`,
+    'srv',
+  );
+  await fill(
+    `insert into audit_entry (id, account_id, action, actor_type)
+      select id, case n % 2 when 0 then $2 else 'acct_other' end, 'api.request', 'system'`,
+    'aud',
+  );
+  await fill(
+    `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
+      select id, $2, 'adjustment', 'gateway:test', 'available:' || $2, 1, id, 'x'`,
+    'xfr',
+  );
+  await db.query('analyze');
+
+  /** Names of what a plan does, and of the indexes that it uses. */
+  const planOf = async ({ text, values }: Query) => {
+    const [plan] = await db.query<Record<string, unknown>>(`explain (format json) ${text}`, values);
+    const found: string[] = [];
+    JSON.stringify(plan, (name, value) => {
+      if (name === 'Node Type' || name === 'Index Name') found.push(value);
+      return value;
+    });
+    return found;
+  };
+
+  it.each([
+    ['/v1/servers', 'server', ['', 'status=running', 'region=zrh', 'label_selector=a%21%3Db']],
+    [
+      '/v1/account/audit-log',
+      'audit_entry',
+      ['', 'action=api.request', 'action=webhook.disabled', 'since=2020-01-01T00:00:00Z', 'until=2100-01-01T00:00:00Z'],
+    ],
+    ['/v1/account/usage', 'transfer', ['']],
+  ])('%s finds each of its pages by an index, and sorts nothing', async (path, table, filters) => {
+    for (const filter of filters) {
+      const page = `${path}?limit=10&${filter}`;
+      const { body } = await rest('GET', page);
+      for (const address of [page, ...(body.has_more ? [`${page}&cursor=${body.next_cursor}`] : [])]) {
+        const queries = await queriesOf(() => rest('GET', address));
+        const paged = queries.filter(({ text }) => text.includes(` ${table}`) && /limit \$/.test(text));
+        expect(paged, address).toHaveLength(1);
+        expect(paged[0]!.text).not.toMatch(/offset/i);
+        const plan = await planOf(paged[0]!);
+        if (filter.startsWith('action')) expect(plan).toContain('audit_entry_action');
+        expect(plan, address).toContain('Limit');
+        expect(
+          plan.filter((name) => /^(server|audit_entry|transfer)_/.test(name)),
+          address,
+        ).not.toEqual([]);
+        if (path !== '/v1/account/usage') expect(plan, address).not.toContain('Sort');
+        expect(plan, address).not.toContain('Seq Scan');
+      }
+    }
+  });
+});

@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import { readOperations } from '../../../facades/compile/read.ts';
+import { schema as realSchema } from '../../../schema/index.ts';
+import { DOCUMENTS, folderOf } from '../shop.ts';
+import { schema } from '../shop-schema.ts';
+
+const HTTP = '@http(method: GET, path: "/v1/x")';
+
+/** The start with these documents. */
+const start = (...documents: string[]) =>
+  readOperations(schema, folderOf(Object.fromEntries(documents.map((text, i) => [`${'abc'[i]}.graphql`, text]))));
+function refusal(...documents: string[]): string {
+  try {
+    start(...documents);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error('The documents were taken.');
+}
+
+describe('A wrong document stops the start', () => {
+  it('with its file, line and column, and a caret under the place', () => {
+    const message = refusal(`"Lists parts."\nquery Parts ${HTTP} {\n  parts { name price }\n}\n`);
+    expect(message).toContain('Cannot query field "price" on type "Part".');
+    expect(message).toContain('a.graphql:3:16');
+    expect(message).toMatch(/3 \| {3}parts \{ name price \}\n {2}\| {16}\^/);
+  });
+
+  it.each([
+    ['a syntax error', `query {`, /Syntax Error.*\n\na\.graphql:1:8/s],
+    ['no description', `query Parts ${HTTP} { parts { name } }`, /Parts lacks a description.*a\.graphql:1:7/s],
+    ['an operation that nobody can reach', `"X." query Parts { parts { name } }`, /neither @http nor @tool/],
+    [
+      'a path parameter without a variable',
+      `"X." query Parts @http(method: GET, path: "/v1/x/{id}") { parts { name } }`,
+      /has no variable for \{id\}.*a\.graphql:1:12/s,
+    ],
+    [
+      'an optional variable in the path',
+      `"X." mutation X($key: KeyName) @http(method: POST, path: "/v1/x/{key}") { echo(key: $key) { args } }`,
+      /\$key stands in the path, and so must be required.*a\.graphql:1:17/s,
+    ],
+    [
+      'a GET with an input object',
+      `"X." mutation X($input: OrderThingInput!) ${HTTP} { orderThing(input: $input) { plaintext } }`,
+      /X is a GET, and cannot have an input object/,
+    ],
+    [
+      'two input objects',
+      `"X." mutation X($a: OrderThingInput!, $b: OrderThingInput!) @http(method: POST, path: "/v1/x") {
+        a: orderThing(input: $a) { plaintext } b: orderThing(input: $b) { plaintext }
+      }`,
+      /one input object.*a\.graphql:1:39/s,
+    ],
+    [
+      'a path with upper-case letters',
+      `"X." query X @http(method: GET, path: "/v1/X") { number }`,
+      /lower-case segments/,
+    ],
+    [
+      'a name that is not snake_case',
+      `"X." query X ${HTTP} { parts { Name: name } }`,
+      /Name is not snake_case.*1:\d+/s,
+    ],
+    [
+      '@include',
+      `"X." query X($on: Boolean! = true) ${HTTP} { parts { name @include(if: $on) } }`,
+      /write another document/,
+    ],
+    [
+      'two fields of one name',
+      `"X." query X ${HTTP} { parts { name weight name: color } }`,
+      /Two fields of Part are called name/,
+    ],
+    [
+      'a union of which a type answers nothing',
+      `"X." query X($id: ID!) @http(method: GET, path: "/v1/x/{id}") { something(thingId: $id) { ... on Part { name } } }`,
+      /may be a Thing, and asks nothing of it.*a\.graphql:1:\d+/s,
+    ],
+    [
+      '@spread of a list',
+      `"X." query X ${HTTP} { things { data @spread { color } hasMore } }`,
+      /@spread needs an object, and data is none/,
+    ],
+    [
+      'two members of one name after @spread',
+      `"X." mutation X($input: OrderThingInput!) @http(method: POST, path: "/v1/x") @tool(name: "x") {
+        orderThing(input: $input) { thing @spread { plaintext: thingId } plaintext }
+      }`,
+      /Two members of the answer are called plaintext/,
+    ],
+    ['a tool that answers no object', `"X." query X @tool(name: "x") { number }`, /must answer an object or a list/],
+    [
+      'a planned tool',
+      `"X." query X @http(method: GET, path: "/v1/x", status: PLANNED) @tool(name: "x") { parts { name } }`,
+      /can be no tool yet/,
+    ],
+    [
+      'a tool that speaks as OAuth does',
+      `"X." query X @http(method: GET, path: "/v1/x", style: OAUTH) @tool(name: "x") { parts { name } }`,
+      /X speaks as OAuth does, and so can be no tool/,
+    ],
+    [
+      'a scope where the credential is read as a header',
+      `"X." mutation X($input: OrderThingInput!, $key: KeyName @header(name: "Authorization"))
+      @http(method: POST, path: "/v1/x") { orderThing(input: $input) { plaintext } echo(key: $key) { args } }`,
+      /X reads the credential itself, and so must be public/,
+    ],
+    [
+      'two arguments of one name',
+      `"X." mutation X($color: Color @header(name: "X-Color"), $input: OrderThingInput!) @tool(name: "x") {
+        orderThing(input: $input) { plaintext } echo(mode: $color) { args }
+      }`,
+      /two arguments called color/,
+    ],
+    [
+      '@answer beside another field',
+      `"X." query X ${HTTP} { things { data @answer { color } hasMore } }`,
+      /@answer needs a field that stands alone/,
+    ],
+    [
+      'an unknown argument of a directive',
+      `"X." query X @http(method: PUT, path: "/v1/x") { number }`,
+      /does not exist in "HttpMethod"/,
+    ],
+    ['an unused fragment', `fragment A on Part { name } "X." query X ${HTTP} { number }`, /Fragment "A" is never used/],
+  ])('for %s', (_, document, expected) => {
+    expect(refusal(document)).toMatch(expected);
+  });
+
+  it('for two documents that claim one endpoint or one tool, and shows both', () => {
+    const one = '"X." query One @http(method: GET, path: "/v1/x/{code}") { refused(code: $code) { name } }'.replace(
+      'One',
+      'One($code: String!)',
+    );
+    const other = one.replace('One', 'Other').replaceAll('$code', '$other').replace('{code}', '{other}');
+    const message = refusal(one, other);
+    expect(message).toContain('Two documents claim GET /v1/x/{}.');
+    expect(message).toContain('a.graphql:1:12');
+    expect(message).toContain('b.graphql:1:12');
+    expect(
+      refusal('"X." query A @tool(name: "x") { parts { name } } "X." query B @tool(name: "x") { parts { name } }'),
+    ).toContain('Two documents claim the tool x.');
+  });
+
+  it('and all that is wrong is said at once', () => {
+    const message = refusal(`query A ${HTTP} { number }`, `query B @http(method: GET, path: "/v1/y") { number }`);
+    expect(message).toContain('A lacks a description.');
+    expect(message).toContain('B lacks a description.');
+  });
+});
+
+describe('The documents of the service', () => {
+  it('fit the schema', () => {
+    const operations = readOperations(realSchema);
+    expect(
+      operations
+        .filter(({ noun }) => noun === 'catalog')
+        .map(({ http }) => http!.path)
+        .sort(),
+    ).toEqual([
+      '/v1/catalog',
+      '/v1/catalog/bastions',
+      '/v1/catalog/dedicated',
+      '/v1/catalog/images',
+      '/v1/catalog/vps',
+      '/v1/catalog/{code}',
+    ]);
+  });
+});
+
+describe('An operation', () => {
+  it('knows its scopes, its parameters and where they come from', () => {
+    const operations = new Map(start(DOCUMENTS).map((operation) => [operation.name, operation]));
+    expect(operations.get('OrderThing')).toMatchObject({ kind: 'mutation', scopes: ['servers'], noun: 'a' });
+    expect(operations.get('Both')!.scopes).toEqual([]);
+    const echo = operations.get('Echo')!.parameters;
+    expect(echo.map(({ name, in: place, header, description }) => ({ name, place, header, description }))).toEqual([
+      { name: 'mode', place: 'header', header: 'X-Mode', description: 'How.' },
+      { name: 'key', place: 'header', header: 'Idempotency-Key', description: 'Makes it safe to repeat.' },
+    ]);
+    const [limit] = operations.get('ListThings')!.parameters;
+    expect(limit).toMatchObject({ in: 'query', required: false, default: 50 });
+  });
+});

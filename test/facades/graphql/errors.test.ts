@@ -1,0 +1,195 @@
+/** Every way in which the internal listener refuses a request: each error has a code, whatever it comes over. */
+import { once } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { bearer } from '../../accounts/oauth/requests.ts';
+import { startFreehold } from '../../setup/freehold.ts';
+import { withoutTable } from '../../setup/outage.ts';
+
+const freehold = await startFreehold({ ROLES: 'api' });
+const { graphqlUrl, newAccount, operatorToken } = freehold;
+const account = await newAccount();
+
+interface Failure {
+  message: string;
+  path?: string[];
+  extensions: Record<string, unknown>;
+}
+interface Operation {
+  query: string;
+  operationName?: string;
+  variables?: Record<string, unknown>;
+}
+
+const deep = `{ ${'a { '.repeat(11)}b${' }'.repeat(11)} }`;
+const many = (count: number) => Array.from({ length: count }, (_, i) => `a${i}: account { id }`).join(' ');
+const OPERATIONS: [what: string, operation: Operation, code: string][] = [
+  ['a syntax error', { query: '{ account { id }' }, 'GRAPHQL_PARSE_FAILED'],
+  ['no operation at all', { query: '' }, 'GRAPHQL_PARSE_FAILED'],
+  ['too many tokens', { query: `{ ${'id '.repeat(5_000)} }` }, 'GRAPHQL_PARSE_FAILED'],
+  ['an unknown field', { query: '{ nothing }' }, 'GRAPHQL_VALIDATION_FAILED'],
+  ['too much depth', { query: deep }, 'GRAPHQL_VALIDATION_FAILED'],
+  ['too many root fields', { query: `{ ${many(21)} }` }, 'GRAPHQL_VALIDATION_FAILED'],
+  [
+    'too many fields',
+    { query: `{ account { ${Array.from({ length: 1_001 }, (_, i) => `a${i}: id`).join(' ')} } }` },
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'a variable that is missing',
+    { query: 'query ($id: ID!) { server(orderNumber: $id) { status } }' },
+    'BAD_USER_INPUT',
+  ],
+  [
+    'a variable of another type',
+    { query: 'query ($limit: PageLimit!) { servers(limit: $limit) { hasMore } }', variables: { limit: 'x' } },
+    'BAD_USER_INPUT',
+  ],
+  [
+    'an unknown operation name',
+    { query: 'query A { account { id } }', operationName: 'B' },
+    'OPERATION_RESOLUTION_FAILURE',
+  ],
+  [
+    'several operations and no name',
+    { query: 'query A { account { id } } query B { account { id } }' },
+    'OPERATION_RESOLUTION_FAILURE',
+  ],
+  ['something that does not exist', { query: '{ server(orderNumber: "SRV-0000000000") { status } }' }, 'not_found'],
+  ['an operation of the operator', { query: '{ hosts { name } }' }, 'insufficient_scope'],
+  [
+    'a subscription to something that does not exist',
+    { query: 'subscription { serverUpdated(orderNumber: "SRV-0000000000") { type } }' },
+    'not_found',
+  ],
+];
+
+const codesOf = (errors: Failure[]) => errors.map(({ extensions }) => extensions?.code);
+/** To who accepts application/json alone, GraphQL over HTTP answers some refusals with 200. */
+const ACCEPT = { accept: 'application/graphql-response+json' };
+const send = (init: RequestInit & { headers?: Record<string, string> }, url = graphqlUrl) =>
+  fetch(url, { method: 'POST', ...init, headers: { ...ACCEPT, ...bearer(account.accessToken), ...init.headers } });
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  send({
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+const errorsOf = async (response: Response): Promise<Failure[]> =>
+  ((await response.json()) as { errors: Failure[] }).errors;
+
+/** The errors of one operation over a WebSocket, and whether the socket is still open then. */
+async function overWebSocket(payload: Operation, authorization = `Bearer ${account.accessToken}`) {
+  const socket = new WebSocket(graphqlUrl.replace('http', 'ws'), 'graphql-transport-ws');
+  await once(socket, 'open');
+  const told = async () => JSON.parse(String((await once(socket, 'message'))[0]));
+  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization } }));
+  expect(await told()).toMatchObject({ type: 'connection_ack' });
+  socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload }));
+  const message = await told();
+  const isOpen = socket.readyState === WebSocket.OPEN;
+  socket.close();
+  return { errors: (message.type === 'error' ? message.payload : message.payload.errors) as Failure[], isOpen };
+}
+
+describe('An error has its code', () => {
+  const answered = OPERATIONS.filter(([, { query }]) => !query.startsWith('subscription'));
+  it.each(answered)('over HTTP: %s', async (_, operation, code) => {
+    for (const accept of ['application/json', 'application/graphql-response+json']) {
+      const errors = await errorsOf(await post(operation, { accept }));
+      expect(new Set(codesOf(errors)), JSON.stringify(errors)).toEqual(new Set([code]));
+    }
+  });
+
+  it.each(OPERATIONS)('over SSE: %s', async (_, operation, code) => {
+    const text = await (await post(operation, { accept: 'text/event-stream' })).text();
+    const [, data] = /^event: next\ndata: (.*)$/m.exec(text)!;
+    const { errors } = JSON.parse(data!) as { errors: Failure[] };
+    expect(new Set(codesOf(errors)), text).toEqual(new Set([code]));
+  });
+
+  it.each(OPERATIONS)('over a WebSocket, which stays open: %s', async (_, operation, code) => {
+    const { errors, isOpen } = await overWebSocket(operation);
+    expect(new Set(codesOf(errors)), JSON.stringify(errors)).toEqual(new Set([code]));
+    expect(isOpen).toBe(true);
+    for (const { extensions } of errors) expect(extensions).not.toHaveProperty('http');
+  });
+
+  it('also if something of ours breaks', async () => {
+    const operation = { query: '{ sshKeys { hasMore } }' };
+    const broken = { code: 'internal_error', status: 500, retryable: true };
+    await withoutTable(freehold, 'ssh_key', async () => {
+      const [overHttp] = await errorsOf(await post(operation));
+      const { errors } = await overWebSocket(operation);
+      for (const error of [overHttp, errors[0]])
+        expect(error).toMatchObject({ path: ['sshKeys'], extensions: broken, message: 'Something broke on our side.' });
+      return undefined as never;
+    });
+  });
+});
+
+describe('A request that is no operation has an error with a code, too', () => {
+  const JSON_BODY = { 'content-type': 'application/json' };
+  const query = '{ account { id } }';
+  const REQUESTS: [what: string, ask: () => Promise<Response>, status: number, code: string][] = [
+    ['another method', () => send({ method: 'PUT', body: '{}', headers: JSON_BODY }), 405, 'BAD_REQUEST'],
+    [
+      'a mutation by GET',
+      () => send({ method: 'GET' }, `${graphqlUrl}?query=${encodeURIComponent('mutation { createWebhook { id } }')}`),
+      405,
+      'BAD_REQUEST',
+    ],
+    [
+      'variables of a GET that are no JSON',
+      () => send({ method: 'GET' }, `${graphqlUrl}?query={a}&variables={`),
+      400,
+      'BAD_REQUEST',
+    ],
+    [
+      'variables of a form that are no JSON',
+      () => send({ body: 'query={a}&variables={', headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
+      400,
+      'BAD_REQUEST',
+    ],
+    ['a GET without a query', () => send({ method: 'GET' }), 400, 'BAD_REQUEST'],
+    ['malformed JSON', () => post('{'), 400, 'BAD_REQUEST'],
+    ['no body', () => post(''), 400, 'BAD_REQUEST'],
+    ['JSON that is no object', () => post('7'), 400, 'BAD_REQUEST'],
+    ['null', () => post('null'), 400, 'BAD_REQUEST'],
+    ['a batch', () => post([{ query }, { query }]), 400, 'BAD_REQUEST'],
+    ['a query that is no text', () => post({ query: 7 }), 400, 'BAD_REQUEST'],
+    ['variables that are no object', () => post({ query, variables: [1] }), 400, 'BAD_REQUEST'],
+    ['an unknown member', () => post({ query, colour: 'red' }), 400, 'BAD_REQUEST'],
+    ['another content type', () => post(query, { 'content-type': 'text/plain' }), 415, 'BAD_REQUEST'],
+    [
+      'a broken multipart body',
+      () => post('x', { 'content-type': 'multipart/form-data; boundary=b' }),
+      400,
+      'BAD_REQUEST',
+    ],
+    ['a body without end', () => post({ query: 'x'.repeat(26_000_000) }), 413, 'REQUEST_ENTITY_TOO_LARGE'],
+    ['no credential', () => post({ query }, { authorization: '' }), 401, 'invalid_credential'],
+    ['an unknown credential', () => post({ query }, bearer('nonsense')), 401, 'invalid_credential'],
+  ];
+  it.each(REQUESTS)('%s', async (_, ask, status, code) => {
+    const response = await ask();
+    const errors = await errorsOf(response);
+    expect(codesOf(errors), JSON.stringify(errors)).toEqual([code]);
+    expect(response.status).toBe(status);
+  });
+
+  it('no credential at all', async () => {
+    const response = await fetch(graphqlUrl, { method: 'POST', body: JSON.stringify({ query }), headers: JSON_BODY });
+    expect([response.status, codesOf(await errorsOf(response))]).toEqual([401, ['missing_credential']]);
+  });
+
+  it('says where a field failed', async () => {
+    const [error] = await errorsOf(await post({ query: '{ mine: server(orderNumber: "x") { status } }' }));
+    expect(error).toMatchObject({ path: ['mine'], extensions: { code: 'not_found' } });
+  });
+
+  it('and what is right is answered', async () => {
+    const response = await post({ query: '{ account { id } }' }, bearer(account.accessToken));
+    expect(await response.json()).toEqual({ data: { account: { id: account.id } } });
+    expect((await post({ query: '{ hosts { name } }' }, bearer(operatorToken))).status).toBe(200);
+  });
+});

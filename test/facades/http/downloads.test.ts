@@ -1,0 +1,179 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { validateManifest } from '@anthropic-ai/mcpb/node';
+import { unzipSync } from 'fflate';
+import { afterAll, describe, expect, it } from 'vitest';
+import { publicServer } from '../../../facades/http/listener.ts';
+import { buildPackage } from '../../../facades/stdio/package.ts';
+import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
+
+const publicUrl = 'https://freehold.example.org';
+const folder = newFolder();
+const built = join(folder, 'built');
+const checksums = buildPackage(built, publicUrl);
+afterAll(() => removeFolder(folder));
+
+const NAMES = ['freehold-mcp-0.2.0.tgz', 'freehold-mcp-0.2.0.mcpb', 'server.json'];
+const [TARBALL, BUNDLE] = NAMES as [string, string, string];
+const json = (text: string | Uint8Array) => JSON.parse(Buffer.from(text).toString());
+
+async function serve(downloads: string): Promise<string> {
+  const app = await publicServer({
+    authenticate: async () => null,
+    contextOf: (caller) => caller as never,
+    publicUrl,
+    newRequestId: () => 'req_test',
+    onError: (line) => console.error(line),
+    mcpSecret: Buffer.alloc(32),
+    onCredentialEnd: () => () => {},
+    downloads,
+  });
+  afterAll(() => app.close());
+  return app.listen({ port: 0, host: '127.0.0.1' });
+}
+
+describe('What is built', () => {
+  it('is the same, byte by byte, when it is built again', () => {
+    const again = join(folder, 'again');
+    expect(buildPackage(again, publicUrl)).toEqual(checksums);
+    expect(readdirSync(again).sort()).toEqual([...NAMES, 'SHA256SUMS'].sort());
+    for (const name of readdirSync(again))
+      expect(readFileSync(join(again, name)).equals(readFileSync(join(built, name)))).toBe(true);
+  });
+
+  it('is a tarball with its source and its licences, pinned to what it was built with', () => {
+    const read = (file: string) =>
+      execFileSync('tar', ['-xzOf', join(built, TARBALL), `package/${file}`], { encoding: 'utf8' });
+    const names = execFileSync('tar', ['-tzf', join(built, TARBALL)], { encoding: 'utf8' });
+    for (const file of ['dist/freehold-mcp.js', 'src/main.ts', 'README.md', 'LICENSE', 'THIRD-PARTY-LICENSES'])
+      expect(names).toContain(`package/${file}\n`);
+    const own = json(read('package.json'));
+    expect(own).toMatchObject({ name: 'freehold-mcp', version: '0.2.0', license: 'MIT', engines: { node: '>=20' } });
+    expect(own.dependencies).toBeUndefined();
+    expect(json(readFileSync('package.json')).devDependencies).toMatchObject(own.devDependencies);
+    expect(read('THIRD-PARTY-LICENSES')).toContain('@modelcontextprotocol/client 2.4.0 (Apache-2.0)');
+    expect(read('dist/freehold-mcp.js')).not.toContain(process.cwd());
+  });
+
+  it('is a bundle that hosts can install, which keeps the key secret', async () => {
+    const port = await freePort();
+    const files = unzipSync(readFileSync(join(built, BUNDLE)));
+    const unpacked = join(folder, 'unpacked');
+    for (const [name, content] of Object.entries(files)) {
+      mkdirSync(join(unpacked, name, '..'), { recursive: true });
+      writeFileSync(join(unpacked, name), content);
+    }
+    expect(validateManifest(join(unpacked, 'manifest.json'))).toBe(true);
+    const manifest = json(files['manifest.json']!);
+    expect(manifest).toMatchObject({ name: 'freehold-mcp', version: '0.2.0', license: 'MIT' });
+    expect(manifest.user_config.api_key).toMatchObject({ sensitive: true, required: false });
+    expect(manifest.user_config.url.default).toBe(publicUrl);
+    const entry = join(unpacked, manifest.server.entry_point);
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    const env = { ...process.env, FREEHOLD_URL: `http://127.0.0.1:${port}` };
+    const answer = execFileSync(process.execPath, [entry], { input: `${JSON.stringify(ping)}\n`, env });
+    expect(json(answer).error.message).toContain(`127.0.0.1:${port}/mcp (ECONNREFUSED)`);
+  });
+
+  it('is described to the registry as the registry wants it', () => {
+    const server = json(readFileSync(join(built, 'server.json')));
+    expect(server.name).toBe(json(readFileSync('facades/stdio/package.json')).mcpName);
+    expect(server.name).toMatch(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
+    expect(server.description.length).toBeLessThanOrEqual(100);
+    expect(server.version).toBe('0.2.0');
+    expect(server.remotes[0]).toMatchObject({ type: 'streamable-http', url: `${publicUrl}/mcp` });
+    const [npm, mcpb] = server.packages;
+    expect(npm).toMatchObject({ registryType: 'npm', identifier: 'freehold-mcp', fileSha256: checksums.get(TARBALL) });
+    expect(mcpb).toMatchObject({ registryType: 'mcpb', fileSha256: checksums.get(BUNDLE) });
+    expect(mcpb.identifier).toBe(`${publicUrl}/downloads/${BUNDLE}`);
+  });
+});
+
+describe('The service', () => {
+  it('lists what was built, and gives it away with checksums that verify', async () => {
+    const url = await serve(built);
+    const list = (await (await fetch(`${url}/downloads`)).json()) as { data: Record<string, unknown>[] };
+    expect(list.data.map(({ name }) => name)).toEqual(NAMES);
+    const downloaded = join(folder, 'downloaded');
+    mkdirSync(downloaded);
+    for (const name of [...NAMES, 'SHA256SUMS']) {
+      const response = await fetch(`${url}/downloads/${name}`);
+      const bytes = Buffer.from(await response.arrayBuffer());
+      writeFileSync(join(downloaded, name), bytes);
+      const listed = list.data.find((one) => one.name === name);
+      if (listed)
+        expect(listed).toEqual({
+          name,
+          url: `${publicUrl}/downloads/${name}`,
+          size_bytes: bytes.length,
+          sha256: checksums.get(name),
+        });
+    }
+    const verified = execFileSync('sha256sum', ['-c', 'SHA256SUMS'], { cwd: downloaded, encoding: 'utf8' });
+    expect(verified.trim().split('\n')).toEqual(NAMES.map((name) => `${name}: OK`));
+  });
+
+  it.each([
+    [TARBALL, 'application/gzip'],
+    [BUNDLE, 'application/zip'],
+    ['server.json', 'application/json; charset=utf-8'],
+    ['SHA256SUMS', 'text/plain; charset=utf-8'],
+  ])('gives %s as a file that browsers keep as it is, once', async (name, type) => {
+    const url = `${await serve(built)}/downloads/${name}`;
+    const { status, headers } = await fetch(url, { method: 'HEAD' });
+    expect(status).toBe(200);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': type,
+      'content-length': String(readFileSync(join(built, name)).length),
+      'content-disposition': `attachment; filename="${name}"`,
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'public, max-age=60',
+    });
+    const again = await fetch(url, { headers: { 'if-none-match': headers.get('etag')! } });
+    expect([again.status, await again.text()]).toEqual([304, '']);
+  });
+
+  it('has nothing else there, whatever the path', async () => {
+    writeFileSync(join(built, 'stray.txt'), 'stray');
+    writeFileSync(join(folder, 'secret.txt'), 'secret');
+    const url = await serve(built);
+    const { port } = new URL(url);
+    for (const path of [
+      'stray.txt',
+      'freehold-mcp-0.1.0.tgz',
+      '../secret.txt',
+      '..%2Fsecret.txt',
+      '..%5Csecret.txt',
+      '%2e%2e/secret.txt',
+      '%2Fetc%2Fpasswd',
+      './server.json/',
+      'server.json%00',
+      'sha256sums',
+      '__proto__',
+      '',
+    ]) {
+      // Without a client that would tidy up the path.
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.write(`GET /downloads/${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+      let answer = '';
+      for await (const chunk of socket) answer += chunk;
+      expect([path, answer.split('\r\n')[0]]).toEqual([path, 'HTTP/1.1 404 Not Found']);
+      expect(answer).toContain('"code":"not_found"');
+    }
+    expect((await fetch(`${url}/downloads/server.json`, { method: 'DELETE' })).status).toBe(404);
+  });
+
+  it('says what is to be done while nothing was built', async () => {
+    const url = await serve(join(folder, 'nowhere'));
+    for (const path of ['/downloads', `/downloads/${TARBALL}`, '/downloads/SHA256SUMS']) {
+      const response = await fetch(url + path);
+      expect(response.status).toBe(404);
+      expect(await response.json()).toMatchObject({
+        code: 'not_found',
+        detail: expect.stringContaining('npm run package'),
+      });
+    }
+  });
+});

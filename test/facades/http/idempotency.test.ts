@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Database } from '../../../entities/database/database.ts';
+import { Vault } from '../../../entities/secrets.ts';
+import { IdempotencyKeys } from '../../../resolvers/idempotency.ts';
+import { newDatabaseUrl } from '../../setup/database.ts';
+import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
+import { type Answer, restClient } from '../../setup/spawn.ts';
+
+const url = await newDatabaseUrl(afterAll);
+const freehold = await startFreehold({ DATABASE_URL: url });
+const { db, anonymous, newAccount } = freehold;
+const second = await startFreehold({ DATABASE_URL: url, ROLES: 'api', SECRET_KEY: secretOf() });
+let account: TestAccount;
+beforeAll(async () => {
+  account = await newAccount();
+  await account.fund(500);
+});
+
+/** Processes of one installation share the key that seals. */
+function secretOf(): string {
+  return Buffer.alloc(32, 7).toString('base64');
+}
+
+let keys = 0;
+const newKey = () => `key-${++keys}`;
+const withKey = (key: string) => ({ 'idempotency-key': key });
+const order = (key: string, body: object = {}, rest = account.rest): Promise<Answer> =>
+  rest('POST', '/v1/servers', { service_code: 'vps-1', ...body }, withKey(key));
+const servers = async () => (await account.rest('GET', '/v1/servers?limit=200')).body.data.length as number;
+
+describe('A request with an idempotency key', () => {
+  it('that is sent again is answered as before, and orders nothing', async () => {
+    const [key, before] = [newKey(), await account.balance()];
+    const first = await order(key, { hostname: 'once' });
+    const again = await order(key, { hostname: 'once' });
+    expect([first.status, again.status]).toEqual([200, 200]);
+    expect(first.headers.get('idempotency-replayed')).toBeNull();
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect(again.body).toEqual(first.body);
+    expect(first.body.root_password).toHaveLength(24);
+    expect(await account.balance()).toBeCloseTo(before - 6, 6);
+  });
+
+  it('has one effect when twenty come at once, and twenty equal answers', async () => {
+    const [key, before] = [newKey(), await servers()];
+    const answers = await Promise.all(Array.from({ length: 20 }, () => order(key)));
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    expect(answers.filter(({ headers }) => headers.has('idempotency-replayed'))).toHaveLength(19);
+    expect(await servers()).toBe(before + 1);
+  });
+
+  it('repeats the plaintext of an API key, which the database cannot', async () => {
+    const key = newKey();
+    const body = { name: 'ci', scope: 'read' };
+    const create = () => account.rest('POST', '/v1/auth/api-keys', body, withKey(key));
+    const [first, again] = [await create(), await create()];
+    expect(first.body.plaintext).toMatch(/^svc_live_/);
+    expect(again.body.plaintext).toBe(first.body.plaintext);
+    const kept = await db.query<{ row: string }>('select idempotency_key::text as row from idempotency_key');
+    const text = kept.map(({ row }) => row).join('\n');
+    expect(kept.length).toBeGreaterThan(0);
+    for (const secret of [key, first.body.plaintext, Buffer.from(key).toString('hex')])
+      expect(text).not.toContain(secret);
+    expect(text).not.toContain(Buffer.from(first.body.plaintext).toString('hex'));
+  });
+
+  it('that has another body is refused, however little differs; the order of members is no difference', async () => {
+    const key = newKey();
+    const first = await order(key, { hostname: 'a', auto_renew: false });
+    const other = await order(key, { hostname: 'b', auto_renew: false });
+    expect([other.status, other.body.code]).toEqual([422, 'idempotency_key_reused']);
+    const text = '{"auto_renew":false, "hostname":"a","service_code":"vps-1"}';
+    const same = await account.rest('POST', '/v1/servers', text, withKey(key));
+    expect([same.status, same.body.order_number]).toEqual([200, first.body.order_number]);
+  });
+
+  it('may be corrected under the same key, since only successes are kept', async () => {
+    const poor = await newAccount();
+    const key = newKey();
+    expect((await order(key, { service_code: 'nothing' }, poor.rest)).body.code).toBe('unknown_service_code');
+    expect((await order(key, { hostname: '!' }, poor.rest)).body.code).toBe('validation_failed');
+    expect((await order(key, {}, poor.rest)).status).toBe(402);
+    await poor.fund(30);
+    const paid = await order(key, {}, poor.rest);
+    expect([paid.status, paid.headers.get('idempotency-replayed')]).toEqual([200, null]);
+  });
+
+  it('is one of its account, method and path', async () => {
+    const other = await newAccount();
+    const key = newKey();
+    const [mine, theirs] = [await account.rest, other.rest];
+    const body = { name: 'k', scope: 'read' };
+    const first = await mine('POST', '/v1/auth/api-keys', body, withKey(key));
+    const foreign = await theirs('POST', '/v1/auth/api-keys', body, withKey(key));
+    expect(foreign.body.key_id).not.toBe(first.body.key_id);
+    for (const id of [first.body.key_id, first.body.key_id]) {
+      const revoked = await mine('DELETE', `/v1/auth/api-keys/${id}`, undefined, withKey(key));
+      expect([revoked.status, revoked.body.status]).toEqual([200, 'revoked']);
+    }
+    const next = await mine('POST', '/v1/auth/api-keys', body, withKey(newKey()));
+    const deleted = await mine('DELETE', `/v1/auth/api-keys/${next.body.key_id}`, undefined, withKey(key));
+    expect([deleted.body.key_id, deleted.headers.get('idempotency-replayed')]).toEqual([next.body.key_id, null]);
+  });
+
+  it('is a stranger’s together with its body: an account is made once, and another body is another request', async () => {
+    const key = newKey();
+    const register = (email: string) =>
+      anonymous('POST', '/v1/auth/register', { email, password: 'a heron on the roof' }, withKey(key));
+    const first = await register('once@example.org');
+    const again = await register('once@example.org');
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect((await register('twice@example.org')).body.account.id).not.toBe(first.body.account.id);
+    const without = await anonymous('POST', '/v1/auth/register', {
+      email: 'once@example.org',
+      password: 'x'.repeat(9),
+    });
+    expect(without.body.code).toBe('email_taken');
+  });
+
+  it('is refused when the key is no key', async () => {
+    for (const key of ['', 'two words', 'x'.repeat(256), 'schlüssel'.replace('ü', '\u00fc')]) {
+      const { status, body } = await order(key);
+      expect([key, status, body.code]).toEqual([key, 400, 'invalid_header']);
+    }
+    expect((await order('x'.repeat(255), { service_code: 'no' })).body.code).toBe('unknown_service_code');
+    expect((await anonymous('POST', '/v1/servers', {}, withKey(''))).status).toBe(401);
+    expect((await account.rest('GET', '/v1/account', undefined, withKey('two words'))).status).toBe(200);
+  });
+
+  it('counts for a day', async () => {
+    const key = newKey();
+    const first = await order(key);
+    const [kept] = await db.query<{ hours: number }>(
+      `select max(extract(epoch from expires_at - now())::int / 3600) as hours from idempotency_key`,
+    );
+    expect(kept!.hours).toBeGreaterThanOrEqual(23);
+    await db.query(`update idempotency_key set expires_at = now() - interval '1 second'`);
+    const later = await order(key);
+    expect(later.body.order_number).not.toBe(first.body.order_number);
+  });
+});
+
+describe('Keys of several processes', () => {
+  const vault = new Vault(Buffer.alloc(32, 7));
+
+  it('are the same keys: whoever waits gets the answer of the process that was first', async () => {
+    const { accessToken } = account;
+    const third = await startFreehold({ DATABASE_URL: url, ROLES: 'api', SECRET_KEY: secretOf() });
+    const [key, before] = [newKey(), await servers()];
+    const clients = [restClient(second.publicUrl, accessToken), restClient(third.publicUrl, accessToken)];
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, i) => order(key, {}, clients[i % 2]!)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200));
+    expect(new Set(answers.map(({ body }) => body.order_number)).size).toBe(1);
+    expect(await servers()).toBe(before + 1);
+  });
+
+  it('wait no longer than five seconds for a request that is still running', async () => {
+    const other = await Database.open(url);
+    const request = { accountId: 'acct_x', method: 'POST', path: '/v1/x', key: newKey(), input: '{}' };
+    const [started, finished] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const running = new IdempotencyKeys(other, vault).once(request, async (held) => {
+      await held.transaction((tx) => tx.query('select 1'));
+      started.resolve();
+      await finished.promise;
+      return '"done"';
+    });
+    await started.promise;
+    const late = new IdempotencyKeys(db, vault);
+    const began = Date.now();
+    await expect(late.once(request, async () => '"never"')).rejects.toMatchObject({
+      code: 'idempotency_in_progress',
+      extras: { retryAfter: 1 },
+    });
+    expect(Date.now() - began).toBeGreaterThan(4_500);
+    finished.resolve();
+    expect(await running).toEqual({ answer: '"done"', replayed: false });
+    expect(await late.once(request, async () => '"never"')).toEqual({ answer: '"done"', replayed: true });
+    await other.close();
+  });
+
+  it('keep what a request had committed before it was refused, and nothing of what had failed', async () => {
+    const request = { accountId: 'acct_y', method: 'POST', path: '/v1/y', key: newKey(), input: '{}' };
+    const idempotency = new IdempotencyKeys(db, vault);
+    await db.query('create table note (text text)');
+    const note = (text: string) => `insert into note values ('${text}')`;
+    const refused = idempotency.once(request, async (held) => {
+      await held.transaction((tx) => tx.query(note('revoked')));
+      await held
+        .transaction((tx) => tx.query(note('lost')).then(() => Promise.reject(new Error('no'))))
+        .catch(() => {});
+      expect(await held.query('select text from note')).toEqual([{ text: 'revoked' }]);
+      expect(await db.query('select text from note')).toEqual([]);
+      throw new Error('refused');
+    });
+    await expect(refused).rejects.toThrow('refused');
+    expect(await db.query('select text from note')).toEqual([{ text: 'revoked' }]);
+    expect(await idempotency.once(request, async () => '"now"')).toEqual({ answer: '"now"', replayed: false });
+    await db.query('drop table note');
+  });
+
+  it('are forgotten when their time is over', async () => {
+    await db.query(`update idempotency_key set expires_at = now() - interval '1 second'`);
+    await new IdempotencyKeys(db, vault).sweep();
+    expect(await db.query('select from idempotency_key')).toEqual([]);
+  });
+});

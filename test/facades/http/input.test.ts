@@ -1,0 +1,217 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { openShop } from '../shop.ts';
+
+const { app, errors: logged } = await openShop(afterAll);
+const SECRET = 'hunter2';
+
+async function post(payload: string | Buffer, headers: Record<string, string> = {}, url = '/v1/echo') {
+  const response = await app.inject({
+    method: 'POST',
+    url,
+    headers: { 'content-type': 'application/json', ...headers },
+    payload,
+  });
+  return { status: response.statusCode, text: response.body, body: response.json() };
+}
+const send = (body: object) => post(JSON.stringify({ service_code: 'vps-1', ...body }));
+const nested = (depth: number) => `{"anything":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+
+describe('A body that cannot be read is 400', () => {
+  it.each([
+    ['malformed JSON', '{"service_code":', 'malformed_json'],
+    ['a trailing comma', '{"service_code":"x",}', 'malformed_json'],
+    ['two members of one name', '{"service_code":"x","color":"red","service_code":"y"}', 'malformed_json'],
+    ['two members of one name, one of them escaped', '{"service_code":"x","service_cod\\u0065":"y"}', 'malformed_json'],
+    ['eleven levels', nested(10), 'malformed_json'],
+    ['thirty thousand levels', nested(30_000), 'malformed_json'],
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'malformed_json'],
+    ['a byte order mark', '\ufeff{}', 'malformed_json'],
+    ['more than 128 KiB', JSON.stringify({ free_text: 'x'.repeat(128 * 1024) }), 'body_too_large'],
+  ])('%s', async (_, payload, code) => {
+    const { status, body } = await post(payload);
+    expect([status, body.code]).toEqual([400, code]);
+  });
+
+  it.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/jsonp',
+    '!',
+  ])('%s', async (type) => {
+    const { status, body } = await post('{}', { 'content-type': type });
+    expect([status, body.code]).toEqual([400, 'unsupported_media_type']);
+  });
+
+  it('no content type', async () => {
+    const response = await app.inject({ method: 'POST', url: '/v1/echo', payload: Buffer.from('{}') });
+    expect([response.statusCode, response.json().code]).toEqual([400, 'unsupported_media_type']);
+  });
+});
+
+describe('A body that can be read is taken', () => {
+  it.each([
+    ['ten levels', nested(9)],
+    ['any charset', '{"service_code":"x"}'],
+    [
+      'colons, quotes and backslashes in strings',
+      '{"service_code":"x","free_text":"a:\\"b\\":\\\\","anything":{"\\":":":"}}',
+    ],
+  ])('%s', async (_, payload) => {
+    const { status } = await post(payload.replace('{', '{"service_code":"x",').replace('"x","service_code":', ''), {
+      'content-type': 'Application/JSON; charset=iso-8859-1',
+    });
+    expect(status).toBe(200);
+  });
+});
+
+describe('A body that cannot be kept is 422 and names the place', () => {
+  it.each([
+    ['U+0000', '{"service_code":"x","free_text":"a\\u0000b"}', 'free_text'],
+    ['a lone surrogate', '{"service_code":"x","anything":{"deep":["ok","\\ud800"]}}', 'anything.deep.1'],
+    ['U+0000 in a name', '{"service_code":"x","anything":{"a\\u0000":1}}', 'anything.a�'],
+    ['a number beyond all numbers', '{"service_code":"x","float":1e999}', 'float'],
+    ['__proto__', '{"service_code":"x","anything":{"__proto__":{"admin":true}}}', 'anything.__proto__'],
+    ['__proto__ at the top', '{"service_code":"x","__proto__":{"admin":true}}', '__proto__'],
+  ])('%s', async (_, payload, field) => {
+    const { status, body } = await post(payload);
+    expect([status, body.code, body.errors[0].field]).toEqual([422, 'validation_failed', field]);
+  });
+
+  it.each(['[]', '"text"', '1', 'null', 'true'])('%s is no object', async (payload) => {
+    const { status, body } = await post(payload);
+    expect([status, body.code]).toEqual([422, 'validation_failed']);
+  });
+
+  it('constructor and prototype are names like any other', async () => {
+    const { status, body } = await send({ anything: { constructor: { prototype: 1 } } });
+    expect([status, body.args.input.anything]).toEqual([200, { constructor: { prototype: 1 } }]);
+    expect((await send({ constructor: 1 })).body).toMatchObject({ code: 'unknown_field' });
+  });
+});
+
+describe('A wrong field is 422', () => {
+  it.each<[string, object, object]>([
+    ['missing', { service_code: undefined }, { field: 'service_code', code: 'required' }],
+    ['null though required', { service_code: null }, { field: 'service_code', code: 'wrong_type' }],
+    ['of another type', { free_text: { a: SECRET } }, { field: 'free_text', code: 'wrong_type' }],
+    ['a list for a text', { free_text: [SECRET] }, { field: 'free_text', code: 'wrong_type' }],
+    ['a text for a boolean', { auto_renew: 'true' }, { field: 'auto_renew', code: 'wrong_type' }],
+    ['no such enum value', { color: SECRET }, { field: 'color', code: 'not_allowed' }],
+    ['an enum value in upper case', { color: 'RED' }, { field: 'color', code: 'not_allowed' }],
+    [
+      'a list of more than a hundred',
+      { other_colors: Array(101).fill('red') },
+      { field: 'other_colors', code: 'too_many', limit: 100 },
+    ],
+    ['one of a list', { other_colors: ['red', SECRET] }, { field: 'other_colors.1', code: 'not_allowed' }],
+    ['deep within', { inner: { count: 'x' } }, { field: 'inner.count', code: 'wrong_type' }],
+    ['a fraction', { inner: { count: 1.5 } }, { field: 'inner.count', code: 'wrong_type' }],
+    ['an integer of 33 bits', { inner: { count: 3e9 } }, { field: 'inner.count' }],
+    ['missing deep within', { inner: {} }, { field: 'inner.count', code: 'required' }],
+    ['too long', { region: 'x'.repeat(33) }, { field: 'region', code: 'too_long', limit: 32 }],
+    ['too short', { region: '' }, { field: 'region', code: 'too_short', limit: 1 }],
+    ['of a wrong format', { hostname: '-bad-' }, { field: 'hostname', code: 'wrong_format' }],
+    ['no email', { email: SECRET }, { field: 'email', code: 'wrong_format' }],
+    [
+      'too many',
+      { labels: Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`k${i}`, 'v'])) },
+      { code: 'too_many', limit: 20 },
+    ],
+    ['a wrong name', { labels: { 'NOT ok': 'v' } }, { field: 'labels.NOT ok', code: 'wrong_format' }],
+    ['a value of a label', { labels: { ok: 1 } }, { field: 'labels.ok', code: 'wrong_type' }],
+    ['more than two decimals', { amount_usd: 30.001 }, { field: 'amount_usd' }],
+  ])('%s', async (_, body, error) => {
+    const { status, body: answer, text } = await send(body);
+    expect([status, answer.code]).toEqual([422, 'validation_failed']);
+    expect(answer.errors).toEqual([expect.objectContaining(error)]);
+    expect(text).not.toContain(SECRET);
+    expect(text).not.toMatch(/30\.001|3000000000/);
+  });
+
+  it('that is unknown is named, with the nearest known name', async () => {
+    const { status, body } = await send({ hostnme: 'x' });
+    expect([status, body.code]).toEqual([422, 'unknown_field']);
+    expect(body.errors).toEqual([
+      { field: 'hostnme', code: 'unknown_field', message: 'There is no field hostnme. Did you mean hostname?' },
+    ]);
+    expect((await send({ serviceCode: 'x' })).body.errors[0].message).toContain('Did you mean service_code?');
+    expect((await send({ inner: { count: 1, innerColor: 'red' } })).body).toMatchObject({
+      code: 'unknown_field',
+      errors: [{ field: 'inner.innerColor', message: expect.stringContaining('Did you mean inner_color?') }],
+    });
+    expect((await send({ zzzzzzzzz: 1 })).body.errors[0].message).toBe('There is no field zzzzzzzzz.');
+  });
+
+  it('has the code that its scalar names for it, if that is all that is wrong', async () => {
+    expect((await send({ amount_usd: 29 })).body).toMatchObject({
+      code: 'amount_too_low',
+      detail: 'amount_usd must be at least 30.',
+      errors: [{ field: 'amount_usd', code: 'amount_too_low', limit: 30 }],
+    });
+    expect((await send({ amount_usd: 10_001 })).body.code).toBe('amount_too_high');
+    expect((await send({ password: 'short' })).body.code).toBe('weak_password');
+    const both = (await send({ password: 'short', hostnme: 'x' })).body;
+    expect(both.code).toBe('validation_failed');
+    expect(both.errors.map(({ code }: { code: string }) => code).sort()).toEqual(['unknown_field', 'weak_password']);
+  });
+
+  it('does not make null or a single value for a list wrong', async () => {
+    const { body } = await send({ color: null, other_colors: 'red', inner: null, hostnme: 1 });
+    expect(body.errors.map(({ field }: { field: string }) => field)).toEqual(['hostnme']);
+  });
+
+  it('is told with at most fifty others', async () => {
+    const { body } = await send(Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`unknown${i}`, 1])));
+    expect(body.errors).toHaveLength(50);
+  });
+});
+
+describe('A wrong parameter', () => {
+  const get = async (url: string) => {
+    const response = await app.inject({ url, headers: { authorization: 'Bearer read' } });
+    return { status: response.statusCode, body: response.json() };
+  };
+
+  it.each<[string, object]>([
+    ['limit=0', { field: 'limit', code: 'too_low', limit: 1 }],
+    ['limit=201', { field: 'limit', code: 'too_high', limit: 200 }],
+    ['limit=ten', { field: 'limit', code: 'wrong_type' }],
+    ['limit=', { field: 'limit', code: 'wrong_type' }],
+    ['limit=1&limit=2', { field: 'limit', code: 'wrong_type' }],
+    ['color=RED', { field: 'color.0', code: 'not_allowed' }],
+    ['heavy=yes', { field: 'heavy', code: 'wrong_type' }],
+    [
+      'limt=1',
+      { field: 'limt', code: 'unknown_field', message: 'There is no query parameter limt. Did you mean limit?' },
+    ],
+    ['__proto__=1', { field: '__proto__', code: 'unknown_field' }],
+  ])('of the query is 400: %s', async (query, error) => {
+    const { status, body } = await get(`/v1/things?${query}`);
+    expect([status, body.code]).toEqual([400, 'invalid_query']);
+    expect(body.errors).toEqual([expect.objectContaining(error)]);
+  });
+
+  it('of a header is 400', async () => {
+    const wrong: Record<string, string>[] = [{ 'x-mode': 'RED' }, { 'idempotency-key': 'x'.repeat(121) }];
+    for (const headers of wrong) {
+      const { status, body } = await post('{"service_code":"x"}', headers);
+      expect([status, body.code]).toEqual([400, 'invalid_header']);
+    }
+    const { body } = await post('{}', { 'x-mode': 'blue' });
+    expect(body.errors).toEqual([
+      { field: 'X-Mode', code: 'not_allowed', message: 'X-Mode must be one of red, dark_blue.' },
+    ]);
+  });
+
+  it.each(['%00', '%ff', '%', 'x'.repeat(300), '%2e%2e%2f'])('of the path is 404 or a text: %s', async (id) => {
+    const { status } = await get(`/v1/things/${id}`);
+    expect(status).toBe(id === '%2e%2e%2f' ? 200 : 404);
+  });
+});
+
+describe('Whatever was sent', () => {
+  it('nothing of it was logged as broken', () => {
+    expect(logged).toEqual([]);
+  });
+});

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { eventually, startFreehold } from '../../setup/freehold.ts';
+import { AGENTS, NEWEST, OLD } from './agents.ts';
+
+const freehold = await startFreehold();
+/** Its machines take their time, so that there is something to wait for. */
+const slow = await startFreehold({ SIMULATED_PROVISION_SECONDS: '2' });
+const url = new URL(`${freehold.publicUrl}/mcp`);
+const PUBLIC = ['catalog', 'coins', 'canary', 'status'];
+
+async function withServer() {
+  const account = await freehold.newAccount();
+  await account.fund(30);
+  const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1' });
+  const order_number: string = body.order_number;
+  const path = `/v1/servers/${order_number}`;
+  await eventually(async () => (await account.rest('GET', path)).body.status === 'running');
+  const toggle = async (state: 'on' | 'off') => {
+    await account.rest('PATCH', path, { power_state: state });
+    const status = state === 'on' ? 'running' : 'stopped';
+    await eventually(async () => (await account.rest('GET', path)).body.status === status);
+  };
+  return {
+    ...account,
+    credential: account.accessToken,
+    order_number,
+    uri: `freehold://servers/${order_number}`,
+    path,
+    toggle,
+  };
+}
+
+describe.each(AGENTS)('The client %s at %s', (_, __, connect) => {
+  it('reads what is public without a credential, as REST answers it', async () => {
+    const agent = await connect(url);
+    const { resources } = await agent.client.listResources();
+    expect(resources.map(({ uri }: { uri: string }) => uri).sort()).toEqual(
+      PUBLIC.map((name) => `freehold://${name}`).sort(),
+    );
+    expect(resources.every(({ description, mimeType }: Record<string, string>) => description && mimeType)).toBe(true);
+    expect(await agent.read('freehold://catalog')).toEqual((await freehold.anonymous('GET', '/v1/catalog')).body);
+    expect((await agent.read('freehold://coins')).data.length).toBeGreaterThan(3);
+    expect(await agent.read('freehold://canary')).toHaveProperty('status');
+    expect(await agent.read('freehold://status')).toHaveProperty('indicator');
+  });
+
+  it('reads its own server, is told when it changes, and completes its number', async () => {
+    const { credential, uri, rest, path, order_number, toggle } = await withServer();
+    const agent = await connect(url, { credential });
+    const { resourceTemplates } = await agent.client.listResourceTemplates();
+    expect(resourceTemplates).toMatchObject([{ name: 'server', uriTemplate: 'freehold://servers/{order_number}' }]);
+    expect(await agent.read(uri)).toEqual((await rest('GET', path)).body);
+    expect(await agent.complete('order_number', 'srv-')).toEqual([order_number]);
+    expect(await agent.complete('order_number', 'SRV-!')).toEqual([]);
+    const changed: string[] = [];
+    const unwatch = await agent.watch(uri, (one) => changed.push(one));
+    await toggle('off');
+    await eventually(async () => changed.length > 0);
+    await unwatch();
+    expect(new Set(changed)).toEqual(new Set([uri]));
+  });
+
+  it('finds nothing of another account, nor what is not there', async () => {
+    const mine = await withServer();
+    const { accessToken: credential } = await freehold.newAccount();
+    for (const agent of [await connect(url, { credential }), await connect(url)]) {
+      for (const uri of [
+        mine.uri,
+        'freehold://servers/SRV-0000000000',
+        'freehold://nothing',
+        'file:///etc/passwd',
+        'freehold://servers/..%2f',
+        'freehold://servers/a/b',
+      ])
+        await expect(agent.read(uri)).rejects.toThrow();
+      expect(await agent.complete('order_number', 'SRV')).toEqual([]);
+    }
+  });
+
+  it('gets the prompt with what was asked for', async () => {
+    const { client } = await connect(url);
+    const { prompts } = await client.listPrompts();
+    expect(prompts).toMatchObject([{ name: 'onboarding', description: expect.any(String) }]);
+    const { messages } = await client.getPrompt({
+      name: 'onboarding',
+      arguments: { purpose: 'a blog', region: 'ams' },
+    });
+    expect(messages[0].content.text).toMatch(/a blog.*ams[\s\S]*register_account[\s\S]*order_server/);
+    await expect(client.getPrompt({ name: 'nonsense' })).rejects.toMatchObject({ code: -32_602 });
+    await expect(client.getPrompt({ name: 'onboarding', arguments: { purpose: 'x'.repeat(501) } })).rejects.toThrow();
+  });
+
+  it('is told how the server comes along while it waits', async () => {
+    const { rest, accessToken: credential, fund } = await slow.newAccount();
+    await fund(30);
+    const agent = await connect(new URL(`${slow.publicUrl}/mcp`), { credential });
+    const { order_number } = (await rest('POST', '/v1/servers', { service_code: 'vps-1' })).body;
+    const said: string[] = [];
+    const onprogress = ({ message }: { message?: string }) => said.push(message!);
+    const args = { order_number, status: 'running' };
+    expect((await agent.call('wait_for_server', args, { onprogress })).content.status).toBe('running');
+    expect(said[0]).toMatch(new RegExp(`^${order_number} is (pending|provisioning)\\.$`));
+  });
+});
+
+describe('Updates', () => {
+  it.each([
+    ['a listening client of 2026', NEWEST],
+    ['a session of 2025', OLD],
+  ])('do not cross over to another account or to nobody, for %s', async (_, connect) => {
+    const mine = await withServer();
+    const theirs = await withServer();
+    const heard: string[] = [];
+    const owner = await connect(url, { credential: mine.credential });
+    await owner.watch(mine.uri, (uri) => heard.push(`owner ${uri}`));
+    for (const credential of [theirs.credential, undefined]) {
+      const other = await connect(url, { ...(credential && { credential }) });
+      // The newest era tells the client that it gets nothing; the older one refuses.
+      await other.watch(mine.uri, (uri) => heard.push(`other ${uri}`)).catch(() => {});
+      if (credential) await other.watch(theirs.uri, (uri) => heard.push(`their own ${uri}`)).catch(() => {});
+    }
+    await mine.toggle('off');
+    await theirs.toggle('off');
+    await eventually(async () => heard.includes(`owner ${mine.uri}`) && heard.includes(`their own ${theirs.uri}`));
+    expect(heard).not.toContain(`other ${mine.uri}`);
+    expect(heard).not.toContain(`owner ${theirs.uri}`);
+    expect(heard).not.toContain(`their own ${mine.uri}`);
+  });
+
+  it.each([
+    ['a listening client of 2026', NEWEST],
+    ['a session of 2025', OLD],
+  ])('end with the credential, for %s', async (_, connect) => {
+    const { rest, uri, toggle } = await withServer();
+    const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
+    const agent = await connect(url, { credential: key.plaintext });
+    const changed: string[] = [];
+    await agent.watch(uri, (one) => changed.push(one));
+    await toggle('off');
+    await eventually(async () => changed.length > 0);
+    await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
+    await expect(agent.tools()).rejects.toThrow();
+    // What was on its way arrives.
+    let before: number;
+    do {
+      before = changed.length;
+      await new Promise((resume) => setTimeout(resume, 300));
+    } while (changed.length > before);
+    await toggle('on');
+    await new Promise((resume) => setTimeout(resume, 200));
+    expect(changed).toHaveLength(before);
+  });
+
+  it('are only of servers: what is public is read again', async () => {
+    const session = await OLD(url);
+    await expect(session.watch('freehold://catalog', () => {})).rejects.toThrow();
+    const listening = await NEWEST(url);
+    const stream = await listening.client.listen({ resourceSubscriptions: ['freehold://catalog'] });
+    expect(stream.honoredFilter.resourceSubscriptions ?? []).toEqual([]);
+    await stream.close();
+  });
+});

@@ -1,0 +1,187 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { newDatabaseUrl } from '../../setup/database.ts';
+import { eventually, startFreehold } from '../../setup/freehold.ts';
+import { freePort, newFolder, removeFolder, restClient, spawnService } from '../../setup/spawn.ts';
+import { AGENTS, type Agent, OLD } from './agents.ts';
+
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+
+/** A client that speaks the wire, for what the official ones would not do. */
+function wire(url: string, credential?: string) {
+  const headers = { ...HEADERS, ...(credential && { authorization: `Bearer ${credential}` }) };
+  const post = (body: object, more: Record<string, string> = {}) =>
+    fetch(url, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify({ jsonrpc: '2.0', ...body }) });
+  const initialize = async () => {
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } };
+    const response = await post({ id: 1, method: 'initialize', params });
+    await response.text();
+    return response.headers.get('mcp-session-id')!;
+  };
+  const list = async (session: string) => {
+    const response = await post({ id: 2, method: 'tools/list' }, { 'mcp-session-id': session });
+    await response.text();
+    return response.status;
+  };
+  const end = async (session: string) =>
+    (await fetch(url, { method: 'DELETE', headers: { ...headers, 'mcp-session-id': session } })).status;
+  return { initialize, list, end, post };
+}
+
+describe('A session', () => {
+  const started = startFreehold();
+
+  it('belongs to its credential: another one, none, or an id that was made up is told that there is none', async () => {
+    const { publicUrl, newAccount } = await started;
+    const url = `${publicUrl}/mcp`;
+    const [mine, theirs] = [await newAccount(), await newAccount()];
+    const session = await wire(url, mine.accessToken).initialize();
+    expect(await wire(url, mine.accessToken).list(session)).toBe(200);
+    expect(await wire(url, theirs.accessToken).list(session)).toBe(404);
+    expect(await wire(url).list(session)).toBe(404);
+    const anonymous = await wire(url).initialize();
+    expect(await wire(url).list(anonymous)).toBe(200);
+    expect(await wire(url, mine.accessToken).list(anonymous)).toBe(404);
+    const [nonce, flag, mac] = session.split('.') as [string, string, string];
+    for (const forged of [
+      'x',
+      '..',
+      `${nonce}.a.${mac}`,
+      `${nonce}.${flag}.`,
+      `A${nonce}.${flag}.${mac}`,
+      session.slice(0, -1),
+    ])
+      expect([forged, await wire(url, mine.accessToken).list(forged)]).toEqual([forged, 404]);
+  });
+
+  it('is over when the client ends it, and others of the client are not', async () => {
+    const { publicUrl, newAccount } = await started;
+    const client = wire(`${publicUrl}/mcp`, (await newAccount()).accessToken);
+    const [one, two] = [await client.initialize(), await client.initialize()];
+    expect(await client.end(one)).toBe(200);
+    expect([await client.list(one), await client.list(two)]).toEqual([404, 200]);
+    expect(await client.end(one)).toBe(404);
+  });
+
+  it('goes on after a client has opened so many that the oldest was given up', async () => {
+    const { publicUrl, newAccount } = await started;
+    const client = wire(`${publicUrl}/mcp`, (await newAccount()).accessToken);
+    const first = await client.initialize();
+    for (let i = 0; i < 60; i++) await client.initialize();
+    expect(await client.list(first)).toBe(200);
+  });
+
+  it('has its stream open at once, before there is anything to tell', async () => {
+    const { publicUrl, newAccount } = await started;
+    const { accessToken } = await newAccount();
+    const session = await wire(`${publicUrl}/mcp`, accessToken).initialize();
+    const over = new AbortController();
+    onTestFinished(() => over.abort());
+    const headers = { authorization: `Bearer ${accessToken}`, accept: 'text/event-stream', 'mcp-session-id': session };
+    const { status, body } = await fetch(`${publicUrl}/mcp`, { headers, signal: over.signal });
+    expect(status).toBe(200);
+    const { value } = await body!.getReader().read();
+    expect(Buffer.from(value!).toString()).toMatch(/^:.*\n\n$/);
+  });
+
+  it('answers the calls that are under way when its credential ends', async () => {
+    const { publicUrl, newAccount } = await started;
+    const { rest } = await newAccount();
+    const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'mine', scope: 'full' });
+    const client = wire(`${publicUrl}/mcp`, key.plaintext);
+    const session = await client.initialize();
+    const call = (name: string, args: object) =>
+      client
+        .post({ id: name, method: 'tools/call', params: { name, arguments: args } }, { 'mcp-session-id': session })
+        .then((response) => response.text());
+    const revoked = await call('revoke_api_key', { key_id: key.key_id });
+    expect(revoked).toContain('"status":"revoked"');
+    expect(await client.list(session)).toBe(401);
+  });
+
+  it('is refused with the credential when that is revoked', async () => {
+    const { publicUrl, newAccount } = await started;
+    const { rest } = await newAccount();
+    const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
+    const client = wire(`${publicUrl}/mcp`, key.plaintext);
+    const session = await client.initialize();
+    await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
+    expect(await client.list(session)).toBe(401);
+  });
+});
+
+it('A service that stops opens no stream any more for who is in the middle of asking', async () => {
+  const folder = newFolder();
+  onTestFinished(() => removeFolder(folder));
+  const service = await spawnService({ DATABASE_URL: await newDatabaseUrl(onTestFinished), DATA_DIR: folder });
+  onTestFinished(() => service.kill());
+  const session = await wire(`${service.url}/mcp`).initialize();
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  let answer = '';
+  socket.on('data', (data) => (answer += data));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await once(socket, 'connect');
+  const headers = { Host: hostname, Accept: HEADERS.accept, 'Mcp-Session-Id': session };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET /mcp HTTP/1.1\r\n${lines.join('')}`);
+  const stopped = service.stop();
+  await eventually(() =>
+    fetch(service.url).then(
+      () => false,
+      () => true,
+    ),
+  );
+  socket.write('\r\n');
+  expect(await stopped).toBe(0);
+  await closed;
+  // If it was noticed at all that somebody asks.
+  expect(answer).toMatch(/^(HTTP\/1\.1 503|$)/);
+});
+
+it('Clients that were connected go on when the service was killed and started again', async () => {
+  const environment = {
+    DATABASE_URL: await newDatabaseUrl(onTestFinished),
+    DATA_DIR: newFolder(),
+    PORT: String(await freePort()),
+    INTERNAL_PORT: String(await freePort()),
+    SIMULATED_PAYMENT_SECONDS: '0.1',
+    SIMULATED_PROVISION_SECONDS: '0.1',
+  };
+  onTestFinished(() => removeFolder(environment.DATA_DIR));
+  const first = await spawnService(environment);
+  const url = new URL(`${first.url}/mcp`);
+  const { body } = await restClient(first.url)('POST', '/v1/auth/register', {
+    email: 'restart@example.org',
+    password: 'a heron on the roof',
+  });
+  const credential: string = body.tokens.access_token;
+  const rest = restClient(first.url, credential);
+  await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+  await eventually(async () => (await rest('GET', '/v1/account/balance')).body.balance_usd === 30);
+  const { order_number } = (await rest('POST', '/v1/servers', { service_code: 'vps-1' })).body;
+  const path = `/v1/servers/${order_number}`;
+  await eventually(async () => (await rest('GET', path)).body.status === 'running');
+
+  const user = () => ({ action: 'decline' });
+  const agents: Agent[] = [];
+  for (const [, , connect] of AGENTS) agents.push(await connect(url, { credential, user }));
+  await first.kill();
+  const second = await spawnService(environment);
+  onTestFinished(async () => void (await second.stop()));
+  for (const agent of agents) {
+    const { content } = await agent.call('get_server', { order_number });
+    expect([agent.version, content.status]).toEqual([agent.version, 'running']);
+    // It remembers that the client can ask its user.
+    const { content: refused } = await agent.call('cancel_server', { order_number });
+    expect(refused.errors[0].message).toContain('has not confirmed');
+  }
+  const heard: string[] = [];
+  for (const agent of agents) await agent.watch(`freehold://servers/${order_number}`, () => heard.push(agent.version));
+  await rest('PATCH', path, { power_state: 'off' });
+  // The stream on which updates of a session come is the client's to open again; it does so after a second or more.
+  await eventually(async () => heard.includes('2026-07-28'));
+  expect(await (await OLD(url, { credential })).tools()).not.toHaveLength(0);
+});

@@ -1,0 +1,84 @@
+/** The examples of the OpenAPI document are what the document describes. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { describe, expect, it } from 'vitest';
+import { readOperations } from '../../../facades/compile/read.ts';
+import { openapi } from '../../../facades/openapi/document.ts';
+import { ERRORS, schema } from '../../../schema/index.ts';
+import { closed, type Document } from '../../setup/openapi.ts';
+
+const document: Document = JSON.parse(JSON.stringify(openapi(readOperations(schema), 'https://api.freehold.example')));
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema(closed(document), 'document');
+
+const operations: Document[] = Object.values<Document>(document.paths).flatMap((path) => Object.values<Document>(path));
+
+/** Answers may have more than their schemas say; examples may not. */
+function problems(schema: Document, value: unknown): string[] {
+  const validate = ajv.compile(JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/', '"document#/')));
+  validate(value);
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+describe.each(operations.map((operation): [string, Document] => [operation.operationId, operation]))(
+  'The examples of %s',
+  (_, { parameters = [], requestBody, responses }) => {
+    it('are there, and valid against their schemas', () => {
+      for (const { name, schema, example, $ref } of parameters)
+        if (!$ref) expect([name, example, problems(schema, example)]).toEqual([name, expect.anything(), []]);
+      const bodies = Object.entries<Document>(responses).flatMap(([status, { content }]) =>
+        status.startsWith('2') ? [content['application/json']] : [],
+      );
+      expect(bodies).toHaveLength(1);
+      for (const { schema, example } of [...bodies, ...Object.values<Document>(requestBody?.content ?? {})]) {
+        expect(example).toBeTypeOf('object');
+        expect(problems(schema, example)).toEqual([]);
+        // What has no value of its own is called as its field.
+        expect(JSON.stringify(example)).not.toMatch(/"(\w+)":\[?"\1"/);
+      }
+    });
+  },
+);
+
+describe('The examples of errors', () => {
+  it('have one for each code of the catalogue, by its status, and are valid', () => {
+    const shown = Object.values<Document>(document.components.responses).flatMap(({ content }) =>
+      Object.entries<Document>(content?.['application/json'].examples ?? {}),
+    );
+    expect(shown.map(([code]) => code).sort()).toEqual(Object.keys(ERRORS).sort());
+    for (const [code, { value }] of shown) {
+      expect(value).toMatchObject({ code, status: ERRORS[code as keyof typeof ERRORS][0] });
+      expect(problems(document.components.schemas.Error, value)).toEqual([]);
+    }
+  });
+});
+
+describe('The OpenAPI document', () => {
+  it('says of each operation what it does, and of all its parameters and headers what they are', () => {
+    for (const { operationId, description, parameters = [] } of operations) {
+      expect([operationId, description]).toEqual([operationId, expect.stringMatching(/\w{3,}.*\.$/s)]);
+      for (const { name, description, $ref } of parameters)
+        if (!$ref) expect([operationId, name, description]).toEqual([operationId, name, expect.stringMatching(/\w/)]);
+    }
+    for (const { description } of Object.values<Document>(document.components.headers))
+      expect(description).toMatch(/\w.*\.$/);
+    for (const { name, description } of document.tags)
+      expect([name, description]).toEqual([name, expect.not.stringContaining('What there is of')]);
+  });
+
+  it('bounds every text, list and whole number', () => {
+    const unbounded: string[] = [];
+    const walk = (value: Document, path: string): void => {
+      if (typeof value !== 'object' || value === null) return;
+      if (value.type === 'string' && !('maxLength' in value || 'enum' in value || 'const' in value))
+        unbounded.push(path);
+      if (value.type === 'array' && !('maxItems' in value)) unbounded.push(path);
+      if (value.type === 'integer' && !('maximum' in value && 'minimum' in value && 'format' in value))
+        unbounded.push(path);
+      for (const [key, inner] of Object.entries(value)) if (!/^examples?$/.test(key)) walk(inner, `${path}/${key}`);
+    };
+    walk(document, '');
+    expect(unbounded).toEqual([]);
+  });
+});

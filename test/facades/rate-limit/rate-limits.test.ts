@@ -1,0 +1,203 @@
+import { parseList } from 'structured-headers';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { newDatabaseUrl } from '../../setup/database.ts';
+import { startFaultProxy } from '../../setup/fault-proxy.ts';
+import { eventually, type Freehold, startFreehold } from '../../setup/freehold.ts';
+import { hasRedis, startRedis } from '../../setup/redis.ts';
+import { restClient } from '../../setup/spawn.ts';
+
+const QUOTAS = { RATE_LIMIT_KEY_PER_MINUTE: '12', RATE_LIMIT_KEY_PER_HOUR: '40', RATE_LIMIT_PUBLIC_PER_MINUTE: '30' };
+const url = await newDatabaseUrl(afterAll);
+/** Makes accounts, whose registration is not what is limited here. */
+const generous = await startFreehold({ DATABASE_URL: url });
+/** Believes X-Forwarded-For, so that a test can come from many addresses. */
+const limited = await startFreehold({ DATABASE_URL: url, ...QUOTAS, TRUSTED_PROXY_CIDRS: '127.0.0.0/8' });
+
+/** A window that turns over in the midst of a test would let more in. */
+beforeEach(() => eventually(async () => Date.now() % 60_000 < 45_000, 20), 30_000);
+
+let addresses = 0;
+const from = (address = `198.51.100.${++addresses}`) => ({ 'x-forwarded-for': address });
+const newKey = async (scope = 'read') => {
+  const { rest } = await generous.newAccount();
+  return (await rest('POST', '/v1/auth/api-keys', { name: 'k', scope })).body.plaintext as string;
+};
+const statuses = async (n: number, call: () => Promise<{ status: number }>) =>
+  Promise.all(Array.from({ length: n }, async () => (await call()).status));
+const allowed = (all: number[]) => all.filter((status) => status !== 429).length;
+/** `{minute: {r: 3, t: 20}}` */
+const parsed = (header: string | null) =>
+  Object.fromEntries(parseList(header!).map(([name, parameters]) => [name, Object.fromEntries(parameters)]));
+
+describe('A credential', () => {
+  it('is let in as often as its minute allows, and is then told when to come back', async () => {
+    const rest = restClient(limited.publicUrl, await newKey());
+    expect(allowed(await statuses(20, () => rest('GET', '/v1/account')))).toBe(12);
+    const { status, headers, body } = await rest('GET', '/v1/account');
+    expect([status, body.code, body.retryable]).toEqual([429, 'rate_limited', true]);
+    expect(body.detail).toContain('"minute"');
+    expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    expect(body.retry_after).toBe(Number(headers.get('retry-after')));
+    expect(parsed(headers.get('ratelimit')).minute).toMatchObject({ r: 0, t: expect.any(Number) });
+    expect(headers.get('x-ratelimit-remaining')).toBe('0');
+  });
+
+  it('is told of both windows in every answer, also in errors', async () => {
+    const rest = restClient(limited.publicUrl, await newKey());
+    const calls = [
+      ['GET', '/v1/account', 200],
+      ['GET', '/v1/catalog/vps', 200],
+      ['GET', '/v1/ssh-keys/nothing', 404],
+      ['POST', '/v1/ssh-keys', 403],
+      ['GET', '/v1/servers?limit=0', 400],
+    ] as const;
+    for (const [i, [method, path, status]] of calls.entries()) {
+      const answer = await rest(method, path);
+      expect([path, answer.status]).toEqual([path, status]);
+      expect(parsed(answer.headers.get('ratelimit-policy'))).toEqual({
+        minute: { q: 12, w: 60 },
+        hour: { q: 40, w: 3600 },
+      });
+      const { minute, hour } = parsed(answer.headers.get('ratelimit')) as Record<string, { r: number; t: number }>;
+      expect([minute!.r, hour!.r]).toEqual([11 - i, 39 - i]);
+      for (const [{ t }, seconds] of [
+        [minute!, 60],
+        [hour!, 3600],
+      ] as const) {
+        expect(t).toBeGreaterThanOrEqual(1);
+        expect(t).toBeLessThanOrEqual(seconds);
+      }
+      expect(answer.headers.get('x-ratelimit-limit')).toBe('12');
+      expect(answer.headers.get('x-ratelimit-remaining')).toBe(String(11 - i));
+      const reset = Number(answer.headers.get('x-ratelimit-reset')) - Date.now() / 1000;
+      expect(reset).toBeGreaterThan(-5);
+      expect(reset).toBeLessThanOrEqual(61);
+    }
+  });
+
+  it('is limited alone: neither its neighbour nor its address is', async () => {
+    const [one, two] = [await newKey(), await newKey()].map((key) => restClient(limited.publicUrl, key));
+    await statuses(20, () => one!('GET', '/v1/account', undefined, from('198.51.100.200')));
+    expect((await two!('GET', '/v1/account', undefined, from('198.51.100.200'))).status).toBe(200);
+    const stranger = await limited.anonymous('GET', '/v1/catalog', undefined, from('198.51.100.200'));
+    expect(parsed(stranger.headers.get('ratelimit'))).toMatchObject({ public: { r: 29 } });
+  });
+
+  it('counts on a public path too, and is let in there from an address that has had enough', async () => {
+    const address = from();
+    const rest = restClient(limited.publicUrl, await newKey());
+    await statuses(40, () => limited.anonymous('GET', '/v1/catalog/vps', undefined, address));
+    expect((await limited.anonymous('GET', '/v1/catalog/vps', undefined, address)).status).toBe(429);
+    const { status, headers } = await rest('GET', '/v1/catalog/vps', undefined, address);
+    expect([status, parsed(headers.get('ratelimit')).minute]).toEqual([200, { r: 11, t: expect.any(Number) }]);
+  });
+
+  it('is counted before its scope is looked at: 429 comes before 403, and a bad credential is 401', async () => {
+    const rest = restClient(limited.publicUrl, await newKey('read'));
+    expect(allowed(await statuses(20, () => rest('POST', '/v1/ssh-keys', {})))).toBe(12);
+    expect((await restClient(limited.publicUrl, 'nonsense')('GET', '/v1/account', undefined, from())).status).toBe(401);
+  });
+});
+
+describe('A stranger', () => {
+  it('is let in thirty times a minute, with what the limit is in every answer', async () => {
+    const address = from();
+    const call = () => limited.anonymous('GET', '/v1/catalog', undefined, address);
+    const { headers } = await call();
+    expect(parsed(headers.get('ratelimit-policy'))).toEqual({ public: { q: 30, w: 60 } });
+    expect(parsed(headers.get('ratelimit')).public).toMatchObject({ r: 29 });
+    expect(allowed(await statuses(40, call))).toBe(29);
+    expect((await limited.anonymous('GET', '/v1/openapi.json', undefined, address)).status).toBe(429);
+  });
+
+  it('with an IPv6 address counts as the /64 that it has', async () => {
+    let host = 0;
+    const call = () =>
+      limited.anonymous('GET', '/v1/catalog', undefined, from(`2001:db8:7:7::${(++host).toString(16)}`));
+    expect(allowed(await statuses(40, call))).toBe(30);
+    const neighbour = await limited.anonymous('GET', '/v1/catalog', undefined, from('2001:db8:7:8::1'));
+    expect(neighbour.status).toBe(200);
+  });
+
+  it('who guesses credentials, or sends none where one is needed, is limited as well', async () => {
+    const address = from();
+    const guess = () => restClient(limited.publicUrl, 'svc_live_guess')('GET', '/v1/account', undefined, address);
+    const all = await statuses(25, guess);
+    expect(new Set(all)).toEqual(new Set([401]));
+    expect(allowed(await statuses(20, () => limited.anonymous('GET', '/v1/account', undefined, address)))).toBe(5);
+    expect((await guess()).status).toBe(429);
+  });
+
+  it('is not counted where there is nothing: 404 comes first', async () => {
+    const address = from();
+    const { status, headers } = await limited.anonymous('GET', '/v1/nowhere', undefined, address);
+    expect([status, headers.get('ratelimit')]).toEqual([404, null]);
+    const put = await limited.anonymous('PUT', '/v1/catalog', undefined, address);
+    expect([put.status, put.headers.get('ratelimit')]).toEqual([404, null]);
+    const next = await limited.anonymous('GET', '/v1/catalog', undefined, address);
+    expect(parsed(next.headers.get('ratelimit')).public).toMatchObject({ r: 29 });
+  });
+
+  it('leaves no address in any table', async () => {
+    const address = '203.0.113.77';
+    await limited.anonymous('GET', '/v1/catalog', undefined, from(address));
+    const rows = await limited.db.query<{ row: string }>(`select rate::text as row from rate where key like 'ip:%'`);
+    expect(rows.length).toBeGreaterThan(0);
+    expect(JSON.stringify(rows)).not.toMatch(/\d+\.\d+\.\d+\.\d+|::/);
+  });
+
+  it('cannot name another address when no proxy is trusted', async () => {
+    const plain = await startFreehold({ DATABASE_URL: url, ...QUOTAS, RATE_LIMIT_STORE: 'memory', ROLES: 'api' });
+    const call = () => plain.anonymous('GET', '/v1/catalog', undefined, from());
+    expect(allowed(await statuses(40, call))).toBe(30);
+  });
+});
+
+describe('Several processes', () => {
+  it('let in together what one may', async () => {
+    const second = await startFreehold({ DATABASE_URL: url, ROLES: 'api', ...QUOTAS });
+    const key = await newKey();
+    const clients = [limited, second].map(({ publicUrl }: Freehold) => restClient(publicUrl, key));
+    let n = 0;
+    expect(allowed(await statuses(40, () => clients[n++ % 2]!('GET', '/v1/account')))).toBe(12);
+  });
+});
+
+describe.runIf(hasRedis)('Several processes with Redis', () => {
+  it('let in together what one may, and go on alone while Redis is down', async () => {
+    const redis = await startRedis(afterAll);
+    const environment = { DATABASE_URL: url, REDIS_URL: redis.url, ROLES: 'api', ...QUOTAS };
+    const both = [await startFreehold(environment), await startFreehold(environment)];
+    const shared = async () => {
+      const key = await newKey();
+      const [one, two] = both.map(({ publicUrl }) => restClient(publicUrl, key));
+      await one!('GET', '/v1/account');
+      return parsed((await two!('GET', '/v1/account')).headers.get('ratelimit')).minute.r === 10;
+    };
+    await eventually(shared);
+    const key = await newKey();
+    const clients = both.map(({ publicUrl }) => restClient(publicUrl, key));
+    let n = 0;
+    expect(allowed(await statuses(40, () => clients[n++ % 2]!('GET', '/v1/account')))).toBe(12);
+    await redis.kill();
+    const alone = restClient(both[0]!.publicUrl, await newKey());
+    expect(allowed(await statuses(40, () => alone('GET', '/v1/account')))).toBe(12);
+    redis.start();
+    await eventually(shared);
+  });
+});
+
+describe('One process', () => {
+  it('asks the database nothing for the checks of a request whose credential it knows', async () => {
+    const proxy = await startFaultProxy(url);
+    const alone = await startFreehold({ DATABASE_URL: proxy.url, RATE_LIMIT_STORE: 'memory', ROLES: 'api' });
+    afterAll(() => proxy.close());
+    const rest = restClient(alone.publicUrl, await newKey());
+    expect((await rest('GET', '/v1/billing/bonus-tiers')).status).toBe(200);
+    const before = proxy.statements;
+    for (let i = 0; i < 20; i++) expect((await rest('GET', '/v1/billing/bonus-tiers')).status).toBe(200);
+    expect(proxy.statements - before).toBe(0);
+    expect((await rest('GET', '/v1/account')).status).toBe(200);
+    expect(proxy.statements - before).toBe(1);
+  });
+});

@@ -1,0 +1,191 @@
+/** The counting itself: by memory under a clock of ours, and alike by PostgreSQL and Redis. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { takeRateLimit } from '../../../entities/rate-limit.ts';
+import { network } from '../../../facades/rate-limit/address.ts';
+import { MemoryRateLimits } from '../../../facades/rate-limit/memory.ts';
+import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
+import { RedisRateLimits } from '../../../facades/rate-limit/redis.ts';
+import { type RateLimitStore, waitOf } from '../../../facades/rate-limit/window.ts';
+import { newDatabase } from '../../setup/database.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { hasRedis, type RunningRedis, startRedis } from '../../setup/redis.ts';
+import { viewer } from '../shop.ts';
+
+const HOUR = 3_600_000;
+
+describe('A sliding window', () => {
+  let now = 500_000 * HOUR;
+  const rates = new MemoryRateLimits(() => now);
+  const take = async (n: number, perMinute = 120, perHour = 3000, name = 'key') => {
+    let allowed = 0;
+    for (let i = 0; i < n; i++) if ((await rates.take(name, perMinute, perHour)).allowed) allowed++;
+    return allowed;
+  };
+
+  it('lets its quota in, and nothing more', async () => {
+    expect(await take(150)).toBe(120);
+  });
+
+  it('opens slowly in the next minute, as the one before leaves the view', async () => {
+    now += 60_000;
+    expect(await take(150)).toBe(0);
+    now += 30_000;
+    expect(await take(150)).toBe(60);
+    now += 30_000 + 59_000;
+    expect(await take(150)).toBe(119);
+  });
+
+  it('never lets more than twice its quota in within any minute, however calls are spread', async () => {
+    const times: number[] = [];
+    for (let i = 0; i < 3000; i++) {
+      now += (i * 7919) % 400;
+      if ((await rates.take('spread', 120, 100_000)).allowed) times.push(now);
+    }
+    const most = Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 60_000).length));
+    expect(most).toBeLessThanOrEqual(240);
+    expect(most).toBeGreaterThanOrEqual(100);
+  });
+
+  it('does not charge the hour for what the minute has refused', async () => {
+    now = 600_000 * HOUR;
+    expect(await take(1000, 120, 300, 'hammer')).toBe(120);
+    now += 120_000;
+    expect(await take(1000, 120, 300, 'hammer')).toBe(120);
+    now += 120_000;
+    expect(await take(1000, 120, 300, 'hammer')).toBe(60);
+    now += 120_000;
+    expect(await take(1000, 120, 300, 'hammer')).toBe(0);
+  });
+
+  it.each([
+    [{ current: 5, before: 0, elapsed: 10 }, 0],
+    [{ current: 120, before: 0, elapsed: 10 }, 50.5],
+    [{ current: 0, before: 120, elapsed: 0 }, 0.5],
+    [{ current: 60, before: 120, elapsed: 30 }, 0.5],
+  ])('says of %o when the next call fits: in %d s', (counted, seconds) => {
+    expect(waitOf(counted, 120, 60)).toBeCloseTo(seconds, 6);
+  });
+
+  it('forgets who no longer counts', async () => {
+    for (let i = 0; i < 100; i++) await rates.take(`ip:${i}`, 30, 2 ** 31 - 1);
+    expect(rates.size).toBeGreaterThanOrEqual(100);
+    now += 3 * HOUR;
+    await rates.take('last', 1, 1);
+    expect(rates.size).toBe(1);
+  });
+
+  it('remembers no more than it can hold when a quarter of a million addresses call, and credentials all the same', async () => {
+    for (let i = 0; i < 10; i++) await rates.take('key_one', 10, 100);
+    for (let i = 0; i < 250_000; i++) await rates.take(`ip:${i}`, 30, 2 ** 31 - 1);
+    expect(rates.size).toBeLessThanOrEqual(100_010);
+    expect((await rates.take('key_one', 10, 100)).allowed).toBe(false);
+  });
+});
+
+describe('An address', () => {
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:DB8:1:2::9', '2001:db8:1:2::/64'],
+    ['2001:0db8:0001:0002::', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['64:ff9b::192.0.2.7', '64:ff9b:0:0::/64'],
+  ])('%s counts as %s', (address, counted) => {
+    expect(network(address)).toBe(counted);
+  });
+});
+
+/** Windows must not turn over in the midst of a test that counts exactly. */
+async function earlyInTheMinute() {
+  await eventually(async () => Date.now() % 60_000 < 40_000, 25);
+}
+
+function countsExactly(storeOf: () => Promise<[RateLimitStore, RateLimitStore]>) {
+  it('lets 120 in across two processes, and charges the hour for no more', async () => {
+    await earlyInTheMinute();
+    const stores = await storeOf();
+    const name = `key_${Math.random()}`;
+    const calls = Array.from({ length: 300 }, (_, i) => stores[i % 2]!.take(name, 120, 3000));
+    const taken = await Promise.all(calls);
+    expect(taken.filter(({ allowed }) => allowed)).toHaveLength(120);
+    const last = await stores[0].take(name, 1000, 3000);
+    expect(last).toMatchObject({ allowed: true, minute: { current: 121 }, hour: { current: 121 } });
+    expect(last.minute.elapsed).toBeGreaterThanOrEqual(0);
+    expect(last.minute.elapsed).toBeLessThanOrEqual(60);
+    expect((await stores[1].take(name, 1000, 121)).allowed).toBe(false);
+  });
+}
+
+describe('Counted in PostgreSQL', () => {
+  countsExactly(async () => {
+    const db = await newDatabase(afterAll);
+    const store = { take: (name: string, m: number, h: number) => takeRateLimit(db, name, m, h) };
+    return [store, store];
+  });
+
+  it('calls fade as the window slides', async () => {
+    await earlyInTheMinute();
+    const db = await newDatabase();
+    for (let i = 0; i < 10; i++) await takeRateLimit(db, 'key', 10, 100);
+    expect((await takeRateLimit(db, 'key', 10, 100)).allowed).toBe(false);
+    await db.query('update rate set minute = minute - 1');
+    const { allowed, minute } = await takeRateLimit(db, 'key', 100, 100);
+    expect([allowed, minute.before, minute.current]).toEqual([true, 10, 1]);
+    await db.query('update rate set minute = minute - 2');
+    expect((await takeRateLimit(db, 'key', 1, 100)).minute).toMatchObject({ before: 0, current: 1 });
+    await db.query('update rate set hour = hour - 2');
+    expect((await takeRateLimit(db, 'key', 9, 1)).hour).toMatchObject({ before: 0, current: 1 });
+  });
+});
+
+describe.runIf(hasRedis)('Counted in Redis', () => {
+  let redis: RunningRedis;
+  beforeAll(async () => {
+    redis = await startRedis(afterAll);
+  });
+  const connected = async () => {
+    const store = new RedisRateLimits(redis.url);
+    afterAll(() => store.close());
+    await store.ready();
+    return store;
+  };
+
+  countsExactly(async () => [await connected(), await connected()]);
+
+  it('calls are counted by the process alone, at once, while Redis is down, and together when it is back', async () => {
+    await earlyInTheMinute();
+    const store = await connected();
+    const lines: unknown[] = [];
+    const limits = () =>
+      new RateLimits({
+        quotas: { keyPerMinute: 5, keyPerHour: 100, publicPerMinute: 3 },
+        secret: Buffer.alloc(32),
+        shared: store,
+        onError: (line) => lines.push(line),
+      });
+    const [one, two] = [limits(), limits()];
+    const who = (id: string) => ({ ...viewer('read'), credentialId: id });
+    const allowed = async (from: RateLimits, id: string, n: number) => {
+      let count = 0;
+      for (let i = 0; i < n; i++) if ((await from.take(who(id), '')).deniedUntil === undefined) count++;
+      return count;
+    };
+    expect(await allowed(one, 'up', 3)).toBe(3);
+    expect(await allowed(two, 'up', 9)).toBe(2);
+    await redis.kill();
+    const began = Date.now();
+    expect(await allowed(one, 'down', 50)).toBe(5);
+    expect(Date.now() - began).toBeLessThan(20_000);
+    expect(lines.length).toBeGreaterThan(0);
+    expect(JSON.stringify(lines)).not.toContain('down');
+    redis.start();
+    await eventually(async () => (await store.take('probe', 1e6, 1e6).catch(() => undefined))?.allowed);
+    await eventually(async () => (await allowed(one, `back ${Date.now()}`, 1)) === 1);
+    const id = `both ${Date.now()}`;
+    await eventually(async () => Date.now() - began > 2_500);
+    expect((await allowed(one, id, 3)) + (await allowed(two, id, 9))).toBe(5);
+  });
+});

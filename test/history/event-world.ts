@@ -1,0 +1,60 @@
+/** A service with an account whose webhook hears everything, another account's beside it, and what is done to both. */
+import { afterAll, beforeAll } from 'vitest';
+import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
+import { startReceiver } from '../setup/receiver.ts';
+
+export const { newAccount, db, operator, anonymous, dataDir } = await startFreehold({
+  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+  SIMULATED_PAYMENT_SECONDS: '1',
+});
+export const receiver = await startReceiver();
+afterAll(() => receiver.close());
+
+export let owner: TestAccount;
+export let secret: string;
+export let server: string;
+export const other = await startReceiver();
+afterAll(() => other.close());
+beforeAll(async () => {
+  owner = await newAccount();
+  secret = (await owner.rest('POST', '/v1/webhooks', { url: receiver.url })).body.secret;
+  await owner.fund(300);
+  server = await running();
+  const bystander = await newAccount();
+  await bystander.rest('POST', '/v1/webhooks', { url: other.url });
+});
+
+export const order = async (more: object = {}): Promise<string> =>
+  (await owner.rest('POST', '/v1/servers', { service_code: 'vps-1', region: 'ams', ...more })).body.order_number;
+export const path = (orderNumber: string) => `/v1/servers/${orderNumber}`;
+export const becomes = (orderNumber: string, status: string) =>
+  eventually(async () => (await owner.rest('GET', path(orderNumber))).body.status === status);
+export async function running(): Promise<string> {
+  const orderNumber = await order();
+  await becomes(orderNumber, 'running');
+  return orderNumber;
+}
+export const patch = (orderNumber: string, body: object) => owner.rest('PATCH', path(orderNumber), body);
+export const tick = (process: string) =>
+  db.query(`update task set run_at = now() where subject = $1 and leased_by is null`, [`cron:${process}`]);
+export async function stopped(): Promise<string> {
+  const orderNumber = await running();
+  await patch(orderNumber, { power_state: 'off' });
+  await becomes(orderNumber, 'stopped');
+  return orderNumber;
+}
+/** Its paid time is over now. */
+export async function due(orderNumber: string) {
+  await db.query(`update server set paid_until = now() - interval '1 second' where order_number = $1`, [orderNumber]);
+  await tick('renewals');
+}
+export const topUp = async () =>
+  (await owner.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' })).body.order_number;
+export const newKey = async (more: object = {}) =>
+  (await owner.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', ...more })).body.key_id;
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/ ada@laptop';
+export const newSshKey = async () => (await owner.rest('POST', '/v1/ssh-keys', { public_key: KEY })).body.id;
+export const newWebhook = async (url = receiver.url) =>
+  (await owner.rest('POST', '/v1/webhooks', { url, event_filter: 'ssh_key.deleted' })).body.id;
+export const login = async () =>
+  (await anonymous('POST', '/v1/auth/login', { email: owner.email, password: owner.password })).body.tokens;

@@ -1,0 +1,86 @@
+/** Each kind of event of the contract's table, caused by what the table names, told to a webhook that verifies it. */
+import { describe, expect, it } from 'vitest';
+import { EVENT_TYPES, type EventType } from '../../entities/history/event.ts';
+import { eventually } from '../setup/freehold.ts';
+import { type Received, verify } from '../setup/receiver.ts';
+import { CAUSES } from './event-causes.ts';
+import { db, other, owner, receiver, secret } from './event-world.ts';
+
+/**
+ * Not in the contract's table: clients come and go like sessions, and are told of likewise; tested with OAuth. Coins are
+ * of no account, so nobody's webhook hears of them; nor of what only the operator does and sees.
+ */
+const BEYOND: EventType[] = [
+  ...([
+    'oauth_client.created',
+    'oauth_client.removed',
+    'coin.updated',
+    'host.updated',
+    'host.retired',
+    'host.wiped',
+    'address_pool.updated',
+  ] as const),
+  ...([
+    'catalog.updated',
+    'task.updated',
+    'finding.reported',
+    'engine.braked',
+    'engine.released',
+    'manual_job.closed',
+  ] as const),
+  ...([
+    'balance.adjusted',
+    'payment.unmatched',
+    'payment.assigned',
+    'payment.reversed',
+    'payment.restored',
+    'payment.written_off',
+    'payment.missing',
+    'payment.found',
+    'gateway.warned',
+  ] as const),
+];
+
+it('there is no kind of event without a test', () => {
+  expect(EVENT_TYPES.filter((type) => !CAUSES[type] && !BEYOND.includes(type))).toEqual([]);
+});
+
+/** The message of an event that was not yet told when its cause began. */
+const told = (received: Received[], known: ReadonlySet<Received>, type: string, subject: string | undefined) =>
+  eventually(async () =>
+    received.find(
+      (message) =>
+        !known.has(message) &&
+        message.body.type === type &&
+        (!subject ||
+          [
+            message.body.data.object.order_number,
+            message.body.data.object.key_id,
+            message.body.data.object.id,
+          ].includes(subject)),
+    ),
+  );
+
+describe('The event', () => {
+  it.each(Object.entries(CAUSES))('%s is told when that happens', async (type, [by, cause, shows]) => {
+    const known = new Set([...receiver.received, ...other.received]);
+    const subject = await cause();
+    const message = await told(receiver.received, known, type, subject);
+    expect(verify(secret, message)).toEqual(message.body);
+    expect(message.body).toMatchObject({ account_id: owner.id, data: { object: shows } });
+
+    const events = await db.query<{ accountId: string; subject: string; createdAt: Date }>(
+      `select account_id as "accountId", subject, created_at as "createdAt" from event where id = $1 and type = $2`,
+      [message.body.id, type],
+    );
+    expect(events).toHaveLength(1);
+    const [audit] = await db.query<{ actor: string }>(
+      `select actor_type as actor from audit_entry where action = $1 and account_id = $2 and resource_id = $3 order by id desc limit 1`,
+      [type, events[0]!.accountId, events[0]!.subject],
+    );
+    expect(audit!.actor === 'system' ? 'system' : audit!.actor === 'operator' ? 'operator' : 'caller').toBe(by);
+    const everybody = type === 'status.changed' || type === 'canary.updated';
+    if (everybody) await told(other.received, known, type, subject);
+    else expect(other.received.filter(({ body }) => body.id === message.body.id)).toEqual([]);
+  });
+});

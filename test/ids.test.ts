@@ -1,0 +1,82 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+
+// A module of its own: these tests turn its clock, and other files share the process.
+const { isId, isOrderNumber, newId, newOrderNumber, shortName } = (await import(
+  `../entities/ids.ts?${'own'}`
+)) as typeof import('../entities/ids.ts');
+
+afterEach(() => void vi.restoreAllMocks());
+const newIds = (count: number) => Array.from({ length: count }, () => newId('srv'));
+
+describe('An id', () => {
+  it('has its prefix and 26 Crockford characters', () => {
+    for (const prefix of ['acct', 'tok', 'key', 'sshkey', 'evt', 'aud', 'req'] as const) {
+      const id = newId(prefix);
+      expect(id).toMatch(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`));
+      expect(isId(prefix, id)).toBe(true);
+    }
+  });
+
+  it('is unlike 100,000 others, and sorts in the order of their making', () => {
+    const ids = newIds(100_000);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.toSorted()).toEqual(ids);
+  });
+
+  it('sorts in the order of making within a millisecond, and while the clock goes back', () => {
+    const clock = vi.spyOn(Date, 'now');
+    const start = Date.now() + 1000;
+    const ids = [0, 0, 0, -50, -5000, 1, 1, -3_600_000, 2].flatMap((ms) => {
+      clock.mockReturnValue(start + ms);
+      return newIds(2000);
+    });
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.toSorted()).toEqual(ids);
+  });
+
+  it('begins with the time', () => {
+    const late = Date.UTC(2100, 0, 1);
+    vi.spyOn(Date, 'now').mockReturnValue(late);
+    const digits = newId('evt').slice(4, 14);
+    const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+    expect(Array.from(digits).reduce((ms, digit) => ms * 32 + alphabet.indexOf(digit), 0)).toBe(late);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['another prefix', newId('key')],
+    ['a character too few', newId('srv').slice(0, -1)],
+    ['a character too many', `${newId('srv')}0`],
+    ['capitals', newId('srv').toUpperCase()],
+    ['a letter that Crockford leaves out', newId('srv').replace(/.$/, 'u')],
+    ['a line break at its end', `${newId('srv')}\n`],
+  ])('is told from %s', (_, text) => {
+    expect(isId('srv', text)).toBe(false);
+  });
+});
+
+describe('An order number', () => {
+  const numbers = Array.from({ length: 20_000 }, () => newOrderNumber('SRV'));
+
+  it('is speakable: SRV- or TOP- and ten characters without I, L, O and U', () => {
+    for (const number of numbers) if (!/^SRV-[0-9A-HJKMNP-TV-Z]{10}$/.test(number)) throw new Error(number);
+    expect(newOrderNumber('TOP')).toMatch(/^TOP-[0-9A-HJKMNP-TV-Z]{10}$/);
+    expect(isOrderNumber('SRV', numbers[0]!)).toBe(true);
+    expect(isOrderNumber('TOP', numbers[0]!)).toBe(false);
+    expect(isOrderNumber('SRV', numbers[0]!.toLowerCase())).toBe(false);
+  });
+
+  it('cannot be guessed: all are different, and each of 32 characters comes up equally often at each place', () => {
+    expect(new Set(numbers).size).toBe(numbers.length);
+    for (let place = 4; place < 14; place++) {
+      const counts = Map.groupBy(numbers, (number) => number[place]);
+      expect(counts.size).toBe(32);
+      // 625 expected, 25 the standard deviation.
+      for (const { length } of counts.values()) expect(Math.abs(length - 625)).toBeLessThan(250);
+    }
+  });
+});
+
+it('A short name can stand in a host name', () => {
+  expect(`srv-${shortName()}`).toMatch(/^srv-[0-9a-z]{6}$/);
+});

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import {
+  differenceMicros,
+  hourlyMicros,
+  hoursFromNow,
+  MICROS_PER_USD,
+  microsFromUsd,
+  PAID_HOURS,
+  refundMicros,
+  usdFromMicros,
+} from '../entities/money.ts';
+
+const random = (below: number) => Math.floor(Math.random() * below);
+const atHour = (hours: number) => new Date(Date.UTC(2026, 0, 1) + hours * 3_600_000);
+
+describe('US dollars', () => {
+  it('come back exactly as they came, and are exact in micro-USD: 200,000 amounts below a billion', () => {
+    for (let i = 0; i < 200_000; i++) {
+      const whole = random(10 ** (1 + random(9)));
+      const fraction = String(random(1_000_000)).padStart(6, '0').slice(0, random(7));
+      const usd = Number(`${whole}.${fraction}`);
+      const micros = microsFromUsd(usd);
+      if (micros !== BigInt(whole) * MICROS_PER_USD + BigInt(fraction.padEnd(6, '0')) || usdFromMicros(micros) !== usd)
+        throw new Error(`${usd} USD became ${micros} micro-USD and then ${usdFromMicros(micros)} USD`);
+    }
+  });
+
+  it.each([
+    [0, 0n],
+    [0.000001, 1n],
+    [0.1 + 0.2, 300_000n],
+    [1.005, 1_005_000n],
+    [19.99, 19_990_000n],
+    [999_999_999.999999, 999_999_999_999_999n],
+  ])('%d are the nearest micro-USD', (usd, micros) => {
+    expect(microsFromUsd(usd)).toBe(micros);
+  });
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])('are never %d', (usd) => {
+    expect(() => microsFromUsd(usd)).toThrow();
+  });
+});
+
+describe('The hourly rate', () => {
+  it('is a 730th of the month, rounded down, so that its hours never exceed the month', () => {
+    expect(hourlyMicros(7_300_000n)).toBe(10_000n);
+    expect(hourlyMicros(6_000_000n)).toBe(8219n);
+    for (let i = 0; i < 10_000; i++) {
+      const month = BigInt(random(1e12));
+      const hours = hourlyMicros(month) * BigInt(PAID_HOURS);
+      if (hours > month || month - hours >= 730n) throw new Error(`${month} a month, ${hours} for its hours`);
+    }
+  });
+});
+
+describe('A refund', () => {
+  it('is for whole hours that are left', () => {
+    expect(refundMicros(7_300_000n, atHour(10), atHour(0))).toBe(100_000n);
+    expect(refundMicros(7_300_000n, atHour(10), atHour(0.01))).toBe(90_000n);
+    expect(refundMicros(7_300_000n, atHour(1), atHour(0.001))).toBe(0n);
+  });
+
+  it('is nothing when the time is over', () => {
+    for (const late of [0, 0.5, 1, 10_000]) expect(refundMicros(7_300_000n, atHour(0), atHour(late))).toBe(0n);
+  });
+
+  it('is never negative, never more than the month, and never grows with time', () => {
+    for (let i = 0; i < 20_000; i++) {
+      const month = BigInt(random(10 ** (1 + random(11))));
+      const [paidUntil, now] = [atHour(Math.random() * 2000), atHour(Math.random() * 2000)];
+      const refund = refundMicros(month, paidUntil, now);
+      const later = refundMicros(month, paidUntil, new Date(now.getTime() + random(7_200_000)));
+      if (refund < 0n || refund > month || later > refund)
+        throw new Error(
+          `${refund} of ${month} until ${paidUntil.toISOString()} at ${now.toISOString()}, then ${later}`,
+        );
+    }
+  });
+
+  it('of a month that has just been paid is the month but for the rounding of an hour', () => {
+    const month = 24_000_000n;
+    const left = refundMicros(month, atHour(PAID_HOURS), atHour(0));
+    expect(month - left).toBeLessThan(730n);
+    expect(refundMicros(month, atHour(744), atHour(0))).toBe(month);
+  });
+});
+
+describe('The difference of two months', () => {
+  it('is for the hours that are left, begun ones as whole, and nothing for less or when the time is over', () => {
+    const [month, next] = [6_000_000n, 24_000_000n];
+    expect(differenceMicros(month, next, atHour(PAID_HOURS), atHour(0.01))).toBe(18_000_000n);
+    expect(differenceMicros(month, next, atHour(365), atHour(0))).toBe(9_000_000n);
+    expect(differenceMicros(next, month, atHour(365), atHour(0))).toBe(0n);
+    expect(differenceMicros(month, next, atHour(0), atHour(1))).toBe(0n);
+  });
+
+  it('and the month before are never less than what a deletion gives back', () => {
+    for (let i = 0; i < 20_000; i++) {
+      const month = BigInt(random(10 ** (1 + random(9))));
+      const next = month + BigInt(random(10 ** (1 + random(9))));
+      const [paidUntil, now] = [atHour(PAID_HOURS), atHour(Math.random() * PAID_HOURS)];
+      const paid = month + differenceMicros(month, next, paidUntil, now);
+      if (refundMicros(next, paidUntil, now) > paid) throw new Error(`${month} to ${next} at ${now.toISOString()}`);
+    }
+  });
+});
+
+it('Hours from now are on the clock', () => {
+  expect(Math.abs(hoursFromNow(2).getTime() - Date.now() - 7_200_000)).toBeLessThan(60_000);
+});

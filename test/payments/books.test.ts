@@ -1,0 +1,140 @@
+/** The proof of the books finds each row that the ledger does not bear out. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../entities/database/database.ts';
+import { newId, newOrderNumber } from '../../entities/ids.ts';
+import { proveBooks } from '../../entities/payments/books.ts';
+import { available, BONUS, gateway, held, openBalance, post, SUSPENSE } from '../../entities/payments/ledger.ts';
+import { Payment } from '../../entities/payments/payment.ts';
+import { TopUp } from '../../entities/payments/top-up.ts';
+import { X402Payment } from '../../entities/payments/x402-payment.ts';
+import { newDatabase } from '../setup/database.ts';
+
+let db: Database;
+beforeAll(async () => {
+  db = await newDatabase(afterAll);
+});
+
+const account = newId('acct');
+const topUpNumber = newOrderNumber('TOP');
+const payment = newId('pay');
+const unmatched = newId('pay');
+
+/** A top-up that was paid, with its bonus, and a payment in suspense: books in order. */
+beforeEach(async () => {
+  await db.query('alter table transfer disable trigger all');
+  await db.query('truncate transfer, balance, payment, top_up');
+  await db.query('alter table transfer enable trigger all');
+  await openBalance(db, account);
+  await db.source.manager.insert(TopUp, {
+    ...{ id: newId('top'), accountId: account, orderNumber: topUpNumber, status: 'CONFIRMED', mode: 'CRYPTO' },
+    ...{ amountMicros: 100n, bonusMicros: 2n, creditedMicros: 102n, crypto: 'BTC', network: 'bitcoin' },
+    ...{ amountCrypto: '1', receivedCrypto: '1', rateMicros: 100n, confirmations: 1, confirmationsRequired: 1 },
+  });
+  const paid = { accountId: account, orderNumber: topUpNumber, network: 'bitcoin', address: 'a', units: '1' };
+  const seen = { coin: 'BTC', seenAt: new Date(), position: 0 };
+  await db.source.manager.insert(Payment, [
+    { ...paid, ...seen, id: payment, txId: 'one', status: 'CREDITED', creditedMicros: 100n },
+    { ...paid, ...seen, id: unmatched, txId: 'two', status: 'UNMATCHED', creditedMicros: 7n },
+  ]);
+  const common = { orderNumber: topUpNumber, description: 'test' };
+  const credit = available(account);
+  await db.transaction((tx) =>
+    post(tx, account, [
+      {
+        ...common,
+        kind: 'topup',
+        debit: gateway('bitcoin'),
+        credit,
+        amountMicros: 100n,
+        externalKey: 'pay:bitcoin:one:0',
+      },
+      { ...common, kind: 'bonus', debit: BONUS, credit, amountMicros: 2n, externalKey: 'bonus:1' },
+      {
+        ...common,
+        kind: 'topup',
+        debit: gateway('bitcoin'),
+        credit: SUSPENSE,
+        amountMicros: 7n,
+        externalKey: 'pay:bitcoin:two:0',
+      },
+    ]),
+  );
+});
+
+describe('The proof of the books', () => {
+  it('finds nothing where nothing is wrong', async () => {
+    expect(await proveBooks(db)).toMatchObject({ balanced: true, firstFault: null, transfers: 3 });
+  });
+
+  it.each([
+    ['balance', account, `update balance set available_micros = available_micros + 1`],
+    ['payment', payment, `update payment set credited_micros = 99 where tx_id = 'one'`],
+    ['payment', payment, `update payment set tx_id = 'three' where tx_id = 'one'`],
+    ['transfer', expect.stringMatching(/^xfr_/), `delete from payment where tx_id = 'one'`],
+    ['transfer', expect.stringMatching(/^xfr_/), `update payment set status = 'ORPHANED' where tx_id = 'one'`],
+    ['top_up', expect.stringMatching(/^top_/), `update top_up set credited_micros = 103`],
+    ['payment', payment, `update payment set status = 'CREDITED' where tx_id = 'two'`],
+  ])('names the first row that is wrong: of %s', async (table, row, damage) => {
+    await db.query(damage);
+    expect(await proveBooks(db)).toMatchObject({
+      balanced: false,
+      firstFault: { table, row, detail: expect.any(String) },
+    });
+  });
+
+  it('names a transfer that credits a payment by x402 which nobody made', async () => {
+    await db.transaction((tx) =>
+      post(tx, account, [
+        {
+          ...{ kind: 'topup', debit: gateway('x402'), credit: available(account), amountMicros: 5n },
+          ...{ externalKey: 'x402:eip155:1:0x1:0x2', description: 'test' },
+        },
+      ]),
+    );
+    expect((await proveBooks(db)).firstFault).toMatchObject({ table: 'transfer' });
+  });
+
+  it('counts a payment by x402 for the top-up that was made of it after it had been credited', async () => {
+    const orderNumber = newOrderNumber('TOP');
+    const money = { accountId: account, amountMicros: 5n };
+    await db.source.manager.insert(TopUp, {
+      ...{ ...money, id: newId('top'), orderNumber, status: 'CONFIRMED', mode: 'X402', bonusMicros: 0n },
+      ...{ creditedMicros: 5n, crypto: 'USDC', network: 'eip155:1', amountCrypto: '5', receivedCrypto: '5' },
+      ...{ rateMicros: 1n, confirmations: 1, confirmationsRequired: 1 },
+    });
+    const paid = { network: 'eip155:1', payer: '0x3', nonce: '0x4', asset: '0x5', payTo: '0x6' };
+    await db.source.manager.insert(X402Payment, {
+      ...{ ...money, ...paid, id: newId('pay'), orderNumber, status: 'SETTLED', validBefore: new Date() },
+      ...{ signatureDigest: Buffer.alloc(32), requestMac: Buffer.alloc(32), leaseUntil: new Date() },
+    });
+    await db.transaction((tx) =>
+      post(tx, account, [
+        {
+          ...{ kind: 'topup', debit: gateway('x402:eip155:1'), credit: available(account), amountMicros: 5n },
+          ...{ externalKey: 'x402:eip155:1:0x3:0x4', description: 'test' },
+        },
+      ]),
+    );
+    expect(await proveBooks(db)).toMatchObject({ balanced: true, firstFault: null });
+    await db.query('truncate x402_payment');
+  });
+
+  it('names a server that has failed, and for which something is held', async () => {
+    const orderNumber = newOrderNumber('SRV');
+    await db.query(
+      `insert into server (id, account_id, order_number, kind, status, hostname, service_code, region, os, price_month_micros, setup_fee_micros)
+        values ($1, $2, $3, 'VPS', 'FAILED', 'x', 'vps-1', 'ams', 'debian-13', 10, 0)`,
+      [newId('srv'), account, orderNumber],
+    );
+    await db.transaction((tx) =>
+      post(tx, account, [
+        {
+          ...{ kind: 'hold', debit: available(account), credit: held(account), amountMicros: 10n, orderNumber },
+          ...{ externalKey: `hold:${orderNumber}`, description: 'test' },
+        },
+      ]),
+    );
+    expect((await proveBooks(db)).firstFault).toMatchObject({ table: 'server' });
+    await db.query('truncate server');
+  });
+});

@@ -1,0 +1,175 @@
+/** What comes on a chain that is followed: each payment is credited once, for what it is worth, whatever the chain does. */
+import { describe, expect, it } from 'vitest';
+import { cancelTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
+import { HALF, openFollowed } from './synced-shop.ts';
+
+const { shop, chain, driver, follow, open } = await openFollowed();
+
+/** Its half hour is over. */
+const expire = async (orderNumber: string) => {
+  await shop.db.query(
+    `update top_up set expires_at = now() - interval '1 second', created_at = now() - interval '1 hour' where order_number = $1`,
+    [orderNumber],
+  );
+  await shop.db.query(`update payment set seen_at = now() - interval '1 hour' where order_number = $1`, [orderNumber]);
+  await shop.db.query('update task set run_at = now() where subject = $1', [orderNumber]);
+  await shop.provisioning.newWorker().drain('payments');
+  await follow();
+};
+describe('A payment', () => {
+  it('is seen when it is announced, and credited when it has its confirmations', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    const { txId } = chain.pay(walletAddress!, HALF);
+    await follow();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({
+      ...{ status: 'CONFIRMING', receivedCrypto: '0.5', confirmations: 0, txIds: [txId], paymentException: null },
+    });
+    chain.mine();
+    await follow();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMING', confirmations: 1 });
+    expect(await shop.balance(accountId)).toBe(0n);
+    chain.mine();
+    await follow();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({
+      ...{ status: 'CONFIRMED', confirmations: 2, creditedMicros: 50_000_000n },
+    });
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+    expect(await shop.events(orderNumber)).toEqual(['topup.created', 'topup.confirming', 'topup.confirmed']);
+  });
+
+  it('is credited once, though it is mined again and again in other blocks, by two workers', async () => {
+    const [, { accountId, walletAddress }] = await open();
+    chain.pay(walletAddress!, HALF);
+    for (let i = 0; i < 5; i++) {
+      chain.mine();
+      await Promise.all([follow(), follow()]);
+      chain.reorganise(1);
+      await follow();
+      expect(await shop.balance(accountId)).toBe(0n);
+    }
+    chain.mine(3);
+    await Promise.all([follow(), follow(), follow()]);
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+  });
+
+  it('that was taken back before it was credited leaves the top-up to expire', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    chain.pay(walletAddress!, HALF);
+    chain.mine();
+    await follow();
+    chain.reorganise(1, { lost: true });
+    chain.mine(3);
+    await follow();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMING', txIds: [] });
+    await expire(orderNumber);
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'EXPIRED', receivedCrypto: '0' });
+    expect(await shop.balance(accountId)).toBe(0n);
+  });
+
+  it('in time is worth what was quoted, although it was noticed when the quote was over', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    driver.coinList[0]!.fixedRateMicros = 10_000_000n;
+    const at = new Date();
+    chain.pay(walletAddress!, HALF);
+    await shop.db.query(
+      `update top_up set status = 'EXPIRED', expires_at = now() + interval '1 second' where order_number = $1`,
+      [orderNumber],
+    );
+    chain.mine(1, at);
+    chain.mine(1);
+    await follow();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMED', paymentException: null });
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+  });
+
+  it('that comes late is credited at the rate of the moment', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    await expire(orderNumber);
+    expect((await findTopUp(context, orderNumber)).status).toBe('EXPIRED');
+    driver.coinList[0]!.fixedRateMicros = 120_000_000n;
+    chain.pay(walletAddress!, HALF);
+    chain.mine(2);
+    await follow();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({
+      ...{ status: 'CONFIRMED', paymentException: 'LATE', creditedMicros: 60_000_000n },
+    });
+    expect(await shop.balance(accountId)).toBe(60_000_000n);
+  });
+
+  it('waits while nobody knows what it is worth, and is credited when somebody does', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    await expire(orderNumber);
+    delete driver.coinList[0]!.fixedRateMicros;
+    chain.pay(walletAddress!, HALF);
+    chain.mine(3);
+    await follow();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMING', confirmations: 2 });
+    await expect(open()).rejects.toMatchObject({ code: 'coin_unavailable' });
+    driver.coinList[0]!.fixedRateMicros = 100_000_000n;
+    await follow();
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+  });
+});
+
+describe('A top-up', () => {
+  it('that is paid in parts credits each, and is confirmed when it has all', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    chain.pay(walletAddress!, HALF / 2n);
+    chain.mine(2);
+    await follow();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMING', receivedCrypto: '0.25' });
+    expect(await shop.balance(accountId)).toBe(25_000_000n);
+    chain.pay(walletAddress!, HALF / 2n);
+    chain.mine(2);
+    await follow();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMED', paymentException: null });
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+  });
+
+  it('that was paid too little is confirmed with that when it expires, with the bonus of what came', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open(1_000_000_000n);
+    chain.pay(walletAddress!, HALF * 4n);
+    chain.mine(2);
+    await follow();
+    expect((await findTopUp(context, orderNumber)).status).toBe('CONFIRMING');
+    await expire(orderNumber);
+    expect(await findTopUp(context, orderNumber)).toMatchObject({
+      ...{ status: 'CONFIRMED', paymentException: 'UNDERPAID', bonusMicros: 4_000_000n, creditedMicros: 204_000_000n },
+    });
+    expect(await shop.balance(accountId)).toBe(204_000_000n);
+  });
+
+  it('that was paid too much is credited in full: the rest at the lower of the two rates, without bonus', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open(100_000_000n);
+    driver.coinList[0]!.fixedRateMicros = 50_000_000n;
+    chain.pay(walletAddress!, HALF * 4n);
+    chain.mine(2);
+    await follow();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMED', paymentException: 'OVERPAID' });
+    expect(await shop.balance(accountId)).toBe(100_000_000n + 50_000_000n + 2_000_000n);
+  });
+
+  it('that is confirmed stays so, and what comes to its address is credited all the same', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    for (let i = 0; i < 2; i++) {
+      chain.pay(walletAddress!, HALF);
+      chain.mine(2);
+      await follow();
+    }
+    expect(await findTopUp(context, orderNumber)).toMatchObject({
+      ...{ status: 'CONFIRMED', paymentException: 'OVERPAID', receivedCrypto: '1', creditedMicros: 100_000_000n },
+    });
+    expect(await shop.balance(accountId)).toBe(100_000_000n);
+    expect(await shop.events(orderNumber)).toHaveLength(3);
+  });
+
+  it('that is cancelled while money comes loses nothing', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    chain.pay(walletAddress!, HALF);
+    await Promise.allSettled([follow(), cancelTopUp(context, orderNumber)]);
+    chain.mine(2);
+    await follow();
+    expect((await findTopUp(context, orderNumber)).status).toBe('CONFIRMED');
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+  });
+});

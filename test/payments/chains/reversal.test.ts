@@ -1,0 +1,123 @@
+/** Money that is nobody's, and money that a chain takes back: the operator decides, and nothing is lost. */
+import { describe, expect, it } from 'vitest';
+import { proveBooks } from '../../../entities/payments/books.ts';
+import { findTopUp } from '../../../resolvers/payments/billing.ts';
+import { assignPayment, writeOff } from '../../../resolvers/payments/payments.ts';
+import { HALF, openFollowed } from './synced-shop.ts';
+
+const { shop, chain, follow, open, suspense, total } = await openFollowed();
+
+describe('What was paid in another coin', () => {
+  it('is kept in suspense, and the operator is told', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    const before = await suspense();
+    chain.pay(walletAddress!, 7_00000000n, { coin: 'OTHER' });
+    chain.mine(2);
+    await follow();
+    expect((await findTopUp(context, orderNumber)).status).toBe('PENDING');
+    expect(await shop.balance(accountId)).toBe(0n);
+    expect((await suspense()) - before).toBe(7_000_000n);
+    const [payment] = await shop.db.query<{ id: string; status: string }>(
+      'select id, status from payment where order_number = $1',
+      [orderNumber],
+    );
+    expect(payment!.status).toBe('UNMATCHED');
+    expect(await shop.events(payment!.id)).toEqual(['payment.unmatched']);
+  });
+
+  it('is credited when the operator assigns it, and goes and comes with its block like any other', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    const before = await suspense();
+    chain.pay(walletAddress!, 7_00000000n, { coin: 'OTHER' });
+    chain.mine(2);
+    await follow();
+    const [payment] = await shop.db.query<{ id: string }>('select id from payment where order_number = $1', [
+      orderNumber,
+    ]);
+    await assignPayment(context, payment!.id, 'It is hers');
+    expect(await shop.balance(accountId)).toBe(7_000_000n);
+    const lost = chain.blocks.slice(-2).flatMap(({ sightings }) => sightings);
+    chain.reorganise(2, { lost: true });
+    chain.mine(3);
+    await follow();
+    expect([await shop.balance(accountId), (await suspense()) - before]).toEqual([0n, 7_000_000n]);
+    chain.pool = lost;
+    chain.mine(2);
+    await follow();
+    expect([await shop.balance(accountId), await suspense()]).toEqual([7_000_000n, before]);
+  });
+});
+
+describe('A reorganisation that takes back what was credited', () => {
+  it('takes what the balance still has into suspense, stops the account, and gives it back when it is mined again', async () => {
+    const [, { accountId, walletAddress }] = await open();
+    const before = await suspense();
+    chain.pay(walletAddress!, HALF);
+    chain.mine(2);
+    await follow();
+    await shop.server(accountId, { paidUntil: new Date(Date.now() - 1000) });
+    await shop.tick('renewals');
+    const rest = await shop.balance(accountId);
+    expect(rest).toBe(44_000_000n);
+    const lost = structuredClone(chain.blocks.slice(-2));
+    chain.reorganise(2, { lost: true });
+    chain.mine(3);
+    await follow();
+    expect(await shop.balance(accountId)).toBe(0n);
+    expect((await suspense()) - before).toBe(rest);
+    const suspended = () =>
+      shop.db.query('select 1 from account where id = $1 and suspended_at is not null', [accountId]);
+    expect(await suspended()).toHaveLength(1);
+    chain.pool = lost.flatMap(({ sightings }) => sightings);
+    chain.mine(2);
+    await follow();
+    await follow();
+    expect(await shop.balance(accountId)).toBe(rest);
+    expect(await suspense()).toBe(before);
+    expect(await shop.balanced()).toBe(true);
+  });
+
+  it('is written off when nobody waits for it any more, and credited all the same if it comes after that', async () => {
+    const [context, { accountId, walletAddress }] = await open();
+    const names = ['suspense', 'adjustment', 'gateway:testnet'];
+    const totals = () => Promise.all(names.map(total));
+    const [suspended, lost, came] = (await totals()) as [bigint, bigint, bigint];
+    chain.pay(walletAddress!, HALF);
+    chain.mine(2);
+    await follow();
+    await shop.server(accountId, { paidUntil: new Date(Date.now() - 1000) });
+    await shop.tick('renewals');
+    const [payment] = await shop.db.query<{ id: string }>('select id from payment where account_id = $1', [accountId]);
+    const write = () => writeOff(context, payment!.id, 'It was double-spent');
+    await expect(write()).rejects.toMatchObject({ code: 'validation_failed' });
+    const blocks = structuredClone(chain.blocks.slice(-2));
+    chain.reorganise(2, { lost: true });
+    chain.mine(3);
+    await follow();
+    for (let i = 0; i < 2; i++) expect((await write()).status).toBe('WRITTEN_OFF');
+    expect(await totals()).toEqual([suspended, lost - 6_000_000n, came]);
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+    expect(await shop.events(payment!.id)).toEqual(['payment.reversed', 'payment.written_off']);
+    chain.pool = blocks.flatMap(({ sightings }) => sightings);
+    chain.mine(2);
+    await follow();
+    expect(await shop.balance(accountId)).toBe(44_000_000n);
+    expect(await totals()).toEqual([suspended, lost, came - 50_000_000n]);
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+  });
+
+  it('and mines it in another block at once changes nothing', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open();
+    chain.pay(walletAddress!, HALF);
+    chain.mine(2);
+    await follow();
+    chain.reorganise(2);
+    chain.mine(1);
+    await follow();
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+    expect((await findTopUp(context, orderNumber)).status).toBe('CONFIRMED');
+    expect(
+      (await shop.db.query('select 1 from account where id = $1 and suspended_at is null', [accountId])).length,
+    ).toBe(1);
+  });
+});

@@ -1,0 +1,44 @@
+/** A shop that is paid on a chain of the test's, which it follows. */
+import { afterAll, beforeEach } from 'vitest';
+import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import type { TopUp } from '../../../entities/payments/top-up.ts';
+import { chainSyncName } from '../../../provisioning/payments/chains/sync.ts';
+import type { Context } from '../../../resolvers/context.ts';
+import { createTopUp } from '../../../resolvers/payments/billing.ts';
+import { newDatabase } from '../../setup/database.ts';
+import { contextOf, openShop } from '../../setup/shop.ts';
+import { newFolder, removeFolder } from '../../setup/spawn.ts';
+import { Chain, ChainDriver } from './chain.ts';
+
+/** 100 USD for a coin: 50 USD are half a coin. */
+export const HALF = 50_000_000n;
+
+/** For one test file. */
+export async function openFollowed() {
+  const folder = newFolder();
+  afterAll(() => removeFolder(folder));
+  const chain = new Chain();
+  const driver = new ChainDriver(chain);
+  const shop = openShop(await newDatabase(afterAll), folder, driver);
+  /** The chain is looked at, and all that follows from it is done. */
+  const follow = async (worker = shop.provisioning.newWorker()) => {
+    await shop.provisioning.schedule();
+    await shop.db.query(`update task set run_at = now() + interval '1 day' where lane = 'periodic'`);
+    await shop.db.query(`update task set run_at = now(), leased_by = null where subject = $1`, [
+      `cron:${chainSyncName('testnet')}`,
+    ]);
+    await worker.drain('periodic');
+  };
+  beforeEach(async () => {
+    driver.coinList[0]!.fixedRateMicros = 100_000_000n;
+    await follow();
+  });
+  /** A top-up of a new account, unless another is given. */
+  const open = async (amountUsd = 50_000_000n, accountId?: string): Promise<[Context, TopUp]> => {
+    const context = contextOf(shop, accountId ?? (await shop.account(0n)));
+    return [context, await createTopUp(context, { amountUsd, crypto: 'TST' })];
+  };
+  const total = async (account: string): Promise<bigint> =>
+    (await verifyBooks(shop.db)).totals.find(({ name }) => name === account)?.micros ?? 0n;
+  return { shop, chain, driver, follow, open, total, suspense: () => total('suspense') };
+}

@@ -1,0 +1,57 @@
+/** What BTCPay Server publishes of its API (test/payments/drivers/btcpay/greenfield.json), as a judge of requests and of answers. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: a document of which the test knows the form
+type Document = any;
+
+const document: Document = JSON.parse(readFileSync(join(import.meta.dirname, 'greenfield.json'), 'utf8'));
+
+/** Its parts forbid what other parts have: what none of them knows is refused by the whole. */
+function open(schema: Document): Document {
+  if (Array.isArray(schema)) return schema.map(open);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { additionalProperties, ...rest } = schema;
+  const kept = additionalProperties === false ? rest : schema;
+  return Object.fromEntries(Object.entries(kept).map(([key, value]) => [key, open(value)]));
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+ajv.addSchema(open(document), 'greenfield');
+
+/** What is wrong with a value, by the schema at a place. */
+export function problemsOf(pointer: string, value: unknown): string[] {
+  const validate = ajv.compile({ $ref: `greenfield#${pointer}`, unevaluatedProperties: false });
+  validate(value);
+  return (validate.errors ?? []).map((error) => `${pointer} ${error.instancePath} ${error.message}`);
+}
+
+const escaped = (path: string) =>
+  path.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D');
+
+export interface Endpoint {
+  id: string;
+  problemsOfRequest(query: URLSearchParams, body: unknown): string[];
+  problemsOfAnswer(value: unknown): string[];
+}
+
+/** Undefined: there is no such endpoint. */
+export function endpointOf(method: string, pathname: string): Endpoint | undefined {
+  const found = Object.entries<Document>(document.paths).find(([path]) =>
+    new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(pathname),
+  );
+  const operation = found?.[1][method.toLowerCase()];
+  if (!found || !operation) return undefined;
+  const place = `/paths/${escaped(found[0])}/${method.toLowerCase()}`;
+  const known = (operation.parameters as Document[]).filter((one) => one.in === 'query').map(({ name }) => name);
+  const content = 'content/application~1json/schema';
+  return {
+    id: operation.operationId,
+    problemsOfRequest: (query, body) => [
+      ...[...query.keys()].filter((name) => !known.includes(name)).map((name) => `${place} has no parameter ${name}`),
+      ...(operation.requestBody ? problemsOf(`${place}/requestBody/${content}`, body) : []),
+    ],
+    problemsOfAnswer: (value) => problemsOf(`${place}/responses/200/${content}`, value),
+  };
+}

@@ -1,0 +1,132 @@
+/** Top-ups on a real chain of Bitcoin's family, through the whole service. */
+
+import { HDKey } from '@scure/bip32';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CHAINS } from '../../../../provisioning/payments/drivers/utxo/chains.ts';
+import { UtxoReader } from '../../../../provisioning/payments/drivers/utxo/reader.ts';
+import type { TestAccount } from '../../../setup/freehold.ts';
+import { openTill, type Till, type TopUpBody } from '../gateway-world.ts';
+import { type Litecoind, NO_LITECOIND, startLitecoind } from './litecoind.ts';
+
+/** Versions of extended keys on test networks (BIP 32). */
+const TEST_VERSIONS = { public: 0x043587cf, private: 0x04358394 };
+/** The operator's own, which the service never sees. */
+const MASTER = HDKey.fromMasterSeed(Buffer.alloc(32, 7), TEST_VERSIONS);
+const ACCOUNT = MASTER.derive("m/84'/1'/0'");
+
+describe.skipIf(NO_LITECOIND)('On a chain of the family of Bitcoin', () => {
+  let node: Litecoind;
+  let till: Till;
+
+  beforeAll(async () => {
+    node = await startLitecoind();
+    afterAll(() => node.stop());
+    const { url, cookieFile } = node;
+    const gateways = [
+      {
+        ...{ driver: 'utxo', chain: 'litecoin-regtest', url, cookieFile, xpub: ACCOUNT.publicExtendedKey },
+        ...{ confirmations: 2, pollSeconds: 0.05 },
+      },
+    ];
+    till = await openTill(gateways, { LTC: 80 });
+  });
+
+  const fresh = async (): Promise<[TestAccount, TopUpBody]> => {
+    const account = await till.newAccount();
+    return [account, await till.open(account, 40, 'LTC')];
+  };
+
+  it('a top-up has an address of its own, of which the operator has the key, and a URI (BIP 84, BIP 21)', async () => {
+    const [, topUp] = await fresh();
+    const [deposit] = await till.db.query<{ next: number }>('select next from deposit');
+    const key = ACCOUNT.derive(`m/0/${deposit!.next - 1}`).publicKey!;
+    const descriptor = await node.rpc<{ descriptor: string }>(
+      'getdescriptorinfo',
+      `wpkh(${Buffer.from(key).toString('hex')})`,
+    );
+    expect(await node.rpc('deriveaddresses', descriptor.descriptor)).toEqual([topUp.wallet_address]);
+    expect(topUp).toMatchObject({ network: 'litecoin-regtest', amount_crypto: '0.5', confirmations_required: 2 });
+    expect(topUp.payment_uri).toBe(`litecoin:${topUp.wallet_address}?amount=0.5`);
+  });
+
+  it('a payment is seen when it is announced, and credited when it has its confirmations', async () => {
+    const [account, topUp] = await fresh();
+    const txId = await node.pay(topUp.wallet_address, '0.5');
+    await till.becomes(account, topUp, {
+      status: 'confirming',
+      confirmations: 0,
+      received_crypto: '0.5',
+      tx_ids: [txId],
+    });
+    await node.mine(1);
+    await till.becomes(account, topUp, { status: 'confirming', confirmations: 1 });
+    expect(await account.balance()).toBe(0);
+    await node.mine(1);
+    await till.becomes(account, topUp, { status: 'confirmed', payment_exception: null, credited_usd: 40 });
+    expect(await account.balance()).toBe(40);
+  });
+
+  it('a reorganisation puts it back to where it was, and it is credited once', async () => {
+    const [account, topUp] = await fresh();
+    await node.pay(topUp.wallet_address, '0.5');
+    for (let round = 0; round < 3; round++) {
+      const [block] = await node.mine(1);
+      await till.becomes(account, topUp, { status: 'confirming', confirmations: 1 });
+      await node.rpc('invalidateblock', block);
+      await node.rpc('generateblock', await node.rpc('getnewaddress'), []);
+      await till.becomes(account, topUp, { status: 'confirming', confirmations: 0, received_crypto: '0.5' });
+      expect(await account.balance()).toBe(0);
+    }
+    await node.mine(3);
+    await till.becomes(account, topUp, { status: 'confirmed', payment_exception: null });
+    expect(await account.balance()).toBe(40);
+  });
+
+  it('one that is replaced by another is counted once (BIP 125)', async () => {
+    const [account, topUp] = await fresh();
+    const txId = await node.rpc<string>('sendtoaddress', topUp.wallet_address, '0.5', '', '', false, true);
+    await till.becomes(account, topUp, { tx_ids: [txId], received_crypto: '0.5' });
+    const { txid } = await node.rpc<{ txid: string }>('bumpfee', txId, { fee_rate: 100 });
+    await till.becomes(account, topUp, { tx_ids: [txid], received_crypto: '0.5' });
+    await node.mine(2);
+    await till.becomes(account, topUp, { status: 'confirmed', received_crypto: '0.5', payment_exception: null });
+  });
+
+  it('what is paid late, in parts or too much is credited in full', async () => {
+    const [account, topUp] = await fresh();
+    await till.expire(topUp);
+    await till.becomes(account, topUp, { status: 'expired' });
+    for (const amount of ['0.25', '0.5']) await node.pay(topUp.wallet_address, amount);
+    await node.mine(2);
+    await till.becomes(account, topUp, { status: 'confirmed', payment_exception: 'late', credited_usd: 60 });
+  });
+
+  it('a node that gives no block with all transactions, such as that of Dogecoin, is asked for each', async () => {
+    const [, { wallet_address: address }] = await fresh();
+    await node.pay(address, '0.12345678');
+    const [hash] = await node.mine(1);
+    const readers = [true, false].map(
+      (fullBlocks) =>
+        new UtxoReader({
+          ...{ network: 'litecoin-regtest', url: node.url, pollSeconds: 1, credentials: () => 'till:secret' },
+          chain: { ...CHAINS['litecoin-regtest']!, fullBlocks },
+        }),
+    );
+    const { signal } = new AbortController();
+    const { height } = await readers[0]!.head(signal);
+    const [whole, single] = await Promise.all(
+      readers.map((reader) => reader.block(height, new Set([address]), signal)),
+    );
+    expect(single).toEqual(whole);
+    expect(whole).toMatchObject({ hash, sightings: [{ coin: 'LTC', address, units: 12_345_678n }] });
+  });
+
+  it('a node of another chain is not believed', async () => {
+    const { url } = node;
+    const chain = CHAINS['bitcoin-regtest']!;
+    const reader = new UtxoReader({ network: 'bitcoin', chain, url, pollSeconds: 1, credentials: () => 'till:secret' });
+    await expect(reader.head(new AbortController().signal)).rejects.toThrow('The node is not of bitcoin.');
+    const wrong = new UtxoReader({ network: 'x', chain, url, pollSeconds: 1, credentials: () => 'till:wrong' });
+    await expect(wrong.head(new AbortController().signal)).rejects.toThrow('status 401');
+  });
+});

@@ -1,0 +1,39 @@
+/** Two sources of rates, which say what the test wants. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { afterAll } from 'vitest';
+import type { Database } from '../../entities/database/database.ts';
+import { eventually } from '../setup/freehold.ts';
+
+export interface Rates {
+  /** For the file of gateways. */
+  sources: object[];
+  /** Has others said, and waits until they are known. */
+  say(db: Database, usd: Record<string, number>): Promise<void>;
+}
+
+/** @param usd dollars for one coin, by its code */
+export async function startRates(usd: Record<string, number>): Promise<Rates> {
+  let said = usd;
+  const server = createServer((_request, response) => response.end(JSON.stringify(said))).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+  const coins = Object.fromEntries(Object.keys(usd).map((code) => [code, `/${code}`]));
+  return {
+    sources: ['one', 'two'].map((name) => ({ name, url: `${url}/${name}`, coins })),
+    say: async (db, wanted) => {
+      said = wanted;
+      await db.query(`update task set run_at = now() where subject = 'cron:rates'`);
+      await eventually(async () => {
+        const rows = await db.query<{ coin: string; usd: string }>(
+          'select coin, (rate_micros / 1000000)::text as usd from coin_rate',
+        );
+        return rows.length > 0 && rows.every((row) => row.usd === String(wanted[row.coin]));
+      });
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readGateways } from '../../provisioning/payments/gateways.ts';
+import { newFolder, removeFolder } from '../setup/spawn.ts';
+
+const folder = newFolder();
+afterAll(() => removeFolder(folder));
+const file = join(folder, 'payments.json');
+const write = (content: unknown, mode = 0o600) => {
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  chmodSync(file, mode);
+};
+
+describe('The file of gateways', () => {
+  it('is refused while others can read it', () => {
+    write({ gateways: [] }, 0o640);
+    expect(() => readGateways(file)).toThrow('can be read by others');
+  });
+
+  it.each([
+    ['not JSON', 'JSON'],
+    [{}, "must have required property 'gateways'"],
+    [{ gateways: {} }, '/gateways must be array'],
+    [{ gateways: [{}] }, "/gateways/0 must have required property 'driver'"],
+    [{ gateways: [], gate: [] }, 'must NOT have additional properties'],
+    [{ gateways: [{ driver: 'cash' }] }, '/gateways/0: there is no driver cash'],
+  ])('says what is wrong, and where: %j', (content, sentence) => {
+    write(content);
+    expect(() => readGateways(file)).toThrow(sentence);
+  });
+
+  it('may be empty: then nothing can be topped up', () => {
+    write({ gateways: [] });
+    expect(readGateways(file)).toEqual({ payments: [], rates: [] });
+  });
+});

@@ -1,0 +1,118 @@
+/** What becomes of money that comes for a top-up which was cancelled, and of what a confirmed one makes possible. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { newId } from '../../entities/ids.ts';
+import type { TopUp } from '../../entities/payments/top-up.ts';
+import type { ObservedPayment } from '../../provisioning/payments/drivers/driver.ts';
+import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
+import type { Context } from '../../resolvers/context.ts';
+import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/payments/billing.ts';
+import { newDatabase } from '../setup/database.ts';
+import { contextOf, HOUR_MS, openShop, type Shop } from '../setup/shop.ts';
+import { newFolder, removeFolder } from '../setup/spawn.ts';
+
+/** A chain on which the test pays, and which can be stopped while it is looked at. */
+class Chain extends SimulatedPayments {
+  override readonly simulated = false as never;
+  sightings: ObservedPayment[] = [];
+  /** Called when it has been looked at, before the watcher knows what was seen. */
+  looked: () => Promise<unknown> = async () => {};
+  override async observe(): Promise<ObservedPayment[]> {
+    const seen = this.sightings;
+    await this.looked();
+    return seen;
+  }
+}
+const paid = (confirmations = 99): ObservedPayment[] => [
+  { txId: newId('req'), position: 0, coin: 'USDC-BASE', address: '', units: 50_000_000n, confirmations },
+];
+
+let shop: Shop;
+let chain: Chain;
+const folder = newFolder();
+afterAll(() => removeFolder(folder));
+beforeAll(async () => {
+  chain = new Chain({ confirmSeconds: 0 });
+  shop = openShop(await newDatabase(afterAll), folder, chain);
+});
+beforeEach(async () => {
+  await shop.db.query('truncate task');
+  Object.assign(chain, { sightings: [], looked: async () => {} });
+});
+
+const open = async (): Promise<[Context, TopUp]> => {
+  const context = contextOf(shop, await shop.account(0n));
+  return [context, await createTopUp(context, { amountUsd: 50_000_000n, crypto: 'USDC-BASE' })];
+};
+/** The watcher looks, as often as there is something to do at once. */
+const watch = async () => {
+  await shop.db.query(`update task set run_at = now() where lane = 'payments'`);
+  await shop.provisioning.newWorker().drain('payments');
+};
+
+describe('A cancelled top-up', () => {
+  it('is confirmed as late if the money comes all the same', async () => {
+    const [context, { orderNumber, accountId }] = await open();
+    await shop.provisioning.newWorker().lease('payments'); // looked at once
+    expect((await cancelTopUp(context, orderNumber)).status).toBe('CANCELLED');
+    await shop.db.query('update task set leased_by = null');
+    await watch();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CANCELLED', paymentException: null });
+    chain.sightings = paid();
+    await watch();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({
+      status: 'CONFIRMED',
+      paymentException: 'LATE',
+      receivedCrypto: '50',
+    });
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+    expect(await shop.events(orderNumber)).toEqual(
+      ['created', 'cancelled', 'confirming', 'confirmed'].map((state) => `topup.${state}`),
+    );
+  });
+
+  it('is late, too, if it was cancelled between the look at the chain and the writing of what was seen', async () => {
+    const [context, { orderNumber, accountId }] = await open();
+    chain.sightings = paid();
+    chain.looked = async () => {
+      chain.looked = async () => {};
+      await cancelTopUp(context, orderNumber);
+    };
+    await watch();
+    expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMED', paymentException: 'LATE' });
+    expect(await shop.balance(accountId)).toBe(50_000_000n);
+  });
+
+  it('cannot be one whose money was seen', async () => {
+    const [context, { orderNumber }] = await open();
+    chain.sightings = paid(0);
+    await watch().catch(() => {});
+    expect((await findTopUp(context, orderNumber)).status).toBe('CONFIRMING');
+    await expect(cancelTopUp(context, orderNumber)).rejects.toMatchObject({ code: 'topup_not_cancellable' });
+  });
+
+  it('is cancelled once by ten requests at once', async () => {
+    const [context, { orderNumber }] = await open();
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, () => cancelTopUp(context, orderNumber)));
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await shop.events(orderNumber)).toEqual(['topup.created', 'topup.cancelled']);
+  });
+});
+
+describe('A confirmed top-up', () => {
+  it('resumes the suspended servers that it can pay for', async () => {
+    const [, { accountId }] = await open();
+    const at = new Date(Date.now() - 24 * HOUR_MS);
+    const order = await shop.server(accountId, {
+      ...{ status: 'SUSPENDED', suspendedAt: at, suspendedFrom: 'RUNNING', paidUntil: at },
+    });
+    chain.sightings = paid();
+    await watch();
+    expect((await shop.read(order)).status).toBe('SUSPENDED');
+    await shop.provisioning.newWorker().drain('periodic');
+    await shop.work();
+    expect((await shop.read(order)).status).toBe('RUNNING');
+    expect(await shop.balance(accountId)).toBe(44_000_000n);
+    expect(await shop.balanced()).toBe(true);
+  });
+});

@@ -1,0 +1,70 @@
+/** The service, paid by x402 on a chain of its own: replicas that share a database, and payers with coins. */
+
+import type { LocalAccount } from 'viem';
+import { afterAll } from 'vitest';
+import { newDatabaseUrl } from '../../setup/database.ts';
+import { type Freehold, startFreehold } from '../../setup/freehold.ts';
+import { newFolder, removeFolder } from '../../setup/spawn.ts';
+import { type Anvil, startAnvil } from '../drivers/evm/anvil.ts';
+import { type RpcProxy, startRpcProxy } from '../drivers/evm/rpc-proxy.ts';
+import { PAY_TO, paymentsFileIn } from '../payments-file.ts';
+import { newPayer } from './clients.ts';
+
+export interface X402World extends Freehold {
+  anvil: Anvil;
+  /** What the service sees of the chain. */
+  rpc: RpcProxy;
+  /** With what another process would be a replica. */
+  environment: Record<string, string>;
+  /** With so many micro-USD in coins. */
+  newRichPayer(micros?: bigint): Promise<LocalAccount>;
+  /** What has come to the payee, and what the books say has come; micro-USD. */
+  totals(): Promise<{ chain: bigint; books: bigint }>;
+}
+
+/** In a folder that goes with the test file. */
+export function paymentsFile(rpcUrl: string, settings?: object): string {
+  const folder = newFolder();
+  afterAll(() => removeFolder(folder));
+  return paymentsFileIn(folder, rpcUrl, settings);
+}
+
+/** Starts it all for a test file. @param settings of x402, instead of the usual ones */
+export async function openX402World(
+  settings: (anvil: Anvil) => Promise<object> = async () => ({}),
+): Promise<X402World> {
+  const anvil = await startAnvil();
+  afterAll(() => anvil.stop());
+  const rpc = await startRpcProxy(anvil.url);
+  afterAll(() => rpc.stop());
+  const environment = {
+    DATABASE_URL: await newDatabaseUrl(afterAll),
+    PAYMENTS_FILE: paymentsFile(rpc.url, await settings(anvil)),
+    SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ALLOW_SIMULATED: 'true',
+  };
+  const freehold = await startFreehold(environment);
+  // Two sources say that a dollar is a dollar, for as long as the test takes.
+  await freehold.db.query(`insert into coin_rate (coin, source, rate_micros, observed_at)
+    select 'USDC-BASE', source, 1000000, now() + interval '1 day' from unnest(array['one', 'two']) as source`);
+  let minted: Promise<unknown> = Promise.resolve();
+  return {
+    ...freehold,
+    anvil,
+    rpc,
+    environment,
+    newRichPayer: async (micros = 1_000_000_000n) => {
+      const payer = newPayer();
+      // One after the other: the chain's own account counts its transactions.
+      minted = minted.then(() => anvil.mint(payer.address, micros));
+      await minted;
+      return payer;
+    },
+    totals: async () => {
+      const [{ micros }] = (await freehold.db.query<{ micros: bigint }>(
+        `select coalesce(sum(amount_micros), 0)::bigint as micros from transfer where debit = 'gateway:x402:eip155:8453'`,
+      )) as [{ micros: bigint }];
+      return { chain: await anvil.balance(PAY_TO), books: micros };
+    },
+  };
+}

@@ -1,0 +1,277 @@
+/** What may happen to a payment on its way to a real chain: none is lost, none is taken twice, and none is asked for again. */
+
+import type { Hex, LocalAccount } from 'viem';
+import { afterEach, describe, expect, it } from 'vitest';
+import { proveBooks } from '../../../entities/payments/books.ts';
+import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { eventually, startFreehold, type TestAccount } from '../../setup/freehold.ts';
+import { restClient, spawnService } from '../../setup/spawn.ts';
+import { NO_ANVIL, TOKEN_ABI, USDC } from '../drivers/evm/anvil.ts';
+import { openX402World, paymentsFile, type X402World } from './chain-world.ts';
+import { newPayer, type Signed, sign, version1, version2 } from './clients.ts';
+
+const ORDER = { service_code: 'vps-1', hostname: 'web' };
+const PRICE = 6_000_000n;
+
+describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
+  const world = NO_ANVIL ? (undefined as unknown as X402World) : await openX402World();
+  const replica = NO_ANVIL ? (undefined as unknown as X402World) : await startFreehold(world.environment);
+  const hasty = NO_ANVIL
+    ? (undefined as unknown as X402World)
+    : await startFreehold({
+        ...world.environment,
+        PAYMENTS_FILE: paymentsFile(world.rpc.url, { settleSeconds: 0.3 }),
+      });
+  afterEach(() => {
+    world.rpc.before = () => {};
+  });
+
+  /** An account, and a payment for one order of it. */
+  async function signedOrder(payer?: LocalAccount): Promise<{ account: TestAccount; signed: Signed }> {
+    const account = await world.newAccount();
+    const challenge = await account.rest('POST', '/v1/servers', ORDER);
+    return { account, signed: await sign(challenge, { payer: payer ?? (await world.newRichPayer()) }) };
+  }
+  const pay = ({ rest }: TestAccount, signed: Signed) => rest('POST', '/v1/servers', ORDER, version2(signed));
+  const orders = async ({ rest }: TestAccount) => (await rest('GET', '/v1/servers')).body.data.length as number;
+  const running = async ({ rest }: TestAccount, orderNumber: string) =>
+    eventually(async () => (await rest('GET', `/v1/servers/${orderNumber}`)).body.status === 'running');
+  /** What has come to the payee is what the books say. */
+  const expectBalanced = async () => {
+    const { chain, books } = await world.totals();
+    expect(chain).toBe(books);
+    expect((await verifyBooks(world.db)).balanced).toBe(true);
+  };
+  /** Anybody may submit what was signed. */
+  const submit = async ({ payload: { signature, authorization: a } }: Signed) => {
+    const args = [a.from, a.to, a.value, a.validAfter, a.validBefore, a.nonce, signature] as never;
+    const call = { address: USDC, abi: TOKEN_ABI, functionName: 'transferWithAuthorization', args } as const;
+    await world.anvil.mined(await world.anvil.wallet(5).writeContract({ ...call, chain: world.anvil.chain }));
+  };
+
+  it('that sixteen requests bring at once to two replicas, in both versions, is one order', async () => {
+    const { account, signed } = await signedOrder();
+    const other = restClient(replica.publicUrl, account.accessToken);
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, i) =>
+        (i % 2 ? other : account.rest)(
+          'POST',
+          '/v1/servers',
+          ORDER,
+          i % 3 ? version2(signed) : version1(signed, 'base'),
+        ),
+      ),
+    );
+    for (const { status, body, headers } of answers) {
+      expect([status, body]).toEqual([200, answers[0]!.body]);
+      expect(headers.get('payment-response')).toBe(answers[0]!.headers.get('payment-response'));
+    }
+    expect(await orders(account)).toBe(1);
+    await expectBalanced();
+  });
+
+  it('and eleven others are settled at once by two replicas with one gas wallet', async () => {
+    const buyers = await Promise.all(Array.from({ length: 12 }, () => signedOrder()));
+    const answers = await Promise.all(
+      buyers.map(({ account, signed }, i) => {
+        const rest = i % 2 ? restClient(replica.publicUrl, account.accessToken) : account.rest;
+        return rest('POST', '/v1/servers', ORDER, version2(signed));
+      }),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200));
+    await Promise.all(buyers.map(({ account }, i) => running(account, answers[i]!.body.order_number)));
+    await expectBalanced();
+  });
+
+  it.each(['eth_estimateGas', 'eth_sendRawTransaction'])(
+    'that somebody else submits just before %s is an order all the same',
+    async (moment) => {
+      const { account, signed } = await signedOrder();
+      let isSubmitted = false;
+      world.rpc.before = async (method) => {
+        if (method !== moment || isSubmitted) return;
+        isSubmitted = true;
+        await submit(signed);
+      };
+      const { status, body, headers } = await pay(account, signed);
+      expect([status, body.paid_by]).toEqual([200, 'x402']);
+      expect(headers.get('payment-response')).toBeTruthy();
+      expect([await orders(account), await account.balance()]).toEqual([1, 0]);
+      await expectBalanced();
+    },
+  );
+
+  it('whose service is killed between settlement and credit is in the balance, and then in the order', async () => {
+    const victim = await spawnService({ ...world.environment, ROLES: 'api' });
+    const { account, signed } = await signedOrder();
+    let isSent = false;
+    world.rpc.before = async (method) => {
+      if (method === 'eth_sendRawTransaction') isSent = true;
+      // It has been mined, and the process that sent it does not come to know.
+      else if (isSent && method === 'eth_getTransactionReceipt') victim.process.kill('SIGKILL');
+    };
+    const buy = restClient(victim.url, account.accessToken)('POST', '/v1/servers', ORDER, version2(signed));
+    await expect(buy).rejects.toThrow();
+    world.rpc.before = () => {};
+    await eventually(async () => (await account.balance()) === 6);
+    await expectBalanced();
+    await world.db.query('update x402_payment set lease_until = now() where status = $1', ['SETTLED']);
+    const { status, body } = await pay(account, signed);
+    expect([status, body.paid_by, await account.balance(), await orders(account)]).toEqual([200, 'x402', 0, 1]);
+    await expectBalanced();
+  });
+
+  it('that no block takes in time is a pending order, asked for never again, and made when one does', async () => {
+    const { account, signed } = await signedOrder();
+    await world.anvil.control.setAutomine(false);
+    try {
+      const impatient = restClient(hasty.publicUrl, account.accessToken);
+      const { status, body, headers } = await impatient('POST', '/v1/servers', ORDER, version2(signed));
+      expect([status, body.status, headers.get('payment-required')]).toEqual([200, 'pending', null]);
+      expect((await pay(account, signed)).body).toEqual(body);
+      expect(await account.balance()).toBe(0);
+      await world.anvil.control.mine({ blocks: 1 });
+      await running(account, body.order_number);
+      expect((await pay(account, signed)).headers.get('payment-response')).toBeTruthy();
+    } finally {
+      await world.anvil.control.setAutomine(true);
+    }
+    await expectBalanced();
+  });
+
+  it('while the chain cannot be reached is not taken: 503, and the same payment is good later', async () => {
+    const { account, signed } = await signedOrder();
+    world.rpc.before = () => Promise.reject(new Error('away'));
+    const refused = await pay(account, signed);
+    expect([refused.status, refused.body.code, refused.body.retryable]).toEqual([503, 'unavailable', true]);
+    // Away from the moment at which it would be sent.
+    let isVerified = false;
+    world.rpc.before = async (method) => {
+      isVerified ||= method === 'eth_estimateGas';
+      if (isVerified) throw new Error('away');
+    };
+    const unsent = await pay(account, signed);
+    expect([unsent.status, unsent.body.code]).toEqual([503, 'unavailable']);
+    world.rpc.before = () => {};
+    expect(await world.anvil.balance(signed.payload.authorization.from as Hex)).toBe(1_000_000_000n);
+    const paid = await eventually(async () => {
+      const answer = await pay(account, signed);
+      return answer.status === 200 && answer;
+    });
+    expect([paid.body.paid_by, await orders(account)]).toEqual(['x402', 1]);
+    await expectBalanced();
+  });
+
+  it('of somebody without coins is refused, and is good once he has them', async () => {
+    const payer = newPayer();
+    const { account, signed } = await signedOrder(payer);
+    const { status, body } = await pay(account, signed);
+    expect([status, body.code, body.error]).toEqual([
+      402,
+      'payment_rejected',
+      'invalid_exact_evm_insufficient_balance',
+    ]);
+    await world.anvil.mint(payer.address, PRICE);
+    expect((await pay(account, signed)).status).toBe(200);
+    expect(await world.anvil.balance(payer.address)).toBe(0n);
+    await expectBalanced();
+  });
+
+  it('pays once: eight at once of who has the coins for one are one order', async () => {
+    const payer = await world.newRichPayer(PRICE);
+    const buyers = await Promise.all(Array.from({ length: 8 }, () => signedOrder(payer)));
+    const answers = await Promise.all(buyers.map(({ account, signed }) => pay(account, signed)));
+    const paid = answers.filter(({ headers }) => headers.get('payment-response'));
+    expect(paid).toHaveLength(1);
+    expect(await world.anvil.balance(payer.address)).toBe(0n);
+    await expectBalanced();
+  });
+
+  it('that was used is not good for another order: 422', async () => {
+    const { account, signed } = await signedOrder();
+    expect((await pay(account, signed)).status).toBe(200);
+    const other = await world.newAccount();
+    for (const again of [
+      await account.rest('POST', '/v1/servers', { ...ORDER, hostname: 'other' }, version2(signed)),
+      await other.rest('POST', '/v1/servers', ORDER, version2(signed)),
+    ])
+      expect([again.status, again.body.code]).toEqual([422, 'payment_nonce_used']);
+  });
+
+  it('that was made before it was sent is in suspense, until the operator says whose it is', async () => {
+    const { account: finder, signed } = await signedOrder();
+    const owner = await world.newAccount();
+    await submit(signed);
+    for (const account of [finder, owner, finder]) {
+      const { status, body } = await pay(account, signed);
+      expect([status, body.code]).toEqual([422, 'payment_nonce_used']);
+    }
+    await expectBalanced();
+    const { operator } = world;
+    const { data } = await operator('{ x402Payments(status: UNMATCHED) { data { id accountId amountUsd nonce } } }');
+    const { nonce } = signed.payload.authorization;
+    const idOf = async ({ rest }: TestAccount) => (await rest('GET', '/v1/account')).body.id as string;
+    const accountId = await idOf(owner);
+    expect(data.x402Payments.data).toEqual([
+      { id: expect.any(String), accountId: await idOf(finder), amountUsd: 6, nonce },
+    ]);
+    const [{ id }] = data.x402Payments.data;
+    const ASSIGN = `mutation ($id: ID!, $accountId: ID!) {
+      assignX402Payment(id: $id, accountId: $accountId, reason: "She has the key of the payer") { status } }`;
+    for (const [given, code] of [
+      [{ id, accountId: 'nobody' }, 'not_found'],
+      [{ id: 'pay_00000000000000000000000000', accountId }, 'not_found'],
+    ] as const)
+      expect((await operator(ASSIGN, given)).errors[0].extensions.code).toBe(code);
+    for (let i = 0; i < 2; i++)
+      expect((await operator(ASSIGN, { id, accountId })).data.assignX402Payment).toEqual({ status: 'SETTLED' });
+    expect([await owner.balance(), await finder.balance()]).toEqual([6, 0]);
+    expect(await proveBooks(world.db)).toMatchObject({ balanced: true, firstFault: null });
+    const WRITE_OFF = 'mutation ($id: ID!) { writeOffX402Payment(id: $id, reason: "No") { status } }';
+    expect((await operator(WRITE_OFF, { id })).errors[0].extensions.code).toBe('validation_failed');
+  });
+
+  it('that a reorganisation takes back is made again, and final when its block is safe', async () => {
+    const { account, signed } = await signedOrder();
+    const snapshot = await world.anvil.control.snapshot();
+    const { body } = await pay(account, signed);
+    expect(body.paid_by).toBe('x402');
+    await world.anvil.control.revert({ id: snapshot });
+    const [payer, nonce] = [signed.payload.authorization.from, signed.payload.authorization.nonce];
+    const isUsed = () =>
+      world.anvil.client.readContract({
+        ...{ address: USDC, abi: TOKEN_ABI, functionName: 'authorizationState', args: [payer, nonce] as never },
+      });
+    expect(await isUsed()).toBe(false);
+    await eventually(isUsed);
+    await world.anvil.control.mine({ blocks: 70 });
+    const finalAt = async () => {
+      const { data } = await world.operator('{ x402Payments(status: SETTLED) { data { nonce finalAt } } }');
+      return data.x402Payments.data.find((one: { nonce: string }) => one.nonce === nonce)?.finalAt;
+    };
+    await eventually(finalAt);
+    await running(account, body.order_number);
+    await expectBalanced();
+  });
+
+  it.each<[string, number, string, (accepted: Record<string, unknown>) => Record<string, unknown>]>([
+    ['less', 402, 'invalid_exact_evm_payload_authorization_value_mismatch', (a) => ({ ...a, amount: '5999999' })],
+    ['to somebody else', 402, 'invalid_exact_evm_recipient_mismatch', (a) => ({ ...a, payTo: newPayer().address })],
+    ['on another network', 402, 'invalid_network', (a) => ({ ...a, network: 'eip155:84532' })],
+    ['in another asset', 402, 'invalid_asset', (a) => ({ ...a, asset: newPayer().address })],
+    ['for another token', 402, 'invalid_exact_evm_signature', (a) => ({ ...a, extra: { name: 'USDC', version: '2' } })],
+    [
+      'that is over',
+      402,
+      'invalid_exact_evm_payload_authorization_valid_before',
+      (a) => ({ ...a, maxTimeoutSeconds: 1 }),
+    ],
+  ])('of %s is refused with the reason, and nothing is taken', async (_, expected, reason, change) => {
+    const [account, payer] = [await world.newAccount(), await world.newRichPayer()];
+    const signed = await sign(await account.rest('POST', '/v1/servers', ORDER), { payer, change });
+    const { status, body, headers } = await pay(account, signed);
+    expect([status, body.error, Boolean(headers.get('payment-required'))]).toEqual([expected, reason, true]);
+    expect([await orders(account), await world.anvil.balance(payer.address)]).toEqual([0, 1_000_000_000n]);
+    expect(await world.db.query('select from x402_payment where account_id = $1', [account.id])).toEqual([]);
+  });
+});

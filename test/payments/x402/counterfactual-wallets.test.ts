@@ -1,0 +1,172 @@
+/** Contract wallets that are deployed with their first payment (ERC-6492), by a factory and at the cost of our gas. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  concat,
+  getCreate2Address,
+  type Hex,
+  type LocalAccount,
+  pad,
+  serializeErc6492Signature,
+  size,
+  toHex,
+} from 'viem';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { Exclusive } from '../../../provisioning/payments/drivers/x402/driver.ts';
+import type { EvmX402 } from '../../../provisioning/payments/drivers/x402/evm.ts';
+import { readGateways } from '../../../provisioning/payments/gateways.ts';
+import { type Anvil, NO_ANVIL, startAnvil } from '../drivers/evm/anvil.ts';
+import { startRpcProxy } from '../drivers/evm/rpc-proxy.ts';
+import { PAY_TO } from '../payments-file.ts';
+import { paymentsFile } from './chain-world.ts';
+import { newPayer } from './clients.ts';
+import { AMOUNT, type Signer, signedPayment } from './signed-payment.ts';
+
+/** Deploys what follows a salt of 32 bytes by CREATE2. Anvil has it from the first block, as most chains have. */
+const FACTORY: Hex = '0x4e59b44847b379578588920cA78FbF26c0B4956C';
+/** The same code elsewhere. */
+const OTHER_FACTORY: Hex = '0x00000000000000000000000000000000000fac70';
+/** With it facilitators simulate two calls, one after the other. */
+const MULTICALL3: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11';
+const SALT = pad('0x');
+
+const alone: Exclusive = (work) => work();
+const signal = new AbortController().signal;
+const runtimeOf = (name: string): Hex =>
+  JSON.parse(readFileSync(join(import.meta.dirname, '../drivers/evm', `${name}.json`), 'utf8')).runtime;
+const WALLET = runtimeOf('contract-wallet');
+
+/** Writes the owner into the first slot, and gives back the code of the wallet that follows. */
+const walletOf = (owner: Hex): Hex =>
+  concat([
+    concat(['0x73', owner, '0x5f55']), // PUSH20 owner, PUSH0, SSTORE
+    concat(['0x61', toHex(size(WALLET), { size: 2 })]), // PUSH2 size
+    '0x8060215f39', // DUP1, PUSH1 33 (where the code begins), PUSH0, CODECOPY
+    '0x5ff3', // PUSH0, RETURN
+    WALLET,
+  ]);
+
+interface FutureWallet extends Signer {
+  /** What its factory is called with. */
+  deployment: Hex;
+}
+
+/** A contract wallet of that owner, which is not there yet, and whose signature says how to put it there. */
+function futureWallet(owner: LocalAccount, factory: Hex = FACTORY, signer: LocalAccount = owner): FutureWallet {
+  const bytecode = walletOf(owner.address);
+  const deployment = concat([SALT, bytecode]);
+  return {
+    address: getCreate2Address({ from: factory, salt: SALT, bytecode }),
+    deployment,
+    signTypedData: (async (message: never) =>
+      serializeErc6492Signature({
+        address: factory,
+        data: deployment,
+        signature: `${await signer.signTypedData(message)}00`,
+      })) as Signer['signTypedData'],
+  };
+}
+
+describe.skipIf(NO_ANVIL)('A contract wallet that is not deployed yet', async () => {
+  const anvil = NO_ANVIL ? (undefined as unknown as Anvil) : await startAnvil();
+  afterAll(() => anvil?.stop());
+  let driver!: EvmX402;
+  const driverAt = (url: string) =>
+    readGateways(paymentsFile(url, { walletFactories: [FACTORY.toLowerCase()] })).x402 as EvmX402;
+  beforeEach(async () => {
+    driver = driverAt(anvil.url);
+    await anvil.control.setCode({ address: MULTICALL3, bytecode: runtimeOf('multicall') });
+    const bytecode = (await anvil.client.getCode({ address: FACTORY }))!;
+    await anvil.control.setCode({ address: OTHER_FACTORY, bytecode });
+  });
+
+  /** Signed by it, and with the coins to pay. */
+  async function payment(wallet: Signer) {
+    await anvil.mint(wallet.address, AMOUNT);
+    const { authorization, signature, key } = await signedPayment(driver, wallet);
+    return {
+      key,
+      verify: () => driver.verify(authorization, signature, signal),
+      settle: () => driver.settle(authorization, signature, { signal, alone }),
+    };
+  }
+  const isDeployed = async ({ address }: Signer) => (await anvil.client.getCode({ address })) !== undefined;
+  /** How many transactions the gas wallet has sent. */
+  const sent = () => anvil.client.getTransactionCount({ address: anvil.account(0).address });
+
+  it('is deployed with its first payment, by a factory that is allowed', async () => {
+    const wallet = futureWallet(newPayer());
+    const { key, verify, settle } = await payment(wallet);
+    const before = await anvil.balance(PAY_TO);
+    expect([await verify(), await isDeployed(wallet)]).toEqual([undefined, false]);
+    const { txId } = await settle();
+    expect(await driver.observe(key, txId)).toEqual({ state: 'settled', txId });
+    expect(await isDeployed(wallet)).toBe(true);
+    expect([await anvil.balance(wallet.address), await anvil.balance(PAY_TO)]).toEqual([0n, before + AMOUNT]);
+  });
+
+  it('pays again by the same kind of signature when it is there, without its factory', async () => {
+    const wallet = futureWallet(newPayer());
+    await (await payment(wallet)).settle();
+    const before = await sent();
+    const { key, verify, settle } = await payment(wallet);
+    expect(await verify()).toBeUndefined();
+    const { txId } = await settle();
+    expect([await driver.observe(key, txId), await sent()]).toEqual([{ state: 'settled', txId }, before + 1]);
+  });
+
+  it('is refused by a factory that is not allowed, and nothing is sent', async () => {
+    const wallet = futureWallet(newPayer(), OTHER_FACTORY);
+    const { key, verify, settle } = await payment(wallet);
+    const before = await sent();
+    expect(await verify()).toBe('eip6492_factory_not_allowed');
+    expect(await settle()).toEqual({ refused: 'eip6492_factory_not_allowed' });
+    expect(await driver.observe(key)).toEqual({ state: 'open' });
+    expect([await sent(), await isDeployed(wallet), await anvil.balance(wallet.address)]).toEqual([
+      before,
+      false,
+      AMOUNT,
+    ]);
+  });
+
+  it('pays nothing that another than its owner has signed, and is not deployed for it', async () => {
+    const wallet = futureWallet(newPayer(), FACTORY, newPayer());
+    const { key, verify, settle } = await payment(wallet);
+    const before = await sent();
+    expect(await verify()).toBe('invalid_exact_evm_transaction_simulation_failed');
+    expect(await settle()).toEqual({ refused: 'invalid_exact_evm_transaction_simulation_failed' });
+    expect(await driver.observe(key)).toEqual({ state: 'open' });
+    expect([await sent(), await isDeployed(wallet), await anvil.balance(wallet.address)]).toEqual([
+      before,
+      false,
+      AMOUNT,
+    ]);
+  });
+
+  it('pays although somebody has deployed it after its payment was verified', async () => {
+    const wallet = futureWallet(newPayer());
+    const { key, verify, settle } = await payment(wallet);
+    expect(await verify()).toBeUndefined();
+    const hash = await anvil.wallet(5).sendTransaction({ to: FACTORY, data: wallet.deployment, chain: anvil.chain });
+    await anvil.client.waitForTransactionReceipt({ hash });
+    const { txId } = await settle();
+    expect(await driver.observe(key, txId)).toEqual({ state: 'settled', txId });
+  });
+
+  it('has paid nothing when it was deployed and the chain went away, and pays when it is back', async () => {
+    const rpc = await startRpcProxy(anvil.url);
+    onTestFinished(() => rpc.stop());
+    driver = driverAt(rpc.url);
+    const wallet = futureWallet(newPayer());
+    const { key, verify, settle } = await payment(wallet);
+    expect(await verify()).toBeUndefined();
+    rpc.before = async () => {
+      if (await isDeployed(wallet)) throw new Error('away');
+    };
+    expect(await settle()).toEqual({ unsent: true });
+    rpc.before = () => {};
+    expect([await driver.observe(key), await anvil.balance(wallet.address)]).toEqual([{ state: 'open' }, AMOUNT]);
+    const { txId } = await settle();
+    expect(await driver.observe(key, txId)).toEqual({ state: 'settled', txId });
+  });
+});

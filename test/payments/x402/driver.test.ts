@@ -1,0 +1,188 @@
+/** What the driver of x402 believes of a chain, asked directly. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { encodeAbiParameters, encodeEventTopics, type Hex, type LocalAccount, type Log, pad, parseAbi } from 'viem';
+import { afterAll, describe, expect, it } from 'vitest';
+import { fateIn } from '../../../provisioning/payments/drivers/x402/chain.ts';
+import type { Exclusive } from '../../../provisioning/payments/drivers/x402/driver.ts';
+import { EvmX402 } from '../../../provisioning/payments/drivers/x402/evm.ts';
+import { readGateways } from '../../../provisioning/payments/gateways.ts';
+import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../drivers/evm/anvil.ts';
+import { PAY_TO } from '../payments-file.ts';
+import { paymentsFile } from './chain-world.ts';
+import { newPayer } from './clients.ts';
+import { AMOUNT, type Signer, signedPayment } from './signed-payment.ts';
+
+const alone: Exclusive = (work) => work();
+const signal = new AbortController().signal;
+
+/** A driver with these settings. */
+const driverOf = (anvil: Anvil, settings: object = {}): EvmX402 =>
+  readGateways(paymentsFile(anvil.url, settings)).x402 as EvmX402;
+
+/** A contract wallet (ERC-1271) of that owner, as it stands on the chain. */
+async function contractWallet(anvil: Anvil, owner: LocalAccount): Promise<Signer> {
+  const { address } = newPayer();
+  const { runtime } = JSON.parse(
+    readFileSync(join(import.meta.dirname, '../drivers/evm/contract-wallet.json'), 'utf8'),
+  );
+  await anvil.control.setCode({ address, bytecode: runtime });
+  await anvil.control.setStorageAt({ address, index: 0, value: pad(owner.address) });
+  const signTypedData = async (message: never) => `${await owner.signTypedData(message)}00`;
+  return { address, signTypedData } as Signer;
+}
+
+describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
+  const anvil = NO_ANVIL ? (undefined as unknown as Anvil) : await startAnvil();
+  afterAll(() => anvil?.stop());
+  const settled = async (driver: EvmX402, payer?: Signer) => {
+    const payment = await signedPayment(driver, payer);
+    await anvil.mint(payment.payer.address, AMOUNT);
+    const { authorization, signature, key } = payment;
+    expect(await driver.verify(authorization, signature, signal)).toBeUndefined();
+    const { txId } = await driver.settle(authorization, signature, { signal, alone });
+    return { key, txId: txId! };
+  };
+
+  it('finds a payment without being told where, however few blocks it may ask for at once', async () => {
+    const driver = driverOf(anvil, { logBlocks: 3 });
+    const { key, txId } = await settled(driver);
+    await anvil.control.mine({ blocks: 20 });
+    expect(await driver.observe(key)).toEqual({ state: 'settled', txId });
+  });
+
+  it('is paid by a contract wallet, and not by who signs for one that is not his', async () => {
+    const driver = driverOf(anvil);
+    const [owner, thief] = [newPayer(), newPayer()];
+    const wallet = await contractWallet(anvil, owner);
+    const { key, txId } = await settled(driver, wallet);
+    expect(await driver.observe(key, txId)).toEqual({ state: 'settled', txId });
+    expect(await anvil.balance(wallet.address)).toBe(0n);
+    await anvil.mint(wallet.address, AMOUNT);
+    const { signTypedData } = await contractWallet(anvil, thief);
+    const { authorization, signature } = await signedPayment(driver, { address: wallet.address, signTypedData });
+    expect(await driver.verify(authorization, signature, signal)).toBe('invalid_exact_evm_signature');
+    expect(await driver.settle(authorization, signature, { signal, alone })).toEqual({
+      refused: 'invalid_exact_evm_signature',
+    });
+  });
+
+  it('waits until a payment is as deep in the chain as it should be', async () => {
+    const driver = driverOf(anvil, { confirmations: 3 });
+    const { key, txId } = await settled(driver);
+    expect(await driver.observe(key, txId)).toEqual({ state: 'open' });
+    await anvil.control.mine({ blocks: 2 });
+    for (const hint of [txId, undefined]) expect(await driver.observe(key, hint)).toEqual({ state: 'settled', txId });
+  });
+
+  it('waits for a safe block where the payment is large', async () => {
+    const driver = driverOf(anvil, { safeAboveUsd: 5 });
+    const { key, txId } = await settled(driver);
+    expect(await driver.observe(key, txId)).toEqual({ state: 'open' });
+    await anvil.control.mine({ blocks: 70 });
+    expect(await driver.observe(key, txId)).toEqual({ state: 'settled', txId });
+  });
+
+  it('believes no payment that a reorganisation has taken back', async () => {
+    const driver = driverOf(anvil);
+    const snapshot = await anvil.control.snapshot();
+    const { key, txId } = await settled(driver);
+    expect((await driver.observe(key, txId)).state).toBe('settled');
+    await anvil.control.revert({ id: snapshot });
+    expect(await driver.observe(key, txId)).toEqual({ state: 'open' });
+  });
+
+  it('counts no payment of somebody else: another payer, payee or amount', async () => {
+    const driver = driverOf(anvil);
+    const { key, txId } = await settled(driver);
+    expect(await driver.observe({ ...key, payer: newPayer().address }, txId)).toEqual({ state: 'open' });
+    expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'open' });
+    // Not before the chain has gone on for a while.
+    await anvil.control.mine({ blocks: 2, interval: 60 });
+    expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'dead' });
+    expect(await driver.observe({ ...key, amountMicros: AMOUNT + 1n }, txId)).toEqual({ state: 'dead' });
+  });
+
+  it('says how it stands: well, short of gas, without gas, or on another chain', async () => {
+    const wallet = anvil.account(0).address;
+    const gas = (value: bigint) => anvil.control.setBalance({ address: wallet, value });
+    const driver = driverOf(anvil);
+    expect(await driver.health(signal)).toEqual({ reachable: true });
+    const before = await anvil.client.getBalance({ address: wallet });
+    await gas(10n ** 15n);
+    expect(await driver.health(signal)).toMatchObject({ reachable: true, warning: expect.stringContaining('gas') });
+    await gas(0n);
+    expect((await driver.health(signal)).reachable).toBe(false);
+    const { authorization, signature, payer } = await signedPayment(driver);
+    await anvil.mint(payer.address, AMOUNT);
+    expect(await driver.settle(authorization, signature, { signal, alone })).toEqual({ unsent: true });
+    await gas(before);
+    expect((await driverOf(anvil, { network: 'base-sepolia', asset: USDC }).health(signal)).reachable).toBe(false);
+  });
+
+  it('takes no gas wallet that is paid itself', async () => {
+    const driver = driverOf(anvil, { payTo: anvil.account(0).address });
+    await expect(driver.health(signal)).rejects.toThrow('payTo is the gas wallet');
+  });
+});
+
+describe('The settings of x402', () => {
+  const open = (settings: object) => () => new EvmX402({ ...USUAL, ...settings } as never);
+  const USUAL = { network: 'base', payTo: PAY_TO, gasKeyFile: '/gas-key' };
+
+  it.each([
+    [{ facilitatorUrl: 'https://facilitator.example' }, 'either gasKeyFile or facilitatorUrl'],
+    [{ gasKeyFile: undefined }, 'either gasKeyFile or facilitatorUrl'],
+    [{ network: 'eip155:10' }, 'eip155:10 is not known here, so asset has to be given.'],
+  ])('say what is wrong: %j', (settings, sentence) => {
+    expect(open(settings)).toThrow(sentence);
+  });
+
+  it.each([
+    [{ payTo: '0x1' }, '/x402/payTo must match pattern'],
+    [{ rpcUrls: [] }, '/x402/rpcUrls must NOT have fewer than 1 items'],
+    [{ network: 'ethereum' }, '/x402/network must match pattern'],
+    [{ gas: 1 }, '/x402 must NOT have additional properties'],
+  ])('are checked: %j', (settings, sentence) => {
+    const file = paymentsFile('http://127.0.0.1:1', settings);
+    expect(() => readGateways(file)).toThrow(sentence);
+  });
+
+  it('of any other chain say what its token is', () => {
+    const asset = USDC;
+    const { terms } = open({ network: 'eip155:10', asset, domain: { name: 'USDC', version: '2' }, coin: 'USDC-OP' })();
+    expect(terms).toMatchObject({ network: 'eip155:10', networkV1: undefined, coin: 'USDC-OP', asset });
+  });
+});
+
+describe('What logs say of an authorization', () => {
+  const ABI = parseAbi([
+    'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+    'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
+    'event Transfer(address indexed from, address indexed to, uint256 value)',
+  ]);
+  const payer = newPayer().address;
+  const [nonce, other] = [`0x${'11'.repeat(32)}`, `0x${'22'.repeat(32)}`] as Hex[] as [Hex, Hex];
+  const log = (eventName: 'AuthorizationUsed' | 'AuthorizationCanceled' | 'Transfer', args: object, value?: bigint) =>
+    ({
+      address: USDC,
+      topics: encodeEventTopics({ abi: ABI, eventName, args } as never),
+      data: value === undefined ? '0x' : encodeAbiParameters([{ type: 'uint256' }], [value]),
+    }) as Log;
+  const used = (of: Hex) => log('AuthorizationUsed', { authorizer: payer, nonce: of });
+  const moved = (to: Hex, value = AMOUNT) => log('Transfer', { from: payer, to }, value);
+  const fate = (...logs: Log[]) => fateIn(logs, USDC, { payer, nonce, payTo: PAY_TO, amountMicros: AMOUNT });
+
+  it.each<[string, Log[], string | undefined]>([
+    ['nothing, where it is not named', [moved(PAY_TO)], undefined],
+    ['that it was paid', [used(nonce), moved(PAY_TO)], 'paid'],
+    ['that it was cancelled', [log('AuthorizationCanceled', { authorizer: payer, nonce })], 'spent'],
+    ['that it went elsewhere', [used(nonce), moved(payer)], 'spent'],
+    ['that another amount went', [used(nonce), moved(PAY_TO, 1n)], 'spent'],
+    ['which of two in one transaction was paid', [used(nonce), moved(payer), used(other), moved(PAY_TO)], 'spent'],
+    ['that both were, if both were', [used(other), moved(PAY_TO), used(nonce), moved(PAY_TO)], 'paid'],
+    ['nothing, where another token says so', [{ ...used(nonce), address: payer }, moved(PAY_TO)], undefined],
+  ])('%s', (_, logs, expected) => {
+    expect(fate(...logs)).toBe(expected);
+  });
+});

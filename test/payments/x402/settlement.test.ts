@@ -1,0 +1,254 @@
+/** What may become of money that is under way: nothing that was paid is lost, and nothing is given out unpaid. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { TopUp } from '../../../entities/payments/top-up.ts';
+import { createTopUp } from '../../../resolvers/payments/billing.ts';
+import { deleteServer } from '../../../resolvers/servers/delete.ts';
+import { orderServer } from '../../../resolvers/servers/order.ts';
+import { FUNDS_MICROS, finish, traces } from '../../flows/shop.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { MACHINE } from '../../setup/spawn.ts';
+import {
+  another,
+  expireAuthorizations,
+  ORDER,
+  openX402Shop,
+  PRICE,
+  paymentFor,
+  paymentForOrder,
+  refusalOf,
+  settleOnChain,
+  type X402Shop,
+} from './shop.ts';
+
+/** Workers look after payments until all are over. */
+async function reconcile({ db, provisioning }: X402Shop, status: 'SETTLED' | 'FAILED'): Promise<void> {
+  // As if the time had come at which the chain is asked.
+  await db.query(`update task set run_at = now() where process = 'x402'`);
+  const worker = provisioning.newWorker({ leaseSeconds: 1 });
+  worker.start();
+  await eventually(async () => {
+    const [left] = await db.query<{ open: number; tasks: number }>(
+      `select (select count(*)::int from x402_payment where status <> $1) as open, (select count(*)::int from task) as tasks`,
+      [status],
+    );
+    return left!.open + left!.tasks === 0;
+  });
+  await worker.stop();
+}
+
+/** Others have all places. */
+const takeAll = ({ db }: X402Shop) => db.query(`update place set order_number = 'another' where order_number is null`);
+
+describe('An order whose settlement is unknown', () => {
+  it('is pending and holds nothing; it is made when the chain has moved the money', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'silent';
+    const ordered = await orderServer(shop.context, ORDER, payment);
+    const { orderNumber } = ordered.server;
+    expect([ordered.server.status, ordered.paidBy]).toEqual(['PENDING', 'x402']);
+    expect(await traces(shop, orderNumber)).toMatchObject({ transfers: [], addresses: 0, places: 0 });
+    expect(await orderServer(another(shop.context), ORDER, payment)).toEqual(ordered);
+    await settleOnChain(shop);
+    await reconcile(shop, 'SETTLED');
+    await finish(shop, orderNumber, 'RUNNING');
+    const { transfers, events, balance } = await traces(shop, orderNumber);
+    expect(transfers).toEqual(['topup', 'hold', 'capture']);
+    expect(events).toEqual(['created', 'provisioning', 'running']);
+    expect(balance).toEqual({ available: FUNDS_MICROS, held: 0n });
+    expect(await orderServer(another(shop.context), ORDER, payment)).toEqual(ordered);
+    expect((await verifyBooks(shop.db)).balanced).toBe(true);
+    // After a day the answer is forgotten, and with it any password; the payment is not.
+    await shop.db.query(`update x402_payment set created_at = now() - interval '25 hours'`);
+    await shop.provisioning.payments.x402!.sweep();
+    const late = await refusalOf(orderServer(another(shop.context), ORDER, payment));
+    expect([late.code, late.message]).toEqual(['payment_nonce_used', `The payment was for ${orderNumber}.`]);
+  });
+
+  it('fails when the chain will never move it, and costs nothing', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'silent';
+    const { server } = await orderServer(shop.context, ORDER, payment);
+    await expireAuthorizations(shop);
+    await reconcile(shop, 'FAILED');
+    const [failed] = await shop.db.query('select status, failure_code from server');
+    expect(failed).toEqual({ status: 'FAILED', failure_code: 'payment_failed' });
+    const { transfers, events, balance } = await traces(shop, server.orderNumber);
+    expect([transfers, events, balance.available]).toEqual([[], ['created', 'failed'], FUNDS_MICROS]);
+    expect((await deleteServer(shop.context, server.orderNumber)).refundedMicros).toBe(0n);
+  });
+
+  it('fails when its price is more than was paid and the balance has, which keeps the money', async ({
+    onTestFinished,
+  }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'silent';
+    const { server } = await orderServer(shop.context, ORDER, payment);
+    await shop.db.query('update server set price_month_micros = 1000000000');
+    await settleOnChain(shop);
+    await reconcile(shop, 'SETTLED');
+    const [failed] = await shop.db.query('select status, failure_code from server');
+    expect(failed).toEqual({ status: 'FAILED', failure_code: 'payment_failed' });
+    expect((await traces(shop, server.orderNumber)).balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });
+  });
+
+  it('fails when others have taken the last place before it was paid, which keeps the money', async ({
+    onTestFinished,
+  }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'silent';
+    const { server } = await orderServer(shop.context, ORDER, payment);
+    await takeAll(shop);
+    await settleOnChain(shop);
+    await reconcile(shop, 'SETTLED');
+    const [failed] = await shop.db.query('select status, failure_code from server');
+    expect(failed).toEqual({ status: 'FAILED', failure_code: 'out_of_stock' });
+    const { transfers, addresses, balance } = await traces(shop, server.orderNumber);
+    expect([transfers, addresses]).toEqual([['topup', 'hold', 'release'], 0]);
+    expect(balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });
+  });
+
+  it('can be deleted, which refunds nothing; money that comes then is in the balance', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'silent';
+    const { server } = await orderServer(shop.context, ORDER, payment);
+    expect((await deleteServer(shop.context, server.orderNumber)).refundedMicros).toBe(0n);
+    await settleOnChain(shop);
+    await reconcile(shop, 'SETTLED');
+    await finish(shop, server.orderNumber, 'DELETED');
+    const { transfers, balance } = await traces(shop, server.orderNumber);
+    expect([transfers, balance]).toEqual([['topup'], { available: FUNDS_MICROS + PRICE, held: 0n }]);
+  });
+});
+
+describe('A top-up whose settlement is unknown', () => {
+  const AMOUNT = { amountUsd: 100_000_000n };
+  const open = async (shop: X402Shop) => {
+    const payment = await paymentFor(await refusalOf(createTopUp(shop.context, AMOUNT, { mode: 'X402' })));
+    shop.chain.mood = 'silent';
+    return createTopUp(shop.context, AMOUNT, payment);
+  };
+
+  it('is confirming, and is confirmed with its bonus when the chain has moved the money', async ({
+    onTestFinished,
+  }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const { status, orderNumber } = await open(shop);
+    expect(status).toBe('CONFIRMING');
+    await settleOnChain(shop);
+    await reconcile(shop, 'SETTLED');
+    const { transfers, balance } = await traces(shop, orderNumber);
+    expect([transfers, balance.available]).toEqual([['topup', 'bonus'], FUNDS_MICROS + 102_000_000n]);
+    const confirmed = await shop.db.source.manager.findOneByOrFail(TopUp, { orderNumber });
+    expect(confirmed).toMatchObject({ status: 'CONFIRMED', creditedMicros: 102_000_000n, confirmations: 1 });
+  });
+
+  it('expires when the chain will never move it', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const { orderNumber } = await open(shop);
+    await expireAuthorizations(shop);
+    await reconcile(shop, 'FAILED');
+    const { status } = await shop.db.source.manager.findOneByOrFail(TopUp, { orderNumber });
+    expect([status, (await traces(shop, orderNumber)).balance.available]).toEqual(['EXPIRED', FUNDS_MICROS]);
+  });
+});
+
+describe('The chain is believed, and not who settles:', () => {
+  it('a payment that is said to have failed, and was moved, is an order', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'lies';
+    const { server } = await orderServer(shop.context, ORDER, payment);
+    expect((await traces(shop, server.orderNumber)).transfers).toEqual(['topup', 'hold']);
+  });
+
+  it('one that was refused takes nothing, and may be tried again', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'refuses';
+    const refused = await refusalOf(orderServer(shop.context, ORDER, payment));
+    expect([refused.code, refused.extras.x402!.error]).toEqual(['payment_rejected', 'insufficient_funds']);
+    shop.chain.mood = 'settles';
+    const { server } = await eventually(() => orderServer(another(shop.context), ORDER, payment));
+    expect((await traces(shop, server.orderNumber)).transfers).toEqual(['topup', 'hold']);
+  });
+
+  it('one that was refused, and is moved by somebody else later, is in the balance', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'refuses';
+    await refusalOf(orderServer(shop.context, ORDER, payment));
+    await settleOnChain(shop);
+    await reconcile(shop, 'SETTLED');
+    expect((await traces(shop, '')).balance.available).toBe(FUNDS_MICROS + PRICE);
+  });
+
+  it('the last one of a tier that is taken meanwhile leaves the money in the balance', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.afterSettle = async () => void (await takeAll(shop));
+    const headers: string[] = [];
+    const context = { ...shop.context, setHeader: (name: string) => void headers.push(name) };
+    const refused = await refusalOf(orderServer(context, ORDER, payment));
+    expect(refused.code).toBe('out_of_stock');
+    expect(refused.message).toMatch(/The payment has settled: \d+ USD go to the balance\. Do not sign another/);
+    expect(headers).toContain('payment-response');
+    await reconcile(shop, 'SETTLED');
+    expect((await traces(shop, '')).balance.available).toBe(FUNDS_MICROS + PRICE);
+    expect(await traces(shop, '')).toMatchObject({ addresses: 0, transfers: [] });
+    await shop.db.query('update place set order_number = null');
+    const { paidBy } = await orderServer(another(shop.context), ORDER, payment);
+    expect([paidBy, (await traces(shop, '')).balance.available]).toEqual(['x402', FUNDS_MICROS]);
+  });
+});
+
+it('Copies of a payment at two replicas are one order', async ({ onTestFinished }) => {
+  const shop = await openX402Shop(onTestFinished);
+  const payment = await paymentForOrder(shop.context);
+  const replicas = [shop.context, await shop.replica()];
+  const answers = await Promise.all(
+    Array.from({ length: 16 }, (_, i) => orderServer(another(replicas[i % 2]!), ORDER, payment)),
+  );
+  for (const answer of answers) expect(answer).toEqual(answers[0]);
+  const [counted] = await shop.db.query('select count(*)::int as servers from server');
+  expect(counted).toEqual({ servers: 1 });
+  expect((await traces(shop, '')).balance).toEqual({ available: FUNDS_MICROS, held: PRICE });
+});
+
+describe('kill -9 of who is paid', () => {
+  it.concurrent.for(['reserved', 'settled', 'committing', 'committed'] as const)(
+    'when the payment is %s: the money is in the balance or in one order, and the payment sent again gets it',
+    async (moment, { onTestFinished }) => {
+      const shop = await openX402Shop(onTestFinished);
+      const payment = await paymentForOrder(shop.context);
+      const child = spawn(process.execPath, [join(import.meta.dirname, 'killed-payer.ts')], {
+        env: {
+          ...{ ...MACHINE, DATABASE_URL: shop.url, FOLDER: shop.folder, ACCOUNT: shop.accountId },
+          ...{ PAYMENT: payment.signature!, KILL_MOMENT: moment },
+        },
+        stdio: ['ignore', 'inherit', 'inherit'],
+      });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
+      if (moment !== 'reserved') await reconcile(shop, 'SETTLED');
+      const before = (await traces(shop, '')).balance.available;
+      expect(before).toBe(moment === 'reserved' || moment === 'committed' ? FUNDS_MICROS : FUNDS_MICROS + PRICE);
+      // As if the time of the dead request were over.
+      await shop.db.query('update x402_payment set lease_until = now()');
+      const { server, paidBy } = await orderServer(another(shop.context), ORDER, payment);
+      await finish(shop, server.orderNumber, 'RUNNING');
+      const [counted] = await shop.db.query('select count(*)::int as servers from server');
+      expect([counted, paidBy]).toEqual([{ servers: 1 }, 'x402']);
+      expect((await traces(shop, '')).balance).toEqual({ available: FUNDS_MICROS, held: 0n });
+      expect((await verifyBooks(shop.db)).balanced).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { credentialKind, digest, mintCredential, newMachinePassword, Vault } from '../entities/secrets.ts';
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const KINDS = ['live', 'at', 'rt', 'lt', 'cs'] as const;
+const minted = Array.from({ length: 200 }, (_, i) => mintCredential(KINDS[i % KINDS.length]!));
+
+describe('A credential', () => {
+  it('has the published form, so that secret scanners find it', () => {
+    for (const credential of minted) expect(credential).toMatch(/^svc_(live|at|rt|lt|cs)_[0-9A-Za-z]{38}$/);
+  });
+
+  it('is recognised with its kind, each time that one is minted', () => {
+    for (let i = 0; i < 20_000; i++) {
+      const kind = KINDS[i % KINDS.length]!;
+      const credential = mintCredential(kind);
+      if (credentialKind(credential) !== kind) throw new Error(`${credential} is not recognised`);
+    }
+    expect(credentialKind(mintCredential('op'))).toBe('op');
+  });
+
+  it('is refused with any single wrong character', () => {
+    const accepted: string[] = [];
+    for (const credential of minted)
+      for (let at = 0; at < credential.length; at++)
+        for (const character of `${BASE62}_- \n`) {
+          const typo = credential.slice(0, at) + character + credential.slice(at + 1);
+          if (typo !== credential && credentialKind(typo)) accepted.push(`${typo} for ${credential}`);
+        }
+    expect(accepted).toEqual([]);
+  });
+
+  it('is refused with a character left out or doubled, or two neighbours exchanged', () => {
+    const accepted = minted.flatMap((credential) =>
+      Array.from(credential).flatMap((character, at) => {
+        const [before, after] = [credential.slice(0, at), credential.slice(at + 1)];
+        return [before + after, before + character + character + after, before + after[0] + character + after.slice(1)]
+          .filter((typo) => typo !== credential && credentialKind(typo))
+          .map((typo) => `${typo} for ${credential}`);
+      }),
+    );
+    expect(accepted).toEqual([]);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['a word', 'secret'],
+    ['a prefix alone', 'svc_live_'],
+    ['the right form with a random checksum', `svc_live_${'0'.repeat(38)}`],
+    ['an unknown kind', minted[0]!.replace('_live_', '_test_')],
+    ['another kind', minted[1]!.replace('_at_', '_rt_')],
+    ['space around it', ` ${minted[0]}`],
+    ['a line break after it', `${minted[0]}\n`],
+    ['capitals', minted[0]!.toUpperCase()],
+    ['a megabyte', 'svc_live_'.padEnd(1_000_000, '0')],
+    ['characters beyond ASCII', `svc_live_${'é'.repeat(38)}`],
+  ])('is not %s', (_, garbage) => {
+    expect(credentialKind(garbage)).toBeUndefined();
+  });
+
+  it('is stored as 32 bytes that say nothing of it', () => {
+    expect(digest(minted[0]!)).toHaveLength(32);
+    expect(digest(minted[0]!)).toEqual(digest(minted[0]!));
+    expect(new Set(minted.map((credential) => digest(credential).toString('hex'))).size).toBe(minted.length);
+  });
+
+  it('never repeats, and uses all characters equally', () => {
+    expect(new Set(minted).size).toBe(minted.length);
+    const counts = new Map<string, number>();
+    for (const character of Array.from({ length: 5000 }, newMachinePassword).join(''))
+      counts.set(character, (counts.get(character) ?? 0) + 1);
+    expect([...counts.keys()].sort().join('')).toBe(BASE62);
+    // 1935 expected, 44 the standard deviation; a modulo of 256 would give the first eight characters a quarter more.
+    for (const count of counts.values()) expect(Math.abs(count - 1935)).toBeLessThan(350);
+  });
+});
+
+it('A password of a machine has 24 characters that need no quoting', () => {
+  expect(newMachinePassword()).toMatch(/^[0-9A-Za-z]{24}$/);
+});
+
+describe('A sealed value', () => {
+  const vault = new Vault(randomBytes(32));
+  const CONTEXT = 'server.root_password.srv_1';
+  const PLAINTEXT = 'pässword 🔑';
+  const sealed = vault.seal(PLAINTEXT, CONTEXT);
+
+  it.each(['', 'a', PLAINTEXT, 'x'.repeat(100_000)])('opens again where it was sealed', (plaintext) => {
+    expect(vault.open(vault.seal(plaintext, CONTEXT), CONTEXT)).toBe(plaintext);
+  });
+
+  it('looks different each time, and does not contain the value', () => {
+    expect(vault.seal(PLAINTEXT, CONTEXT)).not.toEqual(sealed);
+    expect(sealed.includes(PLAINTEXT)).toBe(false);
+  });
+
+  it('does not open in another row, column or table', () => {
+    for (const context of ['server.root_password.srv_2', 'server.user_data.srv_1', 'account.root_password.srv_1', ''])
+      expect(() => vault.open(sealed, context)).toThrow();
+  });
+
+  it('does not open with any bit of it flipped', () => {
+    for (let bit = 0; bit < sealed.length * 8; bit++) {
+      const flipped = Buffer.from(sealed);
+      flipped[bit >> 3]! ^= 1 << (bit & 7);
+      expect(() => vault.open(flipped, CONTEXT)).toThrow();
+    }
+  });
+
+  it('does not open when it is cut short at either end, or longer than it was', () => {
+    for (let length = 0; length < sealed.length; length++) {
+      expect(() => vault.open(sealed.subarray(0, length), CONTEXT)).toThrow();
+      expect(() => vault.open(sealed.subarray(sealed.length - length), CONTEXT)).toThrow();
+    }
+    expect(() => vault.open(Buffer.concat([sealed, Buffer.of(0)]), CONTEXT)).toThrow();
+  });
+
+  it('does not open with another key', () => {
+    expect(() => new Vault(randomBytes(32)).open(sealed, CONTEXT)).toThrow();
+  });
+
+  it('is made with a key of 32 bytes only', () => {
+    for (const length of [0, 16, 31, 33]) expect(() => new Vault(randomBytes(length))).toThrow(/32 bytes/);
+  });
+});

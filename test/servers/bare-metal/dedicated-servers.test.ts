@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../../entities/database/database.ts';
+import { newDatabase } from '../../setup/database.ts';
+import { NEVER, newRack, openRoom, type Rack, specOf } from './room.ts';
+
+let db: Database;
+let racks: Rack[];
+let room: Awaited<ReturnType<typeof openRoom>>;
+const ends: (() => Promise<void>)[] = [];
+let orders = 0;
+const nextOrder = () => `SRV-BMC${String(++orders).padStart(7, '0')}`;
+const stateOf = async (order: string) =>
+  (
+    await db.query<{ state: string; seed: Buffer | null }>(
+      'select state, seed from deployment where order_number = $1',
+      [order],
+    )
+  )[0];
+
+beforeAll(async () => {
+  db = await newDatabase(afterAll);
+  racks = [await newRack('box-1', 1), await newRack('box-2', 2)];
+  room = await openRoom(db, racks, (end) => void ends.push(end));
+});
+afterAll(async () => {
+  for (const end of ends) await end();
+});
+beforeEach(async () => {
+  await db.query('delete from deployment');
+  for (const { turnOff } of racks) turnOff();
+  for (const { journal } of racks) journal.length = 0;
+});
+
+describe('A dedicated server', () => {
+  it('is installed from the network, proven by its own system, restarted once for a change, and wiped', async () => {
+    const { driver } = room;
+    const [rack] = racks as [Rack];
+    const spec = specOf(nextOrder());
+    const machine = room.machine(rack);
+    expect(await driver.create(spec, NEVER)).toMatchObject({ phase: 'present', proven: false, host: 'box-1' });
+    expect(await machine.script()).toMatch(
+      /kernel .*\/files\/vmlinuz .*fh_do=install fh_disk=\/dev\/vda .*debian-13\.img\.gz/,
+    );
+    expect(await (await machine.get('user-data')).text()).toBe(spec.userData);
+    expect(await (await machine.get('meta-data')).text()).toContain(`local-hostname: "metal"`);
+    const system = await machine.bootedAt();
+    expect(await machine.tell('installed')).toBe(204);
+    expect(await driver.observe(spec, NEVER)).toMatchObject({ proven: false, detail: 'INSTALLED' });
+    expect(rack.journal).toEqual(['on pxe', 'off', 'on disk']);
+    expect(await machine.script()).toBe('#!ipxe\nexit\n');
+    expect(await machine.tell('booted', system)).toBe(204);
+    expect(await driver.observe(spec, NEVER)).toMatchObject({ phase: 'present', proven: true, power: 'on' });
+    expect((await stateOf(spec.order))!.seed).toBeNull();
+
+    rack.journal.length = 0;
+    await Promise.all([1, 2].map(() => driver.power(spec, 'restart', 'chg_1', NEVER)));
+    await room.newDriver().power(spec, 'restart', 'chg_1', NEVER);
+    expect(rack.journal).toEqual(['soft', 'on disk']);
+
+    expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'incomplete' });
+    expect(await machine.script()).toMatch(/fh_do=wipe/);
+    expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'incomplete' });
+    expect(await machine.tell('wiped')).toBe(204);
+    expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'absent' });
+    expect(rack.isOn()).toBe(false);
+    expect(await driver.observe(spec, NEVER)).toMatchObject({ phase: 'absent' });
+    expect(rack.journal).toEqual(['soft', 'on disk', 'off', 'on pxe', 'off']);
+  });
+
+  it('is made anew once for each change, and what was given out for the system before is void', async () => {
+    const { driver } = room;
+    const machine = room.machine(racks[0]!);
+    const spec = specOf(nextOrder());
+    await driver.create(spec, NEVER);
+    await machine.install(driver, spec);
+    const before = machine.base();
+    racks[0]!.journal.length = 0;
+    const other = specOf(spec.order, { userData: '#cloud-config\n{}\n', hostname: 'other' });
+    await driver.rebuild(other, 'chg_2', NEVER);
+    await room.newDriver().rebuild(other, 'chg_2', NEVER);
+    expect(racks[0]!.journal).toEqual(['off', 'on pxe']);
+    expect(await machine.tell('installed', before)).toBe(404);
+    await machine.script();
+    expect(machine.base()).not.toBe(before);
+    expect(await (await machine.get('meta-data')).text()).toContain('"other"');
+    expect(await driver.observe(spec, NEVER)).toMatchObject({ proven: false });
+    await machine.install(driver, spec);
+    await driver.rebuild(other, 'chg_2', NEVER);
+    expect(await driver.observe(spec, NEVER)).toMatchObject({ proven: true });
+  });
+
+  it('is one, however often it is asked for; with another specification it is a conflict', async () => {
+    const spec = specOf(nextOrder());
+    const all = [1, 2, 3].map(() => room.driver.create(spec, NEVER));
+    expect(new Set((await Promise.all(all)).map(({ host }) => host)).size).toBe(1);
+    expect(racks[0]!.journal).toEqual(['on pxe']);
+    // Two processes are kept apart by the task; where one was only thought to be dead, its attempt may fail, and is repeated.
+    await Promise.allSettled([1, 2].map(() => room.newDriver().create(spec, NEVER)));
+    expect(await room.driver.create(spec, NEVER)).toMatchObject({ host: 'box-1', power: 'on' });
+    expect(await db.query('select from deployment')).toHaveLength(1);
+    await expect(room.driver.create({ ...spec, image: 'debian-12' }, NEVER)).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    await expect(room.driver.resize(spec)).rejects.toMatchObject({ code: 'rejected' });
+  });
+
+  it('has a box of its own; without a free one there is no capacity', async () => {
+    const made = await Promise.all(
+      [1, 2].map(() =>
+        room
+          .newDriver()
+          .create(specOf(nextOrder()), NEVER)
+          .catch((e) => e),
+      ),
+    );
+    const last = await room.driver.create(specOf(nextOrder()), NEVER).catch((error) => error);
+    const boxes = (await db.query<{ box: string }>('select box from deployment')).map(({ box }) => box);
+    expect(new Set(boxes).size).toBe(boxes.length);
+    expect([...made, last].filter(({ code }) => code === 'no_capacity').length).toBeGreaterThan(0);
+    const wanted = specOf(nextOrder(), { serviceCode: 'ded-2' });
+    await expect(room.driver.create(wanted, NEVER)).rejects.toMatchObject({ code: 'no_capacity' });
+    await expect(room.driver.create(specOf(nextOrder(), { host: boxes[0]! }), NEVER)).rejects.toMatchObject({
+      code: 'no_capacity',
+    });
+  });
+
+  it('frees its box at once when nothing was ever given to it, and never before it is off', async () => {
+    const spec = specOf(nextOrder());
+    await room.driver.create(spec, NEVER);
+    expect(racks[0]!.isOn()).toBe(true);
+    expect(await room.driver.destroy(spec, NEVER)).toMatchObject({ phase: 'absent' });
+    expect(racks[0]!.isOn()).toBe(false);
+    expect(await db.query('select from deployment')).toEqual([]);
+  });
+
+  it('is unreachable, and never absent, while its controller is away; another box is taken for a new one', async () => {
+    const { driver } = room;
+    const [first, second] = racks as [Rack, Rack];
+    const spec = specOf(nextOrder());
+    await driver.create(spec, NEVER);
+    await room.machine(first).install(driver, spec);
+    await first.disconnect();
+    for (const call of [
+      driver.observe(spec, NEVER),
+      driver.destroy(spec, NEVER),
+      driver.destroy(spec, NEVER),
+      driver.power(spec, 'reset', 'chg_9', NEVER),
+    ])
+      await expect(call).rejects.toMatchObject({ code: 'unreachable' });
+    expect(await driver.list(NEVER)).toMatchObject([{ order: spec.order, phase: 'unknown' }]);
+    expect((await driver.capacity(NEVER)).map(({ state }) => state)).toEqual(['offline', 'online']);
+    expect(await driver.reachable('ams', NEVER)).toBe(true);
+    expect(await driver.create(specOf(nextOrder()), NEVER)).toMatchObject({ host: 'box-2' });
+    await second.disconnect();
+    expect(await driver.reachable('ams', NEVER)).toBe(false);
+    await Promise.all([first.connect(), second.connect()]);
+    expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'incomplete' });
+    await room.machine(first).wipe();
+    expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'absent' });
+  });
+
+  it('goes on where a process died: between the halves of a power cycle, and when a box went off by itself', async () => {
+    const spec = specOf(nextOrder());
+    const [rack] = racks as [Rack];
+    await room.driver.create(spec, NEVER);
+    await room.machine(rack).install(room.driver, spec);
+    rack.journal.length = 0;
+    // As a process leaves it that was killed after it had turned the machine off, or on, before it could write that.
+    const left = (cycle: string) => db.query('update deployment set cycle = $1, change = $2', [cycle, 'chg_5']);
+    await left('OFF');
+    await room.newDriver().power(spec, 'reset', 'chg_5', NEVER);
+    expect(rack.journal).toEqual(['off', 'on disk']);
+    await left('ON');
+    await room.newDriver().power(spec, 'reset', 'chg_5', NEVER);
+    expect(rack.journal).toEqual(['off', 'on disk']);
+    await room.driver.power(spec, 'off', 'chg_6', NEVER);
+    expect(await room.driver.observe(spec, NEVER)).toMatchObject({ power: 'off', proven: false });
+    expect(await room.driver.power(spec, 'on', 'chg_7', NEVER)).toMatchObject({ power: 'on', proven: true });
+  });
+});
+
+describe('The listener for machines', () => {
+  it('gives nothing to who has no token of that deployment, that run and that stage', async () => {
+    const spec = specOf(nextOrder());
+    const machine = room.machine(racks[0]!);
+    await room.driver.create(spec, NEVER);
+    await machine.script();
+    const base = machine.base();
+    const forged = base.replace(/[^/]+$/, Buffer.alloc(32).toString('base64url'));
+    for (const at of [forged, `${base}x`, base.slice(0, -1), base.replace(/dep_\w+/, 'dep_1'), `${base}/..`]) {
+      expect((await fetch(`${at}/user-data`)).status).toBe(404);
+      expect(await machine.tell('installed', at)).toBe(404);
+    }
+    for (const news of ['booted', 'wiped', 'toString', '']) expect(await machine.tell(news)).toBe(404);
+    expect((await stateOf(spec.order))!.state).toBe('INSTALLING');
+    const system = await machine.bootedAt();
+    expect(await machine.tell('booted', system)).toBe(404);
+    expect((await fetch(`${system}/user-data`)).status).toBe(404);
+    expect(await machine.tell('installed')).toBe(204);
+    expect(await machine.tell('installed')).toBe(204);
+    expect((await machine.get('user-data')).status).toBe(404);
+    expect(await machine.tell('booted', system)).toBe(204);
+    expect(await machine.tell('installed')).toBe(404);
+    expect(room.faults).toEqual([]);
+  });
+
+  it('has files by their names alone, and answers 404 to whatever it does not know', async () => {
+    expect(await (await fetch(`${room.url}/files/vmlinuz`)).text()).toBe('it is vmlinuz');
+    for (const path of [
+      ...['/', '/files', '/files/', '/files/deeper', '/files/none', '/files/..%2f..%2fetc%2fpasswd', '/files/.hidden'],
+      ...['/boot/nonsense', '/boot/52-54-00-00-01-01/more', '/d', '/d/a/b', '/d/a/b/user-data', '/d/%00/b/user-data'],
+    ])
+      expect([path, (await fetch(room.url + path)).status]).toEqual([path, 404]);
+    expect((await fetch(`${room.url}/boot`, { method: 'PUT' })).status).toBe(405);
+    expect((await fetch(`${room.url}/boot`, { method: 'POST', body: 'x'.repeat(100_000) })).status).toBe(404);
+    expect(await (await fetch(`${room.url}/boot/52-54-00-00-09-09`)).text()).toBe('#!ipxe\nexit\n');
+    expect(await (await fetch(`${room.url}/boot`)).text()).toMatch(/^#!ipxe\nchain --replace http:\/\/127/);
+  });
+
+  it('names the image that is missing, and lets the machine ask again', async () => {
+    await room.driver.create(specOf(nextOrder(), { image: 'alpine-3' }), NEVER);
+    expect(await room.machine(racks[0]!).script()).toMatch(/sleep 60\nreboot/);
+    expect(String(room.faults.pop())).toMatch(/no image of alpine-3.*alpine-3\.img/);
+  });
+
+  it('keeps what a customer writes within its line', async () => {
+    const spec = specOf(nextOrder(), { rootPassword: 'a"}\nruncmd: [x]\n', hostname: 'h' });
+    await room.driver.create(spec, NEVER);
+    const machine = room.machine(racks[0]!);
+    await machine.script();
+    const text = await (await machine.get('vendor-data')).text();
+    expect(text).not.toMatch(/^runcmd/m);
+    expect(text).toContain(String.raw`password: "a\"}\nruncmd: [x]\n"`);
+    expect((await stateOf(spec.order))!.seed!.toString('latin1')).not.toContain('runcmd');
+  });
+});

@@ -1,0 +1,149 @@
+/**
+ * Boxes that do by themselves what machines do: they boot what they are told to, install it, phone home, and have a disk.
+ * So the contract can be kept by the driver for dedicated servers with neither root nor QEMU.
+ */
+import type { Database } from '../../../entities/database/database.ts';
+import { newOrderNumber } from '../../../entities/ids.ts';
+import { Vault } from '../../../entities/secrets.ts';
+import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
+import type { MachineKey, MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
+import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
+import { freePort } from '../../setup/spawn.ts';
+import type { DriverUnderTest } from '../drivers/contract.ts';
+import { openRoom, type Rack, specOf, VAULT_KEY } from './room.ts';
+
+const MOMENT_MS = 20;
+/** The system on a disk. */
+interface System {
+  /** Where it phones home, once. */
+  home: string;
+  phoned: boolean;
+  keys: string[];
+  address: string;
+  traced: boolean;
+}
+
+/** A box with power is at something. */
+class PlayedBox {
+  readonly rack: Rack;
+  readonly #machine: Awaited<ReturnType<typeof openRoom>>['machine'] extends (rack: Rack) => infer Machine
+    ? Machine
+    : never;
+  system: System | undefined;
+  /** The numbers of the boot whose system has come up, and of the one in which nothing is left to do. */
+  #up = 0;
+  #idle = 0;
+
+  constructor(rack: Rack, room: Awaited<ReturnType<typeof openRoom>>) {
+    this.rack = rack;
+    this.#machine = room.machine(rack);
+  }
+
+  get boots(): number {
+    return this.rack.journal.filter((line) => line.startsWith('on')).length;
+  }
+
+  get isUp(): boolean {
+    return this.rack.isOn() && this.#up === this.boots;
+  }
+
+  /** What it does next. */
+  async go(): Promise<void> {
+    const boot = this.boots;
+    if (!this.rack.isOn() || this.#idle === boot) return;
+    const fromNetwork = this.rack.journal.findLast((line) => line.startsWith('on')) === 'on pxe';
+    const script = fromNetwork ? await this.#machine.script() : '';
+    if (script.includes('fh_do=wipe')) {
+      this.system = undefined;
+      await this.#machine.tell('wiped');
+    } else if (script.includes('fh_do=install')) {
+      this.system = await this.#read();
+      await this.#machine.tell('installed');
+    } else if (this.system) {
+      this.#up = boot;
+      if (!this.system.phoned) this.system.phoned = (await this.#machine.tell('booted', this.system.home)) === 204;
+      if (!this.system.phoned) return;
+    }
+    this.#idle = boot;
+  }
+
+  async #read(): Promise<System> {
+    const home = await this.#machine.bootedAt();
+    const text = async (file: string) => (await this.#machine.get(file)).text();
+    const keys = [...(await text('meta-data')).matchAll(/^ +- "(.*)"$/gm)].map(([, key]) => key!);
+    const [, address = ''] = /addresses: \["([^/]+)/.exec(await text('network-config')) ?? [];
+    return { home, phoned: false, keys, address, traced: false };
+  }
+}
+
+/** The world of the driver `bmc` over these boxes. */
+export async function bmcWorld(
+  name: string,
+  db: Database,
+  racks: Rack[],
+  onEnd: (end: () => Promise<void>) => void,
+): Promise<DriverUnderTest> {
+  const room = await openRoom(db, racks, onEnd);
+  const boxes = racks.map((rack) => new PlayedBox(rack, room));
+  const store = new Deployments(db, new Vault(VAULT_KEY));
+  let over = false;
+  const played = boxes.map(async (box) => {
+    while (!over) {
+      await box.go().catch(() => {});
+      await new Promise((resume) => setTimeout(resume, MOMENT_MS));
+    }
+  });
+  onEnd(async () => {
+    over = true;
+    await Promise.all(played);
+  });
+
+  const newDriver = (at: (rack: Rack) => Rack['box'] = ({ box }) => box) =>
+    new BmcDriver({
+      inventory: async () => racks.map(at),
+      store,
+      probe: async (address) => boxes.some(({ isUp, system }) => isUp && system?.address === address),
+      ...{ graceSeconds: 0.2, powerSeconds: 5, pollSeconds: 0.02 },
+    });
+  const closed = await freePort();
+  const nowhere = ({ box }: Rack) => {
+    return { ...box, bmc: { ...box.bmc, address: `http://127.0.0.1:${closed}` } };
+  };
+
+  // The addresses that orders of this test hold.
+  const free: MachineSpec[] = [];
+  for (let i = 1; i <= 30; i++) {
+    const [order, address, gateway] = [newOrderNumber('SRV'), `10.9.0.${i}`, '10.9.0.254'];
+    await db.query(
+      `insert into address (address, family, region_code, held_by, prefix_length, gateway) values ($1, 'IPV4', 'ams', $2, 24, $3)`,
+      [address, order, gateway],
+    );
+    const ipv4 = { address, prefixLength: 24, gateway };
+    const sshPublicKeys = ['ssh-ed25519 AAAA one', 'ssh-ed25519 AAAA two'];
+    const network = { mac: '02:00:00:00:00:01', ipv4, ipv6: null, ipv6Prefix: null };
+    free.push(specOf(order, { sshPublicKeys, network }));
+  }
+  const boxOf = async (key: MachineKey) => {
+    const found = await store.find(key);
+    return boxes.find(({ rack }) => rack.box.name === found?.box);
+  };
+  return {
+    name,
+    newDriver: () => newDriver(),
+    newSpec: () => free.pop()!,
+    // Over IPMI each call would take its 20 seconds.
+    ...(racks.every(({ box }) => box.bmc.protocol === 'redfish') && { unreachable: newDriver(nowhere) }),
+    bootOf: async (key) => String((await boxOf(key))?.boots ?? ''),
+    trace: {
+      leave: async (spec) => {
+        (await boxOf(spec))!.system!.traced = true;
+      },
+      left: async (spec) => (await boxOf(spec))?.system?.traced ?? false,
+    },
+    opens: async (spec) => {
+      const box = await boxOf(spec);
+      return box?.isUp === true && box.system?.keys[0] === spec.sshPublicKeys[0];
+    },
+    bootSeconds: 30,
+  };
+}

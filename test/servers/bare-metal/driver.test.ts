@@ -1,0 +1,36 @@
+/** The driver for dedicated servers keeps the contract, over Redfish and over IPMI. */
+import { afterAll, expect, it } from 'vitest';
+import { IpmiController } from '../../../provisioning/servers/drivers/bmc/ipmi.ts';
+import { newDatabase } from '../../setup/database.ts';
+import { say } from '../../setup/say.ts';
+import { freePort } from '../../setup/spawn.ts';
+import { codeOf, describeDriver } from '../drivers/contract.ts';
+import { never } from '../drivers/patience.ts';
+import { bmcWorld } from './driver-world.ts';
+import { missing, newIpmiRack } from './ipmi-rack.ts';
+import { newRack, type Rack } from './room.ts';
+
+const ends: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+const onEnd = (end: () => Promise<void>) => void ends.push(end);
+const world = async (name: string, racks: Rack[]) => bmcWorld(name, await newDatabase(onEnd), racks, onEnd);
+const newRacks = () => Promise.all([newRack('box-1', 1), newRack('box-2', 2)]);
+
+describeDriver(await world('bmc, over Redfish', await newRacks()));
+
+// Where OpenIPMI is not installed, as on a developer's machine, that is left out.
+const reason = missing();
+if (reason) say(`The contract of drivers is not run over IPMI: ${reason}.`);
+else {
+  const models = await newRacks();
+  for (const { disconnect } of models) await disconnect();
+  const racks = await Promise.all(models.map((model) => newIpmiRack(model, onEnd)));
+  const away = { ...racks[0]!.box.bmc, address: `127.0.0.1:${await freePort()}` };
+  const answer = codeOf(new IpmiController({ ...racks[0]!.box, bmc: away }).power(never));
+  describeDriver(await world('bmc, over IPMI', racks));
+  it('A controller that is away is unreachable over IPMI, too', async () => {
+    expect(await answer).toBe('unreachable');
+  });
+}

@@ -1,0 +1,101 @@
+/** Dedicated hosts as the driver for boxes has them: told by the operator, and used at once. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { CONTROLLER } from '../../setup/certificates.ts';
+import { BMC, BOX, fieldOf, openBoxWorld } from './host-world.ts';
+
+const { add, audited, db, inventory, operator, update } = await openBoxWorld();
+
+afterEach(async () => {
+  await db.query(`delete from host where region_code = 'zrh'`);
+});
+
+describe('A box', () => {
+  it('is told by the operator, and is the driver’s as it was told; nobody reads its password again', async () => {
+    const added = await add();
+    expect(added.data.addHost).toEqual({
+      ...{ name: 'b1', state: 'ACTIVE', engine: 'bmc', mac: '52:54:00:ab:00:01', disk: '/dev/nvme0n1', firmware: null },
+      bmc: { protocol: 'IPMI', address: 'bmc-1.example:6230', certificateSha256: null },
+    });
+    expect(await inventory('b1')).toEqual([
+      {
+        ...{ name: 'b1', region: 'zrh', serviceCode: 'ded-1', mac: '52:54:00:ab:00:01', disk: '/dev/nvme0n1' },
+        bmc: { protocol: 'ipmi', address: 'bmc-1.example:6230', user: 'ADMIN', password: BMC.password },
+        size: { vcpus: 16, memoryMb: 65_536, diskGb: 1920 },
+      },
+    ]);
+    expect(await inventory('b2')).toEqual([]);
+    const rows = await db.query(`select to_jsonb(host)::text || to_jsonb(event)::text from host, event`);
+    expect(JSON.stringify(rows)).not.toContain('hush');
+    expect(rows.length).toBeGreaterThan(0);
+    const [{ sealed }] = (await db.query('select bmc_password as sealed from host')) as [{ sealed: Buffer }];
+    expect(sealed.includes('hush')).toBe(false);
+    const type = await operator('{ __type(name: "Bmc") { fields { name } } }');
+    expect(type.data.__type.fields.map(({ name }: { name: string }) => name)).not.toContain('password');
+  });
+
+  it('is changed at once for the driver, and what is not told stays', async () => {
+    await add({ firmware: 'UEFI' });
+    const bmc = { protocol: 'REDFISH', address: 'https://10.1.0.12/', user: 'root', password: 'other' };
+    const { data } = await update('b1', { bmc: { ...bmc, certificate: `${CONTROLLER.cert}\n` } });
+    expect(data.updateHost).toMatchObject({ mac: '52:54:00:ab:00:01', firmware: 'UEFI' });
+    expect(data.updateHost.bmc).toEqual({
+      ...{ protocol: 'REDFISH', address: 'https://10.1.0.12' },
+      certificateSha256: expect.stringMatching(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/),
+    });
+    const [told] = await inventory('b1');
+    expect(told).toMatchObject({
+      firmware: 'UEFI',
+      bmc: { ...bmc, protocol: 'redfish', address: 'https://10.1.0.12' },
+    });
+    expect(told!.bmc.certificate).toBe(CONTROLLER.cert);
+    await update('b1', { mac: '52:54:00:ab:00:02', disk: '/dev/disk/by-path/pci-0:1' });
+    expect((await inventory('b1'))[0]!.bmc).toEqual(told!.bmc);
+    await update('b1', { bmc });
+    expect((await inventory('b1'))[0]!.bmc.certificate).toBeUndefined();
+    expect(await inventory('b1')).toMatchObject([{ mac: '52:54:00:ab:00:02', disk: '/dev/disk/by-path/pci-0:1' }]);
+    const changes = await audited('host.updated', 'b1');
+    expect(changes.slice(-3)).toEqual([['bmc'], ['disk', 'mac'], ['bmc']].map((updated) => ({ updated })));
+    expect(JSON.stringify(changes)).not.toContain('other');
+  });
+
+  const REDFISH = { ...BMC, protocol: 'REDFISH', address: 'https://10.1.0.12' };
+  it.each<[string, object, string?]>([
+    ['without a controller', { bmc: null }, 'bmc'],
+    ['without a MAC', { mac: null }, 'mac'],
+    ['without a disk', { disk: null }, 'disk'],
+    ['of a protocol that there is not', { bmc: { ...BMC, protocol: 'TELNET' } }],
+    ['of a disk that is none', { disk: '/dev/sda fh_do=wipe' }],
+    ['of a disk that leads elsewhere', { disk: '/dev/../etc/passwd' }],
+    ['of a MAC that is none', { mac: 'aa' }],
+    ['with an address that is an option', { bmc: { ...BMC, address: '-f/etc/passwd' } }, 'bmc.address'],
+    ['with IPv6 for IPMI', { bmc: { ...BMC, address: 'fd00::1' } }, 'bmc.address'],
+    ['with a line too many', { bmc: { ...BMC, user: 'a\nb' } }, 'bmc'],
+    ['with a password that IPMI has no room for', { bmc: { ...BMC, password: 'x'.repeat(21) } }, 'bmc.password'],
+    ['with a user that IPMI has no room for', { bmc: { ...BMC, user: 'ü'.repeat(9) } }, 'bmc.user'],
+    ['with a certificate for IPMI', { bmc: { ...BMC, certificate: 'x' } }, 'bmc.certificate'],
+    ['with a name instead of a URL', { bmc: { ...REDFISH, address: '10.1.0.12' } }, 'bmc.address'],
+    ['with a URL of another kind', { bmc: { ...REDFISH, address: 'file:///etc' } }, 'bmc.address'],
+    ['with a URL with a path', { bmc: { ...REDFISH, address: 'https://10.1.0.12/redfish' } }, 'bmc.address'],
+    ['with a URL with a password', { bmc: { ...REDFISH, address: 'https://a:b@10.1.0.12' } }, 'bmc.address'],
+    ['with a user that Basic cannot tell', { bmc: { ...REDFISH, user: 'a:b' } }, 'bmc.user'],
+    ['with a certificate that is none', { bmc: { ...REDFISH, certificate: '-----BEGIN' } }, 'bmc.certificate'],
+    ['that is a VPS host', { kind: 'VPS', serviceCode: null, vcpus: 1, memoryMb: 1, diskGb: 1 }, 'kind'],
+  ])('%s is refused', async (_, input, field) => {
+    const refused = await add(input);
+    expect(refused.errors).toHaveLength(1);
+    expect(fieldOf(refused)).toBe(field);
+    expect(JSON.stringify(refused)).not.toContain('hush');
+    expect(await db.query(`select from host where region_code = 'zrh'`)).toEqual([]);
+  });
+
+  it('shares neither its card nor its controller with another', async () => {
+    await add();
+    const other = { name: 'b2', mac: '52:54:00:ab:00:09', bmc: { ...BMC, address: 'bmc-2' } };
+    expect(fieldOf(await add({ ...other, mac: '52:54:00:ab:00:01' }))).toBe('mac');
+    expect(fieldOf(await add({ ...other, bmc: BMC }))).toBe('bmc.address');
+    expect((await add(other)).data.addHost.name).toBe('b2');
+    expect(fieldOf(await update('b2', { mac: BOX.mac }))).toBe('mac');
+    expect(fieldOf(await update('b2', { bmc: BMC }))).toBe('bmc.address');
+    expect((await update('b2', { bmc: other.bmc, mac: other.mac })).errors).toBeUndefined();
+  });
+});

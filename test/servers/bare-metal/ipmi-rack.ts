@@ -1,0 +1,47 @@
+/** A box in a folder, whose controller is OpenIPMI's simulator: real RMCP+ by the real ipmitool, and no machine behind it. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PASSWORD, startIpmi, USER } from '../../engine/metal/machine.ts';
+import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
+import type { Rack } from './room.ts';
+
+/** Why there is no such box here, or undefined if there is. */
+export const missing = (): string | undefined => {
+  const folders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+  const packages = { ipmi_sim: 'openipmi', ipmitool: 'ipmitool' };
+  const lacking = Object.entries(packages).filter(
+    ([name]) => !folders.some((folder) => existsSync(join(folder, name))),
+  );
+  return lacking.length ? `it needs the Debian packages ${lacking.map(([, name]) => name).join(' ')}` : undefined;
+};
+
+export async function newIpmiRack(model: Rack, onEnd: (end: () => Promise<void>) => void): Promise<Rack> {
+  const folder = newFolder();
+  const port = await freePort();
+  const read = (name: string) => (existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : '');
+  let controller: { stop(): Promise<void> } | undefined;
+  const disconnect = async () => {
+    await controller?.stop();
+    controller = undefined;
+  };
+  const connect = async () => {
+    controller = await startIpmi(folder, port, `${join(import.meta.dirname, 'chassis.sh')} ${folder}`);
+  };
+  await connect();
+  onEnd(async () => {
+    await disconnect();
+    removeFolder(folder);
+  });
+  return {
+    box: {
+      ...model.box,
+      bmc: { protocol: 'ipmi', address: `127.0.0.1:${port}`, user: USER!, password: PASSWORD! },
+    },
+    get journal() {
+      return read('journal').split('\n').filter(Boolean);
+    },
+    isOn: () => read('power') !== '',
+    turnOff: () => writeFileSync(join(folder, 'power'), ''),
+    ...{ connect, disconnect },
+  };
+}

@@ -1,0 +1,209 @@
+/** Orders of dedicated servers, whatever dies on the way: the worker, the controller, or the machine. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { available, gateway, post } from '../../../entities/payments/ledger.ts';
+import { Vault } from '../../../entities/secrets.ts';
+import { Provisioning } from '../../../provisioning/index.ts';
+import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
+import { deleteServer } from '../../../resolvers/servers/delete.ts';
+import { orderServer } from '../../../resolvers/servers/order.ts';
+import { updateServer } from '../../../resolvers/servers/update.ts';
+import { type OnEnd, openShop, traces } from '../../flows/shop.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { MACHINE } from '../../setup/spawn.ts';
+import { newRack, openRoom, type Rack, VAULT_KEY } from './room.ts';
+
+const FUNDS = 500_000_000n;
+/** Everything that the driver does for an order and its deletion, and one more. */
+const MOMENTS = Array.from({ length: 19 }, (_, i) => i + 1);
+
+async function openHall(onEnd: OnEnd) {
+  const shop = await openShop(onEnd, []);
+  const { db, accountId } = shop;
+  const rack = await newRack('box-1', 1);
+  const room = await openRoom(db, [rack], (end) => onEnd(end));
+  await db.transaction(async (tx) => {
+    const sides = { debit: gateway('test'), credit: available(accountId) };
+    await post(tx, accountId, [{ kind: 'topup', ...sides, amountMicros: FUNDS, externalKey: 'more', description: '' }]);
+  });
+  const vault = new Vault(VAULT_KEY);
+  const payments = [new SimulatedPayments({ confirmSeconds: 0 })];
+  const drivers = { VPS: room.driver, DEDICATED: room.driver };
+  const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02 });
+  const context = { ...shop.context, vault, provisioning };
+  const order = { serviceCode: 'ded-1', region: 'ams', os: 'debian-13', labels: {}, autoRenew: true };
+  const number = (await orderServer(context, order)).server.orderNumber;
+  const becomes = (status: string) =>
+    eventually(async () => {
+      const [found] = await db.query<{ status: string; tasks: number }>(
+        'select status, (select count(*)::int from task) as tasks from server where order_number = $1',
+        [number],
+      );
+      return found!.status === status && found!.tasks === 0;
+    }, 240);
+  return { ...shop, rack, room, provisioning, context, number, becomes };
+}
+type Hall = Awaited<ReturnType<typeof openHall>>;
+
+/** The machine does what it boots, as long as the test lasts. */
+function play({ rack, room }: Hall, onEnd: OnEnd): void {
+  const machine = room.machine(rack);
+  let system = '';
+  const turn = async () => {
+    const started = rack.journal.findLast((line) => line.startsWith('on'));
+    if (!rack.isOn()) return;
+    if (started === 'on disk') return void (system && (await machine.tell('booted', system)));
+    const script = await machine.script();
+    if (script.includes('fh_do=wipe')) await machine.tell('wiped');
+    if (!script.includes('fh_do=install')) return;
+    system = await machine.bootedAt();
+    await machine.tell('installed');
+  };
+  const timer = setInterval(() => turn().catch(() => {}), 150);
+  onEnd(() => clearInterval(timer));
+}
+
+function startWorker({ url, rack }: Hall, onEnd: OnEnd, killAt?: number): ChildProcess {
+  const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
+    env: { ...MACHINE, DATABASE_URL: url, BOX: JSON.stringify(rack.box), ...(killAt && { KILL_AT: String(killAt) }) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  onEnd(() => void worker.kill('SIGKILL'));
+  return worker;
+}
+
+const starts = ({ journal }: Rack) => journal.filter((line) => line.startsWith('on'));
+
+describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, () => {
+  it.concurrent.for(MOMENTS)(
+    'at moment %i: it is installed, sold and wiped once, and its box is free',
+    async (moment, { onTestFinished: onEnd }) => {
+      const hall = await openHall(onEnd);
+      play(hall, onEnd);
+      const first = startWorker(hall, onEnd, moment);
+      let over = false;
+      onEnd(() => {
+        over = true;
+      });
+      const killed = once(first, 'exit').then(() => over || startWorker(hall, onEnd));
+      await hall.becomes('RUNNING');
+      expect(starts(hall.rack)).toEqual(['on pxe', 'on disk']);
+      await deleteServer(hall.context, hall.number);
+      await hall.becomes('DELETED');
+      expect(starts(hall.rack)).toEqual(['on pxe', 'on disk', 'on pxe']);
+      expect(hall.rack.isOn()).toBe(false);
+      expect(await hall.db.query('select from deployment')).toEqual([]);
+      const { transfers, addresses, places } = await traces(hall, hall.number);
+      expect({ transfers, addresses, places }).toEqual({
+        transfers: ['hold', 'capture', 'refund'],
+        addresses: 0,
+        places: 0,
+      });
+      if (moment < MOMENTS.length) await killed;
+      else expect(first.exitCode ?? first.signalCode).toBeNull(); // there is no such moment: all are tried
+    },
+  );
+});
+
+/** What is asked of a server that runs, how its box is turned on for it, and how many moments that has, and one more. */
+const CHANGES = [
+  ['rebuild', { action: 'REBUILD' }, ['on pxe', 'on disk'], 12],
+  ['reboot', { action: 'REBOOT' }, ['on disk'], 7],
+] as const;
+
+describe.each(CHANGES)('kill -9 of the worker during a %s of a dedicated server', (_, wanted, turnedOn, moments) => {
+  it.concurrent.for(Array.from({ length: moments }, (_, i) => i + 1))(
+    'at moment %i: it is done once',
+    { timeout: 120_000 },
+    async (moment, { onTestFinished: onEnd }) => {
+      const hall = await openHall(onEnd);
+      play(hall, onEnd);
+      const before = hall.provisioning.newWorker({ leaseSeconds: 1 });
+      before.start();
+      await hall.becomes('RUNNING');
+      await before.stop();
+      const made = starts(hall.rack).length;
+      await updateServer(hall.context, hall.number, wanted);
+      const first = startWorker(hall, onEnd, moment);
+      let over = false;
+      onEnd(() => {
+        over = true;
+      });
+      const killed = once(first, 'exit').then(() => over || startWorker(hall, onEnd));
+      await hall.becomes('RUNNING');
+      expect(starts(hall.rack).slice(made)).toEqual(turnedOn);
+      expect(hall.rack.isOn()).toBe(true);
+      const [found] = await hall.db.query<{ state: string; cycle: string | null }>(
+        'select state, cycle from deployment',
+      );
+      expect(found).toEqual({ state: 'BOOTED', cycle: null });
+      if (moment < moments) await killed;
+      else expect(first.exitCode ?? first.signalCode).toBeNull(); // there is no such moment: all are tried
+    },
+  );
+});
+
+describe('An order of a dedicated server', () => {
+  it('waits for a controller that is away, in the middle of it and of its deletion', async ({
+    onTestFinished: onEnd,
+  }) => {
+    const hall = await openHall(onEnd);
+    const { rack, provisioning, db, number } = hall;
+    const worker = provisioning.newWorker({ leaseSeconds: 1 });
+    worker.start();
+    onEnd(() => worker.stop(5));
+    await eventually(async () => rack.isOn());
+    await rack.disconnect();
+    play(hall, onEnd);
+    await eventually(async () => (await db.query(`select from task where error like '%could not be asked%'`)).length);
+    expect((await traces(hall, number)).transfers).toEqual(['hold']);
+    await rack.connect();
+    await hall.becomes('RUNNING');
+    await rack.disconnect();
+    await deleteServer(hall.context, number);
+    await eventually(async () => (await db.query(`select from task where error like '%could not be asked%'`)).length);
+    expect((await traces(hall, number)).addresses).toBe(2);
+    await rack.connect();
+    await hall.becomes('DELETED');
+    expect(await db.query('select from deployment')).toEqual([]);
+  });
+
+  it('is paid back in full when its machine never boots, and leaves nothing', async ({ onTestFinished: onEnd }) => {
+    const hall = await openHall(onEnd);
+    const { rack, provisioning, db, number } = hall;
+    const before = FUNDS + 20_000_000n;
+    const worker = provisioning.newWorker({ leaseSeconds: 1 });
+    worker.start();
+    onEnd(() => worker.stop(5));
+    await eventually(async () => rack.isOn());
+    await db.query(`update task set deadline_at = now() where subject = $1`, [number]);
+    await hall.becomes('FAILED');
+    const { transfers, addresses, places, balance } = await traces(hall, number);
+    expect({ transfers, addresses, places }).toEqual({ transfers: ['hold', 'release'], addresses: 0, places: 0 });
+    expect(balance).toEqual({ available: before, held: 0n });
+    expect(rack.isOn()).toBe(false);
+    expect(await db.query('select from deployment')).toEqual([]);
+  });
+
+  it('is paid back at once when its machine hangs half installed; its box is free after it was wiped', async ({
+    onTestFinished: onEnd,
+  }) => {
+    const hall = await openHall(onEnd);
+    const { rack, room, provisioning, db, number } = hall;
+    const worker = provisioning.newWorker({ leaseSeconds: 1 });
+    worker.start();
+    onEnd(() => worker.stop(5));
+    await eventually(async () => rack.isOn());
+    await room.machine(rack).script();
+    await db.query(`update task set deadline_at = now() where subject = $1`, [number]);
+    await eventually(async () => (await traces(hall, number)).transfers.includes('release'));
+    await eventually(async () => (await db.query(`select from deployment where state = 'WIPING'`)).length);
+    expect((await traces(hall, number)).addresses).toBe(2);
+    play(hall, onEnd);
+    await hall.becomes('FAILED');
+    expect((await traces(hall, number)).addresses).toBe(0);
+    expect(await db.query('select from deployment')).toEqual([]);
+  });
+});

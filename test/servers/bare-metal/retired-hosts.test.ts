@@ -1,0 +1,165 @@
+/** Boxes from the first customer to the next: sold as soon as they are told, and never handed on unwiped. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../setup/freehold.ts';
+import { codeOf, fieldOf, openBoxWorld } from './host-world.ts';
+import { machineOf, newRack, type Rack } from './room.ts';
+
+const { account, act, add, anonymous, audited, db, operator, override, port, update } = await openBoxWorld();
+
+describe('A box that is sold', () => {
+  const racks: Rack[] = [];
+  afterAll(async () => {
+    for (const rack of racks) await rack.disconnect();
+  });
+  /** A box with a controller, told to the running service. */
+  async function newBox(name: string): Promise<Rack> {
+    const rack = await newRack(name, racks.length + 1);
+    racks.push(rack);
+    const { bmc, mac, disk } = rack.box;
+    const { errors } = await add({ name, region: 'ams', mac, disk, bmc: { ...bmc, protocol: 'REDFISH' } });
+    expect(errors).toBeUndefined();
+    return rack;
+  }
+  const order = async () =>
+    (await account.rest('POST', '/v1/servers', { service_code: 'ded-1', os: 'debian-13', region: 'ams' })).body;
+  const statusOf = async (number: string) =>
+    (await db.query<{ status: string }>('select status from server where order_number = $1', [number]))[0]!.status;
+  const becomes = (number: string, status: string) => eventually(async () => (await statusOf(number)) === status, 60);
+  const stock = async () =>
+    (await anonymous('GET', '/v1/catalog/ded-1')).body.regions.find((one: { code: string }) => one.code === 'ams')
+      .stock;
+  const deployments = async () => (await operator('{ deployments { box orderNumber state note } }')).data.deployments;
+  const machine = ({ box }: Rack) => machineOf(`http://127.0.0.1:${port}`, box.mac);
+  const isIn = (number: string, state: string) =>
+    eventually(async () =>
+      (await deployments()).some(
+        (one: { orderNumber: string; state: string }) => one.orderNumber === number && one.state === state,
+      ),
+    );
+  /** From the order to its own system. */
+  async function sell(rack: Rack): Promise<string> {
+    const { length } = rack.journal;
+    const { order_number: number } = await order();
+    await eventually(async () => rack.journal.includes('on pxe', length));
+    const { script, bootedAt, tell } = machine(rack);
+    await script();
+    const system = await bootedAt();
+    await tell('installed');
+    await eventually(async () => rack.journal.at(-1) === 'on disk');
+    await tell('booted', system);
+    await becomes(number, 'RUNNING');
+    return number;
+  }
+  /** Deleted by its customer; the box begins to wipe, and does not come to an end. */
+  async function hang(rack: Rack): Promise<string> {
+    const number = await sell(rack);
+    expect(codeOf(await override('declareWiped', rack.box.name, 'too early'))).toBe('validation_failed');
+    expect(codeOf(await override('retireBox', rack.box.name, 'too early'))).toBe('validation_failed');
+    await account.rest('DELETE', `/v1/servers/${number}`);
+    await isIn(number, 'WIPING');
+    return number;
+  }
+
+  it('is sold as soon as it was told, and nothing is before', async () => {
+    expect(await stock()).toBe('none');
+    expect((await order()).code).toBe('out_of_stock');
+    const rack = await newBox('first');
+    expect(await stock()).toBe('low');
+    const number = await sell(rack);
+    expect(await stock()).toBe('none');
+    expect((await order()).code).toBe('out_of_stock');
+    expect(codeOf(await update('first', { disk: '/dev/sdb' }))).toBe('validation_failed');
+    expect((await update('first', { mac: '52:54:00:00:01:0f' })).errors).toBeUndefined();
+    rack.box.mac = '52:54:00:00:01:0f'; // another card
+    await account.rest('DELETE', `/v1/servers/${number}`);
+    await isIn(number, 'WIPING');
+    expect(codeOf(await act('removeHost', 'first'))).toBe('validation_failed');
+    await eventually(async () => rack.journal.at(-1) === 'on pxe');
+    await machine(rack).wipe();
+    await becomes(number, 'DELETED');
+    expect(await stock()).toBe('low');
+    expect((await act('removeHost', 'first')).errors).toBeUndefined();
+  }, 120_000);
+
+  it('and hangs in its wipe is free when the operator says that it is wiped, with a reason', async () => {
+    const rack = await newBox('second');
+    const number = await hang(rack);
+    expect(await stock()).toBe('none');
+    const QUERY = 'mutation { declareWiped(name: "second", reason: "x") { state } }';
+    expect(codeOf(await account.graphql(QUERY))).toBe('insufficient_scope');
+    expect((await operator('mutation { declareWiped(name: "second") { state } }')).errors).toHaveLength(1);
+    expect(codeOf(await override('declareWiped', 'nowhere', 'x'))).toBe('not_found');
+    const { data } = await override('declareWiped', 'second', 'disk replaced, ticket 7');
+    expect(data.declareWiped).toEqual({ state: 'WIPED', note: 'disk replaced, ticket 7' });
+    await becomes(number, 'DELETED');
+    expect(rack.isOn()).toBe(false);
+    expect(await deployments()).toEqual([]);
+    expect(await stock()).toBe('none'); // it is drained
+    expect(await audited('host.wiped', 'second')).toEqual([
+      { order_number: number, generation: 1, state: 'WIPING', reason: 'disk replaced, ticket 7' },
+    ]);
+    await act('activateHost', 'second');
+    expect(await stock()).toBe('low');
+    expect((await act('removeHost', 'second')).errors).toBeUndefined();
+  }, 120_000);
+
+  it('and is retired lets its server go, and is given to nobody, under no name, until it is declared wiped', async () => {
+    const rack = await newBox('third');
+    const number = await hang(rack);
+    await rack.disconnect();
+    const { base, tell, script } = machine(rack);
+    await script();
+    expect(base()).not.toBe('');
+    expect((await override('retireBox', 'third', 'dead')).data.retireBox).toEqual({ state: 'RETIRED', note: 'dead' });
+    expect((await override('retireBox', 'third', 'dead')).data.retireBox.state).toBe('RETIRED');
+    await becomes(number, 'DELETED');
+    expect(await tell('wiped')).toBe(404);
+    expect(await script()).toBe('#!ipxe\nexit\n');
+    expect(await db.query('select from address where held_by = $1', [number])).toEqual([]);
+    expect(await audited('host.retired', 'third')).toMatchObject([{ state: 'WIPING', reason: 'dead' }]);
+
+    await rack.connect();
+    await act('activateHost', 'third');
+    expect(await stock()).toBe('none');
+    expect((await order()).code).toBe('out_of_stock');
+    expect((await act('removeHost', 'third')).errors).toBeUndefined();
+    const { bmc, mac, disk } = rack.box;
+    const again = { region: 'ams', mac, disk, bmc: { ...bmc, protocol: 'REDFISH' } };
+    expect(fieldOf(await add({ ...again, name: 'new' }))).toBe('mac');
+    expect((await add({ ...again, name: 'third' })).errors).toBeUndefined();
+    expect(await stock()).toBe('none');
+    expect(await deployments()).toEqual([{ box: 'third', orderNumber: number, state: 'RETIRED', note: 'dead' }]);
+
+    expect((await override('declareWiped', 'third', 'new disk')).data.declareWiped.state).toBe('WIPED');
+    expect(await deployments()).toEqual([]);
+    expect(codeOf(await override('declareWiped', 'third', 'new disk'))).toBe('not_found');
+    await act('activateHost', 'third');
+    expect(await stock()).toBe('low');
+    const next = await sell(rack);
+    expect(rack.journal.at(-1)).toBe('on disk');
+    // The operator gives the deletion up; the box is not free by that.
+    await rack.disconnect();
+    await account.rest('DELETE', `/v1/servers/${next}`);
+    await operator(`mutation { giveUpTask(subject: "${next}") { subject } }`);
+    await becomes(next, 'DELETED');
+    expect(await stock()).toBe('none');
+    expect((await override('retireBox', 'third', 'gone')).data.retireBox.state).toBe('RETIRED');
+    expect((await override('declareWiped', 'third', 'shredded')).data.declareWiped.state).toBe('WIPED');
+  }, 180_000);
+
+  it('and whose machine was given up for another is held until the operator says what became of it', async () => {
+    const rack = await newBox('fourth');
+    const number = await sell(rack);
+    await db.query('update server set generation = 2 where order_number = $1', [number]);
+    expect(await stock()).toBe('none');
+    expect(codeOf(await act('removeHost', 'fourth'))).toBe('validation_failed');
+    expect((await override('declareWiped', 'fourth', 'wiped by hand')).data.declareWiped.state).toBe('WIPED');
+    expect(await deployments()).toEqual([]);
+    expect(await statusOf(number)).toBe('RUNNING');
+    await account.rest('DELETE', `/v1/servers/${number}`);
+    await becomes(number, 'DELETED');
+    await act('activateHost', 'fourth');
+    await eventually(async () => (await stock()) === 'low');
+    expect((await act('removeHost', 'fourth')).errors).toBeUndefined();
+  }, 120_000);
+});

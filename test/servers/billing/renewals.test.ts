@@ -1,0 +1,253 @@
+/** What happens to servers when the time that is paid for ends. Time is moved in the database. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ServerStatus } from '../../../entities/servers/server.ts';
+import { newDatabase } from '../../setup/database.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { HOUR_MS, openShop, PRICE, type Shop } from '../../setup/shop.ts';
+import { MACHINE, newFolder, removeFolder } from '../../setup/spawn.ts';
+
+const MONTH_MS = 730 * HOUR_MS;
+let shop: Shop;
+const folder = newFolder();
+afterAll(() => removeFolder(folder));
+beforeAll(async () => {
+  shop = openShop(await newDatabase(afterAll), folder);
+});
+beforeEach(() => shop.db.query('truncate task, server, event, audit_entry'));
+
+const tick = () => shop.tick('renewals');
+const ago = (hours: number) => new Date(Date.now() - hours * HOUR_MS);
+
+describe('A server whose paid time is over', () => {
+  it('is renewed from the balance for 730 hours from where that time ended, once', async () => {
+    const account = await shop.account(2n * PRICE);
+    const paidUntil = ago(5);
+    const order = await shop.server(account, { paidUntil });
+    for (let i = 0; i < 3; i++) await tick();
+    const server = await shop.read(order);
+    expect(server).toMatchObject({ status: 'RUNNING', paidUntil: new Date(paidUntil.getTime() + MONTH_MS) });
+    expect(await shop.balance(account)).toBe(PRICE);
+    expect(await shop.events(order)).toEqual(['server.renewed']);
+    const [charge] = await shop.db.query(
+      `select kind, debit, credit, amount_micros, external_key, period_from, period_to from transfer where order_number = $1`,
+      [order],
+    );
+    expect(charge).toEqual({
+      kind: 'renewal',
+      debit: `available:${account}`,
+      credit: 'revenue',
+      amountMicros: PRICE,
+      externalKey: `renewal:${order}:${paidUntil.toISOString()}`,
+      periodFrom: paidUntil,
+      periodTo: server.paidUntil,
+    });
+    expect(await shop.db.query(`select action, actor_type, resource_type from audit_entry`)).toEqual([
+      { action: 'server.renewed', actor_type: 'system', resource_type: 'server' },
+    ]);
+  });
+
+  it('pays for every month that passed while nobody looked', async () => {
+    const account = await shop.account(10n * PRICE);
+    const paidUntil = ago(2 * 730 + 1);
+    const order = await shop.server(account, { paidUntil });
+    for (let i = 0; i < 4; i++) await tick();
+    expect((await shop.read(order)).paidUntil!.getTime()).toBe(paidUntil.getTime() + 3 * MONTH_MS);
+    expect(await shop.balance(account)).toBe(7n * PRICE);
+  });
+
+  it.each(['RUNNING', 'STOPPED'] as const)('is suspended without funds when it is %s', async (status) => {
+    const account = await shop.account(PRICE - 1n);
+    const order = await shop.server(account, { status });
+    await tick();
+    expect(await shop.read(order)).toMatchObject({ status: 'SUSPENDED', suspendedFrom: status });
+    expect(await shop.balance(account)).toBe(PRICE - 1n);
+    expect(await shop.events(order)).toEqual(['server.suspended']);
+  });
+
+  it('is suspended, whatever the balance is, if it is not to renew itself', async () => {
+    const account = await shop.account(10n * PRICE);
+    const order = await shop.server(account, { autoRenew: false });
+    await tick();
+    expect((await shop.read(order)).status).toBe('SUSPENDED');
+    await shop.fund(account, PRICE);
+    await tick();
+    expect((await shop.read(order)).status).toBe('SUSPENDED');
+    expect(await shop.balance(account)).toBe(11n * PRICE);
+  });
+
+  it('leaves what it is too dear for to those after it', async () => {
+    const account = await shop.account(2n * PRICE);
+    const first = await shop.server(account, { paidUntil: ago(3) });
+    const dear = await shop.server(account, { paidUntil: ago(2), priceMonthMicros: 9n * PRICE });
+    const last = await shop.server(account, { paidUntil: ago(1) });
+    await tick();
+    const states = await Promise.all([first, dear, last].map(async (order) => (await shop.read(order)).status));
+    expect(states).toEqual(['RUNNING', 'SUSPENDED', 'RUNNING']);
+    expect(await shop.balance(account)).toBe(0n);
+  });
+
+  it.each([
+    'PENDING',
+    'PROVISIONING',
+    'STARTING',
+    'STOPPING',
+    'REBOOTING',
+    'REBUILDING',
+    'RESIZING',
+    'FAILED',
+    'DELETING',
+  ])('is left alone while it is %s', async (status) => {
+    const account = await shop.account(PRICE);
+    const order = await shop.server(account, { status: status as ServerStatus });
+    const before = await shop.read(order);
+    await tick();
+    expect(await shop.read(order)).toEqual(before);
+    expect(await shop.balance(account)).toBe(PRICE);
+  });
+
+  it('is renewed as soon as it has settled', async () => {
+    const account = await shop.account(PRICE);
+    const order = await shop.server(account, { status: 'REBOOTING' });
+    await tick();
+    await shop.db.query(`update server set status = 'RUNNING'`);
+    await tick();
+    expect(await shop.events(order)).toEqual(['server.renewed']);
+  });
+});
+
+describe('A suspended server', () => {
+  const suspended = (from: 'RUNNING' | 'STOPPED', hours: number) =>
+    ({ status: 'SUSPENDED', suspendedFrom: from, suspendedAt: ago(hours), paidUntil: ago(hours) }) as const;
+
+  it.each(['RUNNING', 'STOPPED'] as const)(
+    'is %s again when the balance suffices, and its month begins then',
+    async (from) => {
+      const account = await shop.account(0n);
+      const order = await shop.server(account, suspended(from, 50));
+      await tick();
+      expect((await shop.read(order)).status).toBe('SUSPENDED');
+      await shop.fund(account, PRICE);
+      await tick();
+      await shop.work();
+      await tick();
+      const server = await shop.read(order);
+      expect(server).toMatchObject({ status: from, suspendedAt: null, suspendedFrom: null });
+      expect(Math.abs(server.paidUntil!.getTime() - Date.now() - MONTH_MS)).toBeLessThan(HOUR_MS);
+      expect(await shop.balance(account)).toBe(0n);
+      expect(await shop.events(order)).toEqual([`server.${from.toLowerCase()}`, 'server.renewed']);
+    },
+  );
+
+  it('is tried again by the transaction in which its account was paid, and others are not', async () => {
+    const [account, other] = [await shop.account(0n), await shop.account(5n * PRICE)];
+    const orders = [
+      await shop.server(account, suspended('RUNNING', 60)),
+      await shop.server(account, suspended('RUNNING', 50)),
+      await shop.server(other, suspended('RUNNING', 50)),
+    ];
+    await shop.fund(account, PRICE);
+    await shop.db.transaction((tx) => shop.provisioning.servers.retrySuspended(tx, account));
+    await shop.db.transaction((tx) => shop.provisioning.servers.retrySuspended(tx, account));
+    expect(await shop.provisioning.newWorker().drain('periodic')).toBe(1);
+    await shop.work();
+    const states = await Promise.all(orders.map(async (order) => (await shop.read(order)).status));
+    expect(states).toEqual(['RUNNING', 'SUSPENDED', 'SUSPENDED']);
+  });
+
+  it('is deleted after seven days, also a protected one, and not before', async () => {
+    const account = await shop.account(0n);
+    const old = await shop.server(account, { ...suspended('RUNNING', 7 * 24 + 1), deleteProtection: true });
+    const young = await shop.server(account, suspended('RUNNING', 7 * 24 - 1));
+    await tick();
+    expect([(await shop.read(old)).status, (await shop.read(young)).status]).toEqual(['DELETING', 'SUSPENDED']);
+    await shop.provisioning.newWorker().drain('servers');
+    expect((await shop.read(old)).status).toBe('DELETED');
+    expect(await shop.events(old)).toEqual(['server.updated', 'server.deleted']);
+  });
+});
+
+describe('Many servers that are due at once', () => {
+  const COUNT = 250;
+  /** Each account can pay for all of its servers but one. */
+  async function prepare() {
+    await shop.db.query('truncate task, server, event, audit_entry');
+    const accounts = await Promise.all(Array.from({ length: 10 }, () => shop.account(24n * PRICE)));
+    const orders: string[] = [];
+    for (const [i, account] of accounts.entries())
+      orders.push(await shop.server(account, { paidUntil: ago(100 - i / 10) }));
+    orders.push(...(await shop.copies(COUNT / 10 - 1)));
+    await shop.provisioning.schedule();
+    return { accounts, orders: new Set(orders), before: (await shop.renewals()).length };
+  }
+  async function verify({ accounts, orders, before }: Awaited<ReturnType<typeof prepare>>) {
+    const renewals = (await shop.renewals()).slice(before);
+    expect(renewals).toHaveLength(240);
+    expect(new Set(renewals.map(({ orderNumber }) => orderNumber)).size).toBe(240);
+    expect(renewals.every(({ orderNumber }) => orders.has(orderNumber))).toBe(true);
+    for (const account of accounts) expect(await shop.balance(account)).toBe(0n);
+    const states = await shop.db.query(
+      `select status, count(*)::int, bool_and(paid_until > now()) as paid from server group by 1 order by 1`,
+    );
+    expect(states).toEqual([
+      { status: 'RUNNING', count: 240, paid: true },
+      { status: 'SUSPENDED', count: 10, paid: false },
+    ]);
+    const events = await shop.db.query(
+      `select type, count(*)::int from event where type like 'server.%' group by 1 order by 1`,
+    );
+    expect(events).toEqual([
+      { type: 'server.renewed', count: 240 },
+      { type: 'server.suspended', count: 10 },
+    ]);
+    expect(await shop.balanced()).toBe(true);
+  }
+  const finished = async () =>
+    (await shop.db.query(`select 1 from server where paid_until <= now() and status <> 'SUSPENDED'`)).length === 0;
+
+  it('are renewed once each by two workers', async () => {
+    const prepared = await prepare();
+    const workers = [shop.provisioning.newWorker(), shop.provisioning.newWorker()];
+    for (const worker of workers) worker.start();
+    await eventually(finished);
+    for (let i = 0; i < 5; i++) await shop.db.query(`update task set run_at = now() where leased_by is null`);
+    await Promise.all(workers.map((worker) => worker.stop()));
+    await verify(prepared);
+  });
+
+  it('are renewed once each also where two transactions renew at the same time, without a lease between them', async () => {
+    const prepared = await prepare();
+    const processes = shop.provisioning.newWorker();
+    await shop.db.query(
+      `insert into task (id, lane, process, subject, account_id, step)
+        select 'task_' || n, 'periodic', 'renewals', 'rival-' || n, '', 'start' from generate_series(1, 6) n`,
+    );
+    const leases = await processes.lease('periodic', 20);
+    await Promise.all(leases.map((lease) => processes.run(lease)));
+    await processes.drain('periodic');
+    await verify(prepared);
+  });
+
+  it.each(['committing', 'committed'])(
+    'are renewed once each when the worker is killed -9 while %s',
+    async (moment) => {
+      const prepared = await prepare();
+      const worker = spawn(process.execPath, [join(import.meta.dirname, 'renewing-worker.ts')], {
+        env: {
+          ...MACHINE,
+          DATABASE_URL: (shop.db.source.options as { url: string }).url,
+          FOLDER: folder,
+          MOMENT: moment,
+        },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+      expect((await once(worker, 'exit'))[1]).toBe('SIGKILL');
+      expect((await shop.renewals()).length - prepared.before > 0).toBe(moment === 'committed');
+      await shop.db.query(`update task set run_at = now()`); // the lease ends
+      await shop.provisioning.newWorker().drain('periodic');
+      await verify(prepared);
+    },
+  );
+});

@@ -1,0 +1,270 @@
+/**
+ * What every hardware driver keeps, whatever it drives. `describeDriver` runs it against one; what it needs of the world
+ * (machines to look into, an engine that is not there) the caller gives.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type {
+  DriverError,
+  HardwareDriver,
+  MachineKey,
+  MachineSize,
+  MachineSpec,
+  Observation,
+  PowerChange,
+} from '../../../provisioning/servers/drivers/driver.ts';
+import { keyOf, never, patient, until } from './patience.ts';
+
+export interface DriverUnderTest {
+  name: string;
+  /** A driver over the same machines as those that it gave before: another process has one, too. */
+  newDriver(): HardwareDriver;
+  /** A machine that can be made, of an order that there was not before. */
+  newSpec(): MachineSpec;
+  /** More than what new specifications have. Absent: machines of the kind keep their size. */
+  larger?: MachineSize;
+  /** One of the same machines, whose hardware cannot be asked. Absent: there is no such thing. */
+  unreachable?: HardwareDriver;
+  /** Something that changes whenever the machine boots. */
+  bootOf(key: MachineKey): Promise<string>;
+  /** Leaves something on the disk, and says whether it is there. */
+  trace?: { leave(spec: MachineSpec): Promise<void>; left(spec: MachineSpec): Promise<boolean> };
+  /** Whether its first key opens the machine. */
+  opens?(spec: MachineSpec): Promise<boolean>;
+  /**
+   * Puts something in the place of a machine that is not ours, such as an instance of that name.
+   * @returns whether it is still there, and how it is taken away
+   */
+  plant?(spec: MachineSpec): Promise<{ there(): Promise<boolean>; remove(): Promise<void> }>;
+  /** How long a machine may take to be made, to give proof, or to go. */
+  bootSeconds: number;
+}
+
+const lost = AbortSignal.abort(new Error('lost'));
+
+/** The code that a call fails with; undefined if it does not. */
+export const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
+  call.then(
+    () => undefined,
+    (error: DriverError) => error.code,
+  );
+
+export function describeDriver(world: DriverUnderTest): void {
+  describe(`A machine of the driver ${world.name}`, () => machineKeeps(world));
+  describe(`The driver ${world.name}`, () => driverKeeps(world));
+}
+
+/** One machine from its making to its end: the tests go on from each other. */
+function machineKeeps(world: DriverUnderTest): void {
+  const { newDriver, newSpec, bootOf, trace, opens, larger, bootSeconds } = world;
+  const patience = (bootSeconds * 4 + 30) * 1000;
+  let driver: HardwareDriver;
+  let spec: MachineSpec;
+  const observe = () => driver.observe(keyOf(spec), never);
+  const { create, power, rebuild, resize, destroy } = patient(bootSeconds);
+  /** It has proof, and what that stands for is true. */
+  const proven = async () => {
+    const seen = await until(observe, (one) => one.proven, bootSeconds);
+    expect(seen).toMatchObject({ ...keyOf(spec), phase: 'present', power: 'on' });
+    if (opens) expect(await opens(spec)).toBe(true);
+  };
+  beforeAll(() => {
+    driver = newDriver();
+    spec = newSpec();
+  });
+  afterAll(async () => {
+    await destroy(driver, spec);
+  }, patience);
+
+  it('is absent before it is made', { timeout: patience }, async () => {
+    expect(await observe()).toMatchObject({ ...keyOf(spec), phase: 'absent', proven: false });
+  });
+
+  it('is made, turned on, and gives proof', { timeout: patience }, async () => {
+    expect(await create(driver, spec)).toMatchObject(keyOf(spec));
+    await proven();
+  });
+
+  it('is the same if it is made again, by another process too', { timeout: patience }, async () => {
+    const boot = await bootOf(spec);
+    expect(await driver.create(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
+    expect(await newDriver().create(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
+    expect(await bootOf(spec)).toBe(boot);
+    expect((await driver.list(never)).filter(({ order }) => order === spec.order)).toHaveLength(1);
+  });
+
+  it('is not taken for one of another specification', { timeout: patience }, async () => {
+    const other = { ...spec, hostname: 'other.example.org' };
+    expect(await codeOf(driver.create(other, never))).toBe('conflict');
+    expect(await observe()).toMatchObject({ phase: 'present', proven: true });
+  });
+
+  it('is turned off and on, and stays so if it is told again', { timeout: patience }, async () => {
+    for (const want of ['off', 'off', 'on', 'on'] as const) {
+      await power(driver, spec, want, `chg-${want}`);
+      if (want === 'off') expect(await observe()).toMatchObject({ phase: 'present', power: 'off', proven: false });
+    }
+    await proven();
+  });
+
+  it('keeps what is on it when it is turned off and on', { timeout: patience }, async () => {
+    await trace?.leave(spec);
+    await power(driver, spec, 'off', 'chg-off-2');
+    await power(driver, spec, 'on', 'chg-on-2');
+    await proven();
+    if (trace) expect(await trace.left(spec)).toBe(true);
+  });
+
+  it.each<PowerChange>(['restart', 'reset'])('does a %s once for each change', { timeout: patience }, async (want) => {
+    const before = await bootOf(spec);
+    const [first, second] = [`chg-${want}-1`, `chg-${want}-2`];
+    await power(driver, spec, want, first);
+    await proven();
+    const after = await bootOf(spec);
+    expect(after).not.toBe(before);
+    await driver.power(keyOf(spec), want, first, never);
+    await newDriver().power(keyOf(spec), want, first, never);
+    expect(await bootOf(spec)).toBe(after);
+    await power(driver, spec, want, second);
+    await proven();
+    expect(await bootOf(spec)).not.toBe(after);
+  });
+
+  if (larger)
+    it('gets another size while it is off, once, and keeps what is on it', { timeout: patience }, async () => {
+      const resized = { ...spec, size: larger };
+      expect(await codeOf(driver.resize(resized, 'chg-size-on', never))).toBe('rejected');
+      await power(driver, spec, 'off', 'chg-off-3');
+      for (const one of [driver, newDriver()]) await resize(one, resized, 'chg-size');
+      await power(driver, spec, 'on', 'chg-on-3');
+      spec = resized;
+      await proven();
+      if (trace) expect(await trace.left(spec)).toBe(true);
+      expect(await driver.create(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
+    });
+
+  it('is neither restarted, made anew nor removed by a worker that has lost its lease', {
+    timeout: patience,
+  }, async () => {
+    const boot = await bootOf(spec);
+    for (const begun of [
+      driver.power(keyOf(spec), 'reset', 'chg-lost-1', lost),
+      driver.power(keyOf(spec), 'off', 'chg-lost-2', lost),
+      driver.rebuild(spec, 'chg-lost-3', lost),
+      driver.destroy(keyOf(spec), lost),
+    ])
+      await expect(begun).rejects.toThrow();
+    await proven();
+    expect(await bootOf(spec)).toBe(boot);
+  });
+
+  it('is made anew once for each change, with nothing on it', { timeout: patience }, async () => {
+    const rebuilt = { ...spec, sshPublicKeys: [...spec.sshPublicKeys].reverse() };
+    const before = await bootOf(spec);
+    await rebuild(driver, rebuilt, 'chg-rebuild');
+    spec = rebuilt;
+    await proven();
+    if (trace) expect(await trace.left(spec)).toBe(false);
+    const after = await bootOf(spec);
+    expect(after).not.toBe(before);
+    await trace?.leave(spec);
+    await driver.rebuild(rebuilt, 'chg-rebuild', never);
+    await newDriver().rebuild(rebuilt, 'chg-rebuild', never);
+    expect(await bootOf(spec)).toBe(after);
+    if (trace) expect(await trace.left(spec)).toBe(true);
+  });
+
+  it('is confirmed absent when it is destroyed, and when it is destroyed again', { timeout: patience }, async () => {
+    await destroy(driver, spec);
+    expect(await driver.destroy(keyOf(spec), never)).toMatchObject({ phase: 'absent', proven: false });
+    expect((await driver.list(never)).filter(({ order }) => order === spec.order)).toEqual([]);
+  });
+}
+
+function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, bootOf }: DriverUnderTest): void {
+  const patience = (bootSeconds * 4 + 30) * 1000;
+  const { create, destroy } = patient(bootSeconds);
+
+  it('makes one machine of five that are asked for at once', { timeout: patience }, async () => {
+    const spec = newSpec();
+    const [one, other] = [newDriver(), newDriver()];
+    const raced = await Promise.allSettled([one, other, one, other, one].map((driver) => driver.create(spec, never)));
+    // Who comes second may be told to come back.
+    const refused = raced.flatMap((result) => (result.status === 'rejected' ? [result.reason as DriverError] : []));
+    expect(
+      refused.map(({ code, message }) => `${code} ${message}`).filter((text) => !/^(failed|unreachable) /.test(text)),
+    ).toEqual([]);
+    await create(one, spec);
+    const ours = (await one.list(never)).filter(({ order }) => order === spec.order);
+    expect(ours).toMatchObject([{ ...keyOf(spec), phase: 'present' }]);
+    expect(await bootOf(spec)).toBeTruthy();
+    await destroy(one, spec);
+  });
+
+  it('does nothing to a machine that is not there', { timeout: patience }, async () => {
+    const [driver, spec] = [newDriver(), newSpec()];
+    expect(await codeOf(driver.power(keyOf(spec), 'on', 'chg-1', never))).toBe('failed');
+    expect(await codeOf(driver.resize(spec, 'chg-2', never))).toBe('failed');
+    expect(await driver.destroy(keyOf(spec), never)).toMatchObject({ phase: 'absent' });
+    expect(await driver.observe(keyOf(spec), never)).toMatchObject({ phase: 'absent' });
+  });
+
+  it('tells one generation of an order from another', { timeout: patience }, async () => {
+    const [driver, spec] = [newDriver(), newSpec()];
+    await create(driver, spec);
+    const next = { ...keyOf(spec), generation: spec.generation + 1 };
+    expect(await driver.observe(next, never)).toMatchObject({ ...next, phase: 'absent' });
+    expect(await driver.destroy(next, never)).toMatchObject({ ...next, phase: 'absent' });
+    expect(await driver.observe(keyOf(spec), never)).toMatchObject({ phase: 'present' });
+    await destroy(driver, spec);
+  });
+
+  it('says which hosts there are, each once and with a size', { timeout: patience }, async () => {
+    const hosts = await newDriver().capacity(never);
+    expect(new Set(hosts.map(({ name }) => name)).size).toBe(hosts.length);
+    for (const { state, size } of hosts.filter((host) => host.state === 'online')) {
+      expect(state).toBe('online');
+      expect(Math.min(size.vcpus, size.memoryMb, size.diskGb)).toBeGreaterThan(0);
+    }
+  });
+
+  if (unreachable)
+    it('takes nothing for absent that it could not ask about', { timeout: patience }, async () => {
+      const [driver, spec] = [newDriver(), newSpec()];
+      await create(driver, spec);
+      const unknown = async (call: Promise<Observation>) => {
+        const { phase, code } = await call.then(
+          (seen) => ({ phase: seen.phase, code: undefined }),
+          (error: DriverError) => ({ phase: undefined, code: error.code }),
+        );
+        expect(phase ?? code).toMatch(/^(unknown|unreachable)$/);
+      };
+      await unknown(unreachable.observe(keyOf(spec), never));
+      await unknown(unreachable.create(spec, never));
+      await unknown(unreachable.create(newSpec(), never));
+      await unknown(unreachable.power(keyOf(spec), 'on', 'chg-1', never));
+      await unknown(unreachable.destroy(keyOf(spec), never));
+      // An engine says nothing at all; where each machine has a controller of its own, that one's are known.
+      const listed = await unreachable.list(never).catch((error: DriverError) => error.code);
+      if (listed !== 'unreachable') expect(listed).toMatchObject([{ ...keyOf(spec), phase: 'unknown', proven: false }]);
+      expect((await unreachable.reachable?.(spec.region, never).catch(() => false)) ?? false).toBe(false);
+      await destroy(driver, spec);
+    });
+
+  if (plant)
+    it('neither shows nor touches what lacks our mark', { timeout: patience }, async () => {
+      const [driver, spec] = [newDriver(), newSpec()];
+      const { there, remove } = await plant(spec);
+      expect((await driver.list(never)).filter(({ order }) => order === spec.order)).toEqual([]);
+      expect(await codeOf(driver.create(spec, never))).toBe('conflict');
+      expect(await codeOf(driver.power(keyOf(spec), 'off', 'chg-1', never))).toBe('failed');
+      expect(await driver.destroy(keyOf(spec), never)).toMatchObject({ phase: 'absent' });
+      expect(await there()).toBe(true);
+      await remove();
+    });
+
+  it('begins nothing for a worker that has lost its lease', { timeout: patience }, async () => {
+    const [driver, spec] = [newDriver(), newSpec()];
+    await expect(driver.create(spec, lost)).rejects.toThrow('lost');
+    expect(await driver.observe(keyOf(spec), never)).toMatchObject({ phase: 'absent' });
+  });
+}

@@ -1,0 +1,131 @@
+/** What the lxc driver tells an engine, as far as that can be seen without one. */
+
+import { verify } from 'unixcrypt';
+import { describe, expect, it } from 'vitest';
+import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
+import { networkConfigOf, userDataOf } from '../../../provisioning/servers/drivers/lxc/cloud-init.ts';
+import { endpointOf } from '../../../provisioning/servers/drivers/lxc/endpoint.ts';
+import {
+  devicesOf,
+  digestOf,
+  keyOf,
+  nameOf,
+  observationOf,
+} from '../../../provisioning/servers/drivers/lxc/instance.ts';
+
+const SPEC: MachineSpec = {
+  order: 'SRV-5JX368RQN8',
+  generation: 2,
+  kind: 'VPS',
+  serviceCode: 'vps-1',
+  region: 'zrh',
+  image: 'debian-13',
+  hostname: 'web.example.org',
+  sshPublicKeys: ['ssh-ed25519 AAAA ada@laptop'],
+  rootPassword: null,
+  userData: null,
+  size: { vcpus: 1, memoryMb: 2048, diskGb: 25 },
+  host: null,
+  network: {
+    mac: '02:00:00:00:00:01',
+    ipv4: { address: '192.0.2.7', prefixLength: 24, gateway: '192.0.2.1' },
+    ipv6: { address: '2001:db8::1', prefixLength: 64, gateway: null },
+    ipv6Prefix: '2001:db8::/64',
+  },
+};
+const configIn = (userData: string) => JSON.parse(/#cloud-config\n(\{[\s\S]*?\n\})/.exec(userData)![1]!);
+
+describe('cloud-init', () => {
+  it('gets the keys of the order, and a root without a password', () => {
+    expect(configIn(userDataOf(SPEC))).toMatchObject({
+      hostname: 'web.example.org',
+      prefer_fqdn_over_hostname: true,
+      manage_etc_hosts: 'localhost',
+      ssh_pwauth: false,
+      users: [{ name: 'root', lock_passwd: true, ssh_authorized_keys: SPEC.sshPublicKeys }],
+    });
+  });
+
+  it('gets a password as a hash alone', () => {
+    const told = userDataOf({ ...SPEC, rootPassword: 'correct horse 9' });
+    expect(told).not.toContain('correct horse');
+    const { ssh_pwauth, users } = configIn(told);
+    expect(ssh_pwauth).toBe(true);
+    expect(verify('correct horse 9', users[0].hashed_passwd)).toBe(true);
+  });
+
+  it.each([
+    ['a script', '#!/bin/sh\necho "--boundary" >/root/x\n', 'Content-Type: text/plain'],
+    [
+      'a cloud-config',
+      '#cloud-config\npackages: [git]\n',
+      'Merge-Type: list(append)+dict(no_replace,recurse_list)+str()',
+    ],
+    [
+      'an archive',
+      'Content-Type: multipart/mixed; boundary="x"\nMIME-Version: 1.0\n\n--x\n',
+      '\nContent-Type: multipart',
+    ],
+  ])('gets %s of the customer behind ours, unchanged', (_name, userData, header) => {
+    const told = userDataOf({ ...SPEC, userData });
+    const [, boundary] = /^Content-Type: multipart\/mixed; boundary="(\w+)"\nMIME-Version: 1\.0\n\n/.exec(told)!;
+    const [, ours, theirs, end] = told.split(`--${boundary}`);
+    expect(configIn(ours!).users[0].ssh_authorized_keys).toEqual(SPEC.sshPublicKeys);
+    expect(theirs).toContain(header);
+    expect(theirs!.trimEnd().endsWith(userData.trimEnd())).toBe(true);
+    expect(end).toBe('--\n');
+  });
+
+  it('gets the addresses, and the gateway only where there is one', () => {
+    expect(JSON.parse(networkConfigOf(SPEC.network, ['9.9.9.9']))).toEqual({
+      version: 2,
+      ethernets: {
+        eth0: {
+          addresses: ['192.0.2.7/24', '2001:db8::1/64'],
+          gateway4: '192.0.2.1',
+          nameservers: { addresses: ['9.9.9.9'] },
+        },
+      },
+    });
+  });
+});
+
+describe('An instance', () => {
+  it('has the name of its order and generation, by which it is known when its member does not answer', () => {
+    expect(nameOf(SPEC)).toBe('srv-5jx368rqn8-2');
+    const lost = { name: nameOf(SPEC), status: 'Error', location: 'n2' };
+    const key = keyOf(lost)!;
+    expect(key).toEqual({ order: SPEC.order, generation: 2 });
+    expect(observationOf(lost, key, 'n1')).toMatchObject({ phase: 'unknown', host: 'n2', proven: false });
+    // One that answers has our mark, or is not ours.
+    expect(keyOf({ ...lost, status: 'Running', config: {} })).toBeUndefined();
+  });
+
+  it('is the same for another host and another password, and for nothing else', () => {
+    const digest = digestOf(SPEC);
+    expect(digestOf({ ...SPEC, host: 'n2', rootPassword: 'x' })).toBe(digest);
+    expect(digestOf({ ...SPEC, userData: '#!/bin/sh' })).not.toBe(digest);
+  });
+
+  it('may use its own MAC and addresses alone, in either kind of network', () => {
+    const place = { pool: 'p', nameservers: [] };
+    const bridge = devicesOf(SPEC, { ...place, network: { name: 'br0', managed: false, ipv6: true } });
+    expect(bridge.eth0).toEqual({
+      ...{ type: 'nic', name: 'eth0', nictype: 'bridged', parent: 'br0', hwaddr: '02:00:00:00:00:01' },
+      ...{ 'security.mac_filtering': 'true', 'security.ipv4_filtering': 'true', 'security.ipv6_filtering': 'true' },
+      ...{ 'ipv4.address': '192.0.2.7', 'ipv6.address': '2001:db8::1' },
+    });
+    const managed = devicesOf(SPEC, { ...place, network: { name: 'lxdbr0', managed: true, ipv6: false } });
+    expect(managed.eth0).toMatchObject({ network: 'lxdbr0', 'ipv4.address': '192.0.2.7' });
+    expect(managed.eth0).not.toHaveProperty('ipv6.address');
+  });
+});
+
+describe('An endpoint', () => {
+  it('is a socket, or HTTPS with certificates', () => {
+    const tls = { certificate: 'c', key: 'k', serverCertificate: 's' };
+    expect(endpointOf('unix:/run/lxd.socket', undefined)).toEqual({ socketPath: '/run/lxd.socket' });
+    expect(endpointOf('https://[2001:db8::1]:8443', tls)).toEqual({ host: '2001:db8::1', port: 8443, tls });
+    expect(() => endpointOf('https://a:8443', undefined)).toThrow('needs certificates');
+  });
+});

@@ -1,0 +1,134 @@
+/** Orders of machines that people make, whatever dies on the way: each job is given to the operator once. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { Vault } from '../../../entities/secrets.ts';
+import { Provisioning } from '../../../provisioning/index.ts';
+import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
+import { type ManualAction, ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
+import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
+import { deleteServer } from '../../../resolvers/servers/delete.ts';
+import { orderServer } from '../../../resolvers/servers/order.ts';
+import { updateServer } from '../../../resolvers/servers/update.ts';
+import { FUNDS_MICROS, type OnEnd, openShop, traces } from '../../flows/shop.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { MACHINE } from '../../setup/spawn.ts';
+import { VAULT_KEY } from '../bare-metal/room.ts';
+import { Operator } from './operator.ts';
+
+/** What an operator is asked for, in this order. One that is missing is an error of types. */
+const JOBS: Record<ManualAction, string> = {
+  CREATE: 'create',
+  REBUILD: 'rebuild',
+  POWER: 'power off',
+  RESIZE: 'resize',
+  DESTROY: 'destroy',
+};
+const CASES = Object.keys(JOBS).flatMap((action) => ['before', 'after'].map((moment) => [moment, action] as const));
+
+async function openOffice(onEnd: OnEnd) {
+  const shop = await openShop(onEnd, []);
+  const vault = new Vault(VAULT_KEY);
+  const driver = new ManualDriver(new ManualJobs(shop.db, vault));
+  const provisioning = new Provisioning({
+    db: shop.db,
+    vault,
+    drivers: { VPS: driver, DEDICATED: driver },
+    payments: [new SimulatedPayments({ confirmSeconds: 0 })],
+    pollSeconds: 0.05,
+  });
+  const operator = new Operator(shop.db, vault);
+  const becomes = (status: string) =>
+    eventually(async () => {
+      const [found] = await shop.db.query<{ status: string; tasks: number }>(
+        'select status, (select count(*)::int from task) as tasks from server',
+      );
+      return found!.status === status && found!.tasks === 0;
+    }, 60);
+  return { ...shop, context: { ...shop.context, vault, provisioning }, provisioning, operator, becomes };
+}
+
+function startWorker(url: string, onEnd: OnEnd, environment: Record<string, string> = {}): ChildProcess {
+  const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
+    env: { ...MACHINE, DATABASE_URL: url, ...environment },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  onEnd(() => void worker.kill('SIGKILL'));
+  return worker;
+}
+const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
+
+describe('kill -9 of the worker of a server that people make', () => {
+  it.concurrent.for(CASES)(
+    '%s it has written the job %s: the operator does everything once',
+    { timeout: 120_000 },
+    async ([moment, action], { onTestFinished: onEnd }) => {
+      const { context, operator, becomes, url, ...shop } = await openOffice(onEnd);
+      operator.start();
+      onEnd(() => operator.stop());
+      const number = (await orderServer(context, ORDER)).server.orderNumber;
+      const first = startWorker(url, onEnd, { KILL_ACTION: action, KILL_MOMENT: moment });
+      let over = false;
+      onEnd(() => {
+        over = true;
+      });
+      const killed = once(first, 'exit').then(([, signal]) => {
+        if (!over) startWorker(url, onEnd);
+        return signal;
+      });
+      await becomes('RUNNING');
+      await updateServer(context, number, { action: 'REBUILD' });
+      await becomes('RUNNING');
+      await updateServer(context, number, { powerState: 'OFF' });
+      await becomes('STOPPED');
+      await updateServer(context, number, { serviceCode: 'vps-2' });
+      await becomes('STOPPED');
+      expect(operator.machineOf({ order: number, generation: 1 })).toMatchObject({ power: 'off' });
+      await deleteServer(context, number);
+      await becomes('DELETED');
+      expect(await killed).toBe('SIGKILL');
+      expect(operator.done).toEqual(Object.values(JOBS));
+      expect(await traces({ ...shop, context, url }, number)).toMatchObject({
+        transfers: ['hold', 'capture', 'hold', 'capture', 'refund'],
+        ...{ addresses: 0, places: 0 },
+      });
+      expect((await verifyBooks(shop.db)).balanced).toBe(true);
+    },
+  );
+});
+
+describe('An order of a server that people make', () => {
+  it('waits for them without asking for more, and is paid back at its deadline', async ({ onTestFinished: onEnd }) => {
+    const { context, operator, provisioning, becomes, ...shop } = await openOffice(onEnd);
+    const number = (await orderServer(context, ORDER)).server.orderNumber;
+    const worker = provisioning.newWorker({ leaseSeconds: 1 });
+    worker.start();
+    onEnd(() => worker.stop(5));
+    const jobs = () =>
+      shop.db.query<{ action: string; state: string }>('select action, state from manual_job order by id');
+    await eventually(async () => (await jobs()).length);
+    // As if the time for proof had long passed.
+    await eventually(async () => {
+      await shop.db.query(
+        `update task set data = data || '{"proofBy": "2020-01-01T00:00:00Z"}', run_at = now() where step = 'prove'`,
+      );
+      return (await shop.db.query(`select from task where step in ('prove', 'create')`)).length;
+    });
+    await new Promise((resume) => setTimeout(resume, 500));
+    expect(await jobs()).toEqual([{ action: 'CREATE', state: 'OPEN' }]);
+    await shop.db.query('update task set deadline_at = now()');
+    await eventually(async () => (await jobs()).length === 2);
+    expect((await traces({ ...shop, context, provisioning }, number)).balance.available).toBe(FUNDS_MICROS);
+    // Somebody does the second job first: then nobody makes a machine for an order that there is not any more.
+    const [destroy] = await shop.db.query<{ id: string }>(`select id from manual_job where action = 'DESTROY'`);
+    await operator.close(destroy!.id);
+    await becomes('FAILED');
+    expect(await jobs()).toEqual([
+      { action: 'CREATE', state: 'FAILED' },
+      { action: 'DESTROY', state: 'DONE' },
+    ]);
+    expect(await traces({ ...shop, context, provisioning }, number)).toMatchObject({ addresses: 0, places: 0 });
+  });
+});

@@ -1,0 +1,283 @@
+/** What is noticed of machines that differ from what servers say, and the brake. No clock is waited for. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
+import { Host } from '../../../entities/servers/host.ts';
+import {
+  DriverError,
+  type HostReport,
+  type MachineKey,
+  type Observation,
+} from '../../../provisioning/servers/drivers/driver.ts';
+import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';
+import { report } from '../../../provisioning/servers/reconcile/findings.ts';
+import { lost } from '../../../provisioning/servers/reconcile/missing.ts';
+import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
+import { destroyTask } from '../../../provisioning/servers/steps/task.ts';
+import { startTask } from '../../../provisioning/tasks/tasks.ts';
+import { newDatabase } from '../../setup/database.ts';
+import { openShop, type Shop } from '../../setup/shop.ts';
+import { newFolder, removeFolder } from '../../setup/spawn.ts';
+
+/** Says of its machines what the test wants to hear. */
+class LyingDriver extends SimulatedDriver {
+  hidden: 'all' | 'listed' | undefined;
+  down = false;
+  hosts: HostReport[] = [];
+  /** Comes about while it lists. */
+  meanwhile = async () => {};
+  /** Comes before each answer about one machine. */
+  slowly = async () => {};
+  override async list(): Promise<Observation[]> {
+    if (this.down) throw new DriverError('unreachable', 'down for the test');
+    await this.meanwhile();
+    return this.hidden ? [] : super.list();
+  }
+  override async capacity(): Promise<HostReport[]> {
+    return this.hosts;
+  }
+  override async observe(key: MachineKey, signal: AbortSignal): Promise<Observation> {
+    await this.slowly();
+    if (this.hidden === 'listed') return { ...key, phase: 'unknown', proven: false };
+    return super.observe(key, signal);
+  }
+}
+
+const db = await newDatabase(afterAll);
+const { signal } = new AbortController();
+let driver: LyingDriver;
+let shop: Shop;
+let accountId: string;
+beforeEach(async () => {
+  await db.query('truncate server, task, finding, brake, host, placement');
+  const folder = newFolder();
+  afterAll(() => removeFolder(folder));
+  driver = new LyingDriver({ folder, bootSeconds: 0 });
+  shop = openShop(db, folder, undefined, driver);
+  accountId = await shop.account(100_000_000n);
+});
+
+const DAY = { paidUntil: new Date(Date.now() + 86_400_000) };
+const servers = (count: number) =>
+  Promise.all(Array.from({ length: count }, () => shop.server(accountId, { ...DAY, ipv4: null })));
+const look = () => shop.tick(OBSERVER_PROCESS);
+const findings = async () =>
+  (await db.source.manager.find(Finding, { order: { id: 'ASC' } })).map(({ kind, orderNumber, resolvedAt }) => [
+    kind,
+    orderNumber,
+    resolvedAt ? 'resolved' : 'open',
+  ]);
+const brakes = async () => (await db.source.manager.find(CircuitBreaker)).map((brake) => brake.driver);
+const gone = (order: string) => driver.destroy({ order, generation: 1 }, signal);
+
+describe('The observer', () => {
+  it('says nothing where engine and database agree, nor of servers that are being changed', async () => {
+    await servers(3);
+    const [changing] = await servers(1);
+    await db.query(`update server set status = 'REBUILDING' where order_number = $1`, [changing]);
+    await gone(changing!);
+    await look();
+    expect(await findings()).toEqual([]);
+    expect(await brakes()).toEqual([]);
+  });
+
+  it('reports a loss once, tells the operator, and sees when it is over', async () => {
+    const [lost] = await servers(20);
+    await gone(lost!);
+    await look();
+    await look();
+    expect(await findings()).toEqual([['LOST', lost, 'open']]);
+    const told = await db.query(`select account_id from event where type = 'finding.reported'`);
+    expect(told).toEqual([{ accountId: 'operator' }]);
+    await db.query(`update server set status = 'DELETED' where order_number = $1`, [lost]);
+    await look();
+    expect(await findings()).toEqual([['LOST', lost, 'resolved']]);
+    await db.query(`update finding set resolved_at = now() - interval '91 days'`);
+    await look();
+    expect(await findings()).toEqual([]);
+  });
+
+  it('does not take for lost what the engine cannot tell, nor anything while it cannot be asked', async () => {
+    await servers(2);
+    driver.hidden = 'listed';
+    await look();
+    expect(await findings()).toEqual([]);
+    driver.hidden = undefined;
+    driver.down = true;
+    await db.query('truncate brake');
+    await look();
+    expect(await findings()).toEqual([]);
+    expect(await brakes()).toEqual([]);
+  });
+
+  it('reports a machine that no server has after ten minutes, and never removes it', async () => {
+    const [orphan] = await servers(2);
+    await db.query('delete from server where order_number = $1', [orphan]);
+    await look();
+    expect(await findings()).toEqual([]);
+    await db.query(
+      `update task set data = jsonb_set(data, array['orphans', $1], to_jsonb(extract(epoch from now())::bigint * 1000 - 601000)) where process = $2`,
+      [`${orphan}.1`, OBSERVER_PROCESS],
+    );
+    await look();
+    expect(await findings()).toEqual([['ORPHAN', orphan, 'open']]);
+    await shop.work();
+    expect((await driver.observe({ order: orphan!, generation: 1 }, signal)).phase).toBe('present');
+    expect(driver.journal().filter((line) => line.startsWith('destroy'))).toEqual([]);
+  });
+
+  it('knows how long a machine has had no server, also if the engine could not be asked in between', async () => {
+    const [orphan] = await servers(2);
+    await db.query('delete from server where order_number = $1', [orphan]);
+    const since = async () =>
+      (
+        await db.query<{ since: string }>(`select data->'orphans'->>$1 as since from task where process = $2`, [
+          `${orphan}.1`,
+          OBSERVER_PROCESS,
+        ])
+      )[0]!.since;
+    await look();
+    const noted = await since();
+    expect(noted).toBeTruthy();
+    driver.down = true;
+    await look();
+    driver.down = false;
+    await look();
+    expect(await since()).toBe(noted);
+  });
+
+  it('takes for neither lost nor off what is changed or removed while the engine tells what it has', async () => {
+    const [removed, stopped] = await servers(3);
+    driver.meanwhile = async () => {
+      await db.query(`update server set status = 'DELETING' where order_number = $1`, [removed]);
+      await db.query(`update server set status = 'STOPPING' where order_number = $1`, [stopped]);
+      await gone(removed!);
+      await driver.power({ order: stopped!, generation: 1 }, 'off', 'meanwhile', signal);
+    };
+    await look();
+    expect(await findings()).toEqual([]);
+    expect(await brakes()).toEqual([]);
+  });
+
+  it('notes power that differs', async () => {
+    const [off] = await servers(1);
+    const on = await shop.server(accountId, { ...DAY, status: 'STOPPED' });
+    await driver.power({ order: off!, generation: 1 }, 'off', 'by hand', signal);
+    await driver.power({ order: on, generation: 1 }, 'on', 'by hand', signal);
+    await look();
+    expect((await findings()).sort()).toEqual(
+      [
+        ['POWER', off, 'open'],
+        ['POWER', on, 'open'],
+      ].sort(),
+    );
+  });
+
+  it('follows engines that say that a host is offline, but not against the word of the operator', async () => {
+    const size = { vcpus: 8, memoryMb: 8192, diskGb: 100 };
+    for (const name of ['n1', 'n2', 'n3'])
+      await db.source.manager.insert(Host, { name, regionCode: 'ams', kind: 'VPS', driver: 'simulated', ...size });
+    await db.query(`update host set state = 'DRAINING' where name = 'n2'`);
+    const states = async () =>
+      (await db.query<{ state: string }>('select state from host order by name')).map(({ state }) => state);
+    driver.hosts = ['n1', 'n2'].map((name) => ({ name, state: 'offline', size }));
+    await look();
+    expect(await states()).toEqual(['OFFLINE', 'DRAINING', 'ACTIVE']);
+    driver.hosts = ['n1', 'n2'].map((name) => ({ name, state: 'online', size }));
+    await look();
+    expect(await states()).toEqual(['ACTIVE', 'DRAINING', 'ACTIVE']);
+  });
+});
+
+describe('The brake', () => {
+  it.each([
+    ['many machines vanish at once', 20, 3, undefined],
+    ['the engine lists nothing, though it may have all', 1, 0, 'listed' as const],
+    ['the engine has nothing', 5, 0, 'all' as const],
+  ])('stops the destroyer when %s', async (_, count, vanishing, hidden) => {
+    const numbers = await servers(count);
+    for (const number of numbers.slice(0, vanishing)) await gone(number);
+    driver.hidden = hidden;
+    const doomed = numbers.at(-1)!;
+    await look();
+    expect(await brakes()).toEqual(['simulated']);
+
+    const before = driver.journal().length;
+    await db.query(`update server set status = 'DELETING' where order_number = $1`, [doomed]);
+    await db.transaction((tx) => startTask(tx, destroyTask({ orderNumber: doomed, accountId })));
+    await shop.work();
+    expect((await shop.read(doomed)).status).toBe('DELETING');
+    expect(driver.journal()).toHaveLength(before);
+
+    driver.hidden = undefined;
+    await db.query('delete from brake');
+    await db.query('update task set run_at = now() where subject = $1', [doomed]);
+    await shop.work();
+    expect((await shop.read(doomed)).status).toBe('DELETED');
+    await look();
+    expect(await brakes()).toEqual([]);
+  });
+
+  it('is pulled before the engine is asked for each of thousands, which are told once, and not for them again', async () => {
+    await servers(1);
+    await shop.copies(3000);
+    const before: string[][] = [];
+    driver.slowly = async () => {
+      before.push(await brakes());
+      await sleep(5);
+    };
+    await look();
+    expect(before).toHaveLength(3000);
+    expect(before.every(([name]) => name === 'simulated')).toBe(true);
+    expect(await findings()).toHaveLength(3000);
+    const [told] = await db.query(`select count(*)::int as count from event where type = 'finding.reported'`);
+
+    await db.query('delete from brake');
+    driver.slowly = async () => {};
+    await look();
+    expect(await brakes()).toEqual([]);
+    expect(await db.query(`select count(*)::int as count from event where type = 'finding.reported'`)).toEqual([told]);
+  }, 120_000);
+
+  it('is pulled also if the engine then says nothing of any machine', async () => {
+    const numbers = await servers(3);
+    for (const number of numbers.slice(1)) await gone(number);
+    driver.slowly = () => Promise.reject(new DriverError('unreachable', 'down for the test'));
+    await look();
+    expect(await brakes()).toEqual(['simulated']);
+    expect(await findings()).toEqual([]);
+  });
+
+  it('is not pulled again for those that there was no time to ask for; they are asked for next', async () => {
+    const numbers = await servers(4);
+    for (const number of numbers.slice(1)) await gone(number);
+    const believed = numbers.slice(1).map((order) => ({ order, generation: 1, status: 'RUNNING' as const }));
+    const over = new AbortController();
+    driver.observe = async (key, within) => {
+      if (key.order !== numbers[1]) over.abort();
+      within.throwIfAborted();
+      return { ...key, phase: 'absent', proven: false };
+    };
+    const { found, unasked } = await lost(driver, believed, over.signal);
+    expect([found.length, unasked.length]).toEqual([1, 2]);
+
+    await shop.provisioning.schedule();
+    await db.query(`update task set data = $2 where process = $1`, [
+      OBSERVER_PROCESS,
+      { orphans: {}, unasked: unasked.map(({ order }) => `${order}.1`) },
+    ]);
+    await db.transaction((tx) => report(tx, 'simulated', [found[0]!]));
+    driver.observe = (key, within) => SimulatedDriver.prototype.observe.call(driver, key, within);
+    await look();
+    expect(await brakes()).toEqual([]);
+    expect(await findings()).toHaveLength(3);
+  });
+
+  it('is not pulled for few among many', async () => {
+    const numbers = await servers(20);
+    for (const number of numbers.slice(0, 2)) await gone(number);
+    await look();
+    expect(await brakes()).toEqual([]);
+    expect(await findings()).toHaveLength(2);
+  });
+});

@@ -1,0 +1,124 @@
+/** What the operator's DNS is told of addresses: each change once, until it has taken it. No clock is waited for. */
+import { afterAll, beforeEach, expect, it } from 'vitest';
+import { Vault } from '../../../entities/secrets.ts';
+import { Provisioning } from '../../../provisioning/index.ts';
+import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
+import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';
+import { REVERSE_DNS_PROCESS } from '../../../provisioning/servers/reconcile/reverse-dns.ts';
+import { newWebhookSecret } from '../../../provisioning/webhooks/sign.ts';
+import { newDatabase } from '../../setup/database.ts';
+import { startReceiver, verify } from '../../setup/receiver.ts';
+import { openShop } from '../../setup/shop.ts';
+import { newFolder, removeFolder } from '../../setup/spawn.ts';
+
+const db = await newDatabase(afterAll);
+const folder = newFolder();
+const receiver = await startReceiver();
+afterAll(async () => {
+  await receiver.close();
+  removeFolder(folder);
+});
+const shop = openShop(db, folder);
+const secret = newWebhookSecret();
+const driver = new SimulatedDriver({ folder, bootSeconds: 0 });
+const provisioning = new Provisioning({
+  db,
+  vault: new Vault(Buffer.alloc(32)),
+  drivers: { VPS: driver, DEDICATED: driver },
+  payments: [new SimulatedPayments({ confirmSeconds: 0 })],
+  pollSeconds: 0.02,
+  reverseDns: { url: receiver.url, secret },
+});
+const worker = provisioning.newWorker();
+const tick = async () => {
+  await provisioning.schedule();
+  await db.query(`update task set run_at = now() + interval '1 day'`);
+  await db.query(`update task set run_at = now() where process = $1`, [REVERSE_DNS_PROCESS]);
+  await worker.drain('periodic');
+};
+const told = () =>
+  receiver.received.splice(0).map((message) => {
+    expect(verify(secret, message)).toEqual(message.body);
+    return message.body;
+  });
+const name = (orderNumber: string, names: object[]) =>
+  db.query('update server set reverse_dns = $2 where order_number = $1', [orderNumber, JSON.stringify(names)]);
+
+let orderNumber: string;
+beforeEach(async () => {
+  await db.query('truncate server, reverse_dns_told');
+  receiver.received.length = 0;
+  receiver.answer = (response) => void response.writeHead(204).end();
+  orderNumber = await shop.server(await shop.account(0n));
+});
+
+it('is told each change once, signed, and that a name is gone', async () => {
+  await name(orderNumber, [
+    { ip: '192.0.2.7', ptr: 'a.example.org' },
+    { ip: '2001:db8::1', ptr: 'b.example.org' },
+  ]);
+  await tick();
+  expect(told()).toEqual([
+    { ip: '192.0.2.7', ptr: 'a.example.org' },
+    { ip: '2001:db8::1', ptr: 'b.example.org' },
+  ]);
+  await tick();
+  expect(told()).toEqual([]);
+  await name(orderNumber, [{ ip: '192.0.2.7', ptr: 'c.example.org' }]);
+  await tick();
+  expect(told()).toEqual([
+    { ip: '192.0.2.7', ptr: 'c.example.org' },
+    { ip: '2001:db8::1', ptr: null },
+  ]);
+  await db.query('delete from server');
+  await tick();
+  expect(told()).toEqual([{ ip: '192.0.2.7', ptr: null }]);
+  await tick();
+  expect(told()).toEqual([]);
+});
+
+it('is told again what it refused, and what it took before that only once', async () => {
+  await name(
+    orderNumber,
+    [1, 2, 3].map((n) => ({ ip: `192.0.2.${n}`, ptr: `n${n}.example.org` })),
+  );
+  let answers = 0;
+  receiver.answer = (response) => void response.writeHead(++answers === 2 ? 500 : 200).end();
+  await tick();
+  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.1', '192.0.2.2']);
+  await tick();
+  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.2', '192.0.2.3']);
+});
+
+it('is told the other names when it refuses one, and that one again in the next round', async () => {
+  await name(
+    orderNumber,
+    [1, 2, 3].map((n) => ({ ip: `192.0.2.${n}`, ptr: `n${n}.example.org` })),
+  );
+  receiver.answer = (response) =>
+    void response.writeHead(receiver.received.at(-1)!.body.ip === '192.0.2.2' ? 422 : 200).end();
+  await tick();
+  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3']);
+  await tick();
+  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.2']);
+});
+
+it('is stuck work for the operator while nothing is taken, and redirects are not followed', async () => {
+  await name(orderNumber, [{ ip: '192.0.2.7', ptr: 'a.example.org' }]);
+  const error = async () =>
+    (await db.query<{ error: string }>('select error from task where process = $1', [REVERSE_DNS_PROCESS]))[0]!.error;
+  receiver.answer = (response) => void response.writeHead(500).end();
+  await tick();
+  expect(await error()).toBe("The operator's DNS answers 500.");
+  receiver.answer = (response) => void response.writeHead(302, { location: receiver.url }).end();
+  await tick();
+  expect(await error()).toBe("The operator's DNS cannot be reached.");
+  expect(told()).toHaveLength(2);
+});
+
+it('takes many at once', async () => {
+  const names = Array.from({ length: 120 }, (_, n) => ({ ip: `192.0.2.${n}`, ptr: `n${n}.example.org` }));
+  await name(orderNumber, names);
+  await tick();
+  expect(new Set(told().map(({ ip }) => ip)).size).toBe(120);
+});

@@ -1,0 +1,114 @@
+/** Deadlines, and what is freed: an order ends in time, and what it had is free when its machine is confirmed absent, and a minute later. */
+import { describe, expect, it } from 'vitest';
+import { deleteServer } from '../../../resolvers/servers/delete.ts';
+import { orderServer } from '../../../resolvers/servers/order.ts';
+import { FUNDS_MICROS, finish, type OnEnd, openShop, type Shop, traces } from '../../flows/shop.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { type Fault, FaultyDriver } from '../drivers/faulty-driver.ts';
+
+const ORDER = { serviceCode: 'vps-1', region: 'ams', os: 'debian-13', autoRenew: true };
+
+async function openFaulty(onEnd: OnEnd) {
+  let faulty!: FaultyDriver;
+  const shop = await openShop(onEnd, [], undefined, (driver) => (faulty = new FaultyDriver(driver)));
+  await shop.db.query(
+    `insert into host (name, region_code, kind, driver, vcpus, memory_mb, disk_gb) values ('a', 'ams', 'VPS', 'faulty', 8, 16384, 1000)`,
+  );
+  const { orderNumber } = (await orderServer(shop.context, ORDER)).server;
+  return { shop, faulty, orderNumber };
+}
+const statusOf = async ({ db }: Shop, orderNumber: string) =>
+  (await db.query<{ status: string }>('select status from server where order_number = $1', [orderNumber]))[0]!.status;
+/** What is claimed for all servers together: addresses, places, and machines of the host. */
+async function held(shop: Shop, orderNumber: string) {
+  const { addresses, places } = await traces(shop, orderNumber);
+  const [host] = await shop.db.query<{ machines: number }>('select machines from host');
+  return [addresses, places, host!.machines];
+}
+const addressesOf = async ({ db }: Shop) =>
+  (await db.query<{ address: string }>('select address from address where held_by is not null order by 1')).map(
+    ({ address }) => address,
+  );
+
+const UNCERTAIN: Fault[] = [
+  { kind: 'fail', code: 'unreachable' },
+  { kind: 'fail', code: 'failed' },
+  { kind: 'fail', code: 'stuck' },
+  { kind: 'lie', observation: { phase: 'unknown' } },
+  { kind: 'lie', observation: { phase: 'incomplete' } },
+  { kind: 'lie', observation: { phase: 'present' } },
+];
+
+describe.concurrent('A server that is deleted keeps its addresses, its place and its host', () => {
+  for (const fault of UNCERTAIN) {
+    it(`while the engine says of its machine: ${JSON.stringify(fault)}`, async ({ onTestFinished }) => {
+      const { shop, faulty, orderNumber } = await openFaulty(onTestFinished);
+      await finish(shop, orderNumber, 'RUNNING');
+      const had = await addressesOf(shop);
+      expect(had).toHaveLength(2);
+      let [asked, isLying] = [0, true];
+      faulty.fault = (call) => {
+        if (call !== 'destroy' || !isLying) return undefined;
+        asked++;
+        return fault;
+      };
+      await deleteServer(shop.context, orderNumber);
+      const worker = shop.provisioning.newWorker();
+      worker.start();
+      const atOnce = () => shop.db.query('update task set run_at = now() where leased_by is null');
+      await eventually(async () => (await atOnce()) && asked >= 4);
+      expect(await statusOf(shop, orderNumber)).toBe('DELETING');
+      expect(await addressesOf(shop)).toEqual(had);
+      expect(await held(shop, orderNumber)).toEqual([2, 1, 1]);
+
+      isLying = false;
+      await eventually(async () => (await atOnce()) && (await statusOf(shop, orderNumber)) === 'DELETED');
+      await worker.stop();
+      expect(await held(shop, orderNumber)).toEqual([0, 0, 0]);
+      const resting = await shop.db.query<{ seconds: number }>(
+        `select extract(epoch from free_at - now())::float8 as seconds from address where address = any($1)`,
+        [had],
+      );
+      for (const { seconds } of resting) expect(seconds).toBeGreaterThan(0);
+      // The next one gets others, until these have rested. On a busy machine that is soon.
+      await shop.db.query(`update address set free_at = free_at + interval '1 hour'`);
+      const next = (await orderServer(shop.context, ORDER)).server.orderNumber;
+      await finish(shop, next, 'RUNNING');
+      expect((await addressesOf(shop)).filter((address) => had.includes(address))).toEqual([]);
+    });
+  }
+});
+
+it.concurrent('An order of a machine that nobody can see is paid back at its deadline, and frees nothing before its absence is confirmed', async ({
+  onTestFinished,
+}) => {
+  const { shop, faulty, orderNumber } = await openFaulty(onTestFinished);
+  const gone: Fault = { kind: 'lie', observation: { phase: 'unknown' } };
+  let isVisible = false;
+  faulty.fault = (call) => (!isVisible && (call === 'observe' || call === 'destroy') ? gone : undefined);
+  const worker = shop.provisioning.newWorker();
+  worker.start();
+  await eventually(async () => (await statusOf(shop, orderNumber)) === 'PROVISIONING');
+  await eventually(async () => shop.driver.journal().includes(`create ${orderNumber} 1`));
+  const minutes = async (number: string) =>
+    (
+      await shop.db.query<{ minutes: number }>(
+        `select extract(epoch from deadline_at - created_at)::float8 / 60 as minutes from task where subject = $1`,
+        [number],
+      )
+    )[0]?.minutes;
+  expect(await minutes(orderNumber)).toBeCloseTo(30, 0);
+
+  await shop.db.query('update task set deadline_at = now() where subject = $1', [orderNumber]);
+  await eventually(async () => (await statusOf(shop, orderNumber)) === 'FAILED');
+  const { transfers, balance } = await traces(shop, orderNumber);
+  expect([transfers, balance]).toEqual([['hold', 'release'], { available: FUNDS_MICROS, held: 0n }]);
+  expect(await held(shop, orderNumber)).toEqual([2, 1, 1]);
+
+  isVisible = true;
+  await shop.db.query('update task set run_at = now() where leased_by is null');
+  await eventually(async () => (await addressesOf(shop)).length === 0);
+  await worker.stop();
+  expect(await held(shop, orderNumber)).toEqual([0, 0, 0]);
+  expect(await shop.driver.list()).toEqual([]);
+});

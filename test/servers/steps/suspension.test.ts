@@ -1,0 +1,170 @@
+/** What is done to the machine of a server that is suspended and resumed, and what comes in between. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Server } from '../../../entities/servers/server.ts';
+import type { PaymentDriver } from '../../../provisioning/payments/drivers/driver.ts';
+import { newDatabase } from '../../setup/database.ts';
+import { HOUR_MS, openShop, PRICE, type Shop } from '../../setup/shop.ts';
+import { newFolder, removeFolder } from '../../setup/spawn.ts';
+import { RefusingDriver } from '../drivers/refusing-driver.ts';
+
+let shop: Shop;
+const folder = newFolder();
+const driver = new RefusingDriver(folder, [], 'unreachable');
+afterAll(() => removeFolder(folder));
+beforeAll(async () => {
+  shop = openShop(await newDatabase(afterAll), folder, undefined as PaymentDriver | undefined, driver);
+});
+beforeEach(async () => {
+  driver.refused = [];
+  await shop.db.query('truncate task, server, event, audit_entry');
+});
+
+const tick = () => shop.tick('renewals');
+const seen = (order: string) => driver.observe({ order, generation: 1 }, new AbortController().signal);
+const calls = (order: string) =>
+  driver
+    .journal()
+    .filter((line) => line.includes(order))
+    .map((line) => line.split(' ')[0]);
+const later = () => shop.db.query('update task set run_at = now() where leased_by is null');
+const held = async (account: string) =>
+  (await shop.db.query<{ n: bigint }>('select held_micros as n from balance where account_id = $1', [account]))[0]!.n;
+/** A server whose month is over, suspended and with its machine off. */
+async function suspended(micros = 0n, set: Partial<Server> = {}) {
+  const account = await shop.account(micros);
+  const order = await shop.server(account, set);
+  await tick();
+  await shop.work();
+  expect((await shop.read(order)).status).toBe('SUSPENDED');
+  return { account, order };
+}
+
+describe('A server that is suspended', () => {
+  it('is turned off, once, and its task ends', async () => {
+    const { order } = await suspended();
+    expect(await seen(order)).toMatchObject({ phase: 'present', power: 'off' });
+    expect(calls(order)).toEqual(['create', 'off']);
+    expect(await shop.db.query('select 1 from task where subject = $1', [order])).toEqual([]);
+  });
+
+  it('is turned off as soon as its machine can be reached', async () => {
+    driver.refused = ['power'];
+    const { order } = await suspended();
+    for (let i = 0; i < 7; i++) {
+      await later();
+      await shop.work();
+    }
+    expect((await seen(order)).power).toBe('on');
+    expect(await shop.read(order)).toMatchObject({ status: 'SUSPENDED', failureCode: null });
+    driver.refused = [];
+    await later();
+    await shop.work();
+    expect((await seen(order)).power).toBe('off');
+  });
+
+  it('was busy when its time was over, and is suspended and turned off when it has settled', async () => {
+    const account = await shop.account(0n);
+    const order = await shop.server(account, { paidUntil: new Date(Date.now() - HOUR_MS) });
+    const change = { id: 'chg_1', from: 'RUNNING', operation: 'rebuild', os: 'alma-9', userData: null };
+    await shop.db.query(`update server set status = 'REBUILDING', change = $2 where order_number = $1`, [
+      order,
+      JSON.stringify({ ...change, sshKeyIds: [], sshPublicKeys: [] }),
+    ]);
+    await shop.db.transaction((tx) =>
+      shop.provisioning.servers.change(tx, { kind: 'VPS', orderNumber: order, accountId: account }),
+    );
+    await tick();
+    expect((await shop.read(order)).status).toBe('REBUILDING');
+    await shop.work();
+    expect(await shop.read(order)).toMatchObject({ status: 'RUNNING', os: 'alma-9' });
+    await tick();
+    await shop.work();
+    expect(await shop.read(order)).toMatchObject({ status: 'SUSPENDED', suspendedFrom: 'RUNNING', os: 'alma-9' });
+    expect(calls(order)).toEqual(['create', 'rebuild', 'off']);
+  });
+
+  it('is deleted while it is being turned off, or while its machine cannot be reached', async () => {
+    driver.refused = ['power'];
+    const { order } = await suspended();
+    const { accountId } = await shop.read(order);
+    await shop.db.transaction(async (tx) => {
+      await shop.provisioning.servers.destroy(tx, { orderNumber: order, accountId });
+      await tx.query(`update server set status = 'DELETING' where order_number = $1`, [order]);
+    });
+    await shop.work();
+    expect((await shop.read(order)).status).toBe('DELETED');
+    expect((await seen(order)).phase).toBe('absent');
+  });
+});
+
+describe('A server that resumes', () => {
+  it.each([
+    ['RUNNING', 'on', ['create', 'off', 'on']],
+    ['STOPPED', 'off', ['create', 'off', 'off', 'off']],
+  ] as const)('is %s as before, and its machine %s', async (status, power, journal) => {
+    const { account, order } = await suspended(0n, { status });
+    await shop.fund(account, PRICE);
+    await tick();
+    expect((await shop.read(order)).status).toBe('SUSPENDED');
+    expect([await shop.balance(account), await held(account)]).toEqual([0n, PRICE]);
+    await shop.work();
+    expect(await shop.read(order)).toMatchObject({ status, change: null, suspendedAt: null, suspendedFrom: null });
+    expect(await seen(order)).toMatchObject({ power });
+    expect(calls(order)).toEqual(journal);
+    expect([await shop.balance(account), await held(account)]).toEqual([0n, 0n]);
+    expect(await shop.balanced()).toBe(true);
+    const kinds = await shop.db.query('select kind from transfer where order_number = $1 order by id', [order]);
+    expect(kinds).toEqual([{ kind: 'renewal' }, { kind: 'capture' }]);
+  });
+
+  it('is turned on after it was turned off, also when it is paid again in between', async () => {
+    const account = await shop.account(0n);
+    const order = await shop.server(account);
+    await tick();
+    await shop.fund(account, PRICE);
+    await tick();
+    await shop.work();
+    expect(await shop.read(order)).toMatchObject({ status: 'RUNNING', change: null });
+    expect((await seen(order)).proven).toBe(true);
+  });
+
+  it('holds one month, however often and by whom it is tried at once', async () => {
+    const { account, order } = await suspended();
+    await shop.fund(account, 5n * PRICE);
+    for (let i = 0; i < 3; i++)
+      await shop.db.query(
+        `insert into task (id, lane, process, subject, account_id, step)
+          values ('task_' || $1, 'periodic', 'renewals', $1, $2, 'resume-account')`,
+        [`rival ${i}`, account],
+      );
+    const worker = shop.provisioning.newWorker();
+    const leases = await worker.lease('periodic', 10);
+    expect(leases.length).toBeGreaterThanOrEqual(3);
+    await Promise.all(leases.map((lease) => worker.run(lease)));
+    expect(await held(account)).toBe(PRICE);
+    await shop.work();
+    expect((await shop.read(order)).status).toBe('RUNNING');
+    expect(await shop.balance(account)).toBe(4n * PRICE);
+  });
+
+  it('that cannot be turned on says so once, is tried on, and is neither billed nor deleted meanwhile', async () => {
+    const { account, order } = await suspended();
+    driver.refused = ['power'];
+    await shop.fund(account, PRICE);
+    await tick();
+    for (let i = 0; i < 10; i++) {
+      await later();
+      await shop.work();
+    }
+    await shop.db.query(`update server set suspended_at = now() - interval '8 days' where order_number = $1`, [order]);
+    await tick();
+    expect(await shop.read(order)).toMatchObject({ status: 'SUSPENDED', failureCode: 'resume_failed' });
+    expect(await shop.events(order)).toEqual(['server.suspended', 'server.action_failed']);
+    expect([await shop.balance(account), await held(account)]).toEqual([0n, PRICE]);
+    driver.refused = [];
+    await later();
+    await shop.work();
+    expect(await shop.read(order)).toMatchObject({ status: 'RUNNING', failureCode: null, failureMessage: null });
+    expect(await held(account)).toBe(0n);
+  });
+});

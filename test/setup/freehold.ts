@@ -1,0 +1,94 @@
+/** The whole service in this process, over a database of its own. */
+import { afterAll } from 'vitest';
+import { readConfig } from '../../config.ts';
+import { type Service, startService } from '../../main.ts';
+import { newDatabaseUrl } from './database.ts';
+import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient, UNLIMITED } from './spawn.ts';
+
+export interface Freehold extends Service {
+  graphqlUrl: string;
+  dataDir: string;
+  /** Without a credential. */
+  anonymous: RestClient;
+  operator: ReturnType<typeof graphqlClient>;
+  /** A new account. */
+  newAccount(): Promise<TestAccount>;
+}
+
+export interface TestAccount {
+  id: string;
+  email: string;
+  password: string;
+  accessToken: string;
+  rest: RestClient;
+  graphql: ReturnType<typeof graphqlClient>;
+  /** Tops up, and waits until the balance has it. */
+  fund(usd: number): Promise<void>;
+  balance(): Promise<number>;
+}
+
+let counter = 0;
+
+/** Starts it for a test file; it stops when the file is over. Simulations are quick. */
+export async function startFreehold(environment: Record<string, string> = {}): Promise<Freehold> {
+  const dataDir = newFolder();
+  const config = readConfig({
+    DATABASE_URL: await newDatabaseUrl(afterAll),
+    DATA_DIR: dataDir,
+    PORT: String(await freePort()),
+    INTERNAL_PORT: String(await freePort()),
+    SIMULATED_PAYMENT_SECONDS: '0.05',
+    SIMULATED_PROVISION_SECONDS: '0.05',
+    POLL_SECONDS: '0.02',
+    ...UNLIMITED,
+    ...environment,
+  });
+  const service = await startService({ ...config, publicUrl: `http://127.0.0.1:${config.port}` });
+  afterAll(async () => {
+    await service.stop();
+    removeFolder(dataDir);
+  });
+  const graphqlUrl = `${service.internalUrl}/graphql`;
+  const anonymous = restClient(service.publicUrl);
+  return {
+    ...service,
+    graphqlUrl,
+    dataDir,
+    anonymous,
+    operator: graphqlClient(graphqlUrl, service.operatorToken),
+    newAccount: () => newAccount(service.publicUrl, graphqlUrl),
+  };
+}
+
+async function newAccount(url: string, graphqlUrl: string): Promise<TestAccount> {
+  const [email, password] = [`test-${process.pid}-${++counter}@example.org`, `a password of test ${counter}`];
+  const { status, body } = await restClient(url)('POST', '/v1/auth/register', { email, password });
+  if (status !== 200) throw new Error(`register: ${JSON.stringify(body)}`);
+  const accessToken: string = body.tokens.access_token;
+  const rest = restClient(url, accessToken);
+  const balance = async () => (await rest('GET', '/v1/account/balance')).body.balance_usd as number;
+  return {
+    id: body.account.id,
+    email,
+    password,
+    accessToken,
+    rest,
+    graphql: graphqlClient(graphqlUrl, accessToken),
+    balance,
+    fund: async (usd) => {
+      const before = await balance();
+      const opened = await rest('POST', '/v1/billing/topups', { amount_usd: usd, crypto: 'USDC-BASE' });
+      if (opened.status !== 200) throw new Error(`top-up: ${JSON.stringify(opened.body)}`);
+      await eventually(async () => (await balance()) >= before + usd);
+    },
+  };
+}
+
+/** Waits until something becomes true; the time is long because machines are busy, not because it should take it. */
+export async function eventually<T>(probe: () => Promise<T | undefined | false>, seconds = 90): Promise<T> {
+  for (const end = Date.now() + seconds * 1000; ; await new Promise((resume) => setTimeout(resume, 20))) {
+    const found = await probe();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`It did not become true within ${seconds} s: ${probe}`);
+  }
+}

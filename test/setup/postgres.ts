@@ -1,0 +1,57 @@
+/**
+ * One PostgreSQL for a test run: that of DATABASE_URL, or an embedded one in a folder of its own. A migrated template
+ * is made once; every test file copies it, so that no test sees the rows of another.
+ */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { Database } from '../../entities/database/database.ts';
+import { startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
+import { newFolder, removeFolder } from './spawn.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    postgresUrl: string;
+    templateName: string;
+  }
+}
+
+export default async function setup(project: TestProject) {
+  const given = process.env.DATABASE_URL;
+  const folder = given ? undefined : newFolder();
+  const embedded = folder
+    ? await startEmbeddedPostgres(folder, ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'])
+    : undefined;
+  const url = given ?? embedded!.url;
+  const templateName = `freehold_template_${process.pid}`;
+  await administer(url, `create database ${templateName}`);
+  await Database.open(withDatabase(url, templateName)).then((db) => db.close());
+  project.provide('postgresUrl', url);
+  project.provide('templateName', templateName);
+  return async () => {
+    await administer(url, `drop database ${templateName} with (force)`);
+    await embedded?.stop();
+    if (folder) removeFolder(folder);
+    failForLocks(project.config.env.LOCK_REPORT);
+  };
+}
+
+/** Fails the run if a transaction has locked rows out of order (test/setup/lock-order.ts). */
+function failForLocks(report: string | undefined): void {
+  if (!report || !existsSync(report)) return;
+  const lines = new Set(readFileSync(report, 'utf8').trim().split('\n'));
+  rmSync(report);
+  throw new Error(`Locks out of order, see entities/database/lock-order.ts:\n${[...lines].slice(0, 50).join('\n')}`);
+}
+
+export function withDatabase(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}
+
+export async function administer(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(statement).finally(() => client.end());
+}

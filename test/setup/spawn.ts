@@ -1,0 +1,168 @@
+/** The service as a process of its own, as a stranger starts it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkedFetch } from './openapi.ts';
+
+export interface RunningService {
+  /** Without /v1. */
+  url: string;
+  /** The GraphQL endpoint of the internal listener. */
+  graphql: string;
+  operatorToken: string;
+  dataDir: string;
+  process: ChildProcess;
+  /** What it printed so far. */
+  output(): string;
+  /** SIGTERM, and the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+}
+
+/** Tests make more calls from one address than anybody may. */
+export const UNLIMITED = {
+  RATE_LIMIT_KEY_PER_MINUTE: '1000000',
+  RATE_LIMIT_KEY_PER_HOUR: '1000000',
+  RATE_LIMIT_PUBLIC_PER_MINUTE: '1000000',
+};
+
+/** What a process gets of the environment of the tests. */
+export const MACHINE = {
+  PATH: process.env.PATH,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+  // It records its locks, too.
+  ...(process.env.LOCK_REPORT && {
+    LOCK_REPORT: process.env.LOCK_REPORT,
+    NODE_OPTIONS: `--import=${join(import.meta.dirname, 'lock-order.ts')}`,
+  }),
+};
+
+/** The program as it is started. */
+export const MAIN = join(import.meta.dirname, '..', '..', 'start.ts');
+
+/** Starts the service on free ports and waits until it is ready. */
+export async function spawnService(environment: Record<string, string> = {}): Promise<RunningService> {
+  const dataDir = environment.DATA_DIR ?? newFolder();
+  const [port, internalPort] = [
+    environment.PORT ?? (await freePort()),
+    environment.INTERNAL_PORT ?? (await freePort()),
+  ];
+  const child = spawn(process.execPath, [MAIN], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...MACHINE,
+      PORT: String(port),
+      INTERNAL_PORT: String(internalPort),
+      DATA_DIR: dataDir,
+      ...UNLIMITED,
+      ...environment,
+    },
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  const ready = (async () => {
+    while (
+      child.exitCode === null &&
+      (!(await fetch(`http://127.0.0.1:${internalPort}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      )) ||
+        !output.includes('is running'))
+    ) {
+      await new Promise((resume) => setTimeout(resume, 20));
+    }
+    return child.exitCode === null;
+  })();
+  if ((await Promise.race([ready, exited])) !== true) throw new Error(`The service did not start:\n${output}`);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    graphql: `http://127.0.0.1:${internalPort}/graphql`,
+    operatorToken: readFileSync(join(dataDir, 'operator-token'), 'utf8').trim(),
+    dataDir,
+    process: child,
+    output: () => output,
+    stop: async () => {
+      child.kill('SIGTERM');
+      return (await exited)[0];
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+/** A folder for the data of one service, which the user that runs PostgreSQL for root can enter. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'freehold-'));
+  chmodSync(folder, 0o755);
+  return folder;
+}
+export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+
+/** Below those that systems give to outgoing connections, one of which could take it before a service listens. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const free = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!free) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+}
+
+/** An answer of the REST API. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body by looking at it
+  body: any;
+}
+
+/** A REST client with a credential; every answer is checked against the OpenAPI document. */
+export function restClient(url: string, credential?: string) {
+  return async (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> => {
+    const response = await checkedFetch(url + path, {
+      method,
+      headers: {
+        ...(credential && { authorization: `Bearer ${credential}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json') ?? true;
+    return { status: response.status, headers: response.headers, body: text && isJson ? JSON.parse(text) : text };
+  };
+}
+export type RestClient = ReturnType<typeof restClient>;
+
+/** A GraphQL client with a credential. */
+export function graphqlClient(url: string, credential?: string) {
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  return async (query: string, variables: object = {}): Promise<{ status: number; data: any; errors: any }> => {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(credential && { authorization: `Bearer ${credential}` }) },
+      body: JSON.stringify({ query, variables }),
+    });
+    const { data, errors } = (await response.json()) as { data: unknown; errors: unknown };
+    return { status: response.status, data, errors };
+  };
+}

@@ -1,0 +1,69 @@
+/** The engine of durable work with a process of the test's own, for tests that do not wait for a clock. */
+import { afterAll, beforeAll, beforeEach } from 'vitest';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
+import type { Task } from '../../entities/task.ts';
+import { type NewTask, type Process, signalTask, startTask } from '../../provisioning/tasks/tasks.ts';
+import { Worker, type WorkerOptions } from '../../provisioning/tasks/worker.ts';
+import { newDatabase } from '../setup/database.ts';
+
+export interface Engine {
+  db: Database;
+  worker: Worker;
+  /** What the steps do; each test says it. */
+  steps: Process['steps'];
+  onExhausted: Process['onExhausted'];
+}
+export const engine = {} as Engine;
+
+/** For each test file that uses it: a database, and for each test an empty one. */
+export function prepareEngine(): void {
+  beforeAll(async () => {
+    engine.db = await newDatabase(afterAll);
+    await engine.db.query('create table effect (what text not null)');
+  });
+  beforeEach(async () => {
+    await engine.db.query('truncate task, effect');
+    engine.worker = newWorker();
+    engine.steps = {};
+    engine.onExhausted = undefined;
+  });
+}
+
+const process: Process = {
+  lane: 'lane',
+  attemptsMax: 3,
+  backoffSeconds: (attempt) => 100 * attempt,
+  get steps() {
+    return engine.steps;
+  },
+  get onExhausted() {
+    return engine.onExhausted;
+  },
+};
+export const newWorker = (options: Partial<WorkerOptions> = {}, db = engine.db): Worker =>
+  new Worker(db, { process }, { lanes: { lane: 4 }, ...options });
+
+export const TASK: NewTask = { lane: 'lane', process: 'process', subject: 'thing', accountId: 'acct' };
+export const start = (task: Partial<NewTask> = {}, db = engine.db): Promise<void> =>
+  db.transaction((tx) => startTask(tx, { ...TASK, ...task }));
+export const signal = (subject = 'thing'): Promise<void> => engine.db.transaction((tx) => signalTask(tx, subject));
+
+/** A commit that leaves a trace. */
+export const effect = (what: string) => (tx: Transaction) => tx.query('insert into effect values ($1)', [what]);
+export const effects = async (): Promise<string[]> =>
+  (await engine.db.query<{ what: string }>('select what from effect')).map(({ what }) => what);
+
+type Row = Pick<Task, 'step' | 'data' | 'state' | 'attempts' | 'error' | 'leasedBy'> & { restSeconds: number };
+export async function read(subject = 'thing'): Promise<Row | undefined> {
+  const [row] = await engine.db.query<Row>(
+    `select step, data, state, attempts, error, leased_by as "leasedBy", extract(epoch from run_at - now())::float8 as "restSeconds"
+      from task where subject = $1`,
+    [subject],
+  );
+  return row;
+}
+
+/** Time passes: everything that rests is due, and every lease has ended. */
+export const later = () => engine.db.query(`update task set run_at = now() - interval '1 second'`);
+export const leaseOne = async (by = engine.worker) => (await by.lease('lane'))[0]!;

@@ -1,0 +1,263 @@
+/** A running worker: how it finds work, keeps its leases, stops, and lives without its database. */
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Database } from '../../entities/database/database.ts';
+import { done, hop, nap } from '../../provisioning/tasks/tasks.ts';
+import type { Worker, WorkerOptions } from '../../provisioning/tasks/worker.ts';
+import { administer } from '../setup/postgres.ts';
+import { effect, effects, engine, newWorker, prepareEngine, read, start } from './engine.ts';
+
+prepareEngine();
+
+const urlOf = (db: Database) => (db.source.options as { url: string }).url;
+/** So long that nothing is found by it. */
+const NEVER_SECONDS = 600;
+/** A deadline that a busy machine does not miss before the step begins. */
+const BEGUN_BY_THEN_SECONDS = 4;
+
+function running(options: Partial<WorkerOptions> = {}, db = engine.db): Worker {
+  const worker = newWorker(options, db);
+  worker.start();
+  onTestFinished(() => worker.stop(0));
+  return worker;
+}
+const WAIT = { timeout: 90_000, interval: 20 };
+const finished = () => vi.waitFor(async () => expect(await read()).toBeUndefined(), WAIT);
+
+describe('A running worker', () => {
+  it('is woken by the transaction that starts a task, in another process too, and goes through the steps at once', async () => {
+    const elsewhere = await Database.open(urlOf(engine.db));
+    onTestFinished(() => elsewhere.close());
+    running({ pollSeconds: NEVER_SECONDS });
+    engine.steps = {
+      start: async () => hop('second', { commit: effect('first') }),
+      second: async ({ data }) =>
+        data.rested ? done() : nap(0.05, { data: { rested: true }, commit: effect('second') }),
+    };
+    await start({}, elsewhere);
+    await finished();
+    expect(await effects()).toEqual(['first', 'second']);
+  });
+
+  it('finds by its poll what nobody told it of', async () => {
+    running({ pollSeconds: 0.05 });
+    engine.steps = { start: async () => done() };
+    await engine.db.query(
+      `insert into task (id, lane, process, subject, account_id, step) values ('task_1', 'lane', 'process', 'thing', 'acct', 'start')`,
+    );
+    await finished();
+  });
+
+  it('runs as many tasks at once as its lane has room for, and no more', async () => {
+    let now = 0;
+    let most = 0;
+    engine.steps = {
+      start: async () => {
+        most = Math.max(most, ++now);
+        await new Promise((resume) => setTimeout(resume, 20));
+        now--;
+        return done();
+      },
+    };
+    for (let i = 0; i < 12; i++) await start({ subject: `thing ${i}` });
+    running({ lanes: { lane: 3 } });
+    await vi.waitFor(async () => expect(await engine.db.query('select 1 from task')).toEqual([]), WAIT);
+    expect(most).toBe(3);
+  });
+
+  it('keeps the lease of a step that takes longer than it', async () => {
+    const fences: bigint[] = [];
+    engine.steps = {
+      start: async ({ fence, aborted }) => {
+        fences.push(fence);
+        const [{ endsAt }] = (await leaseEnd()) as [{ endsAt: Date }];
+        await vi.waitFor(
+          async () => expect((await leaseEnd())[0]!.endsAt.getTime()).toBeGreaterThan(endsAt.getTime() + 1500),
+          WAIT,
+        );
+        expect(aborted.aborted).toBe(false);
+        return done();
+      },
+    };
+    const leaseEnd = () => engine.db.query<{ endsAt: Date }>('select run_at as "endsAt" from task');
+    await start();
+    running({ leaseSeconds: 1.5, pollSeconds: 0.1 });
+    await finished();
+    expect(fences).toEqual([1n]);
+  });
+
+  it('does not run a task twice at once, though its lease has ended', async () => {
+    let runs = 0;
+    engine.steps = {
+      start: async () => {
+        runs++;
+        await engine.db.query(`update task set run_at = now() - interval '1 second'`);
+        await new Promise((resume) => setTimeout(resume, 200));
+        return done();
+      },
+    };
+    await start();
+    running({ pollSeconds: 0.02 });
+    await finished();
+    expect(runs).toBe(1);
+  });
+
+  it.each([
+    ['its lease was lost', 'update task set fence = fence + 1', 'The lease was lost.'],
+    ['the deadline has passed', `update task set error = 'unchanged'`, 'The deadline has passed.'],
+  ])('aborts a step when %s', async (_, change, reason) => {
+    let abortedBecause: string | undefined;
+    engine.steps = {
+      start: async ({ aborted }) => {
+        await engine.db.query(change);
+        await new Promise((resume) => aborted.addEventListener('abort', resume));
+        abortedBecause = aborted.reason.message;
+        return done({ commit: effect('late') });
+      },
+    };
+    running({ leaseSeconds: 0.6, pollSeconds: NEVER_SECONDS });
+    await start({ deadlineSeconds: reason.includes('deadline') ? BEGUN_BY_THEN_SECONDS : 1000 });
+    await vi.waitFor(() => expect(abortedBecause).toBe(reason), WAIT);
+  });
+});
+
+describe('A step that does not end though it was aborted', () => {
+  const lane = { lanes: { lane: 2 }, pollSeconds: 0.05, leaseSeconds: 0.6, graceSeconds: 0.2 };
+
+  it.each([
+    ['takes too long', { stepSeconds: 0.2 }, {}, 'select 1', 'The step takes too long.'],
+    ['has no time left', {}, { deadlineSeconds: BEGUN_BY_THEN_SECONDS }, 'select 1', 'The deadline has passed.'],
+    ['is of a lost lease', {}, {}, 'update task set fence = fence + 1', 'The lease was lost.'],
+  ])('and %s gives its place to others; its task is done again, and its late end changes nothing', async (...given) => {
+    const [, options, task, meanwhile, reason] = given;
+    const { promise: late, resolve: goOn } = Promise.withResolvers<void>();
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const errors = vi.fn();
+    let runs = 0;
+    engine.steps = {
+      start: async ({ subject }) => {
+        if (subject === 'other') return done({ commit: effect('other') });
+        if (runs++) return done({ commit: effect('again') });
+        await engine.db.query(meanwhile);
+        await late;
+        setTimeout(end, 100);
+        return done({ commit: effect('late') });
+      },
+    };
+    engine.onExhausted = async () => 'start';
+    await start(task);
+    const worker = running({ ...lane, ...options, onError: errors, lanes: { lane: 1 } });
+    await vi.waitFor(() => expect(worker.abandoned('lane')).toBe(1), WAIT);
+    expect(String(errors.mock.calls[0]![0])).toContain(
+      `${reason} The step does not end. Abandoned in the lane "lane": 1.`,
+    );
+    await start({ subject: 'other' });
+    await vi.waitFor(async () => expect(await effects()).toContain('other'), WAIT);
+    await vi.waitFor(async () => {
+      await engine.db.query('update task set run_at = now() where leased_by is null');
+      expect(await read()).toBeUndefined();
+    }, WAIT);
+    goOn();
+    await ended;
+    await vi.waitFor(() => expect(worker.abandoned()).toBe(0), WAIT);
+    expect((await effects()).sort()).toEqual(['again', 'other']);
+  });
+
+  it('takes room from the others when half of a lane is like that, so that they do not become ever more', async () => {
+    const { promise: late, resolve: goOn } = Promise.withResolvers<void>();
+    let [now, most] = [0, 0];
+    engine.steps = {
+      start: async () => {
+        most = Math.max(most, ++now);
+        await late;
+        return nap(1000);
+      },
+    };
+    for (let i = 0; i < 12; i++) await start({ subject: `thing ${i}` });
+    const worker = running({ ...lane, lanes: { lane: 4 }, stepSeconds: 0.2, onError: () => {} });
+    await vi.waitFor(() => expect(worker.abandoned('lane')).toBe(6), WAIT);
+    await new Promise((resume) => setTimeout(resume, 600));
+    expect([most, worker.abandoned('lane')]).toEqual([6, 6]);
+    goOn();
+    await vi.waitFor(async () => {
+      await engine.db.query(
+        'update task set run_at = now() where leased_by is null and step = $1 and error is not null',
+        ['start'],
+      );
+      expect(await engine.db.query('select 1 from task where error is not null')).toEqual([]);
+    }, WAIT);
+  });
+});
+
+describe('A worker that stops', () => {
+  it('finishes the step that runs, and takes no other', async () => {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    engine.steps = {
+      start: async () => {
+        begin();
+        await new Promise((resume) => setTimeout(resume, 100));
+        return hop('second', { commit: effect('first') });
+      },
+    };
+    await start();
+    const worker = running();
+    await begun;
+    await worker.stop();
+    expect(await effects()).toEqual(['first']);
+    expect(await read()).toMatchObject({ step: 'second', leasedBy: null });
+  });
+
+  it('aborts after the grace period what does not finish, and gives it to the others without counting an attempt', async () => {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    engine.steps = {
+      start: async ({ aborted }) => {
+        begin();
+        await new Promise((resume) => aborted.addEventListener('abort', resume));
+        return done({ commit: effect('late') });
+      },
+    };
+    await start();
+    const worker = running();
+    await begun;
+    await worker.stop(0.05);
+    expect(await read()).toMatchObject({ step: 'start', leasedBy: null, attempts: 0 });
+    engine.steps = { start: async () => done({ commit: effect('by another') }) };
+    running();
+    await finished();
+    expect(await effects()).toEqual(['by another']);
+  });
+});
+
+describe('A worker without its database', () => {
+  it('neither dies nor asks all the time, and goes on when it is back', async () => {
+    const away = await Database.open(urlOf(engine.db));
+    onTestFinished(() => away.close());
+    const name = new URL(urlOf(engine.db)).pathname.slice(1);
+    const server = new URL(urlOf(engine.db));
+    server.pathname = '/postgres';
+    const errors = vi.fn();
+    const warnings = vi.spyOn(console, 'warn').mockReturnValue();
+    onTestFinished(() => warnings.mockRestore());
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const { promise: gone, resolve: go } = Promise.withResolvers<void>();
+    engine.steps = {
+      start: async ({ attempts }) => {
+        begin();
+        if (attempts === 1) await gone;
+        return done({ commit: effect('once') });
+      },
+    };
+    await start();
+    running({ leaseSeconds: 1, pollSeconds: 0.1, onError: errors }, away);
+    await begun;
+    await administer(server.href, `alter database ${name} allow_connections false`);
+    await administer(server.href, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    go();
+    const before = Date.now();
+    await vi.waitFor(() => expect(errors.mock.calls.length).toBeGreaterThan(5), WAIT);
+    const polls = (Date.now() - before) / 100;
+    expect(errors.mock.calls.length).toBeLessThan(polls + 10);
+    await administer(server.href, `alter database ${name} allow_connections true`);
+    await finished();
+    expect(await effects()).toEqual(['once']);
+  });
+});

@@ -1,0 +1,238 @@
+import { createHash } from 'node:crypto';
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { eventually, startFreehold } from '../setup/freehold.ts';
+
+const { anonymous, dataDir, db, newAccount, operator } = await startFreehold();
+const CODES = ['CEASE', 'DURESS', 'GAG', 'RAID', 'SEIZE', 'SUBP', 'TRAP', 'WAR', 'XCRED', 'XOPERS'];
+
+describe('The canary', () => {
+  const PUBLISH =
+    'mutation ($input: PublishCanaryInput!) { publishCanary(input: $input) { version status sha256 previousSha256 } }';
+  const publish = async (input: object) => (await operator(PUBLISH, { input })).data.publishCanary;
+
+  it('promises nothing before one is published', async () => {
+    const { body } = await anonymous('GET', '/v1/transparency/canary');
+    expect(body).toMatchObject({ version: '0', status: 'expired', codes: [], signed_text: null });
+    expect(body.statement).toContain('has not published');
+  });
+
+  it('is valid with all codes and until it expires; each names the digest of the one before', async () => {
+    const first = await publish({ statement: 'All is well.', codes: CODES });
+    expect(first).toMatchObject({ version: '1', status: 'VALID', previousSha256: null });
+    const signedText = '-----BEGIN PGP SIGNED MESSAGE-----\nAll is well.';
+    const second = await publish({ statement: 'All is well.', codes: CODES, signedText });
+    expect(second).toMatchObject({
+      version: '2',
+      previousSha256: first.sha256,
+      sha256: createHash('sha256').update(signedText).digest('hex'),
+    });
+    const { body } = await anonymous('GET', '/v1/transparency/canary');
+    expect(body).toMatchObject({ version: '2', status: 'valid', signed_text: signedText, codes: CODES });
+    expect(new Date(body.expires_at).getTime() - new Date(body.issued_at).getTime()).toBe(35 * 24 * 3_600_000);
+  });
+
+  it('is triggered without a code, and expired when its time is over', async () => {
+    expect((await publish({ statement: 'Well.', codes: CODES.filter((code) => code !== 'GAG') })).status).toBe(
+      'TRIGGERED',
+    );
+    expect((await publish({ statement: 'Well.', codes: CODES, expiresAt: '2026-01-01T00:00:00Z' })).status).toBe(
+      'EXPIRED',
+    );
+    expect((await anonymous('GET', '/v1/transparency/canary')).body.status).toBe('expired');
+  });
+
+  it('cannot be changed afterwards, and only the operator publishes', async () => {
+    await expect(db.query(`update canary set statement = 'other'`)).rejects.toThrow('append-only');
+    const { errors } = await (await newAccount()).graphql(PUBLISH, { input: { statement: 'x', codes: CODES } });
+    expect(errors[0].extensions.code).toBe('insufficient_scope');
+    const audited = await db.query(
+      `select action, actor_type from audit_entry where account_id = 'operator' and resource_type = 'canary'`,
+    );
+    expect(audited[0]).toEqual({ action: 'canary.updated', actor_type: 'operator' });
+  });
+});
+
+describe('Peering', () => {
+  it('is what the operator published', async () => {
+    expect((await anonymous('GET', '/v1/transparency/peering')).body).toMatchObject({
+      asn: null,
+      name: 'Not published',
+      exchanges: [],
+    });
+    const document = {
+      asn: 64_500,
+      name: 'Freehold',
+      irrAsSet: 'AS-FREEHOLD',
+      policy: 'open',
+      policyUrl: null,
+      nocEmail: 'noc@example.org',
+      peeringdbUrl: null,
+      infoPrefixes4: 10,
+      infoPrefixes6: 5,
+      exchanges: [
+        {
+          name: 'AMS-IX',
+          city: 'Amsterdam',
+          country: 'NL',
+          speedMbps: 10_000,
+          ipv4: '192.0.2.7',
+          ipv6: null,
+          isRsPeer: true,
+          operational: true,
+        },
+      ],
+      facilities: [{ name: 'Room 1', city: 'Amsterdam', country: 'NL' }],
+    };
+    const PUBLISH = 'mutation ($document: PeeringDocument!) { publishPeering(document: $document) { asn } }';
+    expect((await operator(PUBLISH, { document: { ...document, asn: 'x' } })).errors).toBeTruthy();
+    expect((await operator(PUBLISH, { document })).data.publishPeering.asn).toBe(64_500);
+    const { body } = await anonymous('GET', '/v1/transparency/peering');
+    expect(body).toMatchObject({
+      asn: 64_500,
+      irr_as_set: 'AS-FREEHOLD',
+      exchanges: [{ name: 'AMS-IX', speed_mbps: 10_000, is_rs_peer: true }],
+    });
+  });
+});
+
+describe('The status', () => {
+  const status = async () => (await anonymous('GET', '/v1/transparency/status')).body;
+  const component = async (id: string) => (await status()).components.find((one: { id: string }) => one.id === id);
+
+  it('says what is simulated, and that everything works', async () => {
+    const body = await status();
+    expect(body).toMatchObject({ indicator: 'none', incidents: [], scheduled_maintenances: [] });
+    expect(body.components.map(({ id }: { id: string }) => id)).toEqual([
+      'api',
+      'database',
+      'workers',
+      'payments',
+      'machines-ams',
+      'machines-zrh',
+      'machines-kef',
+      'machines-buh',
+    ]);
+    expect((await component('machines-zrh')).name).toBe('Machines in Zürich (simulated)');
+  });
+
+  it('looks at the work that waits', async () => {
+    const stuck = `insert into task (id, lane, process, subject, account_id, step, run_at) values ('task_stuck', 'nobody', 'x', 'x', 'x', 'x', now() - $1::interval)`;
+    await db.query(stuck, ['5 minutes']);
+    expect(await component('workers')).toMatchObject({ status: 'degraded_performance' });
+    await db.query(`update task set run_at = now() - interval '1 hour' where id = 'task_stuck'`);
+    expect(await status()).toMatchObject({ indicator: 'major' });
+    await db.query(`delete from task where id = 'task_stuck'`);
+    await eventually(async () => (await status()).indicator === 'none');
+  });
+
+  it('finds that a driver cannot be reached, and when it can again', async () => {
+    const look = () =>
+      db.query(`update task set run_at = now() where subject = 'cron:driver-health' and leased_by is null`);
+    const machines = join(dataDir, 'machines');
+    renameSync(machines, `${machines}-away`);
+    await eventually(async () => {
+      await look();
+      return (await component('machines-kef')).status === 'major_outage';
+    });
+    expect(await status()).toMatchObject({ indicator: 'major' });
+    expect(await component('payments')).toMatchObject({ status: 'operational' });
+    renameSync(`${machines}-away`, machines);
+    await eventually(async () => {
+      await look();
+      return (await status()).indicator === 'none';
+    });
+  });
+
+  it.each([
+    ['MINOR', 'INVESTIGATING', 'minor'],
+    ['MAJOR', 'IDENTIFIED', 'major'],
+    ['CRITICAL', 'MONITORING', 'critical'],
+    ['NONE', 'INVESTIGATING', 'none'],
+  ])('is told of an incident that names no component: %s', async (impact, state, indicator) => {
+    const input = { name: 'Routing', status: state, impact, components: [], body: 'We look into it.' };
+    const PUBLISH = 'mutation ($input: PublishIncidentInput!) { publishIncident(input: $input) { id } }';
+    const { data } = await operator(PUBLISH, { input });
+    expect(await status()).toMatchObject({ indicator, incidents: [{ name: 'Routing' }] });
+    const resolve = { id: data.publishIncident.id, input: { status: 'RESOLVED', body: 'It is over.' } };
+    await operator(
+      'mutation ($id: ID!, $input: UpdateIncidentInput!) { updateIncident(id: $id, input: $input) { id } }',
+      resolve,
+    );
+    expect(await status()).toMatchObject({ indicator: 'none', incidents: [] });
+  });
+
+  it('has the incidents that the operator opens, updates and resolves', async () => {
+    const input = {
+      name: 'Power',
+      status: 'INVESTIGATING',
+      impact: 'MAJOR',
+      components: ['machines-ams'],
+      body: 'We look into it.',
+    };
+    const { data } = await operator(
+      'mutation ($input: PublishIncidentInput!) { publishIncident(input: $input) { id } }',
+      { input },
+    );
+    expect(await component('machines-ams')).toMatchObject({ status: 'partial_outage' });
+    expect(await status()).toMatchObject({
+      indicator: 'major',
+      incidents: [{ name: 'Power', status: 'investigating', impact: 'major' }],
+    });
+    const UPDATE =
+      'mutation ($id: ID!, $input: UpdateIncidentInput!) { updateIncident(id: $id, input: $input) { updates { body } resolvedAt } }';
+    const resolved = await operator(UPDATE, {
+      id: data.publishIncident.id,
+      input: { status: 'RESOLVED', body: 'Power is back.' },
+    });
+    expect(resolved.data.updateIncident.updates).toHaveLength(2);
+    expect(await status()).toMatchObject({ indicator: 'none', incidents: [] });
+    expect(
+      (await operator(UPDATE, { id: 'inc_nothing', input: { status: 'RESOLVED', body: 'x' } })).errors[0].extensions
+        .code,
+    ).toBe('not_found');
+  });
+
+  it('announces maintenances, which count once they have begun', async () => {
+    const input = {
+      name: 'New switch',
+      status: 'SCHEDULED',
+      impact: 'MAINTENANCE',
+      components: ['machines-buh'],
+      body: 'At night.',
+    };
+    const { data } = await operator(
+      'mutation ($input: PublishIncidentInput!) { publishIncident(input: $input) { id } }',
+      { input },
+    );
+    expect(await status()).toMatchObject({ indicator: 'none', scheduled_maintenances: [{ name: 'New switch' }] });
+    const UPDATE =
+      'mutation ($id: ID!, $input: UpdateIncidentInput!) { updateIncident(id: $id, input: $input) { id } }';
+    await operator(UPDATE, { id: data.publishIncident.id, input: { status: 'IN_PROGRESS', body: 'Begun.' } });
+    expect(await component('machines-buh')).toMatchObject({ status: 'under_maintenance' });
+    expect(await status()).toMatchObject({
+      indicator: 'minor',
+      description: 'Parts of the service are under maintenance.',
+    });
+    await operator(UPDATE, { id: data.publishIncident.id, input: { status: 'COMPLETED', body: 'Done.' } });
+    expect(await status()).toMatchObject({ indicator: 'none', scheduled_maintenances: [] });
+  });
+});
+
+describe('What is planned', () => {
+  it('says so, after the credential and the scope', async () => {
+    const account = await newAccount();
+    const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'r', scope: 'read' });
+    expect((await anonymous('PATCH', '/v1/account', {})).body.code).toBe('missing_credential');
+    expect((await anonymous('PATCH', '/v1/account', {}, { authorization: `Bearer ${key.plaintext}` })).body.code).toBe(
+      'insufficient_scope',
+    );
+    for (const answer of [
+      await account.rest('PATCH', '/v1/account', { low_balance_alert_days: 3 }),
+      await anonymous('POST', '/v1/auth/recover', { email: 'a@b.c' }),
+    ]) {
+      expect([answer.status, answer.body.code, answer.body.availability]).toEqual([404, 'endpoint_planned', 'PLANNED']);
+    }
+  });
+});

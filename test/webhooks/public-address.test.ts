@@ -1,0 +1,243 @@
+/** What customers write as a URL never leads inside. A trap on loopback counts every connection. */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cardUrl } from '../../provisioning/agents/card.ts';
+import { call, type Resolve } from '../../provisioning/outbound/call.ts';
+import { AddressRules, RefusedUrl } from '../../provisioning/outbound/public-address.ts';
+import { post } from '../../provisioning/webhooks/post.ts';
+import { startFreehold } from '../setup/freehold.ts';
+import { startReceiver } from '../setup/receiver.ts';
+
+const traps: Server[] = [];
+let connections = 0;
+let port = 0;
+
+/** On the same port of 127.0.0.1 and ::1. */
+beforeAll(async () => {
+  for (const host of ['127.0.0.1', '::1']) {
+    const trap = createServer((socket) => {
+      connections++;
+      socket.destroy();
+    }).listen(port, host);
+    await once(trap, 'listening').catch(() => {});
+    port ||= (trap.address() as AddressInfo).port;
+    traps.push(trap);
+  }
+});
+afterAll(() => {
+  for (const trap of traps) trap.close();
+  expect(connections).toBe(0);
+});
+
+/** `PORT` is that of the trap. */
+const HOSTILE = [
+  'https://127.0.0.1:PORT/',
+  'http://127.0.0.1:PORT/',
+  'https://127.0.0.2:PORT/',
+  'https://127.1:PORT/',
+  'https://127.0.1:PORT/',
+  'https://2130706433:PORT/',
+  'https://0x7f000001:PORT/',
+  'https://0x7f.1:PORT/',
+  'https://0x7f.0x0.0x0.0x1:PORT/',
+  'https://0177.0.0.1:PORT/',
+  'https://017700000001:PORT/',
+  'https://127.0.0.1.:PORT/',
+  'https://%31%32%37.0.0.1:PORT/',
+  'https://127.0.0.1:PORT/',
+  'https://①②⑦.0.0.1:PORT/',
+  'https://127。0。0。1:PORT/',
+  'https://0:PORT/',
+  'https://0.0.0.0:PORT/',
+  'https://[::1]:PORT/',
+  'https://[::]:PORT/',
+  'https://[0:0:0:0:0:0:0:1]:PORT/',
+  'https://[::ffff:127.0.0.1]:PORT/',
+  'https://[::ffff:7f00:1]:PORT/',
+  'https://[::127.0.0.1]:PORT/',
+  'https://[64:ff9b::7f00:1]:PORT/',
+  'https://[64:ff9b:1::7f00:1]:PORT/',
+  'https://[2002:7f00:1::]:PORT/',
+  'https://[2001:0:7f00:1::]:PORT/',
+  'https://[fe80::1]:PORT/',
+  'https://[fc00::1]:PORT/',
+  'https://[fd00:ec2::254]:PORT/',
+  'https://[fec0::1]:PORT/',
+  'https://[ff02::1]:PORT/',
+  'https://[100::1]:PORT/',
+  'https://[2001:db8::1]:PORT/',
+  'https://[3fff::1]:PORT/',
+  'https://[4000::1]:PORT/',
+  'https://10.0.0.1/',
+  'https://172.16.0.1/',
+  'https://172.31.255.255/',
+  'https://192.168.1.1/',
+  'https://169.254.169.254/latest/meta-data/',
+  'http://169.254.169.254/latest/meta-data/',
+  'https://100.64.0.1/',
+  'https://100.100.100.200/',
+  'https://168.63.129.16/',
+  'https://192.0.0.1/',
+  'https://192.0.2.1/',
+  'https://198.18.0.1/',
+  'https://198.51.100.1/',
+  'https://203.0.113.1/',
+  'https://224.0.0.1/',
+  'https://255.255.255.255/',
+  'https://localhost:PORT/',
+  'https://LOCALHOST:PORT/',
+  'https://localhost.:PORT/',
+  'https://api.localhost:PORT/',
+  'https://metadata.google.internal/',
+  'https://printer.local/',
+  'https://router.home.arpa/',
+  'https://intranet/',
+  'https://hidden.onion/',
+  'https://user@93.184.216.34/',
+  'https://user:password@93.184.216.34/',
+  'https://93.184.216.34:password@127.0.0.1:PORT/',
+  'http://93.184.216.34/',
+  'ftp://93.184.216.34/',
+  'file:///etc/passwd',
+  'gopher://127.0.0.1:PORT/',
+  'javascript:alert(1)',
+  'data:text/plain,x',
+  '//127.0.0.1:PORT/',
+  'https://',
+  'https://[::1',
+  'https://exa mple.com/',
+  'nonsense',
+  `https://93.184.216.34/${'x'.repeat(2048)}`,
+];
+
+/** Answers as a hostile nameserver does; each name is asked once or more. */
+function nameserver(answers: string[][]): Resolve {
+  let asked = 0;
+  return async () => answers[Math.min(asked++, answers.length - 1)]!;
+}
+const send = (url: string, resolve: Resolve, allow: string[] = []) =>
+  post(
+    { url: url.replace('PORT', String(port)), headers: {}, body: '{}' },
+    { rules: new AddressRules(allow), resolve, timeoutSeconds: 5 },
+  );
+/** As the cards of agents are read. */
+const read = (url: string, resolve: Resolve) =>
+  call(
+    {
+      method: 'GET',
+      url: cardUrl(url.replace('PORT', String(port))),
+      headers: {},
+      answerBytesMax: 1024,
+      timeoutSeconds: 5,
+    },
+    { rules: new AddressRules(), resolve },
+  );
+const never: Resolve = async () => {
+  throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' });
+};
+
+describe('A hostile URL', () => {
+  it.each(HOSTILE)('%s is never called', async (url) => {
+    const { error, responseStatus } = await send(url, nameserver([['127.0.0.1']]));
+    expect([error, responseStatus]).toEqual(['refused_address', null]);
+    expect(await read(url, nameserver([['127.0.0.1']]))).toBe('refused_address');
+    expect(connections).toBe(0);
+  });
+
+  it.each([
+    ['a name that leads inside', [['127.0.0.1']]],
+    ['a name of which one address leads inside', [['93.184.216.34', '127.0.0.1']]],
+    ['a name of which an address is a mapped one', [['93.184.216.34', '::ffff:127.0.0.1']]],
+    ['a name that leads to IPv6 of loopback', [['::1']]],
+    ['a name that leads to NAT64 of loopback', [['64:ff9b::7f00:1']]],
+    ['a name that leads to the metadata of a cloud', [['169.254.169.254']]],
+    ['a name that answers with what is no address', [['localhost']]],
+  ])('with %s is never called', async (_, answers) => {
+    expect((await send('https://hooks.attacker.net:PORT/', nameserver(answers))).error).toBe('refused_address');
+    expect(await read('https://hooks.attacker.net:PORT/', nameserver(answers))).toBe('refused_address');
+    expect(connections).toBe(0);
+  });
+
+  it('whose name changes its address between registration and call, and between two calls, is not called', async () => {
+    const rebinding = nameserver([['93.184.216.34'], ['127.0.0.1'], ['93.184.216.34'], ['::1']]);
+    expect(await rebinding('hooks.attacker.net')).toEqual(['93.184.216.34']);
+    expect((await send('https://hooks.attacker.net:PORT/', rebinding)).error).toBe('refused_address');
+    expect(connections).toBe(0);
+  });
+
+  it('is resolved once for a call, so that no second answer counts', async () => {
+    let asked = 0;
+    const once: Resolve = async () => (asked++ === 0 ? ['127.0.0.2'] : ['127.0.0.1']);
+    // Allowed, and nobody listens there: were the name resolved again, the trap would be called.
+    expect((await send('http://hooks.attacker.net:PORT/', once, ['127.0.0.2/32'])).error).toBe('connection');
+    expect([asked, connections]).toEqual([1, 0]);
+  });
+
+  it('that redirects inside is not followed', async () => {
+    const redirecting = await startReceiver(0, '127.0.0.3');
+    for (const status of [301, 302, 303, 307, 308]) {
+      redirecting.answer = (response) =>
+        void response.writeHead(status, { location: `http://127.0.0.1:${port}/` }).end();
+      const sent = await send(`http://127.0.0.3:${redirecting.port}/`, never, ['127.0.0.3/32']);
+      expect([sent.error, sent.responseStatus]).toEqual(['http_status', status]);
+    }
+    expect([redirecting.received.length, connections]).toEqual([5, 0]);
+    await redirecting.close();
+  });
+});
+
+describe('An allowed network', () => {
+  it('is reached without TLS, by its own addresses only', async () => {
+    const receiver = await startReceiver(0, '127.0.0.3');
+    const inside = `http://127.0.0.3:${receiver.port}/`;
+    expect((await send(inside, never, ['127.0.0.3/32'])).error).toBeNull();
+    expect((await send(inside, never, ['127.0.0.4/32'])).error).toBe('refused_address');
+    const named = `http://inside.example:${receiver.port}/`;
+    expect((await send(named, nameserver([['127.0.0.3']]), ['127.0.0.0/8'])).error).toBeNull();
+    expect((await send(named, nameserver([['127.0.0.3', '10.0.0.1']]), ['127.0.0.0/8'])).error).toBe('refused_address');
+    await receiver.close();
+  });
+});
+
+describe('A call', () => {
+  it('tells of an unknown name, of TLS that is none, and of silence, in one word', async () => {
+    expect((await send('https://nobody.attacker.net/', never)).error).toBe('dns');
+    const receiver = await startReceiver(0, '127.0.0.3');
+    expect((await send(`https://127.0.0.3:${receiver.port}/`, never, ['127.0.0.3/32'])).error).toBe('tls');
+    receiver.answer = () => {};
+    const { error, durationMs } = await post(
+      { url: `http://127.0.0.3:${receiver.port}/`, headers: {}, body: '{}' },
+      { rules: new AddressRules(['127.0.0.0/8']), resolve: never, timeoutSeconds: 0.2 },
+    );
+    expect(error).toBe('timeout');
+    expect(durationMs).toBeGreaterThan(150);
+    await receiver.close();
+  });
+});
+
+describe('Public addresses', () => {
+  it.each(['https://93.184.216.34/', 'https://[2606:2800:220:1::1]:8443/hook?a=b', 'https://example.com/'])(
+    '%s may be called',
+    (url) => {
+      expect(new AddressRules().parse(url).href).toBe(url);
+    },
+  );
+  it('lose the fragment, which is never sent', () => {
+    expect(new AddressRules().parse('https://example.com/a#secret').href).toBe('https://example.com/a');
+    expect(() => new AddressRules().parse('http://93.184.216.34/')).toThrow(RefusedUrl);
+  });
+});
+
+describe('Registration', async () => {
+  const { newAccount } = await startFreehold({ ROLES: 'api' });
+  const account = newAccount();
+  it.each(HOSTILE)('refuses %s', async (url) => {
+    const { rest } = await account;
+    const { status, body } = await rest('POST', '/v1/webhooks', { url: url.replace('PORT', String(port)) });
+    expect(status).toBe(422);
+    expect(['invalid_url', 'url_not_allowed']).toContain(body.code);
+    expect(connections).toBe(0);
+  });
+});
