@@ -41,13 +41,13 @@ export interface Service {
   embedded: EmbeddedPostgres | undefined;
   simulated: { machines: boolean; payments: boolean };
   db: Database;
-  /** Finishes what is under way, then stops everything. */
+  /** Finishes the requests and steps under way, then stops every part. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the service. If a part fails to start, all that were started before are stopped, the database among them.
- * @param starting the embedded database, whose start is under way; absent: DATABASE_URL names another
+ * Starts the service. If a part fails to start, it stops all parts that were started before, the database among them.
+ * @param starting the embedded database, whose start is under way; absent if DATABASE_URL names a database
  */
 export async function startService(config: Config, starting?: Promise<EmbeddedPostgres>): Promise<Service> {
   const stops: (() => Promise<unknown>)[] = [async () => (await starting?.catch(() => undefined))?.stop()];
@@ -77,7 +77,7 @@ async function compose(
     kept(config, 'secret-key', () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64'));
   const vault = new Vault(Buffer.from(secretKey, 'base64'));
 
-  // All that needs no database comes first: that one may still be starting.
+  // The database may still be starting, so the parts that do not need it come first.
   const operations = readOperations(schema);
   const render = resourceRenderer(operations);
   if (config.roles.has('api')) {
@@ -102,7 +102,7 @@ async function compose(
   refuseSimulated(config, provisioning);
   await provisioning.prepare();
   if (config.webhookAllowCidrs.length)
-    console.log(`Webhooks may call what is not public: ${config.webhookAllowCidrs.join(', ')}`);
+    console.log(`Webhooks may call non-public addresses: ${config.webhookAllowCidrs.join(', ')}`);
   if (config.roles.has('worker')) {
     await provisioning.schedule();
     if (embedded) await takeOver(db);
@@ -188,33 +188,33 @@ async function compose(
   };
 }
 
-/** One process at a time uses an embedded database, so leases that stand there are of one that died. */
+/** One process at a time uses an embedded database, so any lease in it belongs to a dead process. */
 async function takeOver(db: Database) {
   const tasks = await endLeases(db);
-  if (tasks) console.log(`Tasks of a process that died, which run again now: ${tasks}`);
+  if (tasks) console.log(`Restarted tasks of a process that died: ${tasks}`);
 }
 
-/** Undefined: names of addresses are told to nobody. */
+/** Returns undefined if the operator has set no receiver of reverse DNS names. */
 function reverseDnsOf(config: Config) {
   const { reverseDnsUrl: url, reverseDnsSecret } = config;
   return url ? { url, secret: reverseDnsSecret ?? kept(config, 'reverse-dns-secret', newWebhookSecret) } : undefined;
 }
 
-/** Nobody is paid: whoever tops up has what he asked for. */
+/** Gateways that credit every payment without moving money. */
 const simulatedGateways = ({ simulatedPaymentSeconds, dataDir }: Config) => ({
   payments: [new SimulatedPayments({ confirmSeconds: simulatedPaymentSeconds })],
   x402: new SimulatedX402({ folder: join(dataDir, 'x402') }),
 });
 
-/** Nobody shall buy what is not there with real money, or what is there with money that is not. */
+/** Refuses to sell simulated servers for real money, or real servers for simulated money. */
 function refuseSimulated({ lxc, dedicatedDriver, paymentsFile, allowSimulated }: Config, { simulated }: Provisioning) {
   const isReal = lxc !== undefined || dedicatedDriver !== 'simulated' || paymentsFile !== undefined;
   if (!isReal || allowSimulated || !(simulated.machines || simulated.payments)) return;
   const what = [simulated.machines && 'machines', simulated.payments && 'payments'].filter(Boolean).join(' and ');
-  throw new Error(`Some ${what} are simulated beside real ones: set ALLOW_SIMULATED=true if that is meant.`);
+  throw new Error(`Some ${what} are simulated beside real ones. To allow this, set ALLOW_SIMULATED=true.`);
 }
 
-/** How often what has expired is deleted. */
+/** Milliseconds between two deletions of expired rows. */
 const SWEEP_MS = 60_000;
 
 async function listen(server: Server, port: number, host: string, onStop: (stop: () => Promise<unknown>) => void) {
@@ -237,16 +237,18 @@ function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop:
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
 }
 
-/** Counted together where calls are; in the database also with Redis, for a login needs the database anyway. */
+/** Login attempts live in the store of the rate limits, except Redis: a login needs the database anyway. */
 function loginsOf({ rateLimitStore, loginFailuresMax }: Config, db: Database, vault: Vault) {
   if (rateLimitStore === 'memory') return new LoginThrottle(loginFailuresMax);
   return new LoginThrottle(loginFailuresMax, new SharedLoginAttempts(db, report), vault.derive('logins'));
 }
 
-/** Where faults of ours go. */
+/** Logs unexpected errors. */
 const report = (fault: unknown) => console.error(fault);
 
-/** A secret of the installation, made on first start and kept in a file that only its owner can read. */
+/**
+ * Returns a secret of the installation. The first start makes it, and keeps it in a file that only its owner can read.
+ */
 function kept({ dataDir }: Config, name: string, make: () => string): string {
   const file = join(dataDir, name);
   if (!existsSync(file)) writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });

@@ -7,6 +7,7 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import { bytes, entity, key, nullable, timestamp } from './database/table.ts';
 import type { Queryable } from './database/transaction.ts';
 import { ApiError } from './errors.ts';
+import { canonicalJson } from './json.ts';
 import { digest, Vault } from './secrets.ts';
 
 export const IdempotencyKey = entity(
@@ -33,8 +34,8 @@ export interface KeyedRequest {
   method: string;
   path: string;
   key: string;
-  /** What was sent, in one spelling. */
-  input: string;
+  /** What was sent; the order of members does not count. */
+  input: unknown;
 }
 
 /** The key is taken, by a request that is running or has just ended. */
@@ -53,7 +54,7 @@ export class KeptRequest {
 
   constructor({ accountId, method, path, key: value, input }: KeyedRequest, salt: Buffer) {
     const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', value, salt, purpose, 32));
-    this.#inputMac = createHmac('sha256', derive('input')).update(input).digest();
+    this.#inputMac = createHmac('sha256', derive('input')).update(canonicalJson(input)).digest();
     this.#scope = `${accountId ?? `public ${this.#inputMac.toString('base64url')}`} ${method} ${path}`;
     this.#keyDigest = digest(value);
     this.#vault = new Vault(derive('answer'));

@@ -73,7 +73,7 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
       };
       // What is verified is left to the check, which may be ending it right now.
       await tx.manager.save(Agent, verified ? { ...row, verified: undefined } : row);
-      await record(tx, accountId, row.id, { type: 'agent.updated', resource: 'agent', actor: actorOf(context) });
+      await record(tx, accountId, row.id, { type: 'agent.updated', actor: actorOf(context) });
       // A check of the old card that ends now changes nothing: it names the key and the URL that it has looked at.
       if (!verified && (keyBytes || existing?.publicKey))
         await context.provisioning.agents.verify(tx, { id, accountId });

@@ -5,7 +5,7 @@
 import type { Database } from '../entities/database/database.ts';
 import { RequestTransaction } from '../entities/database/request-transaction.ts';
 import { isConnectionLost } from '../entities/database/transaction.ts';
-import { ApiError } from '../entities/errors.ts';
+import { ApiError, causesOf } from '../entities/errors.ts';
 import { KeptRequest, type KeyedRequest, KeyTaken } from '../entities/idempotency.ts';
 import type { Vault } from '../entities/secrets.ts';
 
@@ -52,7 +52,7 @@ export class IdempotencyKeys {
         if (answer !== undefined) return { answer, replayed: true };
         return { answer: await this.#first(kept, work), replayed: false };
       } catch (error) {
-        if (isTaken(error)) {
+        if (causesOf(error).some((cause) => cause instanceof KeyTaken)) {
           if (Date.now() > deadline) throw new ApiError('idempotency_in_progress', undefined, { retryAfter: 1 });
           attempt = 0;
         } else if (!isConnectionLost(error) || attempt >= ATTEMPTS_MAX) throw error;
@@ -78,13 +78,6 @@ export class IdempotencyKeys {
   async sweep(): Promise<void> {
     await this.#db.query('delete from idempotency_key where expires_at < now()');
   }
-}
-
-/** GraphQL wraps what a resolver throws. */
-function isTaken(error: unknown): boolean {
-  for (let e = error; e instanceof Error; e = (e as { originalError?: unknown }).originalError ?? e.cause)
-    if (e instanceof KeyTaken) return true;
-  return false;
 }
 
 /** Waits for another request to end, however it does. @throws ApiError idempotency_in_progress */

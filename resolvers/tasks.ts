@@ -65,6 +65,7 @@ async function readTask(tx: Transaction, subject: string): Promise<Task | undefi
 
 const recordTask = (tx: Transaction, context: Context, { subject, process, step }: Task, what: string) =>
   record(tx, OPERATOR_ACCOUNT, subject, {
-    ...{ type: 'task.updated', resource: 'task', actor: actorOf(context) },
+    type: 'task.updated',
+    actor: actorOf(context),
     data: { what, process, step },
   });

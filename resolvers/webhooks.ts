@@ -49,7 +49,7 @@ export async function createWebhook(
       description: description ?? null,
       secret: context.vault.seal(secret, webhookSecretContext(id)),
     });
-    await record(tx, accountId, id, { type: 'webhook.created', resource: 'webhook', actor: actorOf(context) });
+    await record(tx, accountId, id, { type: 'webhook.created', actor: actorOf(context) });
     return tx.manager.findOneByOrFail(Webhook, { id });
   });
   return { webhook, secret };
@@ -92,7 +92,7 @@ export async function deleteWebhook(context: Context, id: string): Promise<{ id:
         delete from webhook_delivery using dropped where webhook_delivery.id = dropped.id`,
       [id],
     );
-    await record(tx, accountId, id, { type: 'webhook.deleted', resource: 'webhook', actor: actorOf(context) });
+    await record(tx, accountId, id, { type: 'webhook.deleted', actor: actorOf(context) });
     return { id, deleted: true };
   });
 }

@@ -33,9 +33,18 @@ import { builder } from './builder.ts';
 
 export const schema = builder.toSchema();
 export type { RequiredScope } from '../entities/accounts/credential.ts';
-export { ApiError, apiErrorOf, ERRORS, type ErrorCode, type ErrorExtras, type FieldError } from '../entities/errors.ts';
+export {
+  ApiError,
+  apiErrorOf,
+  causesOf,
+  ERRORS,
+  type ErrorCode,
+  type ErrorExtras,
+  type FieldError,
+} from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
 export type { Counted, Taken } from '../entities/rate-limit.ts';
+export { networkOf } from '../resolvers/accounts/auth/networks.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export type { Context, Viewer } from '../resolvers/context.ts';
 export { faultOf } from '../resolvers/errors.ts';

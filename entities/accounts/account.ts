@@ -53,6 +53,6 @@ export async function setSuspension(tx: Transaction, accountId: string, reason: 
   if (!moved.length) return;
   const type = reason === null ? 'account.resumed' : 'account.suspended';
   const data = reason === null ? {} : { reason };
-  await record(tx, accountId, accountId, { type, resource: 'account', actor, data });
+  await record(tx, accountId, accountId, { type, actor, data });
   tx.changed({ kind: 'credential', accountId, id: null });
 }

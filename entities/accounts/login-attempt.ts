@@ -1,13 +1,10 @@
 /**
  * Logins that failed and logins under way, where several processes count them together. The rows are named by keyed
- * hashes, never by an email or an address. The table is not logged: it is lost in a crash, and costs no commit a wait.
+ * hashes, never by an email or an address. Times are seconds since the epoch, by the clock of the database. The table is
+ * not logged: it is lost in a crash, and costs no commit a wait.
  */
-
-import { type Column, entity, key } from '../database/table.ts';
+import { type Column, defaulting, entity, key, real } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
-
-/** Seconds since the epoch, by the clock of the database. */
-const seconds = (): Column<number> => ({ type: 'double precision' });
 
 export const LoginCount = entity(
   'login_tally',
@@ -19,9 +16,9 @@ export const LoginCount = entity(
     /** When those that are under way are no longer counted, if nobody says how they ended. */
     underWay: { type: 'double precision', array: true, default: () => "'{}'" } as Column<number[]>,
     /** Until when this name is known to log in from this network. */
-    knownUntil: { ...seconds(), default: 0 },
+    knownUntil: defaulting(real(), 0),
     /** When nothing in the row counts any more. */
-    forgetAt: seconds(),
+    forgetAt: real(),
   },
   [{ name: 'login_tally_forget', columns: ['forgetAt'] }],
 );

@@ -52,7 +52,7 @@ export class Database implements Queryable {
     return this.source.manager;
   }
 
-  /** Connects, brings the schema up to date, and starts the bus. @throws if the schema is newer than this program */
+  /** Connects, brings the schema up to date, and starts the bus. @throws if another version made the schema */
   static async open(url: string, { poolSize = 10 }: { poolSize?: number } = {}): Promise<Database> {
     const source = new DataSource({
       type: 'postgres',
@@ -122,12 +122,13 @@ async function migrate(url: string, source: DataSource) {
     const known = new Set(MIGRATIONS.map((migration) => new migration().name));
     const { rows: tables } = await lock.query(`select to_regclass('migrations') as name`);
     const { rows: done } = tables[0].name ? await lock.query('select name from migrations order by id') : { rows: [] };
-    const unknown = done.map((row) => row.name).filter((name) => !known.has(name));
-    if (unknown.length) {
+    const unknown = done.find(({ name }) => !known.has(name));
+    if (unknown) {
       await source.destroy();
       throw new Error(
-        `The database is newer than this program: it has the migration ${unknown.join(', ')}. ` +
-          'Start the newer version, or restore a backup made before the upgrade.',
+        `This program does not know the migration ${unknown.name}, which the database has. ` +
+          'A newer version made this database, or one before the first release. ' +
+          'Start that version, or restore a backup made before the upgrade.',
       );
     }
     await source.runMigrations();

@@ -1,6 +1,7 @@
 /** Where SQL is sent: a transaction, or the database. And what its errors mean. */
 import type pg from 'pg';
 import type { EntityManager } from 'typeorm';
+import { causesOf } from '../errors.ts';
 import type { Change } from './bus.ts';
 
 /** Where SQL can be sent: the database itself, or a transaction. */
@@ -85,11 +86,11 @@ const LOST_MESSAGE =
 const REFUSING = /^(53...|55000|25006|40001|40P01)$/;
 
 /** Whether the connection could not be made, or was lost. A COMMIT may have happened then. */
-export const isConnectionLost = (error: unknown): boolean => causesOf(error).some(isLost);
+export const isConnectionLost = (error: unknown): boolean => allCausesOf(error).some(isLost);
 
 /** Whether the database cannot be used at the moment: the fault is not in what was asked, and trying again may help. */
 export const isDatabaseAway = (error: unknown): boolean =>
-  causesOf(error).some((cause) => isLost(cause) || REFUSING.test(sqlStateOf(cause) ?? ''));
+  allCausesOf(error).some((cause) => isLost(cause) || REFUSING.test(sqlStateOf(cause) ?? ''));
 
 function isLost(error: Error & { syscall?: string }): boolean {
   const code = sqlStateOf(error) ?? '';
@@ -97,13 +98,12 @@ function isLost(error: Error & { syscall?: string }): boolean {
   return LOST.test(code) || LOST_MESSAGE.test(error.message) || (code === 'ENOENT' && error.syscall === 'connect');
 }
 
-/** An error and all that it wraps: GraphQL and TypeORM wrap one, and a name with several addresses fails for each. */
-function causesOf(error: unknown): Error[] {
-  if (!(error instanceof Error)) return [];
-  const inner = (error as { originalError?: unknown }).originalError ?? error.cause;
-  const others = error instanceof AggregateError ? error.errors.flatMap(causesOf) : [];
-  return [error, ...causesOf(inner), ...others];
-}
+/** The causes of an error, and those of each address that was tried when a name has several. */
+const allCausesOf = (error: unknown): Error[] =>
+  causesOf(error).flatMap((cause) => [
+    cause,
+    ...(cause instanceof AggregateError ? cause.errors.flatMap(allCausesOf) : []),
+  ]);
 
 /** The constraint that an error names. */
 export const constraintOf = (error: unknown): string | undefined =>

@@ -63,30 +63,14 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
+type Noun<Type> = Type extends `${infer First}.${string}` ? First : never;
+/** What a change is about: the first word of its event's type, except where that word names no resource. */
 export type ResourceType =
-  | 'server'
-  | 'topup'
-  | 'api_key'
-  | 'ssh_key'
-  | 'session'
-  | 'oauth_client'
-  | 'account'
-  | 'coin'
-  | 'webhook'
-  | 'canary'
-  | 'peering'
-  | 'incident'
-  | 'agent'
-  | 'host'
-  | 'address_pool'
+  | Exclude<Noun<EventType>, 'balance' | 'catalog' | 'status'>
   | 'image'
   | 'stock'
-  | 'task'
-  | 'finding'
-  | 'engine'
-  | 'manual_job'
-  | 'payment'
-  | 'gateway';
+  | 'incident'
+  | 'peering';
 
 export const Event = entity(
   'event',

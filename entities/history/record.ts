@@ -17,12 +17,14 @@ import { Webhook } from '../webhooks/webhook.ts';
 import type { Actor } from './audit.ts';
 import type { EventType, ResourceType } from './event.ts';
 
-export interface Happening {
-  type: EventType;
-  resource: ResourceType;
-  actor: Actor;
-  data?: Record<string, unknown>;
-}
+/** A change, as its event and its audit entry tell of it. */
+export type Happening = { actor: Actor; data?: Record<string, unknown> } & (
+  | { type: EventType & `${ResourceType}.${string}`; resource?: undefined }
+  | { type: EventType; resource: ResourceType }
+);
+
+/** What the change is about. */
+const resourceOf = ({ type, resource }: Happening): ResourceType => resource ?? (type.split('.')[0] as ResourceType);
 
 /** Where the row stands that an event is about, and by what its subject names it. Webhooks are told of it. */
 export const RESOURCE_ROWS: Partial<Record<ResourceType, { entity: EntitySchema; key: string }>> = {
@@ -52,17 +54,12 @@ const recordedSql = (from: string, value: (place: number) => string): string => 
     select ${value(3)}, account_id, ${value(1)}, ${value(4)}, ${value(5)}, ${value(6)}, ${value(7)}, subject, ${value(8)} from ${from}),
   ${outboxSql(from, value(0), value(1))}`;
 
-export const recordParameters = ({ type, resource, actor, data }: Happening): unknown[] => [
-  newId('evt'),
-  type,
-  JSON.stringify(data ?? {}),
-  newId('aud'),
-  actor.type,
-  actor.id,
-  actor.name,
-  resource,
-  actor.requestId,
-];
+export const recordParameters = (happening: Happening): unknown[] => {
+  const { type, actor, data = {} } = happening;
+  const [eventId, auditId] = [newId('evt'), newId('aud')];
+  const { type: actorType, id, name, requestId } = actor;
+  return [eventId, type, JSON.stringify(data), auditId, actorType, id, name, resourceOf(happening), requestId];
+};
 
 /** The expression for the API key that acts, or null if another credential does; `first` as in `recordSql`. */
 export const actingKeySql = (first: number): string => `case when $${first + 4} = 'api_key' then $${first + 5} end`;
@@ -77,7 +74,7 @@ export async function record(
   const parameters = recordParameters(happening);
   const [written] = await tx.query<{ webhookIds: string[] }>(
     `with given as (select $1::text as account_id, $2::text as subject),
-      changed as (select given.*${rowOf(happening.resource, '$2')}),
+      changed as (select given.*${rowOf(resourceOf(happening), '$2')}),
       ${recordSql('changed', 3)} select ${WEBHOOK_IDS_SQL}`,
     [accountId, subject, ...parameters],
   );
@@ -93,7 +90,7 @@ export async function recordAll(
   tx: Transaction,
   happenings: (Happening & { accountId: string; subject: string })[],
 ): Promise<void> {
-  for (const [resource, alike] of Map.groupBy(happenings, (happening) => happening.resource)) {
+  for (const [resource, alike] of Map.groupBy(happenings, resourceOf)) {
     const given = alike.map(({ accountId, subject, ...happening }) => [
       accountId,
       subject,

@@ -6,6 +6,7 @@
 import type { EntitySchema } from 'typeorm';
 import { columnsOf } from '../database/table.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
+import { exactJson } from '../json.ts';
 import { deliveriesFor, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import type { Actor } from './audit.ts';
 import type { EventType } from './event.ts';
@@ -109,7 +110,7 @@ export async function transitionAll<T, State extends string>(
     `update ${name} set ${given.slice(1).map((one) => `${one.name} = given.${one.name}`)}
       from jsonb_to_recordset($1::jsonb) as given(${given.map((one) => `${one.name} ${one.type}`)})
       where ${name}.${keyName} = given.${keyName} and ${name}.${at} || ' ' || given.${at} = any($2) returning 1`,
-    [JSON.stringify(values, (_, value) => (typeof value === 'bigint' ? String(value) : value)), ways],
+    [exactJson(values), ways],
   );
   if (moved.length < rows.length) throw new Error(`The lifecycle of ${name} does not allow one of these moves.`);
   if (told) await tell(tx, lifecycle, moves, actor!);

@@ -22,6 +22,7 @@ import {
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import { ApiError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { exactJson } from '../json.ts';
 
 /** `hold` and `capture` are an order, `release` gives a hold back, `refund` gives captured money back. */
 export const TRANSFER_KINDS = [
@@ -148,8 +149,7 @@ export async function postAll(tx: Transaction, postings: (Posting & { accountId:
     if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
   }
   try {
-    const given = JSON.stringify(transfers, (_, v) => (typeof v === 'bigint' ? String(v) : v));
-    const posted = await tx.query<{ accountId: string; kept: boolean }>(POST, [given], 'post');
+    const posted = await tx.query<{ accountId: string; kept: boolean }>(POST, [exactJson(transfers)], 'post');
     const unkept = posted.find(({ kept }) => !kept);
     if (unkept) throw new Error(`${unkept.accountId} has no balance.`);
     for (const accountId of new Set(posted.map((row) => row.accountId)))

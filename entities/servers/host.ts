@@ -148,7 +148,6 @@ export async function moveHost(tx: Transaction, name: string, to: HostState, act
     `update host set state = $2, updated_at = now() where name = $1 and state = any($3) returning ${columnsOf(Host)}`,
     [name, to, from],
   );
-  if (moved)
-    await record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', resource: 'host', actor, data: { state: to } });
+  if (moved) await record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', actor, data: { state: to } });
   return moved;
 }

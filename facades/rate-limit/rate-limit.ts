@@ -5,9 +5,8 @@
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, type Viewer } from '../../schema/index.ts';
+import { ApiError, networkOf, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
-import { network } from './address.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { load, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
 
@@ -100,7 +99,7 @@ export class RateLimits {
     const hour = Math.floor(Date.now() / 3_600_000);
     if (this.#addressKey?.hour !== hour)
       this.#addressKey = { hour, key: Buffer.from(hkdfSync('sha256', this.#secret, '', `addresses ${hour}`, 32)) };
-    const mac = createHmac('sha256', this.#addressKey.key).update(network(address)).digest();
+    const mac = createHmac('sha256', this.#addressKey.key).update(networkOf(address)).digest();
     return `ip:${mac.toString('base64url', 0, 16)}`;
   }
 }

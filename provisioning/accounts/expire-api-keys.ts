@@ -36,6 +36,6 @@ async function expire(tx: Transaction, accountId: string, id: string): Promise<v
     [id, accountId],
   );
   if (!expired.length) return;
-  await record(tx, accountId, id, { type: 'api_key.expired', resource: 'api_key', actor: SYSTEM });
+  await record(tx, accountId, id, { type: 'api_key.expired', actor: SYSTEM });
   tx.changed({ kind: 'credential', accountId, id });
 }

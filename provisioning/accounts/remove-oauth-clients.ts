@@ -68,5 +68,5 @@ async function remove(tx: Transaction, accountId: string, id: string): Promise<v
     [id, UNUSED_SECONDS],
   );
   if (!removed.length) throw new Conflict();
-  await record(tx, accountId, id, { type: 'oauth_client.removed', resource: 'oauth_client', actor: SYSTEM });
+  await record(tx, accountId, id, { type: 'oauth_client.removed', actor: SYSTEM });
 }

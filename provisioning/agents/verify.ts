@@ -75,6 +75,6 @@ async function keep(tx: Transaction, { id, url, publicKey }: Verified, verified:
     [id, url, publicKey, verified],
   );
   if (!changed) return;
-  const happening = { type: 'agent.updated', resource: 'agent', actor: SYSTEM, data: { verified } } as const;
+  const happening = { type: 'agent.updated', actor: SYSTEM, data: { verified } } as const;
   await record(tx, changed.accountId, id, happening);
 }

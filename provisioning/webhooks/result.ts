@@ -96,7 +96,7 @@ async function disable(
   );
   if (!disabled.length) return false;
   const data = { disabled_reason: reason };
-  await record(tx, accountId, id, { type: 'webhook.disabled', resource: 'webhook', actor: SYSTEM, data });
+  await record(tx, accountId, id, { type: 'webhook.disabled', actor: SYSTEM, data });
   return true;
 }
 

@@ -20,9 +20,7 @@ export interface WebhookTest extends Pick<Posted, 'responseStatus' | 'durationMs
 export async function testWebhook(options: DeliveryOptions, webhook: Webhook, actor: Actor): Promise<WebhookTest> {
   const { id, accountId } = webhook;
   const { db } = options;
-  const eventId = await db.transaction((tx) =>
-    record(tx, accountId, id, { type: 'webhook.test', resource: 'webhook', actor }),
-  );
+  const eventId = await db.transaction((tx) => record(tx, accountId, id, { type: 'webhook.test', actor }));
   const shown = Object.entries({ ...webhook, secret: null });
   const snapshot = Object.fromEntries(shown.map(([property, value]) => [snake(property), value]));
   const { responseStatus, durationMs, error } = await send(

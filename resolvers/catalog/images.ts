@@ -37,7 +37,4 @@ export async function offerImage(context: Context, code: string, offered: boolea
 }
 
 const recordImage = (tx: Transaction, context: Context, code: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, code, {
-    ...{ type: 'catalog.updated', resource: 'image', actor: actorOf(context) },
-    data,
-  });
+  record(tx, OPERATOR_ACCOUNT, code, { type: 'catalog.updated', resource: 'image', actor: actorOf(context), data });

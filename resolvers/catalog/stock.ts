@@ -51,7 +51,9 @@ export async function setStock(context: Context, region: string, serviceCode: st
     );
     await setPlaces(tx, region, serviceCode, total);
     await record(tx, OPERATOR_ACCOUNT, `${region}/${serviceCode}`, {
-      ...{ type: 'catalog.updated', resource: 'stock', actor: actorOf(context) },
+      type: 'catalog.updated',
+      resource: 'stock',
+      actor: actorOf(context),
       data: { total },
     });
     return (await stockOf(tx, 'stock.region_code = $1 and stock.service_code = $2', [region, serviceCode]))[0]!;

@@ -52,7 +52,9 @@ export async function adjustBalance(context: Context, adjustment: Adjustment): P
     ]);
     if (posted) {
       await record(tx, accountId, accountId, {
-        ...{ type: 'balance.adjusted', resource: 'account', actor: actorOf(context) },
+        type: 'balance.adjusted',
+        resource: 'account',
+        actor: actorOf(context),
         data: { amountUsd: usdFromMicros(amountMicros), reason, key },
       });
       await context.provisioning.servers.retrySuspended(tx, accountId);

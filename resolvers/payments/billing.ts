@@ -83,7 +83,7 @@ async function insertPaidTopUp(
     confirmationsRequired: 1,
     creditedMicros: 0n,
   });
-  await record(tx, accountId, orderNumber, { type: 'topup.created', resource: 'topup', actor: actorOf(context) });
+  await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
   tx.changed({ kind: 'topUp', accountId, id: orderNumber });
   return tx.manager.findOneByOrFail(TopUp, { id });
 }
@@ -140,7 +140,7 @@ async function openTopUp(
       createdAt,
       expiresAt: invoice.expiresAt,
     });
-    await record(tx, accountId, orderNumber, { type: 'topup.created', resource: 'topup', actor: actorOf(context) });
+    await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
     await context.provisioning.payments.awaitPayment(tx, accountId, orderNumber);
     tx.changed({ kind: 'topUp', accountId, id: orderNumber });
     return tx.manager.findOneByOrFail(TopUp, { id });

@@ -46,12 +46,7 @@ export async function updateCoin(context: Context, code: string, available: bool
       [code, available],
     );
     if (changed.length)
-      await record(tx, OPERATOR_ACCOUNT, code, {
-        type: 'coin.updated',
-        resource: 'coin',
-        actor: actorOf(context),
-        data: { available },
-      });
+      await record(tx, OPERATOR_ACCOUNT, code, { type: 'coin.updated', actor: actorOf(context), data: { available } });
   });
   return findCoin(context, code);
 }

@@ -41,12 +41,18 @@ export async function assignPayment(context: Context, id: string, reason: string
     await tx.query(`update payment set status = 'CREDITED', credited_at = now() where id = $1`, [id]);
     await post(tx, accountId, [
       {
-        ...{ kind: 'adjustment', debit: SUSPENSE, credit: available(accountId), externalKey: key, orderNumber },
-        ...{ amountMicros: creditedMicros, description: `Payment in ${coin}` },
+        kind: 'adjustment',
+        debit: SUSPENSE,
+        credit: available(accountId),
+        externalKey: key,
+        orderNumber,
+        amountMicros: creditedMicros,
+        description: `Payment in ${coin}`,
       },
     ]);
     await record(tx, OPERATOR_ACCOUNT, id, {
-      ...{ type: 'payment.assigned', resource: 'payment', actor: actorOf(context) },
+      type: 'payment.assigned',
+      actor: actorOf(context),
       data: { accountId, orderNumber, reason },
     });
     await context.provisioning.servers.retrySuspended(tx, accountId);
@@ -67,7 +73,8 @@ export async function writeOff(context: Context, id: string, reason: string): Pr
     if (status !== 'REVERSED') throw refuseState(status, 'written off', 'reversed');
     await writeOffPayment(tx, payment);
     await record(tx, OPERATOR_ACCOUNT, id, {
-      ...{ type: 'payment.written_off', resource: 'payment', actor: actorOf(context) },
+      type: 'payment.written_off',
+      actor: actorOf(context),
       data: { accountId, orderNumber, reason },
     });
     return payment;

@@ -63,13 +63,13 @@ export const writeOffX402Payment = (context: Context, id: string, reason: string
 async function decide(
   context: Context,
   id: string,
-  { type, ...data }: { type: EventType; accountId?: string; reason: string },
+  { type, ...data }: { type: EventType & `payment.${string}`; accountId?: string; reason: string },
   work: (tx: Transaction, payment: X402Payment) => Promise<boolean>,
 ): Promise<X402Payment> {
   const { accountId: payer } = await find(context, id);
   return context.db.transaction(async (tx) => {
     if (await work(tx, await lockPayment(tx, id, payer, data.accountId ?? payer)))
-      await record(tx, OPERATOR_ACCOUNT, id, { type, resource: 'payment', actor: actorOf(context), data });
+      await record(tx, OPERATOR_ACCOUNT, id, { type, actor: actorOf(context), data });
     return (await findX402Payment(tx, id))!;
   });
 }

@@ -136,7 +136,4 @@ export async function removeAddressPool(context: Context, id: string): Promise<A
 }
 
 const recordPool = (tx: Transaction, context: Context, id: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, id, {
-    ...{ type: 'address_pool.updated', resource: 'address_pool', actor: actorOf(context) },
-    data,
-  });
+  record(tx, OPERATOR_ACCOUNT, id, { type: 'address_pool.updated', actor: actorOf(context), data });

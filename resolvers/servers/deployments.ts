@@ -52,7 +52,7 @@ async function override(
   context: Context,
   box: string,
   reason: string,
-  type: EventType,
+  type: EventType & `host.${string}`,
   act: (tx: Transaction, found: Deployment) => Promise<Deployment>,
 ): Promise<Deployment> {
   return context.db.transaction(async (tx) => {
@@ -65,7 +65,8 @@ async function override(
     if (after === found) return found;
     await moveHost(tx, box, 'DRAINING', actorOf(context));
     await record(tx, OPERATOR_ACCOUNT, box, {
-      ...{ type, resource: 'host', actor: actorOf(context) },
+      type,
+      actor: actorOf(context),
       data: { order_number: found.orderNumber, generation: found.generation, state: found.state, reason },
     });
     await signalTask(tx, found.orderNumber);

@@ -28,7 +28,8 @@ export async function releaseBrake(context: Context, driver: string): Promise<Ci
     );
     if (!released) throw new ApiError('not_found');
     await record(tx, OPERATOR_ACCOUNT, driver, {
-      ...{ type: 'engine.released', resource: 'engine', actor: actorOf(context) },
+      type: 'engine.released',
+      actor: actorOf(context),
       data: { reason: released.reason },
     });
     return released;

@@ -146,7 +146,7 @@ const known = ({ vcpus, memoryMb, diskGb }: HostSize) =>
   Object.fromEntries(Object.entries({ vcpus, memoryMb, diskGb }).filter(([, value]) => value != null));
 
 const recordHost = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', resource: 'host', actor: actorOf(context), data });
+  record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', actor: actorOf(context), data });
 
 export interface BareMetalFacts {
   /** Always as a whole: what it does not have, the controller does not have any more. */

@@ -7,7 +7,7 @@ import { columnsOf } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { actingKeySql, recordParameters, recordSql } from '../../entities/history/record.ts';
-import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
+import { newId, newOrderNumber, randomText } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { holdSql, lockAvailable } from '../../entities/payments/ledger.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
@@ -164,7 +164,7 @@ async function place(
       serviceCode,
       newId('srv'),
       kind,
-      order.hostname ?? `srv-${shortName()}`,
+      order.hostname ?? `srv-${randomText(6)}`,
       region,
       order.os,
       keys.map(({ id }) => id),
@@ -177,12 +177,7 @@ async function place(
       tier.setupFeeMicros,
       ...(paid ? [context.limits.servers] : []),
       ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
-      ...recordParameters({
-        type: 'server.created',
-        resource: 'server',
-        actor: actorOf(context),
-        data: { status: 'PENDING' },
-      }),
+      ...recordParameters({ type: 'server.created', actor: actorOf(context), data: { status: 'PENDING' } }),
     ],
     paid ? 'order' : 'order unpaid',
   );

@@ -95,7 +95,6 @@ async function write(tx: Transaction, context: Context, server: Server, set: Par
   await tx.manager.update(Server, { id }, { ...set, updatedAt } as object);
   await record(tx, accountId, orderNumber, {
     type: 'server.updated',
-    resource: 'server',
     actor: actorOf(context),
     data: { status: server.status, changed: Object.keys(set) },
   });

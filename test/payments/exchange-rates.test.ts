@@ -1,4 +1,4 @@
-/** What sources say, as their servers answered when this was written, and what is made of it. */
+/** Sources of exchange rates, tested with recorded answers of their servers. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -42,8 +42,8 @@ beforeEach(() => {
 });
 const ask = (source: ExchangeRateSource) => fetchExchangeRates(source, AbortSignal.timeout(5_000));
 
-describe('A source of rates', () => {
-  it('is read without rounding, whether it writes text, numbers, or how many coins a dollar is', async () => {
+describe('A source of exchange rates', () => {
+  it('is read without rounding from texts, from numbers, and from coins for a dollar', async () => {
     expect(await ask(KRAKEN)).toEqual(
       new Map([
         ['BTC', 60_000_100_000n],
@@ -65,7 +65,7 @@ describe('A source of rates', () => {
   });
 
   it.each([null, '', 'abc', '-1', '0', '0.0', 'NaN', '1e99', {}, [], true, '60,000', ' 1', '1000000000'])(
-    'that says %j says nothing',
+    'gives no rate for %j',
     async (usd) => {
       answers['/gecko'] = { body: { bitcoin: { usd }, monero: { usd: 160 } } };
       expect(await ask(GECKO)).toEqual(new Map([['XMR', 160_000_000n]]));
@@ -82,7 +82,7 @@ describe('A source of rates', () => {
     await expect(ask(GECKO)).rejects.toThrow();
   });
 
-  it('is pointed into as RFC 6901 says', () => {
+  it('is read by a JSON pointer (RFC 6901)', () => {
     const document = { 'a/b': { 'm~n': [1, 2] }, __proto__: null };
     expect(valueAt(document, '/a~1b/m~0n/1')).toBe(2);
     expect(valueAt(document, '/constructor')).toBeUndefined();
@@ -90,8 +90,8 @@ describe('A source of rates', () => {
   });
 });
 
-describe('Rates', () => {
-  it('are kept by source, so that one that fails says no more than it said, and is stale after ten minutes', async () => {
+describe('Exchange rates', () => {
+  it('are stored by source: a failing source keeps its last rate, which is stale after ten minutes', async () => {
     const db = await newDatabase(afterAll);
     const faults: unknown[] = [];
     const process = exchangeRatesProcess([KRAKEN, COINBASE, GECKO], (fault) => faults.push(fault));

@@ -1,4 +1,4 @@
-/** An account that has everything turned on. */
+/** An account that uses every feature. */
 import { generateKeyPairSync } from 'node:crypto';
 import type { Chance } from './chance.ts';
 import type { Door } from './door.ts';
@@ -11,7 +11,7 @@ import { SecondFactor } from './second-factor.ts';
 export interface Hook {
   mailbox: Mailbox;
   filter: string;
-  /** The service tells this webhook of every wanted event after this moment. */
+  /** From this moment on, the service sends every wanted event to this webhook. */
   since: Date;
 }
 

@@ -1,4 +1,4 @@
-/** A way into the service: REST or MCP, with one credential. It times and checks every answer. */
+/** Sends calls to the service over REST or MCP, with one credential. It times and checks every answer. */
 import { type CallName, callOf } from './calls.ts';
 import { type Arguments, type Measurements, NO_ANSWER, type Reply } from './measurements.ts';
 

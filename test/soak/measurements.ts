@@ -23,7 +23,7 @@ export interface Answer {
 
 export class Measurements {
   readonly answers: (Answer & { at: Date })[] = [];
-  /** Answers that say that something broke, and answers that never came. */
+  /** Answers that report an internal error, and answers that never came. */
   readonly broken: string[] = [];
   /** Other unexpected answers, and answers that contradict one another. */
   readonly surprises: string[] = [];

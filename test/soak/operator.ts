@@ -32,7 +32,7 @@ export function graphqlAsker(url: string, token: string, measurements: Measureme
   };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the caller knows what it looks like
+// biome-ignore lint/suspicious/noExplicitAny: the caller knows its shape
 async function send(url: string, token: string, request: object): Promise<{ data?: any; errors?: any[] }> {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
   const body = JSON.stringify(request);

@@ -28,8 +28,13 @@ export async function takeBack(
   const amountMicros = leftMicros < creditedMicros ? leftMicros : creditedMicros;
   await post(tx, accountId, [
     {
-      ...{ kind: 'adjustment', debit: available(accountId), credit: SUSPENSE, amountMicros, description },
-      ...{ externalKey: `reverse:${key}`, ...(orderNumber !== null && { orderNumber }) },
+      kind: 'adjustment',
+      debit: available(accountId),
+      credit: SUSPENSE,
+      amountMicros,
+      description,
+      externalKey: `reverse:${key}`,
+      ...(orderNumber !== null && { orderNumber }),
     },
   ]);
   await setSuspension(tx, accountId, 'A payment of yours has vanished from its chain.', SYSTEM);

@@ -68,7 +68,13 @@ const posting = (
   amountMicros: bigint,
   externalKey: string,
 ): AccountPosting => ({
-  ...{ accountId, kind, debit, credit, amountMicros, externalKey, orderNumber },
+  accountId,
+  kind,
+  debit,
+  credit,
+  amountMicros,
+  externalKey,
+  orderNumber,
   description: `Top-up in ${coin}`,
 });
 
@@ -121,10 +127,11 @@ export async function restorePayment({ tx, postings }: Till, payment: Payment): 
 export const tell = (
   tx: Transaction,
   payment: Pick<Payment, 'id' | 'network' | 'txId'> & { orderNumber: string | null },
-  type: Extract<EventType, `payment.${string}`>,
+  type: EventType & `payment.${string}`,
 ): Promise<string> =>
   record(tx, OPERATOR_ACCOUNT, payment.id, {
-    ...{ type, resource: 'payment', actor: SYSTEM },
+    type,
+    actor: SYSTEM,
     data: { orderNumber: payment.orderNumber, network: payment.network, txId: payment.txId },
   });
 

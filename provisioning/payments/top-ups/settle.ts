@@ -166,7 +166,13 @@ function confirm({ postings }: Till, topUp: TopUp, creditedMicros: bigint): Part
   const [debit, credit] = [BONUS, available(accountId)];
   const externalKey = `bonus:${orderNumber}`;
   postings.push({
-    ...{ accountId, kind: 'bonus', debit, credit, amountMicros: bonus, externalKey, orderNumber },
+    accountId,
+    kind: 'bonus',
+    debit,
+    credit,
+    amountMicros: bonus,
+    externalKey,
+    orderNumber,
     description: 'Bonus',
   });
   return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: new Date() };

@@ -15,8 +15,12 @@ export async function suspendX402(tx: Transaction, payment: X402Payment, txId: s
   await moveX402(tx, payment, 'UNMATCHED', { txId });
   await post(tx, accountId, [
     {
-      ...{ kind: 'topup', debit: gateway(gatewayOf(payment)), credit: SUSPENSE, amountMicros },
-      ...{ externalKey: x402Key(payment), description: 'Payment by x402' },
+      kind: 'topup',
+      debit: gateway(gatewayOf(payment)),
+      credit: SUSPENSE,
+      amountMicros,
+      externalKey: x402Key(payment),
+      description: 'Payment by x402',
     },
   ]);
   await tell(tx, { id, orderNumber: null, network, txId }, 'payment.unmatched');
@@ -28,8 +32,12 @@ export async function assignX402(tx: Transaction, payment: X402Payment, accountI
   await moveX402(tx, payment, 'SETTLED', { accountId });
   await post(tx, accountId, [
     {
-      ...{ kind: 'adjustment', debit: SUSPENSE, credit: available(accountId), amountMicros },
-      ...{ externalKey: `assign:${id}`, description: 'Payment by x402' },
+      kind: 'adjustment',
+      debit: SUSPENSE,
+      credit: available(accountId),
+      amountMicros,
+      externalKey: `assign:${id}`,
+      description: 'Payment by x402',
     },
   ]);
   await startTask(tx, x402Task({ id, accountId }));

@@ -218,7 +218,11 @@ export class X402 {
     if (!sealedPayment) return;
     const [validAfter, signature] = this.#vault.open(sealedPayment, sealOf(id)).split(' ') as [string, `0x${string}`];
     const authorization = {
-      ...{ from: payer, to: payTo, nonce, value: amountMicros, validAfter: BigInt(validAfter) },
+      from: payer,
+      to: payTo,
+      nonce,
+      value: amountMicros,
+      validAfter: BigInt(validAfter),
       validBefore: BigInt(validBefore.getTime()) / 1000n,
     } as Authorization;
     const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone, again: true };
@@ -257,7 +261,12 @@ const RESERVE = `
 
 /** The coin of x402, where no gateway has it: then it pays requests, and no invoices. */
 export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Terms): Coin => ({
-  ...{ code, name: `${code} by x402`, network: networkV1, decimals: 6, confirmationsRequired: 1, pegged: true },
+  code,
+  name: `${code} by x402`,
+  network: networkV1,
+  decimals: 6,
+  confirmationsRequired: 1,
+  pegged: true,
 });
 
 const inSuspense = () =>

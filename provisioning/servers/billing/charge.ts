@@ -79,8 +79,11 @@ export async function chargeRenewals(tx: Transaction, renewals: Renewal[]): Prom
   await recordAll(
     tx,
     renewals.map(({ server: { accountId, orderNumber }, periodTo }) => ({
-      ...{ type: 'server.renewed' as const, resource: 'server' as const, actor: SYSTEM },
-      ...{ accountId, subject: orderNumber, data: { paidUntil: periodTo.toISOString() } },
+      type: 'server.renewed' as const,
+      actor: SYSTEM,
+      accountId,
+      subject: orderNumber,
+      data: { paidUntil: periodTo.toISOString() },
     })),
   );
   tx.changed(

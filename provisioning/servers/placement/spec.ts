@@ -5,9 +5,12 @@ import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import type { MachineAddress, MachineKey, MachineSize, MachineSpec } from '../drivers/driver.ts';
 
+/** What a driver knows the machine of a server by. */
+export const keyOf = ({ orderNumber, generation }: Server): MachineKey => ({ order: orderNumber, generation });
+
 /** @param rootPassword opened */
 export async function specOf(db: Queryable, server: Server, rootPassword: string | null): Promise<MachineSpec> {
-  const key = { order: server.orderNumber, generation: server.generation };
+  const key = keyOf(server);
   const [tier] = await db.query<{ details: VpsDetails | DedicatedDetails }>(
     'select details from catalog_item where code = $1',
     [server.serviceCode],

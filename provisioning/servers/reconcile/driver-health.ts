@@ -81,10 +81,7 @@ async function warn(tx: Transaction, { warning }: X402Health): Promise<void> {
     warning === undefined ? 'operational' : 'partial_outage',
   ]);
   if (changed && warning !== undefined)
-    await record(tx, OPERATOR_ACCOUNT, X402_GATEWAY, {
-      ...{ type: 'gateway.warned', resource: 'gateway', actor: SYSTEM },
-      data: { warning },
-    });
+    await record(tx, OPERATOR_ACCOUNT, X402_GATEWAY, { type: 'gateway.warned', actor: SYSTEM, data: { warning } });
 }
 
 /** False for an error, and for silence. */

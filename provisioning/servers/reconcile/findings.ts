@@ -30,7 +30,10 @@ export async function report(tx: Transaction, driver: string, found: readonly Fo
     written
       .filter(({ isNew }) => isNew)
       .map(({ id: subject, kind, order: orderNumber, generation }) => ({
-        ...{ accountId: OPERATOR_ACCOUNT, subject, type: 'finding.reported', resource: 'finding', actor: SYSTEM },
+        accountId: OPERATOR_ACCOUNT,
+        subject,
+        type: 'finding.reported',
+        actor: SYSTEM,
         data: { kind, driver, orderNumber, generation },
       })),
   );
@@ -39,7 +42,9 @@ export async function report(tx: Transaction, driver: string, found: readonly Fo
 export const reportStuck = (tx: Transaction, driver: string, seen: Observation): Promise<void> =>
   report(tx, driver, [
     {
-      ...{ kind: 'STUCK', order: seen.order, generation: seen.generation },
+      kind: 'STUCK',
+      order: seen.order,
+      generation: seen.generation,
       detail: `It was given up and cannot be removed. ${seen.detail ?? `${seen.phase}, ${seen.power ?? 'power unknown'}`}`,
     },
   ]);
@@ -75,8 +80,5 @@ export async function openBreaker(tx: Transaction, driver: string, reason: strin
     [driver, reason],
   );
   if (pulled.length)
-    await record(tx, OPERATOR_ACCOUNT, driver, {
-      ...{ type: 'engine.braked', resource: 'engine', actor: SYSTEM },
-      data: { reason },
-    });
+    await record(tx, OPERATOR_ACCOUNT, driver, { type: 'engine.braked', actor: SYSTEM, data: { reason } });
 }

@@ -139,7 +139,9 @@ async function unowned(db: Database, listed: Observation[]): Promise<Found[]> {
   return listed
     .filter(({ order, generation }) => generation > (generations.get(order) ?? 0))
     .map(({ order, generation, phase, host }) => ({
-      ...{ kind: 'ORPHAN' satisfies FindingKind, order, generation },
+      kind: 'ORPHAN' satisfies FindingKind,
+      order,
+      generation,
       detail: `No server has it. ${phase}${host ? ` on ${host}` : ''}`,
     }));
 }

@@ -6,6 +6,7 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';
 import type { PowerChange } from '../drivers/driver.ts';
+import { keyOf } from '../placement/spec.ts';
 import { isFinal, move } from './outcome.ts';
 import { completeResize, undoResize } from './resize.ts';
 import type { ServerStep } from './step.ts';
@@ -17,8 +18,6 @@ const POWER = { start: 'on', stop: 'off', reboot: 'restart', reset: 'reset' } as
   Exclude<CarriedOut['operation'], 'rebuild' | 'resize'>,
   PowerChange
 >;
-
-const keyOf = ({ orderNumber, generation }: Server) => ({ order: orderNumber, generation });
 
 /** Has the machine changed; again, if it was changed before. */
 export const change: ServerStep = async (task, { server, driver, specOf }) => {

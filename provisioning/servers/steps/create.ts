@@ -7,6 +7,7 @@ import { hoursFromNow, PAID_HOURS } from '../../../entities/money.ts';
 import { held, post, REVENUE } from '../../../entities/payments/ledger.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';
 import { releaseCapacity, reserveCapacity } from '../placement/capacity.ts';
+import { keyOf } from '../placement/spec.ts';
 import { destroyAll, restSeconds } from './delete.ts';
 import { fail, isFinal, move, UNDELIVERABLE } from './outcome.ts';
 import { codeOf, isHopeless, nextRecoveryStep, proofWithin } from './recovery.ts';
@@ -37,7 +38,7 @@ export const create: ServerStep = async (task, { server, driver, specOf, proofSe
 };
 /** Waits until the machine gives proof; then the server runs, and is billed from that moment. */
 export const prove: ServerStep = async (task, { server, driver, pollSeconds, proofSeconds }) => {
-  const seen = await driver.observe({ order: server.orderNumber, generation: server.generation }, task.aborted);
+  const seen = await driver.observe(keyOf(server), task.aborted);
   if (seen.phase !== 'present' || !seen.proven) {
     const { proofBy } = task.data;
     if (typeof proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(proofSeconds) });

@@ -13,6 +13,7 @@ import type { Server } from '../../../entities/servers/server.ts';
 import { Conflict, hop, type LeasedTask, nap } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode, type Observation } from '../drivers/driver.ts';
 import { claimHost, freeGenerations, lockHosts } from '../placement/allocate.ts';
+import { keyOf } from '../placement/spec.ts';
 import { reportStuck } from '../reconcile/findings.ts';
 import { fail, UNDELIVERABLE } from './outcome.ts';
 import type { ServerStep, Work } from './step.ts';
@@ -68,8 +69,6 @@ export const restart: ServerStep = tryRecovery('restart', ({ aborted }, { server
 export const remake: ServerStep = tryRecovery('remake', async ({ aborted }, { server, driver, specOf }) =>
   driver.rebuild(await specOf(server), `remake-${server.generation}`, aborted),
 );
-
-const keyOf = ({ orderNumber, generation }: Server) => ({ order: orderNumber, generation });
 
 /** Gives the machine up. Then another one is made, or the order fails. */
 export const replace: ServerStep = async (task, work) => {

@@ -111,13 +111,12 @@ export const powerOn: ServerStep = async (task, { server, driver, pollSeconds })
 
 async function resumed(tx: Transaction, server: Server, change: Resume): Promise<void> {
   const paidUntil = hoursFromNow(PAID_HOURS);
-  const set = { ...{ change: null, suspendedAt: null, suspendedFrom: null }, paidUntil };
+  const set = { change: null, suspendedAt: null, suspendedFrom: null, paidUntil };
   const well = { failureCode: null, failureMessage: null };
   await move(tx, server, change.from, { ...set, ...well }, { data: { operation: 'resume' } });
   await transferHeld(tx, server, change, 'capture', { periodFrom: new Date(), periodTo: paidUntil });
   await record(tx, server.accountId, server.orderNumber, {
     type: 'server.renewed',
-    resource: 'server',
     actor: SYSTEM,
     data: { paidUntil: paidUntil.toISOString() },
   });
@@ -144,7 +143,6 @@ export async function persist(tx: Transaction, server: Server): Promise<string> 
   );
   await record(tx, accountId, orderNumber, {
     type: 'server.action_failed',
-    resource: 'server',
     actor: SYSTEM,
     data: { status: server.status, operation: 'resume' },
   });

@@ -59,7 +59,7 @@ export async function createApiKey(context: Context, given: NewApiKey): Promise<
       spendLimitMicros: spendLimitUsd,
     });
     if (expiresAt) await context.provisioning.accounts.expireApiKey(tx, { id, accountId, expiresAt });
-    await record(tx, accountId, id, { type: 'api_key.created', resource: 'api_key', actor: actorOf(context) });
+    await record(tx, accountId, id, { type: 'api_key.created', actor: actorOf(context) });
     return tx.manager.findOneByOrFail(ApiKey, { id });
   });
   return { apiKey, plaintext };
@@ -110,7 +110,7 @@ export async function revokeApiKey(context: Context, id: string): Promise<ApiKey
     if (apiKey.expiresAt && apiKey.expiresAt.getTime() <= Date.now()) return { ...apiKey, status: 'EXPIRED' };
     const revoked = { status: 'REVOKED', revokedAt: new Date() } as const;
     await tx.manager.update(ApiKey, { id }, revoked);
-    await record(tx, accountId, id, { type: 'api_key.revoked', resource: 'api_key', actor: actorOf(context) });
+    await record(tx, accountId, id, { type: 'api_key.revoked', actor: actorOf(context) });
     tx.changed({ kind: 'credential', accountId, id });
     return { ...apiKey, ...revoked };
   });

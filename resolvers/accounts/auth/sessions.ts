@@ -56,7 +56,7 @@ export async function recordLoginChange(
   );
   const ids = others.map(({ id }) => id);
   const sessionsRevoked = await endSessions(context, tx, accountId, ids, change);
-  const happening = { type: `account.${change}`, resource: 'account', actor: actorOf(context) } as const;
+  const happening = { type: `account.${change}`, actor: actorOf(context) } as const;
   await record(tx, accountId, accountId, { ...happening, data: { sessionsRevoked } });
   return sessionsRevoked;
 }
@@ -74,7 +74,7 @@ export async function endSessions(
     [accountId, ids],
   );
   for (const { id } of ended) {
-    const happening = { type: 'session.revoked', resource: 'session', actor: actorOf(context) } as const;
+    const happening = { type: 'session.revoked', actor: actorOf(context) } as const;
     await record(tx, accountId, id, { ...happening, data: { reason } });
     tx.changed({ kind: 'credential', accountId, id });
   }

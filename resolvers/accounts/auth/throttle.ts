@@ -4,9 +4,9 @@
  * counted apart from strangers there and elsewhere, so that strangers cannot lock an owner out.
  */
 import { createHmac, randomBytes } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
 import { type HashedLoginAttempt, type LoginAttempts, MemoryLoginAttempts } from './login-attempts.ts';
+import { networkOf } from './networks.ts';
 
 const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp', 'wrong_password']);
 
@@ -75,19 +75,4 @@ export class LoginThrottle {
   #hmac(text: string): string {
     return createHmac('sha256', this.#key).update(text).digest('base64');
   }
-}
-
-/** An IPv4 address, or the /64 of an IPv6 one: as much as one household has. */
-function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('%')[0]!.split('::');
-  const groups = head ? head.split(':') : [];
-  const rest = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : 8 - groups.length - rest.length;
-  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...rest];
-  return all
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':');
 }

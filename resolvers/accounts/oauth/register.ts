@@ -54,7 +54,7 @@ export async function registerOauthClient(
       metadata: { clientName, clientUri, logoUri, contacts, softwareId, softwareVersion },
     });
     const actor = actorOf(context);
-    await record(tx, accountId, id, { type: 'oauth_client.created', resource: 'oauth_client', actor });
+    await record(tx, accountId, id, { type: 'oauth_client.created', actor });
     await context.provisioning.accounts.removeUnusedClient(tx, { id, accountId });
     return tx.manager.findOneByOrFail(OauthClient, { id });
   });

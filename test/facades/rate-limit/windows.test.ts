@@ -1,11 +1,11 @@
 /** The counting itself: by memory under a clock of ours, and alike by PostgreSQL and Redis. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { takeRateLimit } from '../../../entities/rate-limit.ts';
-import { network } from '../../../facades/rate-limit/address.ts';
 import { MemoryRateLimits } from '../../../facades/rate-limit/memory.ts';
 import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from '../../../facades/rate-limit/redis.ts';
 import { type RateLimitStore, waitOf } from '../../../facades/rate-limit/window.ts';
+import { networkOf } from '../../../resolvers/accounts/auth/networks.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { hasRedis, type RunningRedis, startRedis } from '../../setup/redis.ts';
@@ -94,7 +94,7 @@ describe('An address', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['64:ff9b::192.0.2.7', '64:ff9b:0:0::/64'],
   ])('%s counts as %s', (address, counted) => {
-    expect(network(address)).toBe(counted);
+    expect(networkOf(address)).toBe(counted);
   });
 });
 

@@ -1,4 +1,4 @@
-/** A shop that is paid on a chain of the test's, which it follows. */
+/** A shop that follows a chain of the test. */
 import { afterAll, beforeEach } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/ledger.ts';
 import type { TopUp } from '../../../entities/payments/top-up.ts';
@@ -10,17 +10,17 @@ import { contextOf, openShop } from '../../setup/shop.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { Chain, ChainDriver } from './chain.ts';
 
-/** 100 USD for a coin: 50 USD are half a coin. */
+/** The amount for 50 USD at 100 USD a coin, in base units. */
 export const HALF = 50_000_000n;
 
-/** For one test file. */
+/** Opens the shop for one test file. */
 export async function openFollowed() {
   const folder = newFolder();
   afterAll(() => removeFolder(folder));
   const chain = new Chain();
   const driver = new ChainDriver(chain);
   const shop = openShop(await newDatabase(afterAll), folder, driver);
-  /** The chain is looked at, and all that follows from it is done. */
+  /** Reads the chain, and runs all work that follows from it. */
   const follow = async (worker = shop.provisioning.newWorker()) => {
     await shop.provisioning.schedule();
     await shop.db.query(`update task set run_at = now() + interval '1 day' where lane = 'periodic'`);
@@ -33,7 +33,7 @@ export async function openFollowed() {
     driver.coinList[0]!.fixedRateMicros = 100_000_000n;
     await follow();
   });
-  /** A top-up of a new account, unless another is given. */
+  /** Opens a top-up for a new account, or for the given one. */
   const open = async (amountUsd = 50_000_000n, accountId?: string): Promise<[Context, TopUp]> => {
     const context = contextOf(shop, accountId ?? (await shop.account(0n)));
     return [context, await createTopUp(context, { amountUsd, crypto: 'TST' })];

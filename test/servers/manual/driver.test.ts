@@ -1,4 +1,4 @@
-/** The driver for machines that people make keeps the contract, with an operator who does what is in the queue. */
+/** The contract of drivers for hand-made machines, with a simulated operator that works through the queue. */
 import { afterAll } from 'vitest';
 import { newOrderNumber } from '../../../entities/ids.ts';
 import { Vault } from '../../../entities/secrets.ts';

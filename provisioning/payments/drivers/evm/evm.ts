@@ -42,7 +42,11 @@ export class EvmPayments implements PaymentDriver {
     this.#settings = settings;
     this.#key = new ExtendedKey(xpub, [XPUB]);
     this.#coins = [...(native ? [native] : []), ...tokens].map(({ code, name, decimals, pegged }) => ({
-      ...{ code, name, network, decimals, pegged },
+      code,
+      name,
+      network,
+      decimals,
+      pegged,
       confirmationsRequired: confirmations,
     }));
     this.chains = [

@@ -181,7 +181,10 @@ export class EvmReader implements ChainReader {
     };
     return blocks.map(
       ({ height, hash, parent, at }): Block => ({
-        ...{ height, hash, parent, at },
+        height,
+        hash,
+        parent,
+        at,
         sightings: [
           ...transfers
             .filter(({ log }) => log.blockHash === hash)
@@ -191,7 +194,10 @@ export class EvmReader implements ChainReader {
             .filter((tx) => inBlock(tx.hash, hash).status === '0x1')
             .map(
               ({ hash: txId, to, value }): ObservedPayment => ({
-                ...{ txId, position: NATIVE_POSITION, coin: native!, units: BigInt(value) },
+                txId,
+                position: NATIVE_POSITION,
+                coin: native!,
+                units: BigInt(value),
                 address: watched.get(to!.toLowerCase())!,
               }),
             ),

@@ -9,7 +9,7 @@ import type {
   PaymentTarget,
 } from '../driver.ts';
 import type { Login } from './digest.ts';
-import { JsonRpc } from './rpc.ts';
+import { MoneroRpc } from './rpc.ts';
 import { type Transfer, ViewWallet } from './wallet.ts';
 
 interface Endpoint {
@@ -51,7 +51,8 @@ export const monero: GatewayKind<Settings> = {
     new MoneroDriver(new ViewWallet(rpcOf(wallet), rpcOf(daemon), address), confirmations),
 };
 
-const rpcOf = ({ url, login }: Endpoint): JsonRpc => new JsonRpc(url, login === undefined ? undefined : loginOf(login));
+const rpcOf = ({ url, login }: Endpoint): MoneroRpc =>
+  new MoneroRpc(url, login === undefined ? undefined : loginOf(login));
 const loginOf = (login: string): Login => {
   const [user = '', ...password] = login.split(':');
   return { user, password: password.join(':') };

@@ -86,7 +86,10 @@ export class UtxoReader implements ChainReader {
     const hash = await this.#rpc.call<string>(signal, 'getblockhash', height);
     const { previousblockhash: parent = '', time, tx } = await this.#whole(hash, signal);
     return {
-      ...{ height, hash, parent, at: new Date(time * 1000) },
+      height,
+      hash,
+      parent,
+      at: new Date(time * 1000),
       sightings: tx.flatMap((one) => this.#sighted(one, addresses)),
     };
   }

@@ -32,7 +32,11 @@ export class UtxoPayments implements PaymentDriver {
     this.#chain = chain;
     this.#key = new ExtendedKey(xpub, chain.versions);
     this.#coin = {
-      ...{ code: chain.code, name: chain.name, network, decimals: 8, pegged: false },
+      code: chain.code,
+      name: chain.name,
+      network,
+      decimals: 8,
+      pegged: false,
       confirmationsRequired: confirmations ?? chain.confirmations,
     };
     this.chains = [new UtxoReader({ network, chain, url, pollSeconds, credentials })];

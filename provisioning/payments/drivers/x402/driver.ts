@@ -25,6 +25,9 @@ export interface Authorization {
   nonce: `0x${string}`;
 }
 
+/** Whether two addresses or hashes are the same one: hexadecimal digits count in either case. */
+export const isSameHex = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
+
 /** By what the chain knows an authorization, and what it has to have done. */
 export interface AuthorizationKey {
   payer: string;

@@ -39,7 +39,9 @@ export function fenced(controller: Controller, store: DeploymentStore, of: HostD
     };
   return {
     power: (signal) => controller.power(signal),
-    ...{ on: act('on'), off: act('off'), shutDown: act('shutDown') },
+    on: act('on'),
+    off: act('off'),
+    shutDown: act('shutDown'),
     bootFrom: async (device, signal) => {
       await check(signal);
       await controller.bootFrom(device, signal);
