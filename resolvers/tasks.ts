@@ -41,7 +41,7 @@ export async function retryTask(context: Context, subject: string): Promise<Task
  * removed the operator vouches that it is gone.
  * @returns the task as it was @throws ApiError not_found, or validation_failed for what is never given up
  */
-export async function giveUpTask(context: Context, subject: string): Promise<Task> {
+export async function cancelTask(context: Context, subject: string): Promise<Task> {
   return context.db.transaction(async (tx) => {
     const task = await findTask(tx, subject);
     if (!(await cancelServer(tx, subject)))

@@ -1,5 +1,5 @@
 /**
- * Answers from GraphQL to the wire. The engine has put the names there as aliases, so that only enum values and
+ * Answers from GraphQL to the wire. `readOperations` has put the names there as aliases, so that only enum values and
  * `@spread` and `@optional` are left to a mapper, which is compiled once; where there are none, nothing runs.
  */
 import {

@@ -54,6 +54,7 @@ export interface Input {
   variable: string;
   type: GraphQLInputObjectType;
   required: boolean;
+  node: VariableDefinitionNode;
 }
 
 /** @throws GraphQLError if there are two input objects, or one where it cannot be a body */
@@ -75,7 +76,7 @@ export function parametersOf(
     if (!isInputObjectType(getNamedType(type))) parameters.push(parameter(node, type, fed.get(variable), inPath));
     else if (!isInputObjectType(bare)) throw new GraphQLError(`$${variable} is a list of objects.`, { nodes: node });
     else if (input) throw new GraphQLError('An operation has one input object: the body.', { nodes: node });
-    else input = { variable, type: bare, required };
+    else input = { variable, type: bare, required, node };
   }
   return { parameters, input };
 }

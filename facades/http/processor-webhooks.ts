@@ -1,5 +1,5 @@
 /**
- * Where payment processors call: POST /hooks/payments. Their signature is over the bytes of the body, so these are not read
+ * Processor webhooks: POST /hooks/payments. Their signature is over the bytes of the body, so these are not read
  * as JSON. What is signed is not counted; who has no signature is, as any stranger.
  */
 import type { FastifyInstance } from 'fastify';

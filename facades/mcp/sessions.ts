@@ -89,7 +89,7 @@ export class Sessions {
       throw error;
     });
     if (this.#closed) this.#drop(id);
-    return watched(response, ended);
+    return afterBody(response, ended);
   }
 
   /** Ends all streams, and those that are on their way; calls are answered. The clients come back with their ids. */
@@ -221,7 +221,7 @@ const ASKS = 'a';
 const ownerOf = ({ viewer }: McpCaller): string => viewer?.credentialId ?? '';
 
 /** The same response; `ended` is called when its body was sent, or its client is gone. */
-function watched(response: Response, ended: () => void): Response {
+function afterBody(response: Response, ended: () => void): Response {
   if (!response.body) {
     ended();
     return response;

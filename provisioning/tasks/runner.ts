@@ -1,6 +1,6 @@
 /**
  * Runs one step of a leased task. The effect of the step and the next step commit in one transaction, in which the task is
- * locked last, as it is everywhere (entities/lock-order.ts).
+ * locked last, as it is everywhere (entities/database/lock-order.ts).
  */
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
@@ -95,7 +95,7 @@ export class Runner {
     if (!final) await rest(error);
     else
       await db
-        .transaction((tx) => this.#giveUp(tx, task, process, { error, restSeconds }))
+        .transaction((tx) => this.#exhaust(tx, task, process, { error, restSeconds }))
         .catch((fault) => {
           if (fault instanceof LeaseLost) throw fault;
           return rest(fault instanceof Signalled ? error : `Giving up failed: ${textOf(fault)} Before: ${error}`);
@@ -104,7 +104,7 @@ export class Runner {
   }
 
   /** @throws LeaseLost, or Signalled if a signal came during the last attempt */
-  async #giveUp(
+  async #exhaust(
     tx: Transaction,
     task: LeasedTask,
     process: Process,

@@ -83,7 +83,7 @@ export interface Process {
   /** Called outside of any transaction. */
   steps: Record<string, (task: LeasedTask) => Promise<Outcome>>;
   /**
-   * Called in the transaction that gives a task up, when its attempts are used up or its deadline has passed. It may
+   * Called in the transaction that ends a task whose attempts are used up, or whose deadline has passed. It may
    * return a step to go on with, such as a refund: that one has fresh attempts and no deadline. The step that has
    * just failed may be returned too: it is tried for ever. Without a step the task is DEAD until it is signalled.
    * If it throws, nothing is written, and the task is given up again later.

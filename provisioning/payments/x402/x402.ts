@@ -49,7 +49,7 @@ export class X402 {
   readonly #db: Database;
   readonly #driver: X402Driver;
   readonly #vault: Vault;
-  /** What of this process waits to be alone. */
+  /** The exclusive work of this process. */
   #queue: Promise<unknown> = Promise.resolve();
 
   /** @param db not that of a request: what it commits is committed at once */
@@ -168,7 +168,7 @@ export class X402 {
   }
 
   /** Lets others take it, and has the chain asked now. */
-  async giveUp({ id, accountId }: X402Payment, requestId: string): Promise<void> {
+  async release({ id, accountId }: X402Payment, requestId: string): Promise<void> {
     await this.#db.transaction(async (tx) => {
       await tx.query('update x402_payment set lease_until = now() where id = $1 and leased_by = $2', [id, requestId]);
       await startTask(tx, x402Task({ id, accountId }));
@@ -184,7 +184,7 @@ export class X402 {
     if (row.status === 'SETTLED') return { state: 'settled', txId: row.txId! };
     const before: Settlement = isFirst ? { state: 'open' } : await this.#driver.observe(row);
     if (before.state !== 'open') return before;
-    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone };
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive };
     // What it throws is hearsay: the chain is asked.
     const { refused, unsent, txId } = await this.#driver
       .settle(authorization, signature, options)
@@ -225,12 +225,12 @@ export class X402 {
       validAfter: BigInt(validAfter),
       validBefore: BigInt(validBefore.getTime()) / 1000n,
     } as Authorization;
-    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone, again: true };
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive, again: true };
     await this.#driver.settle(authorization, signature, options).catch(() => {});
   }
 
   /** One in this process, and then one of all processes: whoever waits here keeps no connection. */
-  readonly #alone: Exclusive = (work) =>
+  readonly #exclusive: Exclusive = (work) =>
     new Promise((resolve, reject) => {
       let done: ReturnType<typeof work> | undefined;
       const locked = async (tx: Transaction) => {

@@ -36,7 +36,7 @@ describe('A payment in another coin', () => {
     ]);
     await assignPayment(context, payment!.id, 'It is hers');
     expect(await shop.balance(accountId)).toBe(7_000_000n);
-    const lost = chain.blocks.slice(-2).flatMap(({ sightings }) => sightings);
+    const lost = chain.blocks.slice(-2).flatMap(({ payments }) => payments);
     chain.reorganise(2, { lost: true });
     chain.mine(3);
     await follow();
@@ -68,7 +68,7 @@ describe('A reorganisation that reverts a credited payment', () => {
     const suspended = () =>
       shop.db.query('select 1 from account where id = $1 and suspended_at is not null', [accountId]);
     expect(await suspended()).toHaveLength(1);
-    chain.pool = lost.flatMap(({ sightings }) => sightings);
+    chain.pool = lost.flatMap(({ payments }) => payments);
     chain.mine(2);
     await follow();
     await follow();
@@ -98,7 +98,7 @@ describe('A reorganisation that reverts a credited payment', () => {
     expect(await totals()).toEqual([suspended, lost - 6_000_000n, came]);
     expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
     expect(await shop.events(payment!.id)).toEqual(['payment.reversed', 'payment.written_off']);
-    chain.pool = blocks.flatMap(({ sightings }) => sightings);
+    chain.pool = blocks.flatMap(({ payments }) => payments);
     chain.mine(2);
     await follow();
     expect(await shop.balance(accountId)).toBe(44_000_000n);

@@ -30,7 +30,7 @@ const OTHER_FACTORY: Hex = '0x00000000000000000000000000000000000fac70';
 const MULTICALL3: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11';
 const SALT = pad('0x');
 
-const alone: Exclusive = (work) => work();
+const exclusive: Exclusive = (work) => work();
 const signal = new AbortController().signal;
 const runtimeOf = (name: string): Hex =>
   JSON.parse(readFileSync(join(import.meta.dirname, '../drivers/evm', `${name}.json`), 'utf8')).runtime;
@@ -87,7 +87,7 @@ describe.skipIf(NO_ANVIL)('A contract wallet that is not deployed yet', async ()
     return {
       key,
       verify: () => driver.verify(authorization, signature, signal),
-      settle: () => driver.settle(authorization, signature, { signal, alone }),
+      settle: () => driver.settle(authorization, signature, { signal, exclusive }),
     };
   }
   const isDeployed = async ({ address }: Signer) => (await anvil.client.getCode({ address })) !== undefined;

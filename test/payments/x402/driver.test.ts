@@ -13,7 +13,7 @@ import { paymentsFile } from './chain-world.ts';
 import { newPayer } from './clients.ts';
 import { AMOUNT, type Signer, signedPayment } from './signed-payment.ts';
 
-const alone: Exclusive = (work) => work();
+const exclusive: Exclusive = (work) => work();
 const signal = new AbortController().signal;
 
 /** A driver with these settings. */
@@ -40,7 +40,7 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     await anvil.mint(payment.payer.address, AMOUNT);
     const { authorization, signature, key } = payment;
     expect(await driver.verify(authorization, signature, signal)).toBeUndefined();
-    const { txId } = await driver.settle(authorization, signature, { signal, alone });
+    const { txId } = await driver.settle(authorization, signature, { signal, exclusive });
     return { key, txId: txId! };
   };
 
@@ -62,7 +62,7 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     const { signTypedData } = await contractWallet(anvil, thief);
     const { authorization, signature } = await signedPayment(driver, { address: wallet.address, signTypedData });
     expect(await driver.verify(authorization, signature, signal)).toBe('invalid_exact_evm_signature');
-    expect(await driver.settle(authorization, signature, { signal, alone })).toEqual({
+    expect(await driver.settle(authorization, signature, { signal, exclusive })).toEqual({
       refused: 'invalid_exact_evm_signature',
     });
   });
@@ -115,7 +115,7 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     expect((await driver.health(signal)).reachable).toBe(false);
     const { authorization, signature, payer } = await signedPayment(driver);
     await anvil.mint(payer.address, AMOUNT);
-    expect(await driver.settle(authorization, signature, { signal, alone })).toEqual({ unsent: true });
+    expect(await driver.settle(authorization, signature, { signal, exclusive })).toEqual({ unsent: true });
     await gas(before);
     expect((await driverOf(anvil, { network: 'base-sepolia', asset: USDC }).health(signal)).reachable).toBe(false);
   });

@@ -118,7 +118,7 @@ describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
       readers.map((reader) => reader.block(height, new Set([address]), signal)),
     );
     expect(single).toEqual(whole);
-    expect(whole).toMatchObject({ hash, sightings: [{ coin: 'LTC', address, units: 12_345_678n }] });
+    expect(whole).toMatchObject({ hash, payments: [{ coin: 'LTC', address, units: 12_345_678n }] });
   });
 
   it('a node of another chain is not trusted', async () => {
