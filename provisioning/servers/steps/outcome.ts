@@ -7,15 +7,10 @@ import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.
 import { Conflict } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode } from '../drivers/driver.ts';
 
-const FINAL: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
+const PERMANENT: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
 
 /** Whether trying again would change nothing. */
-<<<<<<< HEAD
 export const isPermanent = (error: unknown): boolean => error instanceof DriverError && PERMANENT.has(error.code);
-const PERMANENT: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
-=======
-export const isFinal = (error: unknown): boolean => error instanceof DriverError && FINAL.has(error.code);
->>>>>>> wt-mig
 export const UNDELIVERABLE = 'The machine could not be delivered. The order was paid back in full.';
 
 /** Lets an order fail that has not run yet: the hold is released in full. */
