@@ -73,6 +73,10 @@ export const unreadableRequests: Plugin = {
 const badRequest = (message: string, status: number) =>
   new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status } } });
 
+const NO_OPERATION = new GraphQLError('Could not determine what operation to execute.', {
+  extensions: { code: 'OPERATION_RESOLUTION_FAILURE' },
+});
+
 /**
  * Reads what a WebSocket asks for, by the limits of HTTP. What is wrong with it is an answer, and the socket stays open.
  * @returns what to execute, or the errors
@@ -92,7 +96,3 @@ export function readOperation(
   if (!getOperationAST(document, operationName)) return [NO_OPERATION];
   return { schema, document, operationName, variableValues: variables };
 }
-
-const NO_OPERATION = new GraphQLError('Could not determine what operation to execute.', {
-  extensions: { code: 'OPERATION_RESOLUTION_FAILURE' },
-});

@@ -23,6 +23,13 @@ const FORBIDDEN = 4403;
 /** Of WebSocket itself (RFC 6455): "try again later", which clients do. */
 const TRY_AGAIN = 1013;
 
+const QUERY = `# Put your credential into the headers below: {"Authorization": "Bearer …"}
+# The operator's token is in the file that the service names when it starts.
+subscription Servers {
+  serverUpdated { type at server { orderNumber status hostname serviceCode region ipv4 } }
+}
+`;
+
 export interface InternalOptions {
   authenticate: Authenticate;
   contextOf(request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'>): Context;
@@ -130,10 +137,3 @@ function webSocketOptions(
     onNext: (_, __, ___, ____, result) => (result.errors ? { ...result, errors: result.errors.map(mask) } : undefined),
   } as WsOptions<Record<string, unknown>, Partial<Connection>>;
 }
-
-const QUERY = `# Put your credential into the headers below: {"Authorization": "Bearer …"}
-# The operator's token is in the file that the service names when it starts.
-subscription Servers {
-  serverUpdated { type at server { orderNumber status hostname serviceCode region ipv4 } }
-}
-`;

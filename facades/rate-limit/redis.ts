@@ -11,6 +11,34 @@ declare module 'ioredis' {
   }
 }
 
+/** The clock is that of Redis, so that all processes see the same windows. Lua answers numbers as integers, so as texts. */
+const TAKE = `
+local t = redis.call('TIME')
+local s = tonumber(t[1]) + tonumber(t[2]) / 1000000
+local kept = redis.call('HMGET', KEYS[1], 'm', 'mc', 'mb', 'h', 'hc', 'hb')
+local function roll(index, current, before, seconds)
+  local now = math.floor(s / seconds)
+  index, current, before = tonumber(index), tonumber(current) or 0, tonumber(before) or 0
+  if index ~= now then
+    if index == now - 1 then before = current else before = 0 end
+    current = 0
+  end
+  return now, current, before, s - now * seconds
+end
+local m, mc, mb, me = roll(kept[1], kept[2], kept[3], 60)
+local h, hc, hb, he = roll(kept[4], kept[5], kept[6], 3600)
+local allowed = 0
+if mb * (1 - me / 60) + mc + 1 <= tonumber(ARGV[1]) and hb * (1 - he / 3600) + hc + 1 <= tonumber(ARGV[2]) then
+  allowed = 1
+  mc = mc + 1
+  hc = hc + 1
+  redis.call('HSET', KEYS[1], 'm', m, 'mc', mc, 'mb', mb, 'h', h, 'hc', hc, 'hb', hb)
+  local seconds = 7200
+  if string.find(KEYS[1], ':ip:', 1, true) then seconds = 120 end
+  redis.call('EXPIRE', KEYS[1], seconds)
+end
+return { allowed, mc, mb, tostring(me), hc, hb, tostring(he) }`;
+
 export class RedisRateLimits implements RateLimitStore {
   readonly #redis: Redis;
 
@@ -47,31 +75,3 @@ export class RedisRateLimits implements RateLimitStore {
     this.#redis.disconnect();
   }
 }
-
-/** The clock is that of Redis, so that all processes see the same windows. Lua answers numbers as integers, so as texts. */
-const TAKE = `
-local t = redis.call('TIME')
-local s = tonumber(t[1]) + tonumber(t[2]) / 1000000
-local kept = redis.call('HMGET', KEYS[1], 'm', 'mc', 'mb', 'h', 'hc', 'hb')
-local function roll(index, current, before, seconds)
-  local now = math.floor(s / seconds)
-  index, current, before = tonumber(index), tonumber(current) or 0, tonumber(before) or 0
-  if index ~= now then
-    if index == now - 1 then before = current else before = 0 end
-    current = 0
-  end
-  return now, current, before, s - now * seconds
-end
-local m, mc, mb, me = roll(kept[1], kept[2], kept[3], 60)
-local h, hc, hb, he = roll(kept[4], kept[5], kept[6], 3600)
-local allowed = 0
-if mb * (1 - me / 60) + mc + 1 <= tonumber(ARGV[1]) and hb * (1 - he / 3600) + hc + 1 <= tonumber(ARGV[2]) then
-  allowed = 1
-  mc = mc + 1
-  hc = hc + 1
-  redis.call('HSET', KEYS[1], 'm', m, 'mc', mc, 'mb', mb, 'h', h, 'hc', hc, 'hb', hb)
-  local seconds = 7200
-  if string.find(KEYS[1], ':ip:', 1, true) then seconds = 120 end
-  redis.call('EXPIRE', KEYS[1], seconds)
-end
-return { allowed, mc, mb, tostring(me), hc, hb, tostring(he) }`;
