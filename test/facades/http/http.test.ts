@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openShop } from '../shop.ts';
-import { aborted } from '../shop-schema.ts';
+import { openSampleApi } from '../sample-api.ts';
+import { aborted } from '../sample-schema.ts';
 
-const { app, errors, answers } = await openShop(afterAll);
+const { app, errors, answers } = await openSampleApi(afterAll);
 await app.listen({ port: 0, host: '127.0.0.1' });
 const { port } = app.server.address() as AddressInfo;
 const url = `http://127.0.0.1:${port}`;

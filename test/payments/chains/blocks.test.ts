@@ -1,11 +1,10 @@
 /** How a chain is read: what its node says is not always what the chain is. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
 import { readBlocks } from '../../../provisioning/payments/chains/blocks.ts';
 import type { Block } from '../../../provisioning/payments/drivers/driver.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { openShop } from '../../setup/shop.ts';
-import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { Chain, ChainDriver } from './chain.ts';
 
 const { signal } = new AbortController();
@@ -117,12 +116,8 @@ describe('A chain', () => {
 });
 
 describe('A coin', () => {
-  const folder = newFolder();
-  afterAll(() => removeFolder(folder));
-
   it('cannot be had before its chain was read, nor when it has not been for long', async () => {
-    const driver = new ChainDriver(chain);
-    const { provisioning } = openShop(db, folder, driver);
+    const { provisioning } = await openShop(onTestFinished, { db, payments: [new ChainDriver(chain)] });
     const behind = async () => [...(await provisioning.chainsBehind(db))];
     expect(await behind()).toEqual(['testnet']);
     await read();

@@ -5,9 +5,7 @@ import type { TopUp } from '../../../entities/payments/top-up.ts';
 import { followProcessName } from '../../../provisioning/payments/chains/sync.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
-import { newDatabase } from '../../setup/database.ts';
 import { contextOf, openShop } from '../../setup/shop.ts';
-import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { Chain, ChainDriver } from './chain.ts';
 
 /** 100 USD for a coin: 50 USD are half a coin. */
@@ -15,11 +13,9 @@ export const HALF = 50_000_000n;
 
 /** For one test file. */
 export async function openFollowed() {
-  const folder = newFolder();
-  afterAll(() => removeFolder(folder));
   const chain = new Chain();
   const driver = new ChainDriver(chain);
-  const shop = openShop(await newDatabase(afterAll), folder, driver);
+  const shop = await openShop(afterAll, { payments: [driver] });
   /** The chain is looked at, and all that follows from it is done. */
   const follow = async (worker = shop.provisioning.newWorker()) => {
     await shop.provisioning.schedule();
