@@ -1,228 +1,293 @@
-/** Configuration: the only reader of process.env. Everything is optional; set but empty means unset. */
+/**
+ * Configuration: the only reader of process.env. One table holds every environment variable. `readConfig` reads the typed
+ * configuration from it, and `configurationMarkdown` prints it as docs/operate/configuration.md.
+ */
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 
-/** How many of each thing an account may have. LIMIT_API_KEYS and so on change them. */
-const DEFAULT_LIMITS = {
-  apiKeys: 10,
-  servers: 25,
-  sshKeys: 50,
-  webhooks: 10,
-  agentEntries: 10,
-  pendingTopups: 5,
-  sessions: 100,
-  oauthClients: 20,
+/** What the text of a variable must be. */
+interface Kind<T> {
+  /** Ends the sentence "expected …" of an error. */
+  expected: string;
+  unit?: string;
+  /** Returns undefined if the text is not as expected. */
+  parse(text: string): T | undefined;
+}
+
+const kind = <T>(expected: string, parse: Kind<T>['parse'], unit?: string): Kind<T> => ({ expected, parse, unit });
+const matching = (expected: string, isRight: (text: string) => boolean) =>
+  kind(expected, (text) => (isRight(text) ? text : undefined));
+const choice = <const T extends string>(options: readonly T[], expected = options.join(', ')) =>
+  kind(expected, (text) => options.find((option) => option === text));
+const number = (min: number, max: number, unit?: string) =>
+  kind(`a number from ${min} to ${max}`, (text) => (+text >= min && +text <= max ? +text : undefined), unit);
+const whole = (min: number, max: number, unit?: string) => {
+  const { parse } = number(min, max);
+  const wholeOnly = (text: string) => (Number.isInteger(+text) ? parse(text) : undefined);
+  return kind(`a whole number from ${min} to ${max}`, wholeOnly, unit);
 };
+const count = (unit: string) => whole(1, 1_000_000, unit);
+const url = (...protocols: string[]) => {
+  const isRight = (text: string) => protocols.includes(URL.parse(text)?.protocol ?? '');
+  return kind(`a URL with ${protocols.join(' or ')}`, (text) => (isRight(text) ? text.replace(/\/+$/, '') : undefined));
+};
+const partsOf = (text: string) => text.split(',').flatMap((part) => part.trim() || []);
+const list = (expected: string, isRight: (part: string) => boolean) =>
+  kind(expected, (text) => (partsOf(text).every(isRight) ? partsOf(text) : undefined));
 
-const DEDICATED_DRIVERS = ['simulated', 'bmc', 'manual'] as const;
-
-export type Role = 'api' | 'worker';
-
-export interface Config {
-  host: string;
-  port: number;
-  internalHost: string;
-  internalPort: number;
-  /** How the outside reaches the public listener; without a slash at its end. */
-  publicUrl: string;
-  dataDir: string;
-  /** Absent: an embedded PostgreSQL in dataDir. */
-  databaseUrl: string | undefined;
-  roles: ReadonlySet<Role>;
-  /** Absent: made in dataDir on first start. */
-  operatorToken: string | undefined;
-  /** 32 bytes, base64. Absent: made in dataDir on first start. */
-  secretKey: string | undefined;
-  simulatedPaymentSeconds: number;
-  simulatedProvisionSeconds: number;
-  /** By what coins come in. Absent: payments are simulated. */
-  paymentsFile: string | undefined;
-  /** What makes dedicated servers. */
-  dedicatedDriver: (typeof DEDICATED_DRIVERS)[number];
-  /** Prints what port 22 of an address says. Absent: the worker itself connects to dedicated machines. */
-  bmcProbeCommand: string | undefined;
-  provisioningHost: string;
-  /** Of the listener for machines that boot from the network. Absent: there is none. */
-  provisioningPort: number | undefined;
-  /** What it gives them: vmlinuz, initrd.img, and an image for each system. */
-  netbootDir: string;
-  /** How long a worker waits before it looks at a machine or an invoice again. */
-  pollSeconds: number;
-  /** How long a worker may be silent before another takes its work over. */
-  leaseSeconds: number;
-  databasePoolSize: number;
-  /** Where calls are counted: `memory` of this process, or together with other processes. */
-  rateLimitStore: 'memory' | 'postgres' | 'redis';
-  redisUrl: string | undefined;
-  rateLimits: { keyPerMinute: number; keyPerHour: number; publicPerMinute: number };
-  /** Addresses or CIDR blocks of proxies whose X-Forwarded-For is believed. */
-  trustedProxies: string[];
-  /** Failed logins within 15 minutes, for an account and for a network, before others have to wait. */
-  loginFailuresMax: number;
-  /** Addresses that webhooks may call although they are not public, also without TLS. */
-  webhookAllowCidrs: string[];
-  /** Where names of addresses are told; absent: nowhere. */
-  reverseDnsUrl: string | undefined;
-  /** Signs what is told there, as webhooks are signed. Absent: made in dataDir on first start. */
-  reverseDnsSecret: string | undefined;
-  limits: typeof DEFAULT_LIMITS;
-  /** Absent: VPS are simulated. */
-  lxc: LxcConfig | undefined;
-  /** Whether what is simulated may run beside what is real. */
-  allowSimulated: boolean;
-}
-
-/** LXD or Incus, one server or a cluster. */
-export interface LxcConfig {
-  /** `unix:/path` or `https://host:8443`; several of one cluster. */
-  endpoints: string[];
-  /** PEM files; for https endpoints. */
-  tls: { certificateFile: string; keyFile: string; serverCertificateFile: string } | undefined;
-  project: string;
-  pool: string;
-  /** Of the engine, or a bridge of its hosts. */
-  network: string;
-  nameservers: string[];
-  /** Absent: the worker itself connects to the machines. */
-  probeCommand: string | undefined;
-}
-
-type Environment = Record<string, string | undefined>;
-
-/** @throws Error with the name of a variable and what was expected of it */
-export function readConfig(environment: Environment = process.env): Config {
-  const given = (name: string) => environment[name]?.trim() || undefined;
-  const wrong = (name: string, expected: string) => new Error(`${name} is wrong: expected ${expected}.`);
-  const number = (name: string, fallback: number, min: number, max: number, whole = true) => {
-    const text = given(name);
-    const value = text === undefined ? fallback : Number(text);
-    if (!(value >= min && value <= max) || (whole && !Number.isInteger(value))) {
-      throw wrong(name, `a ${whole ? 'whole ' : ''}number from ${min} to ${max}`);
-    }
-    return value;
-  };
-  const url = (name: string, fallback: string | undefined, protocols: string[]) => {
-    const text = given(name) ?? fallback;
-    if (text !== undefined && !protocols.includes(URL.parse(text)?.protocol ?? ''))
-      throw wrong(name, `a URL with ${protocols.join(' or ')}`);
-    return text?.replace(/\/+$/, '');
-  };
-  const roles = (given('ROLES') ?? 'api,worker').split(',').map((role) => role.trim());
-  if (roles.some((role) => role !== 'api' && role !== 'worker'))
-    throw wrong('ROLES', 'api, worker, or both with a comma');
-  const secretKey = given('SECRET_KEY');
-  if (secretKey && Buffer.from(secretKey, 'base64').length !== 32) throw wrong('SECRET_KEY', '32 bytes in base64');
-  const operatorToken = given('OPERATOR_TOKEN');
-  if (operatorToken && !/^svc_op_[0-9A-Za-z]{38}$/.test(operatorToken)) {
-    throw wrong('OPERATOR_TOKEN', 'a token as the service makes it (svc_op_…)');
-  }
-  const redisUrl = url('REDIS_URL', undefined, ['redis:', 'rediss:']);
-  const databaseUrl = url('DATABASE_URL', undefined, ['postgres:', 'postgresql:']);
-  const rateLimitStore = given('RATE_LIMIT_STORE') ?? (redisUrl ? 'redis' : databaseUrl ? 'postgres' : 'memory');
-  if (!['memory', 'postgres', 'redis'].includes(rateLimitStore))
-    throw wrong('RATE_LIMIT_STORE', 'memory, postgres or redis');
-  if (rateLimitStore === 'redis' && !redisUrl) throw wrong('RATE_LIMIT_STORE', 'REDIS_URL with redis');
-  const trustedProxies = (given('TRUSTED_PROXY_CIDRS') ?? '').split(',').flatMap((one) => one.trim() || []);
-  if (!trustedProxies.every(isNetwork)) throw wrong('TRUSTED_PROXY_CIDRS', 'addresses or CIDR blocks with commas');
-  const webhookAllowCidrs = (given('WEBHOOK_ALLOW_CIDRS') ?? '').split(',').flatMap((cidr) => cidr.trim() || []);
-  if (!webhookAllowCidrs.every((cidr) => cidr.includes('/') && isNetwork(cidr)))
-    throw wrong('WEBHOOK_ALLOW_CIDRS', 'networks such as 10.0.0.0/8, with commas');
-  const reverseDnsSecret = given('REVERSE_DNS_SECRET');
-  if (reverseDnsSecret && !/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(reverseDnsSecret))
-    throw wrong('REVERSE_DNS_SECRET', 'whsec_ and 24 to 64 bytes in base64');
-  const allowSimulated = given('ALLOW_SIMULATED') ?? 'false';
-  if (allowSimulated !== 'true' && allowSimulated !== 'false') throw wrong('ALLOW_SIMULATED', 'true or false');
-  const port = number('PORT', 3000, 1, 65_535);
-  const dataDir = resolve(given('DATA_DIR') ?? 'data');
-  const dedicatedDriver = DEDICATED_DRIVERS.find((name) => name === (given('DEDICATED_DRIVER') ?? 'simulated'));
-  if (!dedicatedDriver) throw wrong('DEDICATED_DRIVER', DEDICATED_DRIVERS.join(', '));
-  const paymentsFile = given('PAYMENTS_FILE');
-  return {
-    host: given('HOST') ?? '127.0.0.1',
-    port,
-    internalHost: given('INTERNAL_HOST') ?? '127.0.0.1',
-    internalPort: number('INTERNAL_PORT', 3001, 1, 65_535),
-    publicUrl: url('PUBLIC_URL', `http://localhost:${port}`, ['http:', 'https:'])!,
-    dataDir,
-    databaseUrl,
-    roles: new Set(roles as Role[]),
-    operatorToken,
-    secretKey,
-    simulatedPaymentSeconds: number('SIMULATED_PAYMENT_SECONDS', 2, 0, 3600, false),
-    simulatedProvisionSeconds: number('SIMULATED_PROVISION_SECONDS', 2, 0, 3600, false),
-    paymentsFile: paymentsFile && resolve(paymentsFile),
-    dedicatedDriver,
-    bmcProbeCommand: given('BMC_PROBE_COMMAND'),
-    provisioningHost: given('PROVISIONING_HOST') ?? '127.0.0.1',
-    provisioningPort: given('PROVISIONING_PORT') ? number('PROVISIONING_PORT', 0, 1, 65_535) : undefined,
-    netbootDir: resolve(given('NETBOOT_DIR') ?? join(dataDir, 'netboot')),
-    pollSeconds: number('POLL_SECONDS', 0.5, 0.01, 60, false),
-    leaseSeconds: number('LEASE_SECONDS', 30, 1, 3600),
-    databasePoolSize: number('DATABASE_POOL_SIZE', 10, 2, 1000),
-    rateLimitStore: rateLimitStore as Config['rateLimitStore'],
-    redisUrl,
-    rateLimits: {
-      keyPerMinute: number('RATE_LIMIT_KEY_PER_MINUTE', 120, 1, 1_000_000_000),
-      keyPerHour: number('RATE_LIMIT_KEY_PER_HOUR', 3_000, 1, 1_000_000_000),
-      publicPerMinute: number('RATE_LIMIT_PUBLIC_PER_MINUTE', 30, 1, 1_000_000_000),
-    },
-    trustedProxies,
-    loginFailuresMax: number('LOGIN_FAILURES_MAX', 10, 1, 1_000_000),
-    webhookAllowCidrs,
-    reverseDnsUrl: url('REVERSE_DNS_URL', undefined, ['http:', 'https:']),
-    reverseDnsSecret,
-    limits: Object.fromEntries(
-      Object.entries(DEFAULT_LIMITS).map(([name, fallback]) => [
-        name,
-        number(limitVariable(name), fallback, 1, 1_000_000),
-      ]),
-    ) as typeof DEFAULT_LIMITS,
-    lxc: lxcOf(given, wrong),
-    allowSimulated: allowSimulated === 'true',
-  };
-}
-
-function lxcOf(
-  given: (name: string) => string | undefined,
-  wrong: (name: string, expected: string) => Error,
-): LxcConfig | undefined {
-  const list = (name: string) => (given(name) ?? '').split(',').flatMap((one) => one.trim() || []);
-  const endpoints = list('LXC_ENDPOINTS');
-  if (!endpoints.length) return undefined;
-  const isEndpoint = (text: string) => /^unix:\/./.test(text) || URL.parse(text)?.protocol === 'https:';
-  if (!endpoints.every(isEndpoint)) throw wrong('LXC_ENDPOINTS', 'unix:/path or https://host:8443, with commas');
-  const file = (name: string) => {
-    const path = given(name);
-    if (!path) throw wrong(name, 'a PEM file, for an endpoint by https');
-    return path;
-  };
-  const remote = endpoints.some((text) => text.startsWith('https:'));
-  const nameservers = list('LXC_NAMESERVERS');
-  if (!nameservers.every(isIP)) throw wrong('LXC_NAMESERVERS', 'addresses, with commas');
-  return {
-    endpoints,
-    tls: remote
-      ? {
-          certificateFile: file('LXC_CLIENT_CERT_FILE'),
-          keyFile: file('LXC_CLIENT_KEY_FILE'),
-          serverCertificateFile: file('LXC_SERVER_CERT_FILE'),
-        }
-      : undefined,
-    project: given('LXC_PROJECT') ?? 'default',
-    pool: given('LXC_POOL') ?? 'default',
-    network: given('LXC_NETWORK') ?? 'lxdbr0',
-    nameservers,
-    probeCommand: given('LXC_PROBE_COMMAND'),
-  };
-}
-
-/** An address, or a block such as 10.0.0.0/8. */
+/** Whether the text is an address, or a block such as 10.0.0.0/8. */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/');
   const version = isIP(address);
   if (!version || rest.length) return false;
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
+const isEndpoint = (text: string) => /^unix:\/./.test(text) || URL.parse(text)?.protocol === 'https:';
 
-/** `apiKeys` is LIMIT_API_KEYS. */
-const limitVariable = (name: string) => `LIMIT_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+export type Role = 'api' | 'worker';
+const roles = kind('api, worker, or both with a comma', (text): ReadonlySet<Role> | undefined => {
+  const names = text.split(',').map((name) => name.trim());
+  return names.every((name) => name === 'api' || name === 'worker') ? new Set(names) : undefined;
+});
+
+const text = matching('text', () => true);
+const flag = kind('true or false', (text) => (/^(true|false)$/.test(text) ? text === 'true' : undefined));
+const path = kind('a path', (text) => resolve(text));
+const pemFile = matching('a PEM file, for an endpoint by https', () => true);
+const port = whole(1, 65_535);
+const calls = whole(1, 1_000_000_000, 'calls');
+const webUrl = url('http:', 'https:');
+const proxies = list('addresses or CIDR blocks with commas', isNetwork);
+const networks = list('networks such as 10.0.0.0/8, with commas', (part) => part.includes('/') && isNetwork(part));
+const addresses = list('addresses, with commas', (part) => isIP(part) > 0);
+const endpoints = list('unix:/path or https://host:8443, with commas', isEndpoint);
+const sealingKey = matching('32 bytes in base64', (text) => Buffer.from(text, 'base64').length === 32);
+const operatorToken = matching('a token as the service makes it (svc_op_…)', (text) =>
+  /^svc_op_[0-9A-Za-z]{38}$/.test(text),
+);
+const signingSecret = matching('whsec_ and 24 to 64 bytes in base64', (text) =>
+  /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(text),
+);
+
+interface Variable<T> {
+  kind: Kind<T>;
+  /** The text that an unset variable stands for. */
+  preset?: string;
+  /** The default as the documentation prints it. */
+  printed: string;
+  description: string;
+}
+const variable = <T>(kind: Kind<T>, preset: string, description: string): Variable<T> => ({
+  kind,
+  preset,
+  printed: preset ? `\`${preset}\`` : 'none',
+  description,
+});
+/** Makes a variable that is undefined when unset. */
+const optional = <T>(kind: Kind<T>, printed: string, description: string): Variable<T | undefined> => ({
+  kind,
+  printed,
+  description,
+});
+
+/** Every variable, by group. */
+const VARIABLES = {
+  Listeners: {
+    HOST: variable(text, '127.0.0.1', 'Address of the public listener: REST, MCP and the API reference.'),
+    PORT: variable(port, '3000', 'Port of the public listener.'),
+    PUBLIC_URL: optional(webUrl, '`http://localhost:PORT`', 'The URL at which customers reach the public listener.'),
+    INTERNAL_HOST: variable(text, '127.0.0.1', 'Address of the internal listener: GraphQL and health checks.'),
+    INTERNAL_PORT: variable(port, '3001', 'Port of the internal listener.'),
+    TRUSTED_PROXY_CIDRS: variable(proxies, '', 'Proxies whose `X-Forwarded-For` header the service believes.'),
+  },
+  Storage: {
+    DATA_DIR: variable(path, 'data', 'Folder of secrets, the embedded database and simulated machines.'),
+    DATABASE_URL: optional(
+      url('postgres:', 'postgresql:'),
+      'the embedded PostgreSQL 18',
+      'Your own PostgreSQL, version 15 or newer. Several processes may share it.',
+    ),
+    DATABASE_POOL_SIZE: variable(whole(2, 1000, 'connections'), '10', 'Database connections of this process.'),
+    REDIS_URL: optional(url('redis:', 'rediss:'), 'none', 'Redis or Valkey, in which several processes count calls.'),
+  },
+  Secrets: {
+    OPERATOR_TOKEN: optional(operatorToken, 'made in `DATA_DIR`', "The operator's credential for GraphQL."),
+    SECRET_KEY: optional(sealingKey, 'made in `DATA_DIR`', 'Encrypts the secrets in the database. Do not lose it.'),
+  },
+  Processes: {
+    ROLES: variable(roles, 'api,worker', 'What this process does. Any number of each role may share a database.'),
+    POLL_SECONDS: variable(
+      number(0.01, 60, 'seconds'),
+      '0.5',
+      'How long a worker waits before it looks at a machine or a top-up again.',
+    ),
+    LEASE_SECONDS: variable(
+      whole(1, 3600, 'seconds'),
+      '30',
+      'How long a worker may be silent before another worker takes over its tasks.',
+    ),
+  },
+  Simulation: {
+    SIMULATED_PAYMENT_SECONDS: variable(number(0, 3600, 'seconds'), '2', 'Time until a simulated payment confirms.'),
+    SIMULATED_PROVISION_SECONDS: variable(number(0, 3600, 'seconds'), '2', 'Time until a simulated machine runs.'),
+    ALLOW_SIMULATED: variable(flag, 'false', 'Lets simulated machines or payments run beside real ones.'),
+  },
+  Payments: {
+    PAYMENTS_FILE: optional(path, 'simulated payments', 'A JSON file of [gateways](payments.md) for coins.'),
+  },
+  'VPS on LXD or Incus': {
+    LXC_ENDPOINTS: variable(
+      endpoints,
+      '',
+      '[LXD or Incus](lxd.md): one server, or several members of one cluster. Unset: VPS are simulated.',
+    ),
+    LXC_CLIENT_CERT_FILE: optional(pemFile, 'none', 'The certificate by which the engine knows the service.'),
+    LXC_CLIENT_KEY_FILE: optional(pemFile, 'none', 'The key of that certificate.'),
+    LXC_SERVER_CERT_FILE: optional(pemFile, 'none', 'The only certificate of the engine that the service trusts.'),
+    LXC_PROJECT: variable(text, 'default', 'The project in which the driver creates machines.'),
+    LXC_POOL: variable(text, 'default', 'The storage pool of the machines.'),
+    LXC_NETWORK: variable(text, 'lxdbr0', 'A network of the engine, or a bridge of its hosts.'),
+    LXC_NAMESERVERS: variable(addresses, '', 'Nameservers of the machines.'),
+    LXC_PROBE_COMMAND: optional(
+      text,
+      'the worker connects',
+      'Prints what port 22 of `{address}` says, where the worker does not reach the machines.',
+    ),
+  },
+  'Dedicated servers': {
+    DEDICATED_DRIVER: variable(
+      choice(['simulated', 'bmc', 'manual']),
+      'simulated',
+      'The driver of [dedicated servers](dedicated.md).',
+    ),
+    BMC_PROBE_COMMAND: optional(
+      text,
+      'the worker connects',
+      'Like `LXC_PROBE_COMMAND`, for dedicated servers. `{host}` is the name of the host.',
+    ),
+    PROVISIONING_HOST: variable(text, '127.0.0.1', 'Address of the listener for machines that boot from the network.'),
+    PROVISIONING_PORT: optional(port, 'no such listener', 'Port of the listener for machines that boot.'),
+    NETBOOT_DIR: optional(path, '`DATA_DIR/netboot`', 'Folder of `vmlinuz`, `initrd.img` and an image of each system.'),
+  },
+  'Outgoing calls': {
+    WEBHOOK_ALLOW_CIDRS: variable(networks, '', 'Non-public networks that webhooks may call, also by http.'),
+    REVERSE_DNS_URL: optional(
+      webUrl,
+      'no calls',
+      'The service posts each change of a reverse DNS name there: `{"ip", "ptr"}`. `ptr` is null for a removed name.',
+    ),
+    REVERSE_DNS_SECRET: optional(signingSecret, 'made in `DATA_DIR`', 'Signs these calls as webhooks are signed.'),
+  },
+  'Rate limits': {
+    RATE_LIMIT_STORE: optional(
+      choice(['memory', 'postgres', 'redis'], 'memory, postgres or redis'),
+      '`redis` with `REDIS_URL`, else `postgres` with `DATABASE_URL`, else `memory`',
+      'Where processes count calls. `memory` serves one process and costs no query.',
+    ),
+    RATE_LIMIT_KEY_PER_MINUTE: variable(calls, '120', 'Calls of one credential in a minute.'),
+    RATE_LIMIT_KEY_PER_HOUR: variable(calls, '3000', 'Calls of one credential in an hour.'),
+    RATE_LIMIT_PUBLIC_PER_MINUTE: variable(calls, '30', 'Calls of one address without a credential in a minute.'),
+  },
+  Logins: {
+    LOGIN_FAILURES_MAX: variable(count('failures'), '10', 'Failed logins in 15 minutes, per account and per network.'),
+  },
+  'Limits of an account': {
+    LIMIT_API_KEYS: variable(count('API keys'), '10', 'Active API keys.'),
+    LIMIT_SERVERS: variable(count('servers'), '25', 'Servers.'),
+    LIMIT_SSH_KEYS: variable(count('SSH keys'), '50', 'SSH keys.'),
+    LIMIT_WEBHOOKS: variable(count('webhooks'), '10', 'Webhooks.'),
+    LIMIT_AGENT_ENTRIES: variable(count('entries'), '10', 'Entries in the directory of agents.'),
+    LIMIT_PENDING_TOPUPS: variable(count('top-ups'), '5', 'Top-ups that wait for a payment.'),
+    LIMIT_SESSIONS: variable(count('sessions'), '100', 'Sessions.'),
+    LIMIT_OAUTH_CLIENTS: variable(count('clients'), '20', 'OAuth clients.'),
+  },
+} as const;
+
+type Environment = Record<string, string | undefined>;
+type Groups = typeof VARIABLES;
+/** `DATA_DIR` becomes `dataDir`. */
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
+  : Lowercase<Name>;
+type Value<V> = V extends Variable<infer T> ? T : never;
+/** The values of a group by camel-cased names, which lack the prefix. */
+type Values<Group, Prefix extends string> = {
+  [Name in keyof Group as Name extends `${Prefix}${infer Rest}` ? Camel<Rest> : never]: Value<Group[Name]>;
+};
+
+const wrong = (name: string, expected: string) => new Error(`${name} is wrong: expected ${expected}.`);
+
+/** A variable such as DATA_DIR is the member `dataDir`. */
+export type Config = ReturnType<typeof readConfig>;
+
+/** @throws Error with the name of a variable and what was expected of it */
+export function readConfig(environment: Environment = process.env) {
+  const read = <Name extends keyof Groups, Prefix extends string = ''>(name: Name, prefix = '' as Prefix) =>
+    valuesOf<Groups[Name], Prefix>(VARIABLES[name], environment, prefix);
+  const listeners = read('Listeners');
+  const storage = read('Storage');
+  const dedicated = read('Dedicated servers');
+  const { store, ...rateLimits } = read('Rate limits', 'RATE_LIMIT_');
+  if (store === 'redis' && !storage.redisUrl) throw wrong('RATE_LIMIT_STORE', 'REDIS_URL with redis');
+  return {
+    ...listeners,
+    ...storage,
+    ...read('Secrets'),
+    ...read('Processes'),
+    ...read('Simulation'),
+    ...read('Payments'),
+    ...dedicated,
+    ...read('Outgoing calls'),
+    ...read('Logins'),
+    publicUrl: listeners.publicUrl ?? `http://localhost:${listeners.port}`,
+    netbootDir: dedicated.netbootDir ?? join(storage.dataDir, 'netboot'),
+    rateLimitStore: store ?? (storage.redisUrl ? 'redis' : storage.databaseUrl ? 'postgres' : 'memory'),
+    rateLimits,
+    limits: read('Limits of an account', 'LIMIT_'),
+    lxc: partsOf(environment.LXC_ENDPOINTS ?? '').length ? lxcOf(read('VPS on LXD or Incus', 'LXC_')) : undefined,
+  };
+}
+
+function valuesOf<Group, Prefix extends string>(group: object, environment: Environment, { length }: Prefix) {
+  const values = Object.entries<Variable<unknown>>({ ...group }).map(([name, { kind, preset }]) => {
+    const given = environment[name]?.trim() || preset;
+    const value = given === undefined ? undefined : kind.parse(given);
+    if (given !== undefined && value === undefined) throw wrong(name, kind.expected);
+    const words = name.slice(length).toLowerCase();
+    return [words.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()), value];
+  });
+  return Object.fromEntries(values) as Values<Group, Prefix>;
+}
+
+/** Adds `tls` where an endpoint needs it. */
+function lxcOf(values: Values<Groups['VPS on LXD or Incus'], 'LXC_'>) {
+  const { clientCertFile, clientKeyFile, serverCertFile, ...rest } = values;
+  if (!rest.endpoints.some((one) => one.startsWith('https:'))) return { ...rest, tls: undefined };
+  const missing = (name: string): never => {
+    throw wrong(name, pemFile.expected);
+  };
+  const tls = {
+    certificateFile: clientCertFile ?? missing('LXC_CLIENT_CERT_FILE'),
+    keyFile: clientKeyFile ?? missing('LXC_CLIENT_KEY_FILE'),
+    serverCertificateFile: serverCertFile ?? missing('LXC_SERVER_CERT_FILE'),
+  };
+  return { ...rest, tls };
+}
+
+const INTRODUCTION = `Freehold reads environment variables, and every one is optional. An empty variable counts as unset. A wrong value
+stops the start, and the error says what was expected. \`test/config.test.ts\` prints this page from \`config.ts\`.`;
+
+/** Prints docs/operate/configuration.md. */
+export function configurationMarkdown(): string {
+  const row = ([name, { kind, printed, description }]: [string, Variable<unknown>]) =>
+    `| \`${name}\` | ${kind.expected}${kind.unit ? ` (${kind.unit})` : ''} | ${printed} | ${description} |`;
+  const section = ([heading, group]: [string, object]) => [
+    `## ${heading}`,
+    '',
+    '| variable | accepts | default | description |',
+    '|---|---|---|---|',
+    ...Object.entries<Variable<unknown>>({ ...group }).map(row),
+    '',
+  ];
+  return ['# Configuration', '', INTRODUCTION, '', ...Object.entries(VARIABLES).flatMap(section)].join('\n');
+}

@@ -7,7 +7,7 @@ import { sweepLogins } from './entities/accounts/login-attempt.ts';
 import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
-import { sweepRates, takeRate } from './entities/rate-limit.ts';
+import { sweepRateLimits, takeRateLimit } from './entities/rate-limit.ts';
 import { mintCredential, Vault } from './entities/secrets.ts';
 import { readOperations } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
@@ -15,7 +15,7 @@ import { compiled } from './facades/compile/run.ts';
 import { internalServer } from './facades/graphql/listener.ts';
 import { publicServer } from './facades/http/listener.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
-import { RedisRates } from './facades/rate-limit/redis.ts';
+import { RedisRateLimits } from './facades/rate-limit/redis.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
@@ -23,10 +23,10 @@ import { readGateways } from './provisioning/payments/gateways.ts';
 import { Netboot } from './provisioning/servers/netboot/boot.ts';
 import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
 import { enginesOf } from './provisioning/servers/placement/engines.ts';
-import { endLeases } from './provisioning/tasks/takeover.ts';
+import { endLeases } from './provisioning/tasks/lease.ts';
 import { RequestAudit } from './resolvers/accounts/audit.ts';
-import { Authenticator, watchCredential } from './resolvers/accounts/auth/credential.ts';
-import { SharedTallies } from './resolvers/accounts/auth/login-attempts.ts';
+import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/credential.ts';
+import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { prepareDummy } from './resolvers/accounts/auth/password.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
 import type { Context } from './resolvers/context.ts';
@@ -41,13 +41,13 @@ export interface Service {
   embedded: EmbeddedPostgres | undefined;
   simulated: { machines: boolean; payments: boolean };
   db: Database;
-  /** Finishes what is under way, then stops everything. */
+  /** Finishes the requests and steps under way, then stops every part. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the service. If a part fails to start, all that were started before are stopped, the database among them.
- * @param starting the embedded database, whose start is under way; absent: DATABASE_URL names another
+ * Starts the service. If a part fails to start, it stops all parts that were started before, the database among them.
+ * @param starting the embedded database, whose start is under way; absent if DATABASE_URL names a database
  */
 export async function startService(config: Config, starting?: Promise<EmbeddedPostgres>): Promise<Service> {
   const stops: (() => Promise<unknown>)[] = [async () => (await starting?.catch(() => undefined))?.stop()];
@@ -77,7 +77,7 @@ async function compose(
     kept(config, 'secret-key', () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64'));
   const vault = new Vault(Buffer.from(secretKey, 'base64'));
 
-  // All that needs no database comes first: that one may still be starting.
+  // The database may still be starting, so the parts that do not need it come first.
   const operations = readOperations(schema);
   const render = resourceRenderer(operations);
   if (config.roles.has('api')) {
@@ -102,7 +102,7 @@ async function compose(
   refuseSimulated(config, provisioning);
   await provisioning.prepare();
   if (config.webhookAllowCidrs.length)
-    console.log(`Webhooks may call what is not public: ${config.webhookAllowCidrs.join(', ')}`);
+    console.log(`Webhooks may call non-public addresses: ${config.webhookAllowCidrs.join(', ')}`);
   if (config.roles.has('worker')) {
     await provisioning.schedule();
     if (embedded) await takeOver(db);
@@ -142,7 +142,7 @@ async function compose(
     authenticate,
     contextOf,
     auditRequest,
-    watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
+    onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
     ready: () =>
       db.query('select 1').then(
         () => true,
@@ -155,7 +155,9 @@ async function compose(
   if (config.roles.has('api')) {
     const keys = new IdempotencyKeys(db, vault);
     const sweeper = setInterval(() => {
-      void Promise.all([keys.sweep(), sweepRates(db), sweepLogins(db), provisioning.x402?.sweep()]).catch(report);
+      void Promise.all([keys.sweep(), sweepRateLimits(db), sweepLogins(db), provisioning.payments.x402?.sweep()]).catch(
+        report,
+      );
     }, SWEEP_MS).unref();
     onStop(async () => clearInterval(sweeper));
     const app = await publicServer({
@@ -163,9 +165,9 @@ async function compose(
       contextOf,
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),
-      trustedProxies: config.trustedProxies,
+      trustedProxies: config.trustedProxyCidrs,
       mcpSecret: vault.derive('mcp'),
-      watchCredential: (viewer, ended) => watchCredential(db, viewer, ended),
+      onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
       operations,
       newRequestId: () => newId('req'),
@@ -186,33 +188,33 @@ async function compose(
   };
 }
 
-/** One process at a time uses an embedded database, so leases that stand there are of one that died. */
+/** One process at a time uses an embedded database, so any lease in it belongs to a dead process. */
 async function takeOver(db: Database) {
   const tasks = await endLeases(db);
-  if (tasks) console.log(`Tasks of a process that died, which run again now: ${tasks}`);
+  if (tasks) console.log(`Restarted tasks of a process that died: ${tasks}`);
 }
 
-/** Undefined: names of addresses are told to nobody. */
+/** Returns undefined if the operator has set no receiver of reverse DNS names. */
 function reverseDnsOf(config: Config) {
   const { reverseDnsUrl: url, reverseDnsSecret } = config;
   return url ? { url, secret: reverseDnsSecret ?? kept(config, 'reverse-dns-secret', newWebhookSecret) } : undefined;
 }
 
-/** Nobody is paid: whoever tops up has what he asked for. */
+/** Gateways that credit every payment without moving money. */
 const simulatedGateways = ({ simulatedPaymentSeconds, dataDir }: Config) => ({
   payments: [new SimulatedPayments({ confirmSeconds: simulatedPaymentSeconds })],
   x402: new SimulatedX402({ folder: join(dataDir, 'x402') }),
 });
 
-/** Nobody shall buy what is not there with real money, or what is there with money that is not. */
+/** Refuses to sell simulated servers for real money, or real servers for simulated money. */
 function refuseSimulated({ lxc, dedicatedDriver, paymentsFile, allowSimulated }: Config, { simulated }: Provisioning) {
   const isReal = lxc !== undefined || dedicatedDriver !== 'simulated' || paymentsFile !== undefined;
   if (!isReal || allowSimulated || !(simulated.machines || simulated.payments)) return;
   const what = [simulated.machines && 'machines', simulated.payments && 'payments'].filter(Boolean).join(' and ');
-  throw new Error(`Some ${what} are simulated beside real ones: set ALLOW_SIMULATED=true if that is meant.`);
+  throw new Error(`Some ${what} are simulated beside real ones. To allow this, set ALLOW_SIMULATED=true.`);
 }
 
-/** How often what has expired is deleted. */
+/** Milliseconds between two deletions of expired rows. */
 const SWEEP_MS = 60_000;
 
 async function listen(server: Server, port: number, host: string, onStop: (stop: () => Promise<unknown>) => void) {
@@ -228,23 +230,25 @@ async function listen(server: Server, port: number, host: string, onStop: (stop:
 
 function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop: () => Promise<unknown>) => void) {
   const { rateLimitStore, redisUrl, rateLimits: quotas } = config;
-  const redis = rateLimitStore === 'redis' ? new RedisRates(redisUrl!) : undefined;
+  const redis = rateLimitStore === 'redis' ? new RedisRateLimits(redisUrl!) : undefined;
   if (redis) onStop(async () => redis.close());
-  const take = (name: string, perMinute: number, perHour: number) => takeRate(db, name, perMinute, perHour);
+  const take = (name: string, perMinute: number, perHour: number) => takeRateLimit(db, name, perMinute, perHour);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
 }
 
-/** Counted together where calls are; in the database also with Redis, for a login needs the database anyway. */
+/** Login attempts live in the store of the rate limits, except Redis: a login needs the database anyway. */
 function loginsOf({ rateLimitStore, loginFailuresMax }: Config, db: Database, vault: Vault) {
   if (rateLimitStore === 'memory') return new LoginThrottle(loginFailuresMax);
-  return new LoginThrottle(loginFailuresMax, new SharedTallies(db, report), vault.derive('logins'));
+  return new LoginThrottle(loginFailuresMax, new SharedLoginAttempts(db, report), vault.derive('logins'));
 }
 
-/** Where faults of ours go. */
+/** Logs unexpected errors. */
 const report = (fault: unknown) => console.error(fault);
 
-/** A secret of the installation, made on first start and kept in a file that only its owner can read. */
+/**
+ * Returns a secret of the installation. The first start makes it, and keeps it in a file that only its owner can read.
+ */
 function kept({ dataDir }: Config, name: string, make: () => string): string {
   const file = join(dataDir, name);
   if (!existsSync(file)) writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });

@@ -1,6 +1,6 @@
 /**
- * `npm start`: starts the embedded database, and loads the service meanwhile. Each takes about a second, and a service that
- * was killed shall be back soon.
+ * `npm start`: starts the embedded database and loads the service at the same time. Each takes about a second, and a
+ * killed service should be back soon.
  */
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import { join } from 'node:path';
@@ -8,21 +8,21 @@ import { type Config, readConfig } from './config.ts';
 import { type Arrival, type EmbeddedPostgres, startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import type { Service } from './main.ts';
 
-/** What an operator is told of how the database came. */
+/** The words for the operator about the start of the database. */
 const ARRIVALS: Record<Arrival, string> = {
-  started: 'it was started',
+  started: 'it started normally',
   recovered: 'it had crashed, and recovered',
-  adopted: 'it still ran',
+  adopted: 'it was still running',
 };
 
 try {
-  // Half of the time that modules take is their compilation. Where the folder cannot be written, they are compiled again.
+  // Compilation is half of the load time of the modules. Without a writable folder, each start compiles again.
   enableCompileCache(join(import.meta.dirname, 'node_modules', '.cache', 'node'));
   const config = readConfig();
   const starting = start(config);
   stopOnSignal(starting);
   announce(await starting, config.roles);
-  flushCompileCache(); // a process that is killed would not write it
+  flushCompileCache(); // a killed process would not write it
 } catch (error) {
   console.error(`Freehold cannot start. ${error instanceof Error ? error.message : error}`);
   process.exit(1);
@@ -34,12 +34,12 @@ async function start(config: Config): Promise<Service> {
   return startService(config, database?.answers);
 }
 
-/** Is over as soon as PostgreSQL works alone: loading modules keeps this process from everything else. */
+/** Resolves as soon as PostgreSQL starts by itself: loading the modules blocks this process from then on. */
 async function launchDatabase(dataDir: string): Promise<{ answers: Promise<EmbeddedPostgres> }> {
   const waiting = Promise.withResolvers<void>();
   const answers = startEmbeddedPostgres(dataDir, [], waiting.resolve);
   await Promise.race([waiting.promise, answers]);
-  answers.catch(() => {}); // the service says so when it has been loaded
+  answers.catch(() => {}); // the service reports the error once it is loaded
   return { answers };
 }
 
@@ -57,28 +57,28 @@ function announce({ publicUrl, internalUrl, operatorTokenFile, embedded, simulat
   console.log(`\nFreehold is running (${[...roles].join(' and ')}).\n`);
   for (const [name, value] of lines) console.log(`  ${name!.padEnd(16)}${value}`);
   if (simulated.machines)
-    console.log('\n  Machines are SIMULATED, all or those without a driver of their own: these servers run nowhere.');
-  if (simulated.payments) console.log('  Payments are SIMULATED: top-ups confirm by themselves, and no coin moves.');
+    console.log('\n  Machines are SIMULATED unless their kind has a driver: simulated servers do not exist.');
+  if (simulated.payments) console.log('  Payments are SIMULATED: top-ups confirm by themselves, without money.');
   console.log('');
 }
 
-/** How long the start took, and what became of the database. */
+/** The duration of the start, and how the database started. */
 function startOf(embedded: EmbeddedPostgres | undefined): string {
   const whole = `${process.uptime().toFixed(1)} s`;
   if (!embedded) return whole;
   return `${whole}; the database answered after ${embedded.seconds.toFixed(1)} s: ${ARRIVALS[embedded.arrival]}`;
 }
 
-/** Stops on the signals of supervisors and terminals, also when they come during the start: then once it has started. */
+/** Stops the service on signals of supervisors and terminals. A signal during the start takes effect after it. */
 function stopOnSignal(starting: Promise<Service>) {
   let askedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      // A second signal ends the process at once. One Ctrl-C comes twice: from the terminal, and from npm.
+      // A second signal ends the process at once. One Ctrl-C arrives twice: from the terminal, and from npm.
       if (askedAt !== undefined && performance.now() - askedAt > 1_000) process.exit(1);
       if (askedAt !== undefined) return;
       askedAt = performance.now();
-      // What fails to start says so itself, and ends by itself.
+      // A failed start reports its error and ends the process by itself.
       void starting.then(
         (service) => service.stop().then(() => process.exit(0)),
         () => {},

@@ -1,7 +1,7 @@
 /**
- * `npm run verify`: proves that the books balance, and that the ledger bears out every payment, top-up and order; or names
- * the first row that is wrong, and ends with 1. As any start does, it brings the tables up to date; it changes nothing else.
- * Beside a running service it needs DATABASE_URL: an embedded database is used by one process at a time.
+ * `npm run verify`: proves that the books balance, and that the ledger accounts for every payment, top-up and order.
+ * Otherwise it names the first wrong row and ends with 1. Like any start, it migrates the tables; it changes nothing
+ * else. It needs DATABASE_URL beside a running service: only one process at a time uses an embedded database.
  */
 import { readConfig } from './config.ts';
 import { Database } from './entities/database/database.ts';

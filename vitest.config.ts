@@ -6,24 +6,23 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/setup/postgres.ts',
-    // Listens to the locks of every transaction; what it reports fails the run.
+    // Watches the locks of every transaction, and fails the run at a lock out of order.
     setupFiles: 'test/setup/lock-order.ts',
-    // Node itself strips the types, so the tests run the very files that production runs,
-    // and graphql is loaded once.
+    // Node itself strips the types: the tests run the same files as production, and load graphql only once.
     experimental: { viteModuleRunner: false },
     pool: 'forks',
-    // Files share a process and its modules: loading them anew for each file took two fifths of the time.
+    // Files share a process and its modules: loading them again for each file took two fifths of the time.
     isolate: false,
-    // What tests start as processes of their own is compiled once, and not at each of some hundred starts.
+    // The processes that tests start share a compile cache; the tests start some hundred of them.
     env: {
       NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'node'),
       LOCK_REPORT: join(tmpdir(), `freehold-locks-${process.pid}`),
     },
-    // What a test that passed has said hides what another fails with.
+    // The output of passed tests would hide the output of failed ones.
     silent: 'passed-only',
-    // Tests wait more than they compute.
+    // Tests mostly wait, so more workers than processors pay off.
     maxWorkers: 4,
-    // They say nothing about behaviour: machines of tests are busy.
+    // Generous limits: test machines are busy.
     testTimeout: 180_000,
     hookTimeout: 180_000,
   },

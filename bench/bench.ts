@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: the REST API of the service against a handwritten server (handwritten.ts) over the same PostgreSQL and
- * the same rows. What counts are the ratios: every round measures both, one after the other and never at once, in the
- * opposite order of the round before. It is no test: the exit code is 1 only if something broke.
+ * `npm run bench`: compares the REST API with a handwritten server (handwritten.ts) over the same PostgreSQL and rows.
+ * Only the ratios count: each round measures both servers, one after the other, in reverse order of the last round. The
+ * exit code is 1 only if the benchmark itself fails.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -24,10 +24,10 @@ import { clear, type SeededAccount, seed } from './seed.ts';
 import { statement } from './statement.ts';
 import { x402 } from './x402.ts';
 
-/** Many and short, so that what else the machine does falls on both servers alike. */
+/** Many short slices spread the other work of the machine evenly over both servers. */
 const ROUNDS = 15;
 const SLICE_SECONDS = 0.5;
-/** These are thrown away: compilers, pools and caches warm up. */
+/** Rounds that warm up compilers, pools and caches; not counted. */
 const ROUNDS_BEFORE = 2;
 const CONNECTIONS = 16;
 const ORDER = { service_code: 'vps-1', region: 'zrh', hostname: 'web.example.org', labels: { env: 'prod' } };
@@ -40,12 +40,12 @@ interface Peer {
 
 interface Case {
   name: string;
-  /** The ratio that it has to reach. */
+  /** The lowest ratio that meets the goal. */
   bar: number;
   account: SeededAccount;
   method: 'GET' | 'POST';
   path: string;
-  /** An order has one, a read has none. */
+  /** Only for orders. */
   body?: object;
 }
 
@@ -54,7 +54,7 @@ await run(bench);
 async function bench() {
   const folder = newFolder();
   stops.push(() => removeFolder(folder));
-  // Autovacuum would fall into some slices and not into others; orders are vacuumed away after each of theirs.
+  // Autovacuum would slow some slices only; the benchmark vacuums after each slice of orders instead.
   const postgres = await startEmbeddedPostgres(folder, ['autovacuum=off']);
   stops.push(() => removeFolder(postgres.folder), postgres.stop);
   const db = await Database.open(postgres.url, { poolSize: 1 });
@@ -76,14 +76,14 @@ async function bench() {
   const { balanced } = await verifyBooks(db);
   assert.ok(balanced, 'The books do not balance.');
   console.log(report(measured));
-  console.log('\nRatios of the service to itself, medians, and what a worker costs; small is good:');
+  console.log('\nMedian ratios of the service to itself, and the cost of a worker (lower is better):');
   for (const figure of figures) print(figure);
-  console.log(`\nPayments of a block with 1,000 of them that are credited in a second: ${credited.toFixed(0)}`);
+  console.log(`\nPayments of one block credited per second (block of 1,000): ${credited.toFixed(0)}`);
   if (kept === undefined)
-    console.log('Skipped: the statement of an order through pgbench, which is not installed (postgresql-15).');
+    console.log('Skipped: the order statement through pgbench. Install postgresql-15 to measure it.');
   else
     console.log(
-      `Orders a second by the statement alone, to pgbench: ${kept.toFixed(2)} (bar .80) ${kept >= 0.8 ? 'met' : 'NOT MET'}`,
+      `Orders per second by the statement alone, relative to pgbench: ${kept.toFixed(2)} (bar .80) ${kept >= 0.8 ? 'met' : 'NOT MET'}`,
     );
 }
 
@@ -120,14 +120,14 @@ async function announce(db: Database) {
   );
   const { server_version: version, fsync, synchronous_commit: commit } = settings!;
   console.log(
-    `The service against a handwritten fastify + pg server: ${ROUNDS} rounds of ${SLICE_SECONDS} s each, ${CONNECTIONS} connections,` +
-      ` Node ${process.version},\nPostgreSQL ${version} (fsync ${fsync}, synchronous_commit ${commit}), all on this machine.\n`,
+    `The service against a handwritten fastify + pg server: ${ROUNDS} rounds of ${SLICE_SECONDS} s, ${CONNECTIONS} connections.\n` +
+      `Node ${process.version}, PostgreSQL ${version} (fsync ${fsync}, synchronous_commit ${commit}), one machine.\n`,
   );
-  // Two servers one after the other are compared by requests per second only if nothing else takes the processor away.
+  // Other load on the machine distorts the ratios, since the two servers are measured one after the other.
   const [load, processors] = [loadavg()[0]!, availableParallelism()];
   if (load > processors)
     console.log(
-      `The machine is busy (load ${load.toFixed(0)} on ${processors} processors): expect the ratios to spread.\n`,
+      `The machine is busy (load ${load.toFixed(0)} on ${processors} processors), so the ratios will vary.\n`,
     );
 }
 
@@ -145,12 +145,12 @@ async function measure(db: Database, cases: Case[], peers: Peer[]) {
   return measured;
 }
 
-/** Has both answer once, and gives their answers. @throws Error if these are not the same */
+/** Returns the answers of both servers to one request. @throws Error if they differ */
 async function compare({ account, method, path, body }: Case, peers: Peer[]): Promise<Buffer[]> {
   const headers = { authorization: `Bearer ${account.credential}`, 'content-type': 'application/json' };
   const [ours, theirs] = await Promise.all(
     peers.map(async ({ port }) => {
-      // The client of the tests would hold the handwritten server to our OpenAPI document.
+      // The client of the tests would check the handwritten server against our OpenAPI document.
       const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
         method,
         headers,
@@ -161,13 +161,13 @@ async function compare({ account, method, path, body }: Case, peers: Peer[]): Pr
       return JSON.parse(text);
     }),
   );
-  // Two orders have the same members, and not the same values.
+  // Two orders differ in their values, so only their member names are compared.
   if (body) assert.deepEqual(Object.keys(ours).sort(), Object.keys(theirs).sort());
   else assert.deepEqual(ours, theirs);
   return [ours, theirs].map((answer) => Buffer.from(JSON.stringify(answer)));
 }
 
-/** Loads one server for a while. @throws Error if an answer is wrong, or if what was ordered is not in the database */
+/** Loads one server for one slice. @throws Error if an answer is wrong, or if an order is missing from the database */
 async function slice(db: Database, one: Case, { port, pid }: Peer, expected: Buffer): Promise<Slice> {
   const { account, method, path, body } = one;
   if (body) await clear(db, account);

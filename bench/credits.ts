@@ -1,20 +1,20 @@
-/** What it takes to credit a block full of payments: the chain is read, and each top-up is settled. */
+/** Measures how fast a worker credits a block full of payments: it reads the chain and settles each top-up. */
 import assert from 'node:assert/strict';
 import { Database } from '../entities/database/database.ts';
 import { newId, newOrderNumber } from '../entities/ids.ts';
-import { followProcess } from '../provisioning/payments/chains/sync.ts';
+import { chainSyncProcess } from '../provisioning/payments/chains/sync.ts';
 import { Chain, COINS } from '../test/payments/chains/chain.ts';
 import { median } from './figure.ts';
 
 const PAYMENTS = 1_000;
 const ROUNDS = 5;
-/** These are not counted: compilers and pools warm up. */
+/** Rounds that warm up compilers and pools; not counted. */
 const ROUNDS_BEFORE = 1;
 const COIN = { ...COINS[0]!, confirmationsRequired: 1 };
 /** 50 USD, at 100 USD a coin. */
 const UNITS = 50_000_000n;
 
-/** @returns payments that are credited in a second, each to another account */
+/** @returns payments credited per second, each to a different account */
 export async function credits(databaseUrl: string): Promise<number> {
   const db = await Database.open(databaseUrl);
   try {
@@ -26,7 +26,7 @@ export async function credits(databaseUrl: string): Promise<number> {
 
 async function measure(db: Database): Promise<number> {
   const chain = new Chain();
-  const { steps } = followProcess({ db, reader: chain, coins: () => [COIN], pollSeconds: 1 });
+  const { steps } = chainSyncProcess({ db, reader: chain, coins: () => [COIN], pollSeconds: 1 });
   const follow = () => steps.start!({ aborted: new AbortController().signal } as never);
   await follow();
   const perSecond: number[] = [];
@@ -45,7 +45,7 @@ async function measure(db: Database): Promise<number> {
   return median(perSecond);
 }
 
-/** Each of another account. @returns their addresses */
+/** Opens one top-up for each of many accounts. @returns their addresses */
 async function openTopUps(db: Database): Promise<string[]> {
   const ids = Array.from({ length: PAYMENTS }, () => newId('acct'));
   const given = 'unnest($1::text[], $2::text[], $3::text[]) as given(account, id, number)';

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:engine`: from an order to an SSH login through the platform, against what the engine itself needs to make
- * and boot the same machine. Both in turns, on a private LXD and a tiny image. It needs root, and says so where it is not.
+ * `npm run bench:engine`: compares an order through the platform, until SSH login, with the engine alone.
+ * Both take turns on a private LXD with a tiny image. It needs root, and prints a message if it lacks it.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -34,7 +34,7 @@ async function bench() {
     const postgres = await startEmbeddedPostgres(folder);
     ends.push(postgres.stop);
     const lxd = await startSingleLxd('bench');
-    // A neighbour that is not there yet is asked for again each second; that would drown what is measured.
+    // The kernel repeats its query for an absent neighbour only each second, which would hide the measured time.
     writeFileSync('/proc/sys/net/ipv4/neigh/machines/retrans_time_ms', '20');
     const environment = {
       LXC_ENDPOINTS: `unix:${lxd.socketPath}`,
@@ -48,7 +48,7 @@ async function bench() {
     const [engine, platform]: [number[], number[]] = [[], []];
     for (let round = -1; round < ROUNDS; round++) {
       const [alone, through] = [await engineAlone(lxd, key, round), await throughPlatform(lxd, customer, key.file)];
-      if (round < 0) continue; // warms up
+      if (round < 0) continue; // warm-up
       engine.push(alone);
       platform.push(through);
     }
@@ -67,7 +67,7 @@ async function bench() {
   process.exit(0);
 }
 
-/** Makes and starts an instance as the driver would. @returns milliseconds until a login */
+/** Makes and starts an instance as the driver does. @returns milliseconds until a login */
 async function engineAlone(lxd: Lxd, key: { file: string; publicKey: string }, round: number): Promise<number> {
   const machine = { order: `SRV-BENCH${round + 1}`, generation: 1 };
   const address = `10.79.0.${20 + round}`;
@@ -109,7 +109,7 @@ async function engineAlone(lxd: Lxd, key: { file: string; publicKey: string }, r
   return took;
 }
 
-/** Orders over REST. @returns milliseconds until a login */
+/** Orders a server over REST. @returns milliseconds until a login */
 async function throughPlatform(lxd: Lxd, customer: Customer, keyFile: string): Promise<number> {
   const began = performance.now();
   const orderNumber = await customer.order();
@@ -124,7 +124,7 @@ async function throughPlatform(lxd: Lxd, customer: Customer, keyFile: string): P
   return took;
 }
 
-/** Tries to connect, quickly again and again, and then logs in. */
+/** Retries the connection at short intervals, and then logs in. */
 async function login(address: string, keyFile: string): Promise<void> {
   await eventually(() => answers(address), 60);
   assert.equal(await ssh(address, keyFile, 'echo in'), 'in');

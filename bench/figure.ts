@@ -1,4 +1,4 @@
-/** One figure of the benchmark: a ratio, or a size, that must not be above its bar. Small is good. */
+/** One figure of the benchmark: a ratio or a size, which meets its bar by staying at or below it. */
 
 export interface Figure {
   name: string;
@@ -6,13 +6,13 @@ export interface Figure {
   bar: number;
 }
 
-/** Prints `name ratio bar`, and whether the bar is met. */
+/** Prints the name, the ratio and the bar, and whether the bar is met. */
 export function print({ name, ratio, bar }: Figure): void {
   console.log(`${name.padEnd(72)} ${ratio.toFixed(2)} (bar ${bar.toFixed(2)}) ${ratio <= bar ? 'met' : 'NOT MET'}`);
 }
 
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
-/** The smallest value that is not below this part of them all. */
+/** Returns the smallest value that is not below this part (0 to 1) of all values. */
 export const quantile = (values: readonly number[], part: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))]!;

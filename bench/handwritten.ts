@@ -1,14 +1,14 @@
 /**
- * The peer of the benchmark: three endpoints as one writes them by hand with fastify and pg, without GraphQL, TypeORM and
- * generality. The statements, the transaction of an order, the cache of credentials and the answers are those of the
- * service; what it leaves out is what the service pays for: contracts that are checked, logs, headers, the bus.
+ * The peer of the benchmark: three endpoints written by hand with fastify and pg, without GraphQL and TypeORM.
+ * It shares the service's statements, order transaction, credential cache and answers.
+ * It omits contract checks, logs, security headers and the notification bus.
  */
 import { createHash, hash, randomBytes } from 'node:crypto';
 import Fastify, { type FastifyRequest } from 'fastify';
 import pg from 'pg';
 import { stockLevel } from '../entities/catalog.ts';
 import { recordParameters } from '../entities/history/record.ts';
-import { newId, newOrderNumber, shortName } from '../entities/ids.ts';
+import { newId, newOrderNumber, randomText } from '../entities/ids.ts';
 import { newMachinePassword, Vault } from '../entities/secrets.ts';
 import { type Server, SHOWN_COLUMNS } from '../entities/servers/server.ts';
 import { passwordContext, serverTask, startTaskParameters } from '../provisioning/index.ts';
@@ -22,7 +22,7 @@ pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
 const { DATABASE_URL, PORT } = process.env;
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 });
 const vault = new Vault(randomBytes(32));
-// Fastify's own default would drop unknown members in silence.
+// Fastify's own default would silently drop unknown members.
 const app = Fastify({ logger: false, ajv: { customOptions: { removeAdditional: false } } });
 
 interface Viewer {
@@ -176,7 +176,7 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
     body.service_code,
     newId('srv'),
     kind,
-    body.hostname?.toLowerCase() ?? `srv-${shortName()}`,
+    body.hostname?.toLowerCase() ?? `srv-${randomText(6)}`,
     region,
     body.os,
     keys.map(({ id }) => id),
@@ -191,7 +191,6 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
     ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
     ...recordParameters({
       type: 'server.created',
-      resource: 'server',
       actor: { type: 'api_key', id: credentialId, name, requestId: newId('req') },
       data: { status: 'PENDING' },
     }),

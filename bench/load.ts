@@ -1,15 +1,15 @@
 /**
- * A load generator that leaves the processor to the server: keep-alive connections that send prepared bytes, one request
- * at a time each, and look at no more of an answer than its status, its length and what the caller compares.
+ * A load generator that uses little processor time. Each keep-alive connection sends prepared bytes, one request at a
+ * time. It checks only the status, the length and the caller's comparison of each answer.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 export interface Load {
   port: number;
-  /** A whole request, as it goes over the wire. */
+  /** A whole HTTP request as bytes. */
   request: Buffer;
-  /** Whether the body is the right one. */
+  /** Whether the body is correct. */
   expects: (body: Buffer) => boolean;
   connections: number;
   seconds: number;
@@ -17,11 +17,11 @@ export interface Load {
 
 export interface Loaded {
   requests: number;
-  /** From the first request to the last answer. */
+  /** Seconds from the first request to the last answer. */
   seconds: number;
 }
 
-/** The bytes of a request that is sent many times. */
+/** Returns the bytes of a request that is sent many times. */
 export function prepare(method: string, path: string, credential?: string, body?: unknown): Buffer {
   const text = body === undefined ? '' : JSON.stringify(body);
   const lines = [
@@ -33,7 +33,7 @@ export function prepare(method: string, path: string, credential?: string, body?
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${text}`);
 }
 
-/** @throws Error at the first answer that is not 200, or that is not the expected one */
+/** @throws Error at the first answer that is not 200 or fails the comparison */
 export async function load({ port, request, expects, connections, seconds }: Load): Promise<Loaded> {
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)));
   let requests = 0;
@@ -61,7 +61,7 @@ async function open(port: number): Promise<Socket> {
   return socket;
 }
 
-/** Sends the request again and again, until `next` has had enough of the answers. */
+/** Repeats the request until `next` returns false. */
 function converse(socket: Socket, request: Buffer, next: (body: Buffer) => boolean): Promise<void> {
   return new Promise((done, fail) => {
     let received: Buffer = EMPTY;
@@ -84,7 +84,7 @@ function converse(socket: Socket, request: Buffer, next: (body: Buffer) => boole
 }
 const EMPTY = Buffer.alloc(0);
 
-/** The body, once it is there as a whole. No second answer follows it, since only one request is under way. */
+/** Returns the body once it is complete. A connection has one request under way, so no second answer follows. */
 function bodyOf(received: Buffer): Buffer | undefined {
   const headEnd = received.indexOf('\r\n\r\n');
   if (headEnd === -1) return undefined;

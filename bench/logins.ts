@@ -1,4 +1,4 @@
-/** What 64 people who log in at once cost somebody who reads the catalog: the p99 of GET /v1/catalog, to its p99 alone. */
+/** Measures how 64 concurrent logins slow a reader of GET /v1/catalog: its p99 with them, relative to its p99 alone. */
 import { restClient } from '../test/setup/spawn.ts';
 import { type Figure, median, quantile } from './figure.ts';
 import { load, prepare } from './load.ts';
@@ -18,7 +18,7 @@ export async function logins(port: number): Promise<Figure> {
     await anonymous('POST', '/v1/auth/register', { email, password: PASSWORD });
     requests.push(prepare('POST', '/v1/auth/login', undefined, { email, password: PASSWORD }));
   }
-  await latencies(port, ALONE_SECONDS); // warms up
+  await latencies(port, ALONE_SECONDS); // warm-up
   const ratios: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const alone = quantile(await latencies(port, ALONE_SECONDS), 0.99);
@@ -38,7 +38,7 @@ export async function logins(port: number): Promise<Figure> {
   return { name: `p99 of GET /v1/catalog under ${LOGINS} logins, to idle`, ratio: median(ratios), bar: BAR };
 }
 
-/** Of one reader who asks again and again; milliseconds. */
+/** Measures one reader that repeats its request. @returns milliseconds of each request */
 async function latencies(port: number, seconds: number): Promise<number[]> {
   const found: number[] = [];
   let before = performance.now();

@@ -1,4 +1,4 @@
-/** What MCP itself costs: one constant tool of the official SDK, behind the same server and the same transport. */
+/** The cost of MCP alone: one constant tool of the official SDK, behind the same server and transport. */
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, Server } from '@modelcontextprotocol/server';
 import Fastify from 'fastify';

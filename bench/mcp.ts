@@ -1,6 +1,6 @@
 /**
- * `node bench/mcp.ts`, a part of `npm run bench`: what a call of a tool costs the processor of the server, against one
- * constant tool of the SDK on the same transport; how large the list of tools is; and what a session weighs.
+ * `node bench/mcp.ts`, a part of `npm run bench`. It measures the server's processor time for a tool call,
+ * relative to a constant tool of the SDK. It also measures the size of the tool list and of a session.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ const CONNECTIONS = 8;
 const COST_BAR = 1.6;
 const TOKENS_BAR = 6_000;
 const SESSION_BAR_KIB = 16;
-/** What tokenizers make of JSON, about. */
+/** A rough average for JSON. */
 const BYTES_PER_TOKEN = 4;
 
 interface Peer {
@@ -56,7 +56,7 @@ async function post(
   return result;
 }
 
-/** Microseconds of the server's processor for one call. */
+/** @returns microseconds of the server's processor time for one call */
 async function cost(peer: Peer, name: string): Promise<number> {
   const before = cpuSeconds(peer.pid);
   let left = REQUESTS;
@@ -91,7 +91,7 @@ async function listSize(service: Peer): Promise<void> {
     ratio: tokens(read),
     bar: TOKENS_BAR,
   });
-  console.log(`tools/list, tokens of the whole answer, with what programs read: ${tokens(tools)}`);
+  console.log(`tools/list, tokens of the whole answer, with output schemas: ${tokens(tools)}`);
 }
 
 async function sessionSize(): Promise<void> {
@@ -108,7 +108,7 @@ async function sessionSize(): Promise<void> {
     publicUrl: 'http://localhost',
     newRequestId: () => 'req_bench',
     mcpSecret: Buffer.alloc(32, 1),
-    watchCredential: () => () => {},
+    onCredentialEnd: () => () => {},
     onError: console.error,
   });
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };

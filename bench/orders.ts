@@ -1,6 +1,6 @@
 /**
- * What a worker costs: its processor time for one of many orders that come at once, from the order to the machine that
- * gave proof, on simulated machines that take no time of their own.
+ * Measures a worker's processor time for one of many concurrent orders, from the order to the machine's proof of life.
+ * Simulated machines add no time of their own.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,13 +11,13 @@ import { cpuSeconds } from './report.ts';
 import type { SeededAccount } from './seed.ts';
 
 const ORDERS = 200;
-/** These are not counted: compilers and pools warm up. */
+/** Orders that warm up compilers and pools; not counted. */
 const ORDERS_BEFORE = 40;
 const REGIONS = ['ams', 'zrh', 'kef', 'buh'];
 const BAR_MS = 10;
 const PATIENCE_SECONDS = 120;
 
-/** @param folder where the API has its secrets, which the worker opens passwords with */
+/** @param folder the data folder of the API; its secrets let the worker open sealed passwords */
 export async function orders(
   databaseUrl: string,
   folder: string,
@@ -38,7 +38,7 @@ export async function orders(
   }
 }
 
-/** Orders so many at once, and waits until all run. @throws Error if one does not, or has an address of another */
+/** Places this many orders at once, and waits until all run. @throws Error if one does not, or shares an address */
 async function run(rest: ReturnType<typeof restClient>, db: Database, count: number): Promise<void> {
   const answers = await Promise.all(
     Array.from({ length: count }, (_, n) =>

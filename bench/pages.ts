@@ -1,4 +1,4 @@
-/** What a page deep in a list costs: the time of page 1,000 (or the last of a filtered list), to that of page 1. */
+/** Measures page 1,000 of a list, or the last full page of a filtered list, relative to page 1. */
 import assert from 'node:assert/strict';
 import type { Database } from '../entities/database/database.ts';
 import { newId } from '../entities/ids.ts';
@@ -8,13 +8,13 @@ import { load, prepare } from './load.ts';
 import type { SeededAccount } from './seed.ts';
 
 const PAGE = 20;
-/** Of each list; more than 1,000 pages. */
+/** Rows of each list: more than 1,000 pages. */
 const ROWS = 1_002 * PAGE;
 const ROUNDS = 9;
 const SLICE_SECONDS = 0.1;
 const BAR = 1.5;
 
-/** Lists and their filters. Each filter leaves a fifth of the rows. */
+/** Lists and their filters. Each filter matches a fifth of the rows. */
 const LISTS: [path: string, filters: string[]][] = [
   ['/v1/servers', ['status=stopped', 'region=zrh', 'label_selector=env%3Dprod,role%21%3Ddb']],
   ['/v1/account/audit-log', ['action=server.updated', 'since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z']],
@@ -38,7 +38,7 @@ export async function pages(port: number, db: Database, account: SeededAccount):
   return figures;
 }
 
-/** The cursor of page 1,000; of a shorter list, that of the last page that is full. */
+/** Returns the cursor of page 1,000, or of the last full page of a shorter list. */
 async function deepPage(port: number, account: SeededAccount, list: string) {
   const rest = restClient(`http://127.0.0.1:${port}`, account.credential);
   const [most, wanted] = [10 * PAGE, 999 * PAGE];
@@ -72,7 +72,7 @@ async function compare(port: number, { credential }: SeededAccount, paths: [stri
   return median(ratios);
 }
 
-/** Fills each list with rows that differ in what is filtered by. */
+/** Fills each list with rows that differ in the filtered columns. */
 async function fill(db: Database, accountId: string) {
   const ids = (prefix: Parameters<typeof newId>[0]) => Array.from({ length: ROWS }, () => newId(prefix));
   const rows = 'unnest($1::text[]) with ordinality as given(id, n)';

@@ -1,28 +1,28 @@
-/** What a benchmark found, as a table. */
+/** The table of benchmark results. */
 import { existsSync, readFileSync } from 'node:fs';
 
-/** What one server did in one slice of time. */
+/** The result of one server in one slice of time. */
 export interface Slice {
   perSecond: number;
-  /** Processor time of the server for one request; NaN where it cannot be known. */
+  /** Processor time of the server for one request; NaN without /proc. */
   cpuMicros: number;
 }
 export type Round = Record<'service' | 'handwritten', Slice>;
 export interface Measured {
   name: string;
-  /** The ratio that it has to reach. */
+  /** The lowest ratio that meets the goal. */
   bar: number;
   rounds: Round[];
 }
 
-/** Linux counts processor time in hundredths of a second, for programs at least. */
+/** Linux reports the processor time of programs in hundredths of a second. */
 const TICKS_PER_SECOND = 100;
 
-/** The processor time that a process has used so far; NaN where there is no /proc. */
+/** Returns the processor seconds that a process has used so far; NaN without /proc. */
 export function cpuSeconds(pid: number): number {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return Number.NaN;
-  // The name of the program, in parentheses, may have spaces; user and system time are the 12th and 13th field after it.
+  // The program name in parentheses may hold spaces. User and system time are fields 12 and 13 after it.
   const fields = readFileSync(file, 'latin1').split(') ').at(-1)!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
@@ -56,7 +56,7 @@ export function report(measured: Measured[]): string {
 
 const HEADS = ['', 'service/s', 'handwritten/s', 'ratio', 'min – max', 'bar', '', 'service CPU', 'handwritten CPU'];
 const LEGEND =
-  'Medians. The ratio is that of one round: requests per second of the service to those of the handwritten server.\n' +
+  'Medians. The ratio of a round is the requests per second of the service to those of the handwritten server.\n' +
   'CPU is the processor time (user and system) of the server process for one request, without PostgreSQL.';
 
 const middle = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;

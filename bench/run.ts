@@ -1,16 +1,16 @@
-/** Runs a benchmark, and stops all that it has started, also when it breaks or is interrupted. */
+/** Runs a benchmark and stops everything it started, even after a failure or an interrupt. */
 
-/** What a benchmark has started; the last is stopped first. */
+/** Stops the processes and servers of a benchmark, the last one first. */
 export const stops: (() => unknown)[] = [];
 
-/** Runs a benchmark and ends the process: with 1 if something broke, and with 0 even if a bar was missed. */
+/** Runs a benchmark and ends the process. The exit code is 1 after a failure, and 0 even if a bar was missed. */
 export async function run(bench: () => Promise<void>): Promise<never> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end(1));
   try {
     await bench();
   } catch (error) {
-    // What is interrupted breaks, too, but that is no news.
-    if (!ending) console.error('The benchmark broke.', error);
+    // An interrupted benchmark fails, too; its error tells nothing new.
+    if (!ending) console.error('The benchmark failed.', error);
     return end(1);
   }
   return end(0);

@@ -1,4 +1,4 @@
-/** The rows that both servers answer from: one account that reads its servers, and one that orders. */
+/** The rows that both servers read: one account reads its servers, another one orders. */
 import { Account } from '../entities/accounts/account.ts';
 import { ApiKey } from '../entities/accounts/credential.ts';
 import { SshKey } from '../entities/accounts/ssh-key.ts';
@@ -10,7 +10,7 @@ import { Server } from '../entities/servers/server.ts';
 
 export interface SeededAccount {
   id: string;
-  /** An API key that may do everything. */
+  /** An API key with every scope. */
   credential: string;
 }
 export interface Seeded {
@@ -20,11 +20,11 @@ export interface Seeded {
   orderer: SeededAccount;
 }
 
-/** More than a page of 50, so that the list has a next one. */
+/** More than a page of 50, so that the list has a second page. */
 const SERVERS = 60;
-/** How many more places and addresses there are in each region. */
+/** Additional places and addresses in each region. */
 const ROOM = 30_000;
-/** What orders may cost in all: far more than a run can spend. */
+/** The balance of the ordering account: far more than a run can spend. */
 const FUNDS_MICROS = 10n ** 15n;
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVPNTTGHN0XCRiJ3hvO4Px18PTrSSxOhcJ9w51Eswh3';
 
@@ -37,7 +37,7 @@ export async function seed(db: Database): Promise<Seeded> {
   return { reader, orderer, orderNumber: servers[SERVERS / 2]!.orderNumber };
 }
 
-/** An account that can order more than a run does. */
+/** Returns an account with more funds than a run can spend. */
 export async function newOrderer(db: Database): Promise<SeededAccount> {
   const orderer = await newAccount(db);
   await db.transaction((tx) =>
@@ -64,7 +64,7 @@ export async function newOrderer(db: Database): Promise<SeededAccount> {
   return orderer;
 }
 
-/** Adds places of one tier everywhere, and addresses for them: more than one slice can order. */
+/** Adds more places of one tier, and more addresses, in every region than one slice can order. */
 export async function addRoom(db: Database): Promise<void> {
   await db.query(
     `with added as (
@@ -100,7 +100,7 @@ async function newAccount(db: Database): Promise<SeededAccount> {
   return { id, credential };
 }
 
-/** A server that runs. */
+/** The row of a running server. */
 const serverOf = (accountId: string, index: number) => ({
   id: newId('srv'),
   accountId,
@@ -123,7 +123,10 @@ const serverOf = (accountId: string, index: number) => ({
   paidUntil: new Date(Date.now() + 20 * 86_400_000),
 });
 
-/** Takes away what was ordered, and frees what it held, so that every slice begins with the same tables. The ledger is append-only and stays. */
+/**
+ * Deletes the orders and frees their places, so that every slice starts with equal tables. The ledger is append-only
+ * and stays.
+ */
 export async function clear(db: Database, { id }: SeededAccount): Promise<number> {
   const [ordered] = await db.query<{ count: number }>(
     `with gone as (delete from server where account_id = $1 returning order_number),

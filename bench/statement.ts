@@ -1,6 +1,6 @@
 /**
- * The statement of an order, sent by the service's own way to the database, against the same statement sent by pgbench,
- * which is PostgreSQL's own: what is lost is the driver's and Node's.
+ * Compares the order statement through the service's database client with the same statement through pgbench. The
+ * difference is the cost of the driver and of Node.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -21,7 +21,7 @@ const ACCOUNTS = 64;
 const PRICE = 6_000_000;
 const ACCOUNT = 'acct_bench_';
 
-/** @returns the median of the ratios; undefined: there is no pgbench here */
+/** @returns the median of the ratios; undefined without pgbench */
 export async function statement(databaseUrl: string, folder: string): Promise<number | undefined> {
   const pgbench = globSync('/usr/lib/postgresql/*/bin/pgbench').at(-1);
   if (!pgbench) return undefined;
@@ -40,7 +40,7 @@ export async function statement(databaseUrl: string, folder: string): Promise<nu
       ratios.push(round % 2 ? second / first : first / second);
       await freeRoom(db);
     }
-    // These orders have no transfers that paid for them; nobody else is to find them in the books.
+    // These orders have no transfers that paid for them, so a proof of the books would fail.
     await db.query('delete from task where account_id like $1', [`${ACCOUNT}%`]);
     await db.query('delete from server where account_id like $1', [`${ACCOUNT}%`]);
     await db.query('alter table transfer disable trigger all');
@@ -53,7 +53,7 @@ export async function statement(databaseUrl: string, folder: string): Promise<nu
   }
 }
 
-/** Without room a statement would do nothing, and be fast. @throws Error if there was none any more */
+/** Without room a statement would do nothing, and be fast. @throws Error if no room is left */
 async function freeRoom(db: Database): Promise<void> {
   const [left] = await db.query(
     `select from place where region_code = 'zrh' and service_code = 'vps-1' and order_number is null limit 1`,
@@ -65,7 +65,7 @@ async function freeRoom(db: Database): Promise<void> {
   await db.query('vacuum (analyze) place, address');
 }
 
-/** What an order of that account hands over. */
+/** The parameters of an order of that account. */
 function parametersOf(account: number): unknown[] {
   const [accountId, orderNumber, kind] = [`${ACCOUNT}${account}`, newOrderNumber('SRV'), 'VPS'] as const;
   const actor = { type: 'api_key', id: 'key', name: 'bench', requestId: 'req' } as const;
@@ -84,11 +84,11 @@ function parametersOf(account: number): unknown[] {
     ],
     ...[[], [], null, null, '{}', true, PRICE, 0, 1_000_000],
     ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
-    ...recordParameters({ type: 'server.created', resource: 'server', actor, data: { status: 'PENDING' } }),
+    ...recordParameters({ type: 'server.created', actor, data: { status: 'PENDING' } }),
   ];
 }
 
-/** Orders in a second. */
+/** @returns orders per second */
 async function byService(db: Database): Promise<number> {
   let orders = 0;
   const end = performance.now() + SECONDS * 1000;
@@ -107,7 +107,7 @@ async function byPgbench(pgbench: string, script: string, databaseUrl: string): 
   return Number(/tps = ([\d.]+)/.exec(stdout)![1]);
 }
 
-/** The statement with what pgbench puts in: chance for the account and for all that has to be unique. */
+/** Returns the statement with pgbench variables: a random account, and random values in unique columns. */
 function scriptOf(sql: string): string {
   const [one, other] = [parametersOf(1), parametersOf(2)];
   const valueAt = (place: number): string => {

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:webhooks`: what a webhook costs an order. Two accounts order from the same service in turns, and one of
- * them has a webhook, whose receiver answers at once. It is measured twice: with a worker that sends while orders are
- * taken, and without one, so that the orders alone are seen. As with `npm run bench`, the exit code is 1 only if something broke.
+ * `npm run bench:webhooks`: measures how much a webhook slows an order. Two accounts order from the same service in
+ * turns. One has a webhook with a receiver that answers at once. A first run has no worker, a second run has one that
+ * delivers messages meanwhile. The exit code is 1 only if the benchmark itself fails.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,14 +17,14 @@ import { addRoom, clear, newOrderer, type SeededAccount } from './seed.ts';
 
 const ROUNDS = 15;
 const SLICE_SECONDS = 0.5;
-/** These are thrown away: compilers, pools and caches warm up. */
+/** Rounds that warm up compilers, pools and caches; not counted. */
 const ROUNDS_BEFORE = 2;
 const CONNECTIONS = 16;
 const BAR = 0.95;
 const PATIENCE_SECONDS = 120;
 const ORDER = { service_code: 'vps-1', region: 'zrh', hostname: 'web.example.org' };
 
-/** What orders need. */
+/** The service under test and its two accounts. */
 interface World {
   db: Database;
   port: number;
@@ -37,7 +37,7 @@ await run(bench);
 async function bench() {
   const folder = newFolder();
   stops.push(() => removeFolder(folder));
-  // As in `npm run bench`: autovacuum would fall into some slices and not into others.
+  // Autovacuum would slow some slices only.
   const postgres = await startEmbeddedPostgres(folder, ['autovacuum=off']);
   stops.push(() => removeFolder(postgres.folder), postgres.stop);
   const db = await Database.open(postgres.url, { poolSize: 1 });
@@ -61,7 +61,7 @@ async function bench() {
   assert.equal(status, 200, JSON.stringify(body));
 
   console.log(
-    `Orders of an account with a webhook, to those of one without: ${ROUNDS} rounds of ${SLICE_SECONDS} s each, ` +
+    `Orders of an account with a webhook, relative to one without: ${ROUNDS} rounds of ${SLICE_SECONDS} s each, ` +
       `${CONNECTIONS} connections.\n`,
   );
   report('while no worker runs', await compare(world, async () => {}));
@@ -71,7 +71,7 @@ async function bench() {
   assert.ok((await verifyBooks(db)).balanced, 'The books do not balance.');
 }
 
-/** @returns the ratios of the rounds. @param settle waits until nothing is left to do that a slice has begun */
+/** @returns the ratios of the rounds. @param settle waits until the work of a slice has ended */
 async function compare(world: World, settle: () => Promise<void>): Promise<number[]> {
   const { told, untold } = world;
   const ratios: number[] = [];
@@ -84,7 +84,7 @@ async function compare(world: World, settle: () => Promise<void>): Promise<numbe
   return ratios;
 }
 
-/** @returns orders in a second. @throws Error if an answer is wrong, or an order or a message of one is not there */
+/** @returns orders per second. @throws Error if an answer is wrong, or an order or its message is missing */
 async function slice({ db, port, told }: World, account: SeededAccount, settle: () => Promise<void>): Promise<number> {
   const before = await messages(db);
   const { requests, seconds } = await load({
@@ -109,7 +109,7 @@ async function messages(db: Database): Promise<number> {
   return found!.count;
 }
 
-/** Until a worker has made every server and sent every message. */
+/** Waits until a worker has made every server and sent every message. */
 async function settled(db: Database, receiver: Receiver): Promise<void> {
   await until(
     'Not every server runs',
@@ -118,7 +118,7 @@ async function settled(db: Database, receiver: Receiver): Promise<void> {
   await delivered(db, receiver);
 }
 
-/** Until every message has been sent; each of them arrived. */
+/** Waits until every message has been sent, and checks that each arrived. */
 async function delivered(db: Database, { received }: Receiver): Promise<void> {
   const unsent = () => db.query(`select from webhook_delivery where status <> 'SUCCEEDED'`);
   await until('Not every message was sent', async () => !(await unsent()).length);

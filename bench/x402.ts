@@ -1,8 +1,7 @@
 /**
- * What an order that is paid for by x402 takes, against verification and settlement of its payment alone, by the published
- * facilitator: each payment one after the other, on a chain that mines at once. A node on the same machine answers sooner
- * than any that there is, so that what the database takes weighs more than it ever will; one ten milliseconds away is
- * still a near one.
+ * Compares an order paid by x402 with verification and settlement alone, by the published facilitator. Payments follow
+ * each other on a chain that mines at once. A node on the same machine answers unusually fast, so the database weighs
+ * more here than in production. A second run uses a node that is ten milliseconds away.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +21,7 @@ import { newFolder, removeFolder, restClient, spawnService } from '../test/setup
 import { type Figure, median } from './figure.ts';
 
 const ROUNDS = 60;
-/** These are not counted: compilers and pools warm up. */
+/** Payments that warm up compilers and pools; not counted. */
 const ROUNDS_BEFORE = 15;
 const BAR = 1.5;
 const ORDER = JSON.stringify({ service_code: 'vps-1', hostname: 'web' });
@@ -31,7 +30,7 @@ const ACCEPTED: PaymentRequirements = {
   ...{ maxTimeoutSeconds: 300, extra: { name: 'USD Coin', version: '2' } },
 };
 
-/** None, with a printed reason, where there is no chain. */
+/** Returns no figures, and prints a reason, if anvil is not installed. */
 export async function x402(databaseUrl: string, db: Database): Promise<Figure[]> {
   if (NO_ANVIL) return [];
   await db.query(`insert into coin_rate (coin, source, rate_micros, observed_at)
@@ -100,7 +99,7 @@ async function orderer(url: string, name: number): Promise<Pay> {
   };
 }
 
-/** Verifies and settles each payment, and does nothing else. */
+/** Verifies and settles each payment; makes no order. */
 function settler({ account, chain }: Anvil, url: string): Pay {
   const transport = http(url);
   const client = createWalletClient({ account: account(3), chain, transport, pollingInterval: 20 });

@@ -1,4 +1,5 @@
 /** The catalog: what can be ordered, where, and with which image. Codes are unique over all four groups. */
+import { statement } from './database/statement.ts';
 import {
   bigint,
   boolean,
@@ -88,3 +89,22 @@ export const stockLevel = ({ free }: { free: number }): StockLevel =>
 
 /** The columns of an item in a query that calls it `item`. */
 export const columnsOfCatalog = columnsOf(CatalogItem, 'item');
+
+/** All images, also those that are not offered. */
+export const FIND_IMAGES = statement(
+  CatalogItem.columns,
+  `select ${columnsOfCatalog} from catalog_item item where kind = 'image' order by position, code`,
+);
+/** Adds an image behind the others, unless its code is taken. $1 code, $2 name, $3 details. */
+export const INSERT_IMAGE = statement(
+  CatalogItem.columns,
+  `insert into catalog_item as item (code, kind, name, position, details)
+    select $1, 'image', $2, coalesce(max(position), 0) + 1, $3::jsonb from catalog_item
+    on conflict do nothing returning ${columnsOfCatalog}`,
+);
+/** Offers or retires an image. $1 code, $2 whether it is offered, $3 the details that change. */
+export const OFFER_IMAGE = statement(
+  CatalogItem.columns,
+  `update catalog_item item set offered = $2, details = details || $3::jsonb
+    where code = $1 and kind = 'image' returning ${columnsOfCatalog}`,
+);

@@ -1,6 +1,6 @@
 /**
  * The catalogue of errors: every code that a customer can see, with its HTTP status and its sentence. It is
- * published at /docs/errors and in docs/errors.md; codes are added, never changed.
+ * published at /docs/errors and in docs/use/errors.md; codes are added, never changed.
  */
 import { GraphQLError } from 'graphql';
 
@@ -150,7 +150,11 @@ export class ApiError extends GraphQLError {
 
 /** The error that the caller may see behind whatever GraphQL wrapped it in, or undefined. */
 export function apiErrorOf(error: unknown): ApiError | undefined {
-  for (let e = error; e instanceof Error; e = (e as GraphQLError).originalError ?? e.cause)
-    if (e instanceof ApiError) return e;
-  return undefined;
+  return causesOf(error).find((cause) => cause instanceof ApiError);
+}
+
+/** An error and the errors behind it, the outermost first: GraphQL and TypeORM wrap what was thrown. */
+export function causesOf(error: unknown): Error[] {
+  if (!(error instanceof Error)) return [];
+  return [error, ...causesOf((error as GraphQLError).originalError ?? error.cause)];
 }

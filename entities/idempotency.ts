@@ -4,9 +4,10 @@
  * again, with its secrets; who has the database cannot.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import type { Queryable } from './database/database.ts';
 import { bytes, entity, key, nullable, timestamp } from './database/table.ts';
+import type { Queryable } from './database/transaction.ts';
 import { ApiError } from './errors.ts';
+import { canonicalJson } from './json.ts';
 import { digest, Vault } from './secrets.ts';
 
 export const IdempotencyKey = entity(
@@ -33,8 +34,8 @@ export interface KeyedRequest {
   method: string;
   path: string;
   key: string;
-  /** What was sent, in one spelling. */
-  input: string;
+  /** What was sent; the order of members does not count. */
+  input: unknown;
 }
 
 /** The key is taken, by a request that is running or has just ended. */
@@ -53,7 +54,7 @@ export class KeptRequest {
 
   constructor({ accountId, method, path, key: value, input }: KeyedRequest, salt: Buffer) {
     const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', value, salt, purpose, 32));
-    this.#inputMac = createHmac('sha256', derive('input')).update(input).digest();
+    this.#inputMac = createHmac('sha256', derive('input')).update(canonicalJson(input)).digest();
     this.#scope = `${accountId ?? `public ${this.#inputMac.toString('base64url')}`} ${method} ${path}`;
     this.#keyDigest = digest(value);
     this.#vault = new Vault(derive('answer'));
@@ -64,7 +65,7 @@ export class KeptRequest {
   /** The kept answer, if there is one. @throws KeyTaken, or ApiError idempotency_key_reused */
   async find(db: Queryable): Promise<string | undefined> {
     const [row] = await db.query<{ running: boolean; inputMac: Buffer | null; sealedAnswer: Buffer }>(
-      `select not pg_try_advisory_xact_lock($3) as running, input_mac as "inputMac", sealed_answer as "sealedAnswer"
+      `select not pg_try_advisory_xact_lock($3) as running, input_mac, sealed_answer
       from (select) as always
       left join idempotency_key on scope = $1 and key_digest = $2 and expires_at > now()`,
       [this.#scope, this.#keyDigest, this.#lock],

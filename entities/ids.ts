@@ -83,12 +83,11 @@ function base32(bytes: Uint8Array): string {
 
 /** An order number: speakable, and unguessable enough to be shown (50 bits); uniqueness is the table's. */
 export function newOrderNumber(kind: 'SRV' | 'TOP'): string {
-  const bytes = randomBytes(10);
-  return `${kind}-${Array.from(bytes, (byte) => CROCKFORD[byte % 32]!.toUpperCase()).join('')}`;
+  return `${kind}-${randomText(10).toUpperCase()}`;
 }
 
-/** A short random name, for defaults such as `srv-4k2x9q`. */
-export const shortName = (length = 6): string =>
+/** Random digits and letters of Crockford's base32, with 5 bits each. */
+export const randomText = (length: number): string =>
   Array.from(randomBytes(length), (byte) => CROCKFORD[byte % 32]).join('');
 
 const idForms = new Map<IdPrefix, RegExp>();

@@ -2,8 +2,9 @@
  * The counters of the rate limits, where several processes share them: one statement counts a call in both windows, or
  * in none if either is full. The table is not logged: it is lost in a crash, and costs no commit a wait.
  */
-import type { Queryable } from './database/database.ts';
+
 import { bigint, boolean, type Column, entity, int, key } from './database/table.ts';
+import type { Queryable } from './database/transaction.ts';
 
 export const Rate = entity('rate', {
   /** A credential, or the keyed hash of an address; never an address. */
@@ -45,7 +46,7 @@ interface Row {
 }
 
 /** Quotas are at least 1. */
-export async function takeRate(db: Queryable, name: string, perMinute: number, perHour: number): Promise<Taken> {
+export async function takeRateLimit(db: Queryable, name: string, perMinute: number, perHour: number): Promise<Taken> {
   const [row] = await db.query<Row>(TAKE, [name, perMinute, perHour]);
   const { allowed, at, minute, hour } = row!;
   return {
@@ -56,7 +57,7 @@ export async function takeRate(db: Queryable, name: string, perMinute: number, p
 }
 
 /** What can no longer count goes. */
-export const sweepRates = (db: Queryable): Promise<unknown> =>
+export const sweepRateLimits = (db: Queryable): Promise<unknown> =>
   db.query(`delete from rate where at < extract(epoch from now()) - case when key like 'ip:%' then 120 else 7200 end`);
 
 /** SQL over the row as it was (r) and the call (excluded). A window slides: what was in the one before fades out. */
@@ -83,5 +84,5 @@ const TAKE = `
     in_hour = ${hour.current} + ${allowed}::int,
     before_hour = ${hour.before},
     allowed = ${allowed}
-  returning allowed, at, minute, in_minute as "inMinute", before_minute as "beforeMinute",
-    hour, in_hour as "inHour", before_hour as "beforeHour"`;
+  returning allowed, at, minute, in_minute, before_minute,
+    hour, in_hour, before_hour`;

@@ -1,5 +1,4 @@
 /** Who asks, and what a resolver has to answer with. */
-
 import type { RequiredScope } from '../entities/accounts/credential.ts';
 import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
@@ -7,7 +6,6 @@ import type { Actor } from '../entities/history/audit.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
-import type { AccountLimits } from './limits.ts';
 
 /** A credential that has been checked. */
 export interface Viewer {
@@ -62,3 +60,15 @@ export const actorOf = ({ viewer, requestId }: Context): Actor => ({
   name: viewer?.name ?? null,
   requestId,
 });
+
+/** How many of each thing an account may have; they are counted under the lock of the account. */
+export interface AccountLimits {
+  apiKeys: number;
+  servers: number;
+  sshKeys: number;
+  webhooks: number;
+  agentEntries: number;
+  pendingTopups: number;
+  sessions: number;
+  oauthClients: number;
+}

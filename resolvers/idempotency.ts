@@ -2,9 +2,10 @@
  * A request that is sent again with its idempotency key gets its first answer, and has its effect once. The key's row is
  * written in the transaction of the effect, so that also a COMMIT whose answer was lost is found out about.
  */
-import { type Database, isConnectionLost } from '../entities/database/database.ts';
-import { HeldDatabase } from '../entities/database/request-transaction.ts';
-import { ApiError } from '../entities/errors.ts';
+import type { Database } from '../entities/database/database.ts';
+import { RequestTransaction } from '../entities/database/request-transaction.ts';
+import { isConnectionLost } from '../entities/database/transaction.ts';
+import { ApiError, causesOf } from '../entities/errors.ts';
 import { KeptRequest, type KeyedRequest, KeyTaken } from '../entities/idempotency.ts';
 import type { Vault } from '../entities/secrets.ts';
 
@@ -51,7 +52,7 @@ export class IdempotencyKeys {
         if (answer !== undefined) return { answer, replayed: true };
         return { answer: await this.#first(kept, work), replayed: false };
       } catch (error) {
-        if (isTaken(error)) {
+        if (causesOf(error).some((cause) => cause instanceof KeyTaken)) {
           if (Date.now() > deadline) throw new ApiError('idempotency_in_progress', undefined, { retryAfter: 1 });
           attempt = 0;
         } else if (!isConnectionLost(error) || attempt >= ATTEMPTS_MAX) throw error;
@@ -61,7 +62,7 @@ export class IdempotencyKeys {
   }
 
   async #first(kept: KeptRequest, work: (db: Database) => Promise<string>): Promise<string> {
-    const db = new HeldDatabase(this.#db, (tx) => kept.claim(tx));
+    const db = new RequestTransaction(this.#db, (tx) => kept.claim(tx));
     let answer: string;
     try {
       answer = await work(db);
@@ -77,13 +78,6 @@ export class IdempotencyKeys {
   async sweep(): Promise<void> {
     await this.#db.query('delete from idempotency_key where expires_at < now()');
   }
-}
-
-/** GraphQL wraps what a resolver throws. */
-function isTaken(error: unknown): boolean {
-  for (let e = error; e instanceof Error; e = (e as { originalError?: unknown }).originalError ?? e.cause)
-    if (e instanceof KeyTaken) return true;
-  return false;
 }
 
 /** Waits for another request to end, however it does. @throws ApiError idempotency_in_progress */

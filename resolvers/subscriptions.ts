@@ -10,7 +10,7 @@ import { isOrderNumber } from '../entities/ids.ts';
 import { TopUp } from '../entities/payments/top-up.ts';
 import { SHOWN_COLUMNS, type ShownServer } from '../entities/servers/server.ts';
 import { type BalanceView, findBalance } from './accounts/account.ts';
-import { watchCredential } from './accounts/auth/credential.ts';
+import { onCredentialEnd } from './accounts/auth/credential.ts';
 import { accountOf, type Context } from './context.ts';
 
 /** How many subscriptions a credential may have at once. */
@@ -73,7 +73,7 @@ async function watch<T>(
   const signal = AbortSignal.any([context.signal, ended.signal]);
   const changes = context.db.bus.changes(kind, context.viewer?.accountId ?? undefined, signal);
   const leave = enter(context);
-  const forget = watchCredential(context.db, context.viewer!, () => end());
+  const forget = onCredentialEnd(context.db, context.viewer!, () => end());
   const end = () => {
     forget();
     ended.abort();

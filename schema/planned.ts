@@ -1,5 +1,5 @@
 /** What is announced and not available yet. The facades refuse it after credential and scope; so does the schema. */
-import { planned } from '../resolvers/planned.ts';
+import { ApiError } from '../entities/errors.ts';
 import { AccountType } from './accounts/account.ts';
 import { builder } from './builder.ts';
 
@@ -29,6 +29,11 @@ const UpdateAccountInput = builder.inputType('UpdateAccountInput', {
     currentPassword: t.field({ type: 'Password', description: 'Needed for the email and the key.' }),
   }),
 });
+
+/** @throws ApiError endpoint_planned */
+function planned(): never {
+  throw new ApiError('endpoint_planned');
+}
 
 builder.mutationFields((t) => ({
   recover: t.field({

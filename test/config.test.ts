@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { readConfig } from '../config.ts';
+import { configurationMarkdown, readConfig } from '../config.ts';
 
 describe('The configuration', () => {
+  it('is printed in docs/operate/configuration.md', async () => {
+    await expect(configurationMarkdown()).toMatchFileSnapshot('../docs/operate/configuration.md');
+  });
+
   it('is complete with nothing set, and empty means unset', () => {
     const config = readConfig({});
     expect(config).toMatchObject({
@@ -45,12 +49,12 @@ describe('The configuration', () => {
     expect(store({ DATABASE_URL: 'postgres://x' })).toBe('postgres');
     expect(store({ DATABASE_URL: 'postgres://x', REDIS_URL: 'redis://x' })).toBe('redis');
     expect(store({ DATABASE_URL: 'postgres://x', REDIS_URL: 'redis://x', RATE_LIMIT_STORE: 'memory' })).toBe('memory');
-    const { rateLimits, trustedProxies } = readConfig({
+    const { rateLimits, trustedProxyCidrs } = readConfig({
       RATE_LIMIT_KEY_PER_MINUTE: '7',
       TRUSTED_PROXY_CIDRS: '10.0.0.0/8, ::1',
     });
     expect(rateLimits).toEqual({ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30 });
-    expect(trustedProxies).toEqual(['10.0.0.0/8', '::1']);
+    expect(trustedProxyCidrs).toEqual(['10.0.0.0/8', '::1']);
   });
 
   it('reads where LXD or Incus is, and wants certificates for an endpoint by https', () => {

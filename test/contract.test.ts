@@ -45,8 +45,8 @@ describe('The contract', () => {
     for (const asset of assets) expect((await fetch(publicUrl + asset)).status).toBe(200);
   });
 
-  it('publishes the catalogue of errors, in docs/errors.md and at the address that errors name', async () => {
-    await expect(errorsMarkdown()).toMatchFileSnapshot('../docs/errors.md');
+  it('publishes the catalogue of errors, in docs/use/errors.md and at the address that errors name', async () => {
+    await expect(errorsMarkdown()).toMatchFileSnapshot('../docs/use/errors.md');
     const { body } = await anonymous('GET', '/v1/account');
     const page = await (await fetch(body.type)).text();
     expect(body.type).toBe(`${publicUrl}/docs/errors#missing_credential`);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 
 // A module of its own: these tests turn its clock, and other files share the process.
-const { isId, isOrderNumber, newId, newOrderNumber, shortName } = (await import(
+const { isId, isOrderNumber, newId, newOrderNumber, randomText } = (await import(
   `../entities/ids.ts?${'own'}`
 )) as typeof import('../entities/ids.ts');
 
@@ -78,5 +78,5 @@ describe('An order number', () => {
 });
 
 it('A short name can stand in a host name', () => {
-  expect(`srv-${shortName()}`).toMatch(/^srv-[0-9a-z]{6}$/);
+  expect(`srv-${randomText(6)}`).toMatch(/^srv-[0-9a-z]{6}$/);
 });

@@ -30,21 +30,34 @@ interface Import {
   asType: boolean;
 }
 function importsOf(file: string): Import[] {
-  return [...read(file).matchAll(/^(?:import|export)( type)? ?([^;]*?)from '(\.[^']+)';|^import '(\.[^']+)';/gms)].map(
-    ([, type, , from, bare]) => ({
-      from: file,
-      to: normalize(join(dirname(file), (from ?? bare)!)),
-      asType: Boolean(type),
-    }),
-  );
+  const text = read(file);
+  const statements = text.matchAll(/^(?:import|export)( type)? ?([^;]*?)from '(\.[^']+)';|^import '(\.[^']+)';/gms);
+  const found = [...statements].map(([, type, , from, bare]) => ({ path: from ?? bare!, asType: Boolean(type) }));
+  const inline = [...text.matchAll(/\bimport\('(\.[^']+)'\)/g)].map(([, path]) => ({ path: path!, asType: true }));
+  return [...found, ...inline].map(({ path, asType }) => ({
+    from: file,
+    to: normalize(join(dirname(file), path)),
+    asType,
+  }));
 }
 const imports = sources.flatMap(importsOf);
 
 /** What drivers with a folder of their own may share. */
-const ABOVE_DRIVERS = ['driver.ts', 'gateway.ts', 'json-rpc.ts', 'extended-key.ts'];
+const ABOVE_DRIVERS = ['driver.ts', 'json-rpc.ts', 'extended-key.ts'];
 
 /** Whether vitest runs it. */
 const isRun = (file: string): boolean => /\.(test|engine|chain|metal)\.ts$/.test(file);
+
+/** The imports that form circles: the rest is removed from both ends, file by file. */
+function circular(left: Import[]): Import[] {
+  const importers = new Set(left.map(({ from }) => from));
+  const imported = new Set(left.map(({ to }) => to));
+  const rest = left.filter(({ from, to }) => importers.has(to) && imported.has(from));
+  return rest.length < left.length ? circular(rest) : rest;
+}
+
+/** The most files that a folder of sources may have. */
+const FOLDER_MAX = 20;
 
 describe('The house', () => {
   it('lets a file import only what its place allows', () => {
@@ -54,6 +67,25 @@ describe('The house', () => {
     });
     expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
     expect(imports.length).toBeGreaterThan(100);
+  });
+
+  it('has no circle of imports, type imports included', () => {
+    expect(circular(imports).map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  });
+
+  it(`keeps folders of sources to ${FOLDER_MAX} files`, () => {
+    const folders = Map.groupBy(
+      files.filter((file) => !file.startsWith('test/')),
+      dirname,
+    );
+    expect([...folders].filter(([, inside]) => inside.length > FOLDER_MAX).map(([folder]) => folder)).toEqual([]);
+  });
+
+  it('gives a noun a folder once it has two files; one file stands in the folder above', () => {
+    const code = files.filter((file) => /^(entities|schema|resolvers|provisioning|facades)\//.test(file));
+    const folders = Map.groupBy(code, dirname);
+    const above = new Set([...folders.keys()].map(dirname));
+    expect([...folders].filter(([folder, { length }]) => length < 2 && !above.has(folder))).toEqual([]);
   });
 
   it('lets a driver know its siblings only, and one with a folder of its own what is above it for all', () => {

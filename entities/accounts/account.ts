@@ -1,4 +1,5 @@
-/** Accounts: a person registers with an email and a password, an agent by an OAuth client of its own. */
+/** Accounts, and their suspension: a suspended account may read, and end what it has. */
+
 import {
   boolean,
   defaulting,
@@ -12,6 +13,9 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { Actor } from '../history/audit.ts';
+import { record } from '../history/record.ts';
 
 export const Account = entity(
   'account',
@@ -35,3 +39,20 @@ export const Account = entity(
   [{ name: 'account_email', columns: ['email'], unique: true }],
 );
 export type Account = RowOf<typeof Account>;
+
+/**
+ * Suspends an account for a reason, or with null ends its suspension. One that is suspended already stays so, for the
+ * reason of the first time. The lock on its row keeps out credentials that would not hear of it.
+ */
+export async function setSuspension(tx: Transaction, accountId: string, reason: string | null, actor: Actor) {
+  const moved = await tx.query(
+    `update account set suspended_for = $2, suspended_at = case when $2::text is not null then now() end
+      where id = $1 and (suspended_at is null) = ($2::text is not null) returning id`,
+    [accountId, reason],
+  );
+  if (!moved.length) return;
+  const type = reason === null ? 'account.resumed' : 'account.suspended';
+  const data = reason === null ? {} : { reason };
+  await record(tx, accountId, accountId, { type, actor, data });
+  tx.changed({ kind: 'credential', accountId, id: null });
+}

@@ -28,7 +28,7 @@ const HELD: ReadonlyMap<string, readonly RequiredScope[]> = new Map([
 ]);
 
 /** The scopes that a scope string such as "servers billing" holds, those included by others among them. */
-export const heldScopes = (scope: string): ReadonlySet<RequiredScope> =>
+export const expandScopes = (scope: string): ReadonlySet<RequiredScope> =>
   new Set<RequiredScope>(['public', ...scope.split(' ').flatMap((one) => HELD.get(one) ?? [])]);
 
 export const ACCESS_TOKEN_SECONDS = 24 * 3600;

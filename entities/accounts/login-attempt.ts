@@ -1,14 +1,12 @@
 /**
  * Logins that failed and logins under way, where several processes count them together. The rows are named by keyed
- * hashes, never by an email or an address. The table is not logged: it is lost in a crash, and costs no commit a wait.
+ * hashes, never by an email or an address. Times are seconds since the epoch, by the clock of the database. The table is
+ * not logged: it is lost in a crash, and costs no commit a wait.
  */
-import type { Queryable } from '../database/database.ts';
-import { type Column, entity, key } from '../database/table.ts';
+import { type Column, defaulting, entity, key, real } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
-/** Seconds since the epoch, by the clock of the database. */
-const seconds = (): Column<number> => ({ type: 'double precision' });
-
-export const LoginTally = entity(
+export const LoginCount = entity(
   'login_tally',
   {
     /** The keyed hash of a name, of a network, or of both. */
@@ -18,9 +16,9 @@ export const LoginTally = entity(
     /** When those that are under way are no longer counted, if nobody says how they ended. */
     underWay: { type: 'double precision', array: true, default: () => "'{}'" } as Column<number[]>,
     /** Until when this name is known to log in from this network. */
-    knownUntil: { ...seconds(), default: 0 },
+    knownUntil: defaulting(real(), 0),
     /** When nothing in the row counts any more. */
-    forgetAt: seconds(),
+    forgetAt: real(),
   },
   [{ name: 'login_tally_forget', columns: ['forgetAt'] }],
 );
@@ -91,7 +89,7 @@ export const endLogin = (db: Queryable, { keys, mark }: BegunLogin, failed: bool
   );
 
 /** Remembers that a name has logged in from a network. */
-export const welcomeLogin = (db: Queryable, pair: string): Promise<unknown> =>
+export const rememberLogin = (db: Queryable, pair: string): Promise<unknown> =>
   db.query(
     `insert into login_tally as t (key, known_until, forget_at) values ($1, ${NOW} + $2, ${NOW} + $2)
     on conflict (key) do update set known_until = excluded.known_until, forget_at = greatest(t.forget_at, excluded.forget_at)`,

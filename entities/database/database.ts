@@ -5,6 +5,7 @@ import { Waker, wakeWebhooks } from '../webhooks/outbox.ts';
 import { Bus, type Change } from './bus.ts';
 import { MIGRATIONS } from './migrations/index.ts';
 import { ENTITIES } from './tables.ts';
+import { type Queryable, rows, sqlStateOf, type Transaction, within } from './transaction.ts';
 
 // int8 as bigint everywhere: money never passes through a float.
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
@@ -24,39 +25,6 @@ class Client extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
     this.on('error', () => {});
-  }
-}
-
-/** Where SQL can be sent: the database itself, or a transaction. */
-export interface Queryable {
-  /**
-   * Rows of any statement, also of an UPDATE with RETURNING.
-   * @param name has it planned once for each connection: for a statement whose planning costs as much as its execution
-   */
-  query<T = Record<string, unknown>>(sql: string, parameters?: unknown[], name?: string): Promise<T[]>;
-}
-
-/** A transaction. What it changed is published after the commit, and never if it fails. */
-export class Transaction implements Queryable {
-  readonly manager: EntityManager;
-  readonly changes: Change[] = [];
-  readonly #client: pg.ClientBase;
-  constructor(manager: EntityManager, client: pg.ClientBase) {
-    this.manager = manager;
-    this.#client = client;
-  }
-  query<T>(sql: string, parameters: unknown[] = [], name?: string): Promise<T[]> {
-    return rows<T>(this.#client, sql, parameters, name);
-  }
-  changed(...changes: Change[]): void {
-    this.changes.push(...changes);
-  }
-
-  /** Does the work in a savepoint. If it fails, what it wrote and locked is undone, and this transaction can go on. */
-  async attempt<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const { result, changes } = await within(this.manager, work);
-    this.changed(...changes);
-    return result;
   }
 }
 
@@ -80,7 +48,11 @@ export class Database implements Queryable {
     return this.#source;
   }
 
-  /** Connects, brings the schema up to date, and starts the bus. @throws if the schema is newer than this program */
+  get manager(): EntityManager {
+    return this.source.manager;
+  }
+
+  /** Connects, brings the schema up to date, and starts the bus. @throws if another version made the schema */
   static async open(url: string, { poolSize = 10 }: { poolSize?: number } = {}): Promise<Database> {
     const source = new DataSource({
       type: 'postgres',
@@ -110,7 +82,7 @@ export class Database implements Queryable {
   }
 
   protected async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const { result, changes } = await within(this.source.manager, work);
+    const { result, changes } = await within(this.manager, work);
     this.publish(changes);
     return result;
   }
@@ -139,59 +111,6 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A transaction of that manager; if it is in one, a savepoint of it. */
-const within = <T>(outer: EntityManager, work: (tx: Transaction) => Promise<T>) =>
-  outer.transaction(async (manager) => {
-    const tx = new Transaction(manager, await manager.queryRunner!.connect());
-    return { result: await work(tx), changes: tx.changes };
-  });
-
-async function rows<T>(
-  connection: pg.Pool | pg.ClientBase,
-  text: string,
-  values: unknown[],
-  name?: string,
-): Promise<T[]> {
-  return (await connection.query({ text, values, ...(name && { name }) })).rows as T[];
-}
-
-/** PostgreSQL's code of an error, such as 23505 for a broken unique constraint. */
-const sqlStateOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code;
-
-/** No connection, or no more: codes of PostgreSQL, of sockets and of name servers. */
-const LOST =
-  /^(08...|57P0[1-5]|25P0[34]|ECONN(RESET|REFUSED|ABORTED)|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
-/** What the drivers say without a code. */
-const LOST_MESSAGE =
-  /^(Connection terminated|Client .* is not queryable$|Cannot use a pool after calling end|timeout exceeded when trying to connect|timeout expired$|Query read timeout$|Driver not Connected$|Query runner already released)/;
-/** There is a connection, but no room (53), no connections allowed (55000), no changes (25006), or no end of conflicts. */
-const REFUSING = /^(53...|55000|25006|40001|40P01)$/;
-
-/** Whether the connection could not be made, or was lost. A COMMIT may have happened then. */
-export const isConnectionLost = (error: unknown): boolean => causesOf(error).some(isLost);
-
-/** Whether the database cannot be used at the moment: the fault is not in what was asked, and trying again may help. */
-export const isDatabaseAway = (error: unknown): boolean =>
-  causesOf(error).some((cause) => isLost(cause) || REFUSING.test(sqlStateOf(cause) ?? ''));
-
-function isLost(error: Error & { syscall?: string }): boolean {
-  const code = sqlStateOf(error) ?? '';
-  // PostgreSQL's Unix socket is a file, which is gone while it does not run.
-  return LOST.test(code) || LOST_MESSAGE.test(error.message) || (code === 'ENOENT' && error.syscall === 'connect');
-}
-
-/** An error and all that it wraps: GraphQL and TypeORM wrap one, and a name with several addresses fails for each. */
-function causesOf(error: unknown): Error[] {
-  if (!(error instanceof Error)) return [];
-  const inner = (error as { originalError?: unknown }).originalError ?? error.cause;
-  const others = error instanceof AggregateError ? error.errors.flatMap(causesOf) : [];
-  return [error, ...causesOf(inner), ...others];
-}
-
-/** The constraint that an error names. */
-export const constraintOf = (error: unknown): string | undefined =>
-  (error as { constraint?: string } | undefined)?.constraint;
-
 /** Any number of processes may start at once: one migrates, the others wait and find it done. */
 async function migrate(url: string, source: DataSource) {
   const lock = new pg.Client({ connectionString: url });
@@ -203,12 +122,13 @@ async function migrate(url: string, source: DataSource) {
     const known = new Set(MIGRATIONS.map((migration) => new migration().name));
     const { rows: tables } = await lock.query(`select to_regclass('migrations') as name`);
     const { rows: done } = tables[0].name ? await lock.query('select name from migrations order by id') : { rows: [] };
-    const unknown = done.map((row) => row.name).filter((name) => !known.has(name));
-    if (unknown.length) {
+    const unknown = done.find(({ name }) => !known.has(name));
+    if (unknown) {
       await source.destroy();
       throw new Error(
-        `The database is newer than this program: it has the migration ${unknown.join(', ')}. ` +
-          'Start the newer version, or restore a backup made before the upgrade.',
+        `This program does not know the migration ${unknown.name}, which the database has. ` +
+          'A newer version made this database, or one before the first release. ' +
+          'Start that version, or restore a backup made before the upgrade.',
       );
     }
     await source.runMigrations();

@@ -6,9 +6,10 @@
  * password, keeps no connection. From then on reads go through it, too.
  */
 import type { DataSource, QueryRunner } from 'typeorm';
-import { Database, Transaction } from './database.ts';
+import { Database } from './database.ts';
+import { Transaction } from './transaction.ts';
 
-export class HeldDatabase extends Database {
+export class RequestTransaction extends Database {
   readonly #begin: (tx: Transaction) => Promise<void>;
   #runner: QueryRunner | undefined;
   #tx: Transaction | undefined;

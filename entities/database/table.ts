@@ -1,5 +1,13 @@
 /** The typed notation of tables: an `EntitySchema` whose row type is inferred, since decorators cannot be stripped. */
-import { EntitySchema, type EntitySchemaColumnOptions, type EntitySchemaIndexOptions } from 'typeorm';
+import {
+  EntitySchema,
+  type EntitySchemaColumnOptions,
+  type EntitySchemaIndexOptions,
+  type FindOptionsWhere,
+  type ObjectLiteral,
+} from 'typeorm';
+import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
+import type { Queryable, Transaction } from './transaction.ts';
 
 declare const valueType: unique symbol;
 /** A column that remembers the type of its values. */
@@ -30,26 +38,76 @@ export const defaulting = <T>(column: Column<T>, value: string | number): Column
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: the value type of a column is what `Row` infers
-type Columns = Record<string, Column<any>>;
-type Row<C extends Columns> = { [K in keyof C]: C[K] extends Column<infer T> ? T : never };
+export type Columns = Record<string, Column<any>>;
+/** The row that columns make, by their names in TypeScript. */
+export type Row<C extends Columns> = { [K in keyof C]: C[K] extends Column<infer T> ? T : never };
 export type RowOf<E> = E extends EntitySchema<infer T> ? T : never;
 
-const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** A table whose columns are known to TypeScript. */
+export type Table<C extends Columns> = EntitySchema<Row<C>> & { readonly columns: C };
 
 /** Declares a table: properties are camelCase, columns snake_case. The migrations create it; a test compares the two. */
-export function entity<C extends Columns>(name: string, columns: C, indices: EntitySchemaIndexOptions[] = []) {
+export function entity<C extends Columns>(
+  name: string,
+  columns: C,
+  indices: EntitySchemaIndexOptions[] = [],
+): Table<C> {
   const named = Object.fromEntries(Object.entries(columns).map(([k, column]) => [k, { ...column, name: snake(k) }]));
-  return new EntitySchema<Row<C>>({ name, tableName: name, columns: named as never, indices });
+  const schema = new EntitySchema<Row<C>>({ name, tableName: name, columns: named as never, indices });
+  return Object.assign(schema, { columns });
 }
 
-/** The select list that gives rows of the entity their camelCase names in hand-written SQL. */
+/** The select list of a table in hand-written SQL. */
 export function columnsOf(
   schema: EntitySchema<unknown>,
   table = schema.options.tableName,
   except: readonly string[] = [],
-) {
+): string {
   return Object.keys(schema.options.columns)
     .filter((property) => !except.includes(property))
-    .map((property) => `${table}.${snake(property)} as "${property}"`)
+    .map((property) => `${table}.${snake(property)}`)
     .join(', ');
 }
+
+type Where<T> = FindOptionsWhere<T & ObjectLiteral>;
+type Values<T> = QueryDeepPartialEntity<T & ObjectLiteral>;
+const of = <T>(table: EntitySchema<T>) => table as unknown as EntitySchema<ObjectLiteral>;
+
+/** The row that fits, or undefined. */
+export const find = async <T>(db: Queryable, table: EntitySchema<T>, where: Where<T>): Promise<T | undefined> =>
+  ((await db.manager.findOneBy(of(table), where)) ?? undefined) as T | undefined;
+
+/** All rows that fit, in that order. */
+export const findAll = async <T>(
+  db: Queryable,
+  table: EntitySchema<T>,
+  where: Where<T>,
+  order: { [K in keyof T]?: 'ASC' | 'DESC' } = {},
+): Promise<T[]> => (await db.manager.find(of(table), { where, order: order as never })) as T[];
+
+/** The row that fits, locked until the end of the transaction, or undefined. Mind the order of `lock-order.ts`. */
+export const lock = async <T>(tx: Transaction, table: EntitySchema<T>, where: Where<T>): Promise<T | undefined> =>
+  ((await tx.manager.findOne(of(table), { where, lock: { mode: 'pessimistic_write' } })) ?? undefined) as T | undefined;
+
+/** Writes rows. The database fills columns that have a default. */
+export const insert = async <T>(
+  db: Queryable,
+  table: EntitySchema<T>,
+  rows: Values<T> | Values<T>[],
+): Promise<void> => {
+  await db.manager.insert(of(table), rows as never);
+};
+
+/** Changes the rows that fit. States move by `history/lifecycle.ts` only. @returns how many rows */
+export const update = async <T>(
+  db: Queryable,
+  table: EntitySchema<T>,
+  where: Where<T>,
+  set: Values<T>,
+): Promise<number> => (await db.manager.update(of(table), where, set as never)).affected ?? 0;
+
+/** Deletes the rows that fit. @returns how many */
+export const remove = async <T>(db: Queryable, table: EntitySchema<T>, where: Where<T>): Promise<number> =>
+  (await db.manager.delete(of(table), where)).affected ?? 0;

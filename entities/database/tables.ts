@@ -1,7 +1,7 @@
 /** Every table. */
 import { Account } from '../accounts/account.ts';
 import { ApiKey, Session } from '../accounts/credential.ts';
-import { LoginTally } from '../accounts/login-attempt.ts';
+import { LoginCount } from '../accounts/login-attempt.ts';
 import { OauthClient } from '../accounts/oauth-client.ts';
 import { SshKey } from '../accounts/ssh-key.ts';
 import { PendingLogin, RecoveryCode, Totp } from '../accounts/totp.ts';
@@ -10,24 +10,20 @@ import { CatalogItem, Stock } from '../catalog.ts';
 import { AuditEntry } from '../history/audit.ts';
 import { Event } from '../history/event.ts';
 import { IdempotencyKey } from '../idempotency.ts';
-import { Chain } from '../payments/chain.ts';
-import { ChainBlock } from '../payments/chain-block.ts';
-import { CoinRate } from '../payments/coin-rate.ts';
-import { CoinSwitch } from '../payments/coin-switch.ts';
-import { Deposit } from '../payments/deposit.ts';
+import { Chain, ChainBlock, Deposit } from '../payments/chain.ts';
+import { CoinRate, CoinSwitch } from '../payments/coin.ts';
 import { Balance, Transfer } from '../payments/ledger.ts';
 import { Payment } from '../payments/payment.ts';
 import { TopUp } from '../payments/top-up.ts';
 import { X402Payment } from '../payments/x402-payment.ts';
 import { Rate } from '../rate-limit.ts';
-import { Address, AddressPool } from '../servers/address.ts';
+import { Address, AddressPool, ReverseDnsTold } from '../servers/address.ts';
 import { Deployment } from '../servers/deployment.ts';
 import { Engine } from '../servers/engine.ts';
-import { Brake, Finding } from '../servers/finding.ts';
+import { CircuitBreaker, Finding } from '../servers/finding.ts';
 import { Host, Placement } from '../servers/host.ts';
 import { ManualJob } from '../servers/manual-job.ts';
 import { Place } from '../servers/place.ts';
-import { ReverseDnsTold } from '../servers/reverse-dns.ts';
 import { Server } from '../servers/server.ts';
 import { Task } from '../task.ts';
 import { Health } from '../transparency/health.ts';
@@ -42,7 +38,7 @@ export const ENTITIES = [
   ApiKey,
   AuditEntry,
   Balance,
-  Brake,
+  CircuitBreaker,
   Canary,
   CatalogItem,
   Chain,
@@ -58,7 +54,7 @@ export const ENTITIES = [
   Host,
   IdempotencyKey,
   Incident,
-  LoginTally,
+  LoginCount,
   ManualJob,
   OauthClient,
   Peering,

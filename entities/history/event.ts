@@ -63,6 +63,15 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
+type Noun<Type> = Type extends `${infer First}.${string}` ? First : never;
+/** What a change is about: the first word of its event's type, except where that word names no resource. */
+export type ResourceType =
+  | Exclude<Noun<EventType>, 'balance' | 'catalog' | 'status'>
+  | 'image'
+  | 'stock'
+  | 'incident'
+  | 'peering';
+
 export const Event = entity(
   'event',
   {

@@ -6,8 +6,8 @@ import type { EntitySchema } from 'typeorm';
 import { ApiKey } from '../accounts/credential.ts';
 import { SshKey } from '../accounts/ssh-key.ts';
 import { Agent } from '../agents/agent.ts';
-import type { Transaction } from '../database/database.ts';
 import { columnsOf } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
 import { TopUp } from '../payments/top-up.ts';
 import { Server } from '../servers/server.ts';
@@ -15,39 +15,16 @@ import { Canary, Incident } from '../transparency/transparency.ts';
 import { deliveriesFor, outboxSql, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import { Webhook } from '../webhooks/webhook.ts';
 import type { Actor } from './audit.ts';
-import type { EventType } from './event.ts';
+import type { EventType, ResourceType } from './event.ts';
 
-export type ResourceType =
-  | 'server'
-  | 'topup'
-  | 'api_key'
-  | 'ssh_key'
-  | 'session'
-  | 'oauth_client'
-  | 'account'
-  | 'coin'
-  | 'webhook'
-  | 'canary'
-  | 'peering'
-  | 'incident'
-  | 'agent'
-  | 'host'
-  | 'address_pool'
-  | 'image'
-  | 'stock'
-  | 'task'
-  | 'finding'
-  | 'engine'
-  | 'manual_job'
-  | 'payment'
-  | 'gateway';
+/** A change, as its event and its audit entry tell of it. */
+export type Happening = { actor: Actor; data?: Record<string, unknown> } & (
+  | { type: EventType & `${ResourceType}.${string}`; resource?: undefined }
+  | { type: EventType; resource: ResourceType }
+);
 
-export interface Happening {
-  type: EventType;
-  resource: ResourceType;
-  actor: Actor;
-  data?: Record<string, unknown>;
-}
+/** What the change is about. */
+const resourceOf = ({ type, resource }: Happening): ResourceType => resource ?? (type.split('.')[0] as ResourceType);
 
 /** Where the row stands that an event is about, and by what its subject names it. Webhooks are told of it. */
 export const RESOURCE_ROWS: Partial<Record<ResourceType, { entity: EntitySchema; key: string }>> = {
@@ -77,17 +54,12 @@ const recordedSql = (from: string, value: (place: number) => string): string => 
     select ${value(3)}, account_id, ${value(1)}, ${value(4)}, ${value(5)}, ${value(6)}, ${value(7)}, subject, ${value(8)} from ${from}),
   ${outboxSql(from, value(0), value(1))}`;
 
-export const recordParameters = ({ type, resource, actor, data }: Happening): unknown[] => [
-  newId('evt'),
-  type,
-  JSON.stringify(data ?? {}),
-  newId('aud'),
-  actor.type,
-  actor.id,
-  actor.name,
-  resource,
-  actor.requestId,
-];
+export const recordParameters = (happening: Happening): unknown[] => {
+  const { type, actor, data = {} } = happening;
+  const [eventId, auditId] = [newId('evt'), newId('aud')];
+  const { type: actorType, id, name, requestId } = actor;
+  return [eventId, type, JSON.stringify(data), auditId, actorType, id, name, resourceOf(happening), requestId];
+};
 
 /** The expression for the API key that acts, or null if another credential does; `first` as in `recordSql`. */
 export const actingKeySql = (first: number): string => `case when $${first + 4} = 'api_key' then $${first + 5} end`;
@@ -102,7 +74,7 @@ export async function record(
   const parameters = recordParameters(happening);
   const [written] = await tx.query<{ webhookIds: string[] }>(
     `with given as (select $1::text as account_id, $2::text as subject),
-      changed as (select given.*${rowOf(happening.resource, '$2')}),
+      changed as (select given.*${rowOf(resourceOf(happening), '$2')}),
       ${recordSql('changed', 3)} select ${WEBHOOK_IDS_SQL}`,
     [accountId, subject, ...parameters],
   );
@@ -118,7 +90,7 @@ export async function recordAll(
   tx: Transaction,
   happenings: (Happening & { accountId: string; subject: string })[],
 ): Promise<void> {
-  for (const [resource, alike] of Map.groupBy(happenings, (happening) => happening.resource)) {
+  for (const [resource, alike] of Map.groupBy(happenings, resourceOf)) {
     const given = alike.map(({ accountId, subject, ...happening }) => [
       accountId,
       subject,
@@ -139,7 +111,7 @@ export async function recordAll(
 function rowOf(resource: ResourceType, subject: string): string {
   const row = RESOURCE_ROWS[resource];
   if (!row) return ' from given';
-  const columns = columnsOf(row.entity);
+  const columns = columnsOf(row.entity, undefined, ['accountId']);
   return `, row.* from given
     left join lateral (select ${columns} from ${row.entity.options.tableName} where ${row.key} = ${subject}) as row on true`;
 }

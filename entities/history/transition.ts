@@ -1,120 +1,179 @@
-/** The one way in which a state changes: by a table of transitions, together with its event and its audit entry. */
+/**
+ * The one way in which a stored state changes: by the table of its transitions. A move writes its event and its audit
+ * entry in the same transaction, where the lifecycle names an event for the state. Other moves are part of an act, and the caller
+ * records that act.
+ */
 import type { EntitySchema } from 'typeorm';
-import type { ChangeKind } from '../database/bus.ts';
-import type { Transaction } from '../database/database.ts';
 import { columnsOf } from '../database/table.ts';
+import type { Queryable, Transaction } from '../database/transaction.ts';
+import { exactJson } from '../json.ts';
 import { deliveriesFor, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import type { Actor } from './audit.ts';
 import type { EventType } from './event.ts';
-import { type ResourceType, recordAll, recordParameters, recordSql } from './record.ts';
+import { type Lifecycle, statesBefore } from './lifecycle.ts';
+import { recordAll, recordParameters, recordSql } from './record.ts';
 
-export interface Lifecycle<Row, Status extends string> {
-  entity: EntitySchema<Row>;
-  resource: ResourceType;
-  change: ChangeKind;
-  /** From each state, the states it can go to. */
-  transitions: Readonly<Record<Status, readonly Status[]>>;
-  /** The event that tells of arriving in a state. */
-  events: Readonly<Record<Status, EventType>>;
-}
-
-export interface Move<Row> {
-  actor: Actor;
+export interface Move<T> {
+  /** Needed where the move has an event. */
+  actor?: Actor;
   /** Other columns that change with the state. */
-  set?: Partial<Row>;
+  set?: Partial<T>;
+  /** Other columns, and what they must hold for the move to happen. */
+  where?: Partial<T>;
+  /** Further data of the event. */
   data?: Record<string, unknown>;
-  /** Instead of the event that tells of arriving in that state. */
+  /** Replaces the event of arriving in the state. */
   event?: EventType;
 }
 
+/** A row after its move. */
+export type Moved<T, State> = T & { previousState: State };
+
 /**
- * Moves the row with that order number to another state, if the table allows it from the state it is in now.
- * @returns the row as it is after the move, or undefined where nothing was moved
+ * Moves one row to another state, if the lifecycle allows it from the present one.
+ * @returns the row after the move, or undefined without a move
  */
-export async function transition<
-  Row extends { accountId: string; orderNumber: string; status: Status },
-  Status extends string,
->(
+export async function transition<T, State extends string>(
   tx: Transaction,
-  { entity, resource, change, transitions, events }: Lifecycle<Row, Status>,
-  orderNumber: string,
-  to: Status,
-  { actor, set = {}, data, event = events[to] }: Move<Row>,
-): Promise<(Row & { previousStatus: Status }) | undefined> {
-  const from = (Object.keys(transitions) as Status[]).filter((status) => transitions[status].includes(to));
-  const columns = entity.options.columns as Record<string, { name: string; type: unknown } | undefined>;
-  const assigned = Object.entries(set).map(([property, value]) => {
-    const column = columns[property]!;
-    return { name: column.name, value: column.type === 'jsonb' && value !== null ? JSON.stringify(value) : value };
-  });
-  const updatedAt = columns.updatedAt ? ', updated_at = now()' : '';
-  const table = entity.options.name;
-  const first = 4 + assigned.length;
-  const [found] = await tx.query<Row & { previousStatus: Status; webhookIds: string[] }>(
-    `with before as (select id, status from ${table} where order_number = $1 for update),
-      moved as (
-        update ${table} set status = $2${updatedAt}${assigned.map(({ name }, i) => `, ${name} = $${4 + i}`).join('')}
-        from before where ${table}.id = before.id and before.status = any($3)
-        returning ${columnsOf(entity as EntitySchema<unknown>)}, before.status as "previousStatus", ${table}.account_id, ${table}.order_number as subject),
-      ${recordSql('moved', first)}
-    select *, ${WEBHOOK_IDS_SQL} from moved`,
-    [
-      orderNumber,
-      to,
-      from,
-      ...assigned.map(({ value }) => value),
-      ...recordParameters({ type: event, resource, actor, data: { status: to, ...data } }),
-    ],
+  lifecycle: Lifecycle<T, State>,
+  key: string,
+  to: State,
+  { actor, set = {}, where = {}, data, event = lifecycle.told?.events[to] }: Move<T> = {},
+): Promise<Moved<T, State> | undefined> {
+  const { told } = lifecycle;
+  const given = new Parameters();
+  const columns = columnsIn(lifecycle);
+  const conditions = Object.entries({ [lifecycle.key]: key, ...where }).map(
+    ([property, value]) => `${columns[property]!.name} = ${given.add(value)}`,
   );
-  if (!found) return undefined;
-  const { webhookIds, ...row } = found;
-  tx.changed({ kind: change, accountId: row.accountId, id: row.orderNumber }, ...deliveriesFor(webhookIds));
-  return row as unknown as Row & { previousStatus: Status };
+  const moved = moveSql(lifecycle, to, conditions.join(' and '), set, given);
+  if (!told || !event) return (await tx.query<Moved<T, State>>(`with ${moved} select * from moved`, given.values))[0];
+  const happening = { type: event, resource: told.resource, actor: actor!, data: { status: to, ...data } };
+  const first = given.values.length + 1;
+  const [row] = await tx.query<Moved<T, State> & { subject: string; webhookIds: string[] }>(
+    `with ${moved}, told as (select moved.*, ${columns[lifecycle.key]!.name} as subject from moved),
+      ${recordSql('told', first)} select *, ${WEBHOOK_IDS_SQL} from told`,
+    [...given.values, ...recordParameters(happening)],
+  );
+  if (!row) return undefined;
+  const { webhookIds, subject: id, ...rest } = row;
+  tx.changed({ kind: told.change, accountId: accountOf(row), id }, ...deliveriesFor(webhookIds));
+  return rest as unknown as Moved<T, State>;
+}
+
+/** Moves every row that the condition selects and whose state allows it, in the order of their keys. @returns the rows after the move */
+export function transitionWhere<T, State extends string>(
+  tx: Queryable,
+  lifecycle: Lifecycle<T, State> & { told?: never },
+  to: State,
+  condition: string,
+  { parameters = [], set = {} }: { parameters?: unknown[]; set?: Partial<T> } = {},
+): Promise<Moved<T, State>[]> {
+  const given = new Parameters(parameters);
+  const moved = moveSql(lifecycle, to, condition, set, given);
+  return tx.query(`with ${moved} select * from moved`, given.values);
+}
+
+/** Where a locked row goes, and the other columns that change. */
+export interface RowMove<T, State> {
+  row: T;
+  to: State;
+  set: Partial<T>;
 }
 
 /**
- * The same for many rows that are locked and in hand as they are, in a statement for all and one for what is recorded of them.
- * @returns them as they are after the move, in that order @throws Error if one could not be moved
+ * Moves many locked rows in one statement, and records the moves in another. A row may keep its state.
+ * @returns the rows after the move, in that order
+ * @throws Error if one of them could not be moved
  */
-export async function transitionAll<
-  Row extends { accountId: string; orderNumber: string; status: Status },
-  Status extends string,
->(
+export async function transitionAll<T, State extends string>(
   tx: Transaction,
-  { entity, resource, change, transitions, events }: Lifecycle<Row, Status>,
-  moves: readonly { row: Row; set: Partial<Row> }[],
-  to: Status,
-  actor: Actor,
-): Promise<Row[]> {
+  lifecycle: Lifecycle<T, State>,
+  moves: readonly RowMove<T, State>[],
+  actor?: Actor,
+): Promise<T[]> {
   if (!moves.length) return [];
-  const from = (Object.keys(transitions) as Status[]).filter((status) => transitions[status].includes(to));
-  const columns = entity.options.columns as unknown as Record<string, { name: string; type: string; array?: boolean }>;
+  const { table, key, state, transitions, told } = lifecycle;
+  const columns = columnsIn(lifecycle);
   const properties = [...new Set(moves.flatMap(({ set }) => Object.keys(set)))];
-  const rows = moves.map(({ row, set }): Row => ({ ...row, ...set, status: to }));
-  const given = ['orderNumber', ...properties].map((property) => {
-    const { name, type, array } = columns[property]!;
-    return { property, name, type: type + (array ? '[]' : '') };
-  });
+  const given = [key, state, ...properties].map((property) => ({ property, ...columns[property]! }));
+  const rows = moves.map(({ row, to, set }): T => ({ ...row, ...set, [state]: to }));
   const values = rows.map((row) =>
-    Object.fromEntries(given.map(({ property, name }) => [name, row[property as keyof Row]])),
+    Object.fromEntries(given.map(({ property, name }) => [name, row[property as keyof T]])),
   );
-  const table = entity.options.name;
+  const ways = (Object.keys(transitions) as State[]).flatMap((from) =>
+    [...transitions[from], from].map((to) => `${from} ${to}`),
+  );
+  const name = table.options.name;
+  const [at, keyName] = [columns[state]!.name, columns[key]!.name];
   const moved = await tx.query(
-    `update ${table} set status = $1${given
-      .slice(1)
-      .map(({ name }) => `, ${name} = given.${name}`)
-      .join('')}
-      from jsonb_to_recordset($2::jsonb) as given(${given.map(({ name, type }) => `${name} ${type}`).join(', ')})
-      where ${table}.order_number = given.order_number and ${table}.status = any($3) returning ${table}.id`,
-    [to, JSON.stringify(values, (_, value) => (typeof value === 'bigint' ? String(value) : value)), from],
+    `update ${name} set ${given.slice(1).map((one) => `${one.name} = given.${one.name}`)}
+      from jsonb_to_recordset($1::jsonb) as given(${given.map((one) => `${one.name} ${one.type}`)})
+      where ${name}.${keyName} = given.${keyName} and ${name}.${at} || ' ' || given.${at} = any($2) returning 1`,
+    [exactJson(values), ways],
   );
-  if (moved.length < rows.length) throw new Error(`Not each ${table} could become ${to}.`);
-  await recordAll(
-    tx,
-    rows.map(({ accountId, orderNumber: subject }) => ({
-      ...{ accountId, subject, type: events[to], resource, actor, data: { status: to } },
-    })),
-  );
-  for (const { accountId, orderNumber } of rows) tx.changed({ kind: change, accountId, id: orderNumber });
+  if (moved.length < rows.length) throw new Error(`The lifecycle of ${name} does not allow one of these moves.`);
+  if (told) await tell(tx, lifecycle, moves, actor!);
   return rows;
 }
+
+async function tell<T, State extends string>(
+  tx: Transaction,
+  { key, state, told }: Lifecycle<T, State>,
+  moves: readonly RowMove<T, State>[],
+  actor: Actor,
+): Promise<void> {
+  const { resource, change, events } = told!;
+  const moved = moves.filter(({ row, to }) => row[state] !== to);
+  const subjects = moved.map(({ row, to }) => ({ accountId: accountOf(row), subject: row[key] as string, to }));
+  await recordAll(
+    tx,
+    subjects.flatMap(({ accountId, subject, to }) => {
+      const type = events[to];
+      return type ? [{ accountId, subject, type, resource, actor, data: { status: to } }] : [];
+    }),
+  );
+  for (const { accountId, subject } of subjects) tx.changed({ kind: change, accountId, id: subject });
+}
+
+/** CTEs that lock the rows of the condition and move them. */
+function moveSql<T, State extends string>(
+  lifecycle: Lifecycle<T, State>,
+  to: State,
+  condition: string,
+  set: Partial<T>,
+  given: Parameters,
+): string {
+  const columns = columnsIn(lifecycle);
+  const table = lifecycle.table.options.name;
+  const [key, state] = [columns[lifecycle.key]!.name, columns[lifecycle.state]!.name];
+  const assigned = Object.entries(set).map(([property, value]) => {
+    const { name, type } = columns[property]!;
+    return `, ${name} = ${given.add(type === 'jsonb' && value !== null ? JSON.stringify(value) : value)}`;
+  });
+  const updatedAt = columns.updatedAt ? ', updated_at = now()' : '';
+  return `before as (select ${key}, ${state} from ${table} where ${condition} order by ${key} for update),
+    moved as (update ${table} set ${state} = ${given.add(to)}${updatedAt}${assigned.join('')} from before
+      where ${table}.${key} = before.${key} and before.${state} = any(${given.add(statesBefore(lifecycle, to))})
+      returning ${columnsOf(lifecycle.table as EntitySchema<unknown>)}, before.${state} as previous_state)`;
+}
+
+/** The values of a statement, numbered as they are added. */
+class Parameters {
+  readonly values: unknown[];
+  constructor(values: readonly unknown[] = []) {
+    this.values = [...values];
+  }
+  add(value: unknown): string {
+    return `$${this.values.push(value)}`;
+  }
+}
+
+const columnsIn = <T, State extends string>({ table }: Lifecycle<T, State>) =>
+  Object.fromEntries(
+    Object.entries(table.options.columns as Record<string, { name: string; type: string; array?: boolean }>).map(
+      ([property, { name, type, array }]) => [property, { name, type: type + (array ? '[]' : '') }],
+    ),
+  );
+
+const accountOf = (row: unknown): string => (row as { accountId: string }).accountId;

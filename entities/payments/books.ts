@@ -2,7 +2,7 @@
  * The proof of the books: every kept balance is the sum of its transfers, and every payment, top-up and order stands in the
  * ledger as it says itself. It reads everything, so it is for now and then.
  */
-import type { Queryable } from '../database/database.ts';
+import type { Queryable } from '../database/transaction.ts';
 import { type Books, verifyBooks } from './ledger.ts';
 
 /** A row that the ledger does not bear out. */

@@ -1,6 +1,6 @@
-/** How far each chain that is followed was read, and when that was all there was. */
-import type { Queryable } from '../database/database.ts';
-import { entity, int, key, nullable, type RowOf, timestamp } from '../database/table.ts';
+/** Chains: how far each was read, its last blocks, and the numbers of deposit addresses. */
+import { entity, int, key, nullable, type RowOf, text, timestamp } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 export const Chain = entity('chain', {
   /** Such as base or bitcoin. */
@@ -26,4 +26,29 @@ export async function chainsBehind(db: Queryable, networks: readonly string[]): 
     [networks],
   );
   return new Set(rows.map(({ network }) => network));
+}
+
+export const ChainBlock = entity('chain_block', {
+  network: { ...text(), primary: true },
+  height: { ...int(), primary: true },
+  hash: text(),
+});
+export type ChainBlock = RowOf<typeof ChainBlock>;
+
+export const Deposit = entity('deposit', {
+  /** What the addresses are derived from, such as the fingerprint of an extended public key. */
+  source: key(),
+  /** The next number. */
+  next: int(),
+});
+export type Deposit = RowOf<typeof Deposit>;
+
+/** A number of that source which nobody was given before. */
+export async function nextDeposit(db: Queryable, source: string): Promise<number> {
+  const [given] = await db.query<{ number: number }>(
+    `insert into deposit (source, next) values ($1, 1) on conflict (source) do update set next = deposit.next + 1
+      returning next - 1 as number`,
+    [source],
+  );
+  return given!.number;
 }

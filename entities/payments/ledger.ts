@@ -7,7 +7,6 @@
  * This file is the only writer of `transfer` and `balance`.
  */
 
-import type { Queryable, Transaction } from '../database/database.ts';
 import {
   bigint,
   defaulting,
@@ -20,8 +19,10 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
+import type { Queryable, Transaction } from '../database/transaction.ts';
 import { ApiError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { exactJson } from '../json.ts';
 
 /** `hold` and `capture` are an order, `release` gives a hold back, `refund` gives captured money back. */
 export const TRANSFER_KINDS = [
@@ -148,8 +149,7 @@ export async function postAll(tx: Transaction, postings: (Posting & { accountId:
     if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
   }
   try {
-    const given = JSON.stringify(transfers, (_, v) => (typeof v === 'bigint' ? String(v) : v));
-    const posted = await tx.query<{ accountId: string; kept: boolean }>(POST, [given], 'post');
+    const posted = await tx.query<{ accountId: string; kept: boolean }>(POST, [exactJson(transfers)], 'post');
     const unkept = posted.find(({ kept }) => !kept);
     if (unkept) throw new Error(`${unkept.accountId} has no balance.`);
     for (const accountId of new Set(posted.map((row) => row.accountId)))
@@ -187,7 +187,7 @@ const POST = `
     kept as (
       update balance set updated_at = now(), available_micros = available_micros + available, held_micros = held_micros + held
       from sums where balance.account_id = sums.account_id returning balance.account_id)
-  select account_id as "accountId", account_id in (select account_id from kept) as kept from posted`;
+  select account_id, account_id in (select account_id from kept) as kept from posted`;
 
 /**
  * The CTEs of a hold, as the head of a longer statement: `paid` has one row (account_id) if the balance sufficed,
@@ -244,8 +244,8 @@ export async function verifyBooks(db: Queryable): Promise<Books> {
       select account_id, coalesce(available_micros, 0) as available_kept, coalesce(held_micros, 0) as held_kept,
         coalesce(available, 0) as available_summed, coalesce(held, 0) as held_summed
       from balance full join summed using (account_id))
-    select account_id as "accountId", (available_kept + held_kept)::bigint as "keptMicros",
-      (available_summed + held_summed)::bigint as "summedMicros"
+    select account_id, (available_kept + held_kept)::bigint as kept_micros,
+      (available_summed + held_summed)::bigint as summed_micros
     from both_sides where available_kept <> available_summed or held_kept <> held_summed
     order by account_id limit 1`);
   const totals = await db.query<{ name: string; micros: bigint }>(`

@@ -3,7 +3,7 @@
  * position in that transaction (the output, or the log within its own receipt; positions within a block change when a
  * transaction is mined again). A payment is credited once, whatever is reported how often.
  */
-import type { Queryable } from '../database/database.ts';
+
 import {
   bigint,
   columnsOf,
@@ -18,6 +18,8 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
+import { exactJson } from '../json.ts';
 
 /**
  * - SEEN: announced, and in no block;
@@ -116,14 +118,13 @@ export const lockPayments = (tx: Queryable, orderNumbers: readonly string[]): Pr
 /** Writes down what has become of these payments, whose rows are locked. */
 export async function keepPayments(tx: Queryable, payments: readonly Payment[]): Promise<void> {
   if (!payments.length) return;
-  const given = JSON.stringify(payments, (_, value) => (typeof value === 'bigint' ? String(value) : value));
   await tx.query(
     `update payment set status = given.status, quoted_units = "quotedUnits", rate_micros = "rateMicros",
         credited_micros = "creditedMicros", credited_at = "creditedAt", reversed_micros = "reversedMicros", reversals = given.reversals
       from jsonb_to_recordset($1::jsonb) as given(id text, status text, "quotedUnits" text, "rateMicros" bigint,
         "creditedMicros" bigint, "creditedAt" timestamptz, "reversedMicros" bigint, reversals int)
       where payment.id = given.id`,
-    [given],
+    [exactJson(payments)],
   );
 }
 

@@ -12,7 +12,7 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
-import type { Lifecycle } from '../history/transition.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
 import { microsFromUsd } from '../money.ts';
 
 export const TOP_UP_STATUSES = ['PENDING', 'CONFIRMING', 'CONFIRMED', 'EXPIRED', 'CANCELLED'] as const;
@@ -64,9 +64,9 @@ export type TopUp = RowOf<typeof TopUp>;
 
 /** Money that comes late is still credited, so an expired or cancelled top-up can confirm. */
 export const TOP_UP_LIFECYCLE: Lifecycle<TopUp, TopUpStatus> = {
-  entity: TopUp,
-  resource: 'topup',
-  change: 'topUp',
+  table: TopUp,
+  key: 'orderNumber',
+  state: 'status',
   transitions: {
     PENDING: ['CONFIRMING', 'EXPIRED', 'CANCELLED'],
     // Only a payment by x402 that was never settled expires from there.
@@ -75,12 +75,16 @@ export const TOP_UP_LIFECYCLE: Lifecycle<TopUp, TopUpStatus> = {
     EXPIRED: ['CONFIRMING'],
     CANCELLED: ['CONFIRMING'],
   },
-  events: {
-    PENDING: 'topup.created',
-    CONFIRMING: 'topup.confirming',
-    CONFIRMED: 'topup.confirmed',
-    EXPIRED: 'topup.expired',
-    CANCELLED: 'topup.cancelled',
+  told: {
+    resource: 'topup',
+    change: 'topUp',
+    events: {
+      PENDING: 'topup.created',
+      CONFIRMING: 'topup.confirming',
+      CONFIRMED: 'topup.confirmed',
+      EXPIRED: 'topup.expired',
+      CANCELLED: 'topup.cancelled',
+    },
   },
 };
 

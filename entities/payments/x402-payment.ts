@@ -2,7 +2,7 @@
  * x402 payments: each is a signed authorization (EIP-3009) to move USDC, and known by its network, payer and nonce: that
  * is how the chain knows it, too. The row is written before anybody asks the chain to move the money.
  */
-import type { Queryable, Transaction } from '../database/database.ts';
+
 import {
   bigint,
   bytes,
@@ -17,6 +17,7 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
+import type { Queryable, Transaction } from '../database/transaction.ts';
 import { available, gateway, lockAccount, post } from './ledger.ts';
 
 /**

@@ -1,4 +1,5 @@
 /** Addresses: every one that can be given to a machine, the order that holds it, and the network that it is of. */
+
 import { STOCK_LOW } from '../catalog.ts';
 import { entity, inet, int, key, now, nullable, oneOf, type RowOf, text, timestamp } from '../database/table.ts';
 
@@ -60,3 +61,9 @@ export const addressRoomSql = (most = String(STOCK_LOW), where = 'true'): string
 
 const countSql = (family: string, most: string) =>
   `(select count(*) from (select from address where ${freeAddressSql('bastion.code', family)} order by address limit ${most}) free)`;
+
+export const ReverseDnsTold = entity('reverse_dns_told', {
+  ip: { ...inet(), primary: true },
+  ptr: text(),
+});
+export type ReverseDnsTold = RowOf<typeof ReverseDnsTold>;

@@ -3,7 +3,7 @@
  * still to be told. One row for each box that is not free. It is no customer's and tells no customer anything, as tasks do
  * not: what becomes of the server is told by the server's own states.
  */
-import type { Queryable } from '../database/database.ts';
+
 import {
   bytes,
   columnsOf,
@@ -17,6 +17,7 @@ import {
   type RowOf,
   text,
 } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 export const DEPLOYMENT_STATES = [
   'WAITING',

@@ -1,6 +1,7 @@
 /** Engines: which driver makes machines of each kind. Workers write it when they start, for all queries that count hosts. */
-import type { Queryable } from '../database/database.ts';
+
 import { boolean, entity, key, type RowOf, text } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 export const Engine = entity('engine', {
   /** `VPS` or `DEDICATED`. */

@@ -1,6 +1,7 @@
 /** Where an engine and we believe different things, and the brake that stops the destroyer. */
-import type { Queryable } from '../database/database.ts';
+
 import { entity, int, key, now, nullable, oneOf, type RowOf, text, timestamp } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 /**
  * - ORPHAN: a machine with our mark that no server has;
@@ -37,10 +38,10 @@ export const Finding = entity(
 export type Finding = RowOf<typeof Finding>;
 
 /** While there is a row, no machine of that driver is destroyed. */
-export const Brake = entity('brake', { driver: key(), reason: text(), createdAt: now() });
-export type Brake = RowOf<typeof Brake>;
+export const CircuitBreaker = entity('brake', { driver: key(), reason: text(), createdAt: now() });
+export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
-export async function isBraked(db: Queryable, driver: string): Promise<boolean> {
+export async function isBreakerOpen(db: Queryable, driver: string): Promise<boolean> {
   const [braked] = await db.query('select 1 from brake where driver = $1', [driver]);
   return braked !== undefined;
 }

@@ -1,6 +1,4 @@
-/** Hosts: where machines are made, how much room they have, and what is claimed of it. */
-
-import type { Transaction } from '../database/database.ts';
+/** Hosts: where machines are made, how much room they have, and how a bare-metal host is reached. */
 import {
   boolean,
   bytes,
@@ -16,12 +14,28 @@ import {
   real,
   text,
 } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { record } from '../history/record.ts';
-import { BMC_PROTOCOLS, FIRMWARES } from './bare-metal.ts';
 import { NEEDS_HOSTS_SQL, OWN_HOST_SQL } from './engine.ts';
 import { freePlacesSql } from './place.ts';
+
+export const BMC_PROTOCOLS = ['IPMI', 'REDFISH'] as const;
+export const FIRMWARES = ['BIOS', 'UEFI'] as const;
+
+/** How the controller of a box is reached. */
+export interface Bmc {
+  protocol: (typeof BMC_PROTOCOLS)[number];
+  address: string;
+  user: string;
+  password: string;
+  /** PEM of a certificate that vouches for the controller (Redfish). */
+  certificate?: string | null | undefined;
+}
+
+/** What the password of a BMC is sealed for. */
+export const bmcPasswordContext = (host: string): string => `host.bmc_password:${host}`;
 
 export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE'] as const;
 export type HostState = (typeof HOST_STATES)[number];
@@ -134,7 +148,6 @@ export async function moveHost(tx: Transaction, name: string, to: HostState, act
     `update host set state = $2, updated_at = now() where name = $1 and state = any($3) returning ${columnsOf(Host)}`,
     [name, to, from],
   );
-  if (moved)
-    await record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', resource: 'host', actor, data: { state: to } });
+  if (moved) await record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', actor, data: { state: to } });
   return moved;
 }

@@ -18,7 +18,7 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
-import type { Lifecycle } from '../history/transition.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
 
 export const SERVER_STATUSES = [
   'PENDING',
@@ -142,9 +142,9 @@ export const lockServerSql = (columns: string, where = 'true'): string => `
 
 /** What becomes of a server. DELETING is reached from every state but itself and DELETED. */
 export const SERVER_LIFECYCLE: Lifecycle<Server, ServerStatus> = {
-  entity: Server,
-  resource: 'server',
-  change: 'server',
+  table: Server,
+  key: 'orderNumber',
+  state: 'status',
   transitions: {
     PENDING: ['PROVISIONING', 'FAILED', 'DELETING'],
     PROVISIONING: ['RUNNING', 'FAILED', 'DELETING'],
@@ -160,19 +160,23 @@ export const SERVER_LIFECYCLE: Lifecycle<Server, ServerStatus> = {
     DELETING: ['DELETED'],
     DELETED: [],
   },
-  events: {
-    PENDING: 'server.created',
-    PROVISIONING: 'server.provisioning',
-    RUNNING: 'server.running',
-    STARTING: 'server.updated',
-    STOPPING: 'server.updated',
-    STOPPED: 'server.stopped',
-    REBOOTING: 'server.updated',
-    REBUILDING: 'server.updated',
-    RESIZING: 'server.updated',
-    SUSPENDED: 'server.suspended',
-    FAILED: 'server.failed',
-    DELETING: 'server.updated',
-    DELETED: 'server.deleted',
+  told: {
+    resource: 'server',
+    change: 'server',
+    events: {
+      PENDING: 'server.created',
+      PROVISIONING: 'server.provisioning',
+      RUNNING: 'server.running',
+      STARTING: 'server.updated',
+      STOPPING: 'server.updated',
+      STOPPED: 'server.stopped',
+      REBOOTING: 'server.updated',
+      REBUILDING: 'server.updated',
+      RESIZING: 'server.updated',
+      SUSPENDED: 'server.suspended',
+      FAILED: 'server.failed',
+      DELETING: 'server.updated',
+      DELETED: 'server.deleted',
+    },
   },
 };

@@ -7,7 +7,7 @@
  * deliveries (provisioning/webhooks/sweep.ts).
  */
 import type { Bus, Change } from '../database/bus.ts';
-import type { Queryable } from '../database/database.ts';
+import type { Queryable } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
 import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS } from './webhook.ts';
 
@@ -19,12 +19,12 @@ const DIRECT_EVENT = 'webhook.test';
 const LEFT_OUT = [
   'secret',
   'digest',
-  'rootPassword',
-  'userData',
-  'sshPublicKeys',
-  'accessDigest',
-  'refreshDigest',
-  'passwordHash',
+  'root_password',
+  'user_data',
+  'ssh_public_keys',
+  'access_digest',
+  'refresh_digest',
+  'password_hash',
   // what `recordAll` carries along
   'happening',
 ];
@@ -50,7 +50,7 @@ export const outboxSql = (from: string, id: string, type: string): string => `
     returning webhook_id)`;
 
 /** A column with the webhooks that `outboxSql` has inserted deliveries for; hand it to `deliveriesFor`. */
-export const WEBHOOK_IDS_SQL = 'array(select distinct webhook_id from deliveries_written) as "webhookIds"';
+export const WEBHOOK_IDS_SQL = 'array(select distinct webhook_id from deliveries_written) as webhook_ids';
 
 /** What a transaction tells its database, so that these webhooks are woken after the commit. */
 export const deliveriesFor = (webhookIds: readonly string[] = []): Change[] =>

@@ -19,8 +19,8 @@ import {
 } from 'graphql';
 import { ENTRIES_MAX } from './inputs.ts';
 import { snake, wireOfEnum } from './names.ts';
+import type { Operation } from './operation.ts';
 import { defaultOf, type Parameter } from './parameters.ts';
-import type { Operation } from './read.ts';
 import { type Fragments, membersOf, possibleTypes, type SelectedField, selectionsFor } from './selection.ts';
 
 export type JsonSchema = { readonly [keyword: string]: unknown };

@@ -13,8 +13,8 @@ import {
   parse,
 } from 'graphql';
 import { schema } from '../../schema/index.ts';
+import type { Operation } from './operation.ts';
 import { answerOf } from './outputs.ts';
-import type { Operation } from './read.ts';
 
 /** The fragment of each kind of thing that events are about. */
 const FRAGMENTS = {

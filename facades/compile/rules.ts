@@ -11,8 +11,8 @@ import {
   visit,
 } from 'graphql';
 import { pathNames, snake } from './names.ts';
+import type { Operation } from './operation.ts';
 import { type Parameter, readsCredential } from './parameters.ts';
-import type { Operation } from './read.ts';
 import { hasDirective } from './selection.ts';
 
 const PATH = /^(\/[a-z0-9._-]+|\/\{[a-z][a-z0-9_]*\})+$/;

@@ -4,7 +4,7 @@ import { compileQuery, isCompiledQuery } from 'graphql-jit';
 import { ApiError, apiErrorOf, type Context, type FieldError, requireActive, type Viewer } from '../../schema/index.ts';
 import { aliasing, inputMapper, isRecord } from './inputs.ts';
 import { snake } from './names.ts';
-import type { Operation } from './read.ts';
+import type { Operation } from './operation.ts';
 
 export type Values = Record<string, unknown>;
 /**

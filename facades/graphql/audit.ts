@@ -1,8 +1,8 @@
 /** Tells the audit log of mutations that come by GraphQL: one entry for each root field, whatever became of it. */
 import { type ExecutionArgs, type ExecutionResult, execute, getOperationAST, Kind, OperationTypeNode } from 'graphql';
 import { apiErrorOf, type Context } from '../../schema/index.ts';
-import type { AuditRequest } from '../http/audit.ts';
 import { shownError } from '../http/errors.ts';
+import type { AuditRequest } from '../http/requests.ts';
 
 /** The executor, which also tells of mutations. The path of an entry is `/graphql#` and the name of the field. */
 export function auditedExecute(auditRequest: AuditRequest): (args: ExecutionArgs) => Promise<ExecutionResult> {

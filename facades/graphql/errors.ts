@@ -14,7 +14,7 @@ import {
 } from 'graphql';
 import type { SubscribePayload } from 'graphql-ws';
 import type { Plugin } from 'graphql-yoga';
-import { apiErrorOf } from '../../schema/index.ts';
+import { apiErrorOf, causesOf } from '../../schema/index.ts';
 import { type Log, shownError } from '../http/errors.ts';
 import { limitsRule, TOKENS_MAX } from './limits.ts';
 
@@ -46,10 +46,8 @@ export const maskingWithoutHttp =
 /** Whether GraphQL refuses something by itself: a document, a variable, a request. */
 function isGraphqlsOwn(error: unknown): error is GraphQLError {
   if (apiErrorOf(error)) return false;
-  let cause = error;
-  while (cause instanceof GraphQLError && (cause.originalError ?? cause.cause))
-    cause = cause.originalError ?? cause.cause;
-  return (cause as Error | undefined)?.name === 'GraphQLError';
+  const causes = causesOf(error);
+  return causes.length > 0 && causes.every(({ name }) => name === 'GraphQLError');
 }
 
 function copy(error: GraphQLError | undefined, message: string, extensions: Record<string, unknown>): GraphQLError {

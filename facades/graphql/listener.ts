@@ -10,8 +10,8 @@ import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { WebSocketServer } from 'ws';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
-import type { AuditRequest } from '../http/audit.ts';
 import { type Log, shownError } from '../http/errors.ts';
+import type { AuditRequest } from '../http/requests.ts';
 import { auditedExecute } from './audit.ts';
 import { type Mask, masking, maskingWithoutHttp, readOperation, unreadableRequests } from './errors.ts';
 import { limitsRule, TOKENS_MAX } from './limits.ts';
@@ -26,7 +26,7 @@ export interface InternalOptions {
   authenticate(authorization: string | undefined, address: string | null): Promise<Viewer | null>;
   contextOf(request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'>): Context;
   /** Calls back when a credential ends; returns what stops the watch. */
-  watchCredential(viewer: Viewer, ended: () => void): () => void;
+  onCredentialEnd(viewer: Viewer, ended: () => void): () => void;
   /** Whether requests can be served. */
   ready(): Promise<boolean>;
   /** Told of mutations. */
@@ -90,7 +90,7 @@ interface Connection extends Extra {
 
 /** One credential for the life of a socket; the socket closes when the credential ends. */
 function webSocketOptions(
-  { authenticate, auditRequest, contextOf, watchCredential, onError }: InternalOptions,
+  { authenticate, auditRequest, contextOf, onCredentialEnd, onError }: InternalOptions,
   mask: Mask,
 ): WsOptions<Record<string, unknown>, Partial<Connection>> {
   return {
@@ -113,7 +113,7 @@ function webSocketOptions(
       });
       if (!viewer) return false;
       const gone = new AbortController();
-      const forget = watchCredential(viewer, () => socket.close(FORBIDDEN, 'The credential has ended'));
+      const forget = onCredentialEnd(viewer, () => socket.close(FORBIDDEN, 'The credential has ended'));
       socket.once('close', () => {
         forget();
         gone.abort();

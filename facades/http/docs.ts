@@ -17,7 +17,7 @@ const rows = Object.entries(ERRORS).map(
   }),
 );
 
-/** The catalogue as Markdown, for docs/errors.md. */
+/** The catalogue as Markdown, for docs/use/errors.md. */
 export const errorsMarkdown = (): string =>
   [
     '# Errors',

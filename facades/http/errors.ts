@@ -6,6 +6,7 @@ import { STATUS_CODES } from 'node:http';
 import {
   type ApiError,
   apiErrorOf,
+  causesOf,
   type ErrorCode,
   type ErrorExtras,
   faultOf,
@@ -97,8 +98,8 @@ function challenge({ code, extras, extensions }: ApiError): Record<string, strin
 
 /** What may be logged of an error: its text without quoted values, and where it was thrown. */
 function scrubbed(thrown: unknown): Record<string, unknown> {
-  const error = rootCause(thrown);
-  if (!(error instanceof Error)) return { message: typeof error };
+  const error = causesOf(thrown).at(-1);
+  if (!error) return { message: typeof thrown };
   const { code, constraint, table } = error as unknown as Record<string, unknown>;
   const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   return {
@@ -110,13 +111,3 @@ function scrubbed(thrown: unknown): Record<string, unknown> {
     stack: frames.slice(0, 12).map((line) => line.trim()),
   };
 }
-
-const rootCause = (thrown: unknown): unknown => {
-  let error = thrown;
-  while (error instanceof Error) {
-    const inner = (error as { originalError?: unknown }).originalError ?? error.cause;
-    if (!(inner instanceof Error)) break;
-    error = inner;
-  }
-  return error;
-};

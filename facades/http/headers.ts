@@ -1,6 +1,6 @@
 /** Headers that every answer has, and those of a preflight (CORS without cookies: credentials are never ambient). */
 import type { HTTPMethods } from 'fastify';
-import type { Operation } from '../compile/read.ts';
+import type { Operation } from '../compile/operation.ts';
 import { OAUTH_PATHS } from './oauth.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,12 +1,12 @@
 /** Idempotency-Key: on every POST, PATCH and DELETE, and an argument of the tools that name it. */
 import { ApiError, type Context } from '../../schema/index.ts';
+import type { Operation } from '../compile/operation.ts';
 import { readsCredential } from '../compile/parameters.ts';
-import type { Operation } from '../compile/read.ts';
 import type { Run, Values } from '../compile/run.ts';
 
 /** Does the work once for a key, over a database whose changes are committed together with the answer. */
 export type Once = (
-  request: { accountId: string | null; method: string; path: string; key: string; input: string },
+  request: { accountId: string | null; method: string; path: string; key: string; input: unknown },
   work: (db: Context['db']) => Promise<string>,
 ) => Promise<{ answer: string; replayed: boolean }>;
 
@@ -65,7 +65,7 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
       path: template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(values[inPath.get(name)!]))),
       key,
       // Headers are left out: a request is paid for again with another payment.
-      input: canonical([inQuery.map((variable) => values[variable] ?? null), body ?? null]),
+      input: [inQuery.map((variable) => values[variable] ?? null), body ?? null],
     };
     const headers: Record<string, string> = {};
     const setHeader = (header: string, value: string) => {
@@ -90,11 +90,3 @@ function readKept(kept: string): { headers: Record<string, string>; body: string
   const end = kept.indexOf('\n');
   return end < 0 ? { headers: {}, body: kept } : { headers: JSON.parse(kept.slice(0, end)), body: kept.slice(end + 1) };
 }
-
-/** JSON whose members are in order, so that two spellings of one input are equal. */
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_, inner) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );

@@ -1,11 +1,11 @@
 /** The public listener: request ids, limits, headers, and one shape for every error. */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { ApiError, type ErrorCode, schema, type Viewer } from '../../schema/index.ts';
-import { type Operation, readOperations } from '../compile/read.ts';
+import type { Operation } from '../compile/operation.ts';
+import { readOperations } from '../compile/read.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
 import { admission, type RateLimits, readmission } from '../rate-limit/rate-limit.ts';
-import type { AuditRequest } from './audit.ts';
 import { clientErrors, refuseLargeHead } from './client-errors.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
@@ -15,6 +15,7 @@ import type { Once } from './idempotency.ts';
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { hooks } from './processor-webhooks.ts';
+import type { AuditRequest } from './requests.ts';
 import { type Authenticate, type ContextOf, cached, rest } from './rest.ts';
 
 export interface PublicOptions {
@@ -44,7 +45,7 @@ export interface PublicOptions {
   /** Signs sessions and questions of MCP. At least 32 bytes; the same in every process. */
   mcpSecret: Buffer;
   /** Calls back when a credential ends; returns what stops the watch. */
-  watchCredential: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
   /** Makes the servers of MCP; by default those of the service. */
   factoryOf?: NonNullable<McpOptions['factoryOf']>;
 }

@@ -3,7 +3,7 @@
  * as JSON. What is signed is not counted; who has no signature is, as any stranger.
  */
 import type { FastifyInstance } from 'fastify';
-import { ApiError, takeHint } from '../../schema/index.ts';
+import { ApiError, acceptProcessorWebhook } from '../../schema/index.ts';
 import type { Admit } from '../rate-limit/rate-limit.ts';
 import { type ContextOf, callerOf } from './rest.ts';
 
@@ -16,7 +16,7 @@ export function hooks(app: FastifyInstance, { admit, contextOf }: { admit: Admit
     inner.post<{ Body: Buffer | undefined }>(HOOK_PATH, async (request, reply) => {
       const { body = Buffer.alloc(0) } = request;
       const headers = request.headers as Record<string, string | undefined>;
-      if (await takeHint(contextOf(callerOf(request, reply)), { headers, body })) return '{}';
+      if (await acceptProcessorWebhook(contextOf(callerOf(request, reply)), { headers, body })) return '{}';
       await admit(request, reply, true);
       throw new ApiError('invalid_credential', 'Nobody of ours has signed this.');
     });

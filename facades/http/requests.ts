@@ -1,4 +1,5 @@
 /** What a request brings: parameters of the path, the query and the headers, which arrive as text, and a body. */
+
 import type { FastifyRequest } from 'fastify';
 import { type GraphQLInputType, getNullableType, isListType } from 'graphql';
 import { ApiError, type ErrorCode, type FieldError } from '../../schema/index.ts';
@@ -6,9 +7,9 @@ import { refusal } from '../compile/details.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { inputSchema } from '../compile/json-schema.ts';
 import { snake, suggestion } from '../compile/names.ts';
+import type { Operation } from '../compile/operation.ts';
 import type { Parameter } from '../compile/parameters.ts';
-import type { Operation } from '../compile/read.ts';
-import type { Values } from '../compile/run.ts';
+import type { Caller, Values } from '../compile/run.ts';
 import { STYLES } from '../compile/styles.ts';
 
 /** Reads the parameters, by the names of their variables. @throws ApiError not_found or invalid_query */
@@ -97,3 +98,12 @@ function single(type: GraphQLInputType): Decode {
       return (text) => text;
   }
 }
+
+/**
+ * Told of a mutating request when it has been answered, whatever the answer was: the method, the template of its path,
+ * and the status; nothing that was sent. Never throws.
+ */
+export type AuditRequest = (
+  caller: Pick<Caller, 'viewer' | 'requestId'>,
+  request: { method: string; path: string; status: number },
+) => void;

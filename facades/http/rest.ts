@@ -4,14 +4,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Context, type FieldError, type Viewer } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import { inputSchema, parameterSchema } from '../compile/json-schema.ts';
+import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
-import type { Operation } from '../compile/read.ts';
 import { type Caller, permit, type Refuse, runner, type Values } from '../compile/run.ts';
 import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
 import type { Admit } from '../rate-limit/rate-limit.ts';
-import type { AuditRequest } from './audit.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import { drawingFor, drawn } from './qr.ts';
+import type { AuditRequest } from './requests.ts';
 import { bodyReader, parameterReader } from './requests.ts';
 
 /** The viewer behind an Authorization header. @throws ApiError if it is no Bearer credential that is valid, there */

@@ -1,7 +1,7 @@
 /** Completes arguments with what the caller itself may see: its servers, and the bastions of the catalog. */
 import type { CompleteRequest, CompleteResult } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
-import type { Operation } from '../compile/read.ts';
+import type { Operation } from '../compile/operation.ts';
 import { type Caller, permit, runner, type Values } from '../compile/run.ts';
 import type { ContextOf } from '../http/rest.ts';
 import type { McpCaller } from './caller.ts';

@@ -11,7 +11,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { refusal } from '../compile/details.ts';
-import type { Operation } from '../compile/read.ts';
+import type { Operation } from '../compile/operation.ts';
 import type { Caller, Values } from '../compile/run.ts';
 
 /**

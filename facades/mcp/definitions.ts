@@ -2,7 +2,7 @@
 import type { Tool } from '@modelcontextprotocol/server';
 import { isRecord } from '../compile/inputs.ts';
 import { answerSchema, inputSchema, type JsonSchema, parameterSchema } from '../compile/json-schema.ts';
-import type { Operation } from '../compile/read.ts';
+import type { Operation } from '../compile/operation.ts';
 import type { Values } from '../compile/run.ts';
 import { KEY_SCHEMA } from '../http/idempotency.ts';
 

@@ -14,9 +14,10 @@ import { deeperThan, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
 import { admission, type RateLimits, rateHeaders, readmission, refuseDenied } from '../rate-limit/rate-limit.ts';
 import { authInfoOf, type Count, type View } from './caller.ts';
+import { type McpParts, partsOf } from './parts.ts';
 import { Eras } from './protocol-versions.ts';
 import { rpcErrorBody, SERVER_ERROR } from './rpc.ts';
-import { type McpParts, partsOf, serverFactory } from './server.ts';
+import { serverFactory } from './server.ts';
 import type { ToolOptions } from './tools.ts';
 
 export interface McpOptions extends ToolOptions {
@@ -26,7 +27,7 @@ export interface McpOptions extends ToolOptions {
   /** Signs sessions and questions. At least 32 bytes; the same in every process. */
   mcpSecret: Buffer;
   /** Calls back when a credential ends; returns what stops the watch. */
-  watchCredential: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
   onError: Log;
   /** Absent: nobody is limited. */
   rateLimits?: RateLimits;

@@ -5,7 +5,7 @@
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
 import { isRecord } from '../compile/inputs.ts';
-import type { Operation } from '../compile/read.ts';
+import type { Operation } from '../compile/operation.ts';
 import type { Values } from '../compile/run.ts';
 
 const PAYMENT = 'x402/payment';

@@ -13,8 +13,8 @@ import {
 import type { Viewer } from '../../schema/index.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { callerOf } from './caller.ts';
+import type { McpParts } from './parts.ts';
 import { rpcError, SERVER_ERROR } from './rpc.ts';
-import type { McpParts } from './server.ts';
 import { Sessions } from './sessions.ts';
 import { Subscriptions } from './subscriptions.ts';
 
@@ -22,7 +22,7 @@ export interface ErasOptions {
   factory: McpServerFactory;
   parts: McpParts;
   secret: Buffer;
-  watchCredential: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
   onError: (error: Error) => void;
 }
 
@@ -63,7 +63,7 @@ export class Eras {
    * has one bus for all streams, and would tell everybody. It ends with the credential.
    */
   async #listen(request: Request, message: Record<string, unknown>, options: McpHandlerRequestOptions) {
-    const { factory, parts, onError, watchCredential } = this.#options;
+    const { factory, parts, onError, onCredentialEnd } = this.#options;
     const caller = callerOf(options.authInfo);
     const bus = new InMemoryServerEventBus(onError);
     const over = new AbortController();
@@ -71,7 +71,7 @@ export class Eras {
     const subscriptions = new Subscriptions(parts, (uri) => bus.publish({ kind: 'resource_updated', uri }));
     const parsedBody = await onlyGranted(message, (uri) => subscriptions.add(uri, { ...caller, signal }));
     const stream = createMcpHandler(factory, { legacy: 'reject', bus, onerror: onError });
-    const forget = caller.viewer ? watchCredential(caller.viewer, () => over.abort()) : () => {};
+    const forget = caller.viewer ? onCredentialEnd(caller.viewer, () => over.abort()) : () => {};
     this.#streams.add(stream);
     const end = () => {
       forget();

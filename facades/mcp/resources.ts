@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
 import { pathNames } from '../compile/names.ts';
-import type { Operation } from '../compile/read.ts';
+import type { Operation } from '../compile/operation.ts';
 import { type Caller, permit, runner, type Values } from '../compile/run.ts';
 import type { AnswerError } from '../http/errors.ts';
 import type { ContextOf } from '../http/rest.ts';

@@ -10,44 +10,17 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { callerIn, callerOf } from './caller.ts';
-import { type Complete, completer } from './completion.ts';
-import { type AskedCodec, askedCodec, confirmOf } from './confirm.ts';
+import { confirmOf } from './confirm.ts';
+import type { McpParts } from './parts.ts';
 import { followOf } from './progress.ts';
 import { PROMPTS, promptOf } from './prompts.ts';
-import { Resources } from './resources.ts';
 import { Subscriptions } from './subscriptions.ts';
-import { ToolLists } from './tool-lists.ts';
-import { type ToolOptions, toolsOf } from './tools.ts';
 
 export const PROTOCOL_VERSIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'];
 const SERVER_INFO = { name: 'freehold', title: 'Freehold', version: '1.1.0' };
 const INSTRUCTIONS =
   'Hosting without identity verification, paid in coins. Register with register_account, make a key with create_api_key, then send it as Authorization: Bearer or pass it as access_token to each tool. The catalog needs no credential; the prompt onboarding has the whole way. Amounts are US dollars. What is refused has a code, a detail, and whether trying again can help.';
 const TTL_MS = 300_000;
-
-/** What all servers share. */
-export interface McpParts {
-  lists: ToolLists;
-  resources: Resources;
-  complete: Complete;
-  codec: AskedCodec;
-  contextOf: ToolOptions['contextOf'];
-}
-
-export interface McpPartsOptions extends ToolOptions {
-  /** Signs what goes to clients and comes back. At least 32 bytes; the same in every process. */
-  secret: Buffer;
-}
-
-export function partsOf({ secret, ...options }: McpPartsOptions): McpParts {
-  return {
-    lists: new ToolLists(toolsOf(options)),
-    resources: new Resources(options),
-    complete: completer(options.operations, options.contextOf),
-    codec: askedCodec(secret),
-    contextOf: options.contextOf,
-  };
-}
 
 export function serverFactory(parts: McpParts): McpServerFactory {
   const { codec } = parts;

@@ -23,7 +23,7 @@ export interface SessionOptions {
   factory: McpServerFactory;
   secret: Buffer;
   /** Calls back when a credential ends; returns what stops the watch. */
-  watchCredential: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
   onError: (error: Error) => void;
   idleMs?: number;
 }
@@ -120,7 +120,7 @@ export class Sessions {
       sessionIdGenerator: () => id,
       onsessioninitialized: () => {
         this.#makeRoom(owner);
-        const forget = viewer ? this.#options.watchCredential(viewer, () => this.#drop(id)) : () => {};
+        const forget = viewer ? this.#options.onCredentialEnd(viewer, () => this.#drop(id)) : () => {};
         this.#live.set(id, { transport, server, owner, seenAt: Date.now(), calls: 0, dropped: false, forget });
       },
       onsessionclosed: () => this.#end(id),

@@ -2,7 +2,7 @@
 import { ResourceNotFoundError } from '@modelcontextprotocol/server';
 import type { Caller } from '../compile/run.ts';
 import type { McpCaller } from './caller.ts';
-import type { McpParts } from './server.ts';
+import type { McpParts } from './parts.ts';
 import { SERVER_URI, serverUpdates } from './server-updates.ts';
 
 const URIS_MAX = 100;

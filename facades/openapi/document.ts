@@ -1,8 +1,8 @@
 /** The OpenAPI 3.1 document, derived from the operation documents and the schema. */
 import { isNonNullType } from 'graphql';
 import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchema } from '../compile/json-schema.ts';
+import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
-import type { Operation } from '../compile/read.ts';
 import { FORM_TYPE, STYLES } from '../compile/styles.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../http/idempotency.ts';
 import { DRAWINGS } from '../http/qr.ts';

@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorCode } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
-import type { Operation } from '../compile/read.ts';
+import type { Operation } from '../compile/operation.ts';
 import { STYLES } from '../compile/styles.ts';
 import { takesKey } from '../http/idempotency.ts';
 

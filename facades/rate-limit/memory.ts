@@ -1,5 +1,5 @@
 /** Counts in this process. */
-import { type Counted, load, type RateStore, type Taken, WINDOW_SECONDS } from './window.ts';
+import { type Counted, load, type RateLimitStore, type Taken, WINDOW_SECONDS } from './window.ts';
 
 interface Count {
   /** The number of the window since the epoch. */
@@ -16,7 +16,7 @@ const SWEEP_MS = 60_000;
 /** Who comes from more networks than this is not stopped by counting any of them; credentials are as many as there are. */
 const ADDRESSES_MAX = 100_000;
 
-export class MemoryRates implements RateStore {
+export class MemoryRateLimits implements RateLimitStore {
   readonly #credentials = new Map<string, Entry>();
   /** In two generations: the older is forgotten as a whole, for picking the oldest out of a large map is slow. */
   #addresses = new Map<string, Entry>();

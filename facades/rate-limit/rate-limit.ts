@@ -5,11 +5,10 @@
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, type Viewer } from '../../schema/index.ts';
+import { ApiError, networkOf, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
-import { network } from './address.ts';
-import { MemoryRates } from './memory.ts';
-import { load, type RateStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
+import { MemoryRateLimits } from './memory.ts';
+import { load, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
 
 export interface Quotas {
   keyPerMinute: number;
@@ -38,7 +37,7 @@ export interface RateLimitOptions {
   /** From it the keys are derived under which addresses are hashed. */
   secret: Buffer;
   /** Where processes count together; absent, this one counts alone. */
-  shared?: RateStore | undefined;
+  shared?: RateLimitStore | undefined;
   onError: Log;
 }
 
@@ -51,8 +50,8 @@ const ALONE_MS = 1_000;
 export class RateLimits {
   readonly #quotas: Quotas;
   readonly #secret: Buffer;
-  readonly #shared: RateStore | undefined;
-  readonly #local = new MemoryRates();
+  readonly #shared: RateLimitStore | undefined;
+  readonly #local = new MemoryRateLimits();
   readonly #onError: Log;
   /** Who was refused is told so again without being counted, so that hammering costs nothing. */
   readonly #denied = new Map<string, Standing>();
@@ -100,7 +99,7 @@ export class RateLimits {
     const hour = Math.floor(Date.now() / 3_600_000);
     if (this.#addressKey?.hour !== hour)
       this.#addressKey = { hour, key: Buffer.from(hkdfSync('sha256', this.#secret, '', `addresses ${hour}`, 32)) };
-    const mac = createHmac('sha256', this.#addressKey.key).update(network(address)).digest();
+    const mac = createHmac('sha256', this.#addressKey.key).update(networkOf(address)).digest();
     return `ip:${mac.toString('base64url', 0, 16)}`;
   }
 }

@@ -1,6 +1,6 @@
 /** Counts in Redis or Valkey, for several processes: one script counts a call in both windows, or in none. */
 import { Redis, type Result } from 'ioredis';
-import type { RateStore, Taken } from './window.ts';
+import type { RateLimitStore, Taken } from './window.ts';
 
 const TIMEOUT_MS = 200;
 const RECONNECT_MAX_MS = 2_000;
@@ -11,7 +11,7 @@ declare module 'ioredis' {
   }
 }
 
-export class RedisRates implements RateStore {
+export class RedisRateLimits implements RateLimitStore {
   readonly #redis: Redis;
 
   /** Connects in the background. While there is no connection, `take` throws at once. */

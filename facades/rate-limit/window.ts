@@ -5,7 +5,7 @@ import type { Counted, Taken } from '../../schema/index.ts';
 export type { Counted, Taken };
 
 /** Counts calls by name. A call is counted in both windows, or in none if either is full. */
-export interface RateStore {
+export interface RateLimitStore {
   take(name: string, perMinute: number, perHour: number): Promise<Taken>;
 }
 

@@ -1,6 +1,6 @@
-/** How the package is described to others: to hosts that install bundles, and to the MCP registry. */
+/** Descriptions of the package for hosts that install bundles, and for the MCP registry. */
 
-/** What of package.json the descriptions repeat. */
+/** Members of package.json that the descriptions repeat. */
 export interface Own {
   name: string;
   version: string;
@@ -8,17 +8,17 @@ export interface Own {
   mcpName: string;
 }
 
-/** The registry takes no more than 100 characters. */
-const SUMMARY = 'Rent VPS and dedicated servers with coins and without identity: order, watch, manage, delete.';
-const KEY = 'Made with create_api_key or POST /v1/auth/api-keys. Without it, each tool takes access_token.';
+/** The registry accepts at most 100 characters. */
+const SUMMARY = 'Rent VPS and dedicated servers with cryptocurrency, without identity: order, manage, delete.';
+const KEY = 'Make one with create_api_key or POST /v1/auth/api-keys. Without it, each tool takes access_token.';
 const TOOLSETS =
-  'Only tools of these, with commas: account, agents, auth, billing, catalog, servers, ssh-keys, transparency, webhooks.';
-const READONLY = 'Only tools that change nothing.';
+  'Offer only these, with commas: account, agents, auth, billing, catalog, servers, ssh-keys, transparency, webhooks.';
+const READONLY = 'Offer only tools that change nothing.';
 
-/** The host puts what the user has set there. */
+/** The host replaces this placeholder with the user's setting. */
 const setting = (name: string) => `\${user_config.${name}}`;
 
-/** manifest.json of the bundle (MCPB 0.3). */
+/** Returns manifest.json of the bundle (MCPB 0.3). */
 export const manifestOf = ({ name, version, license }: Own, publicUrl: string, entry: string) => ({
   manifest_version: '0.3',
   name,
@@ -47,14 +47,20 @@ export const manifestOf = ({ name, version, license }: Own, publicUrl: string, e
   prompts_generated: true,
   compatibility: { platforms: ['darwin', 'win32', 'linux'], runtimes: { node: '>=20.0.0' } },
   user_config: {
-    url: { type: 'string', title: 'Address', description: 'Where Freehold is.', default: publicUrl, required: true },
+    url: {
+      type: 'string',
+      title: 'Address',
+      description: 'The address of Freehold.',
+      default: publicUrl,
+      required: true,
+    },
     api_key: { type: 'string', title: 'API key', description: KEY, sensitive: true, required: false, default: '' },
     toolsets: { type: 'string', title: 'Toolsets', description: TOOLSETS, required: false, default: '' },
     readonly: { type: 'boolean', title: 'Read only', description: READONLY, required: false, default: false },
   },
 });
 
-/** server.json of the MCP registry. The files are named by where the service serves them, and by their content. */
+/** Returns server.json of the MCP registry. It names each file by its download URL and its SHA-256. */
 export function serverJsonOf({ name, version, mcpName }: Own, publicUrl: string, sums: { tgz: string; mcpb: string }) {
   const transport = { type: 'stdio' };
   const environmentVariables = [

@@ -1,6 +1,6 @@
 /**
- * `npm run package`: builds what users of stdio download into dist/, from where the service serves it. The same sources
- * and the same PUBLIC_URL give the same bytes.
+ * `npm run package`: builds the stdio downloads in dist/, from where the service serves them. The same sources and the
+ * same PUBLIC_URL give the same bytes.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -24,13 +24,13 @@ import { manifestOf, type Own, serverJsonOf } from './describe.ts';
 const HERE = import.meta.dirname;
 const ROOT = join(HERE, '..', '..');
 const BUNDLE = 'dist/freehold-mcp.js';
-/** The modules of a bundle of MCPB have no package.json to say what they are. */
+/** The modules of an MCPB bundle have no package.json that gives their type, so their name has to. */
 const ENTRY = 'server/freehold-mcp.mjs';
 
 /**
- * @param folder where the files go; each appears as a whole
- * @param publicUrl without a slash at its end; it is the default address of the bundle, and stands in server.json
- * @returns the files, with their SHA-256 in hex
+ * @param folder the target folder; each file appears there complete
+ * @param publicUrl the default address in the bundle and in server.json, without a slash at its end
+ * @returns the file names with their SHA-256 in hex
  */
 export function buildPackage(folder: string, publicUrl: string): Map<string, string> {
   const own: Own & { scripts: { build: string } } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'));
@@ -56,7 +56,7 @@ export function buildPackage(folder: string, publicUrl: string): Map<string, str
   }
 }
 
-/** One file without dependencies, made by the very command that stands in the package for who builds it anew. */
+/** Bundles one file without dependencies, by the build command in the package itself, so that users can rebuild it. */
 function bundle(staging: string, command: string): void {
   const metafile = join(staging, 'meta.json');
   const given = command.split(' ').slice(1);
@@ -68,7 +68,7 @@ function bundle(staging: string, command: string): void {
   rmSync(metafile);
 }
 
-/** npm keeps what it finds, which depends on who checked the sources out. */
+/** npm keeps file modes, which depend on the umask of the checkout. */
 function sameModes(folder: string): void {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
@@ -77,7 +77,7 @@ function sameModes(folder: string): void {
   }
 }
 
-/** The licences of all that was bundled, which ask to go along. */
+/** Returns the licences of all bundled packages, which require their text in the copy. */
 function licences(inputs: string[]): string {
   const folders = new Set(inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
   const parts = [...folders].sort().map((folder) => {
@@ -97,7 +97,10 @@ function packed(staging: string, name: string): Uint8Array {
   return readFileSync(join(staging, name));
 }
 
-/** `mcpb pack` writes the time of packing; here it is the one that npm writes, in whatever time zone. */
+/**
+ * Packs the bundle without `mcpb pack`, which writes the time of packing: this uses npm's fixed time in every time
+ * zone.
+ */
 function zipped(staging: string, manifest: object): Uint8Array {
   const file = (name: string) => readFileSync(join(staging, name));
   const mtime = new Date(1985, 9, 26, 8, 15);
@@ -111,7 +114,9 @@ function zipped(staging: string, manifest: object): Uint8Array {
   return zipSync(entries, { level: 9, mtime });
 }
 
-/** Whoever downloads meanwhile gets the old file or the new one. The checksums come last. */
+/**
+ * Renames finished files into place, so a concurrent download gets the old file or the new one. Checksums come last.
+ */
 function publish(folder: string, files: Map<string, Uint8Array>): void {
   mkdirSync(folder, { recursive: true });
   for (const [name, content] of files) {

@@ -1,7 +1,7 @@
 /** Tells of an API key's expiry when its time has come. Its doors close by the clock, whether a worker runs or not. */
 
 import type { ApiKey } from '../../entities/accounts/credential.ts';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
@@ -36,6 +36,6 @@ async function expire(tx: Transaction, accountId: string, id: string): Promise<v
     [id, accountId],
   );
   if (!expired.length) return;
-  await record(tx, accountId, id, { type: 'api_key.expired', resource: 'api_key', actor: SYSTEM });
+  await record(tx, accountId, id, { type: 'api_key.expired', actor: SYSTEM });
   tx.changed({ kind: 'credential', accountId, id });
 }

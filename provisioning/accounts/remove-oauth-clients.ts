@@ -1,11 +1,12 @@
 /** Removes OAuth clients that nobody uses: anybody may register them, and most are tried once. */
 
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
-import type { Database, Queryable, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
-import { done, hop, type NewTask, type Process, Stale } from '../tasks/tasks.ts';
+import { Conflict, done, hop, type NewTask, type Process } from '../tasks/tasks.ts';
 
 export const OAUTH_CLIENT_LANE = 'oauth-clients';
 export const OAUTH_CLIENT_PROCESS = 'oauth-client';
@@ -58,14 +59,14 @@ async function isPoor(db: Queryable, accountId: string): Promise<boolean> {
   return kept.length === 0;
 }
 
-/** @throws Stale if it was used, or its account got money, meanwhile */
+/** @throws Conflict if it was used, or its account got money, meanwhile */
 async function remove(tx: Transaction, accountId: string, id: string): Promise<void> {
   await lockAccount(tx, accountId);
-  if (!(await isPoor(tx, accountId))) throw new Stale();
+  if (!(await isPoor(tx, accountId))) throw new Conflict();
   const removed = await tx.query(
     `delete from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) returning id`,
     [id, UNUSED_SECONDS],
   );
-  if (!removed.length) throw new Stale();
-  await record(tx, accountId, id, { type: 'oauth_client.removed', resource: 'oauth_client', actor: SYSTEM });
+  if (!removed.length) throw new Conflict();
+  await record(tx, accountId, id, { type: 'oauth_client.removed', actor: SYSTEM });
 }

@@ -4,7 +4,8 @@
  */
 import type { Agent } from '../../entities/agents/agent.ts';
 import { thumbprint } from '../../entities/agents/agent-key.ts';
-import type { Database, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { call, type Outbound } from '../outbound/call.ts';
@@ -38,10 +39,7 @@ export const agentProcess = (db: Database, outbound: Outbound): Process => ({
 type Verified = Pick<Agent, 'id' | 'url' | 'publicKey' | 'verified'>;
 
 async function verify(db: Database, outbound: Outbound, { subject, data, aborted }: LeasedTask): Promise<Outcome> {
-  const [agent] = await db.query<Verified>(
-    'select id, url, public_key as "publicKey", verified from agent where id = $1',
-    [subject],
-  );
+  const [agent] = await db.query<Verified>('select id, url, public_key, verified from agent where id = $1', [subject]);
   if (!agent?.publicKey) return done();
   const keys = await keysOf(agent, outbound, aborted);
   const tries = keys ? 0 : Number(data.tries ?? 0) + 1;
@@ -73,10 +71,10 @@ async function keysOf({ url }: Verified, outbound: Outbound, aborted: AbortSigna
 async function keep(tx: Transaction, { id, url, publicKey }: Verified, verified: boolean): Promise<void> {
   const [changed] = await tx.query<{ accountId: string }>(
     `update agent set verified = $4, updated_at = now()
-      where id = $1 and url = $2 and public_key = $3 and verified <> $4 returning account_id as "accountId"`,
+      where id = $1 and url = $2 and public_key = $3 and verified <> $4 returning account_id`,
     [id, url, publicKey, verified],
   );
   if (!changed) return;
-  const happening = { type: 'agent.updated', resource: 'agent', actor: SYSTEM, data: { verified } } as const;
+  const happening = { type: 'agent.updated', actor: SYSTEM, data: { verified } } as const;
   await record(tx, changed.accountId, id, happening);
 }

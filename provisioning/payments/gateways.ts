@@ -4,16 +4,15 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { RATE_SOURCES_MIN } from '../../entities/payments/coin-rate.ts';
+import { RATE_SOURCES_MIN } from '../../entities/payments/coin.ts';
 import { btcpay } from './drivers/btcpay/btcpay.ts';
-import type { PaymentDriver } from './drivers/driver.ts';
+import type { GatewayKind, PaymentDriver } from './drivers/driver.ts';
 import { EVM } from './drivers/evm/evm.ts';
-import type { GatewayKind } from './drivers/gateway.ts';
 import { monero } from './drivers/monero/monero.ts';
 import { UTXO } from './drivers/utxo/utxo.ts';
 import type { X402Driver } from './drivers/x402/driver.ts';
 import { EVM_X402_SCHEMA, EvmX402, type EvmX402Settings } from './drivers/x402/evm.ts';
-import { RATE_SOURCE_SCHEMA, type RateSource } from './exchange-rates/source.ts';
+import { EXCHANGE_RATE_SOURCE_SCHEMA, type ExchangeRateSource } from './exchange-rates/source.ts';
 
 /** By the name in the file. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind checks its own settings by its schema
@@ -24,7 +23,7 @@ const SCHEMA = {
   required: ['gateways'],
   additionalProperties: false,
   properties: {
-    rates: { type: 'array', items: RATE_SOURCE_SCHEMA, default: [] },
+    rates: { type: 'array', items: EXCHANGE_RATE_SOURCE_SCHEMA, default: [] },
     gateways: {
       type: 'array',
       items: { type: 'object', required: ['driver'], properties: { driver: { type: 'string' } } },
@@ -35,7 +34,7 @@ const SCHEMA = {
 
 export interface Gateways {
   payments: PaymentDriver[];
-  rates: RateSource[];
+  rates: ExchangeRateSource[];
   /** Undefined: nothing is paid by x402. */
   x402?: X402Driver | undefined;
 }
@@ -45,7 +44,7 @@ export function readGateways(file: string): Gateways {
   if (statSync(file).mode & 0o077) throw new Error(`${file} can be read by others: chmod 600 it.`);
   const given = check(file, '', SCHEMA, JSON.parse(readFileSync(file, 'utf8'))) as {
     gateways: { driver: string }[];
-    rates: RateSource[];
+    rates: ExchangeRateSource[];
     x402?: object;
   };
   const payments = given.gateways.map(({ driver, ...settings }, index) => {
@@ -67,7 +66,7 @@ export function readGateways(file: string): Gateways {
 }
 
 /** One source could be wrong without anybody noticing. */
-function requireSources(file: string, payments: PaymentDriver[], rates: RateSource[]): void {
+function requireSources(file: string, payments: PaymentDriver[], rates: ExchangeRateSource[]): void {
   for (const { code, fixedRateMicros } of payments.flatMap((driver) => driver.coins())) {
     const sources = new Set(rates.filter(({ coins }) => code in coins).map(({ name }) => name));
     if (fixedRateMicros === undefined && sources.size < RATE_SOURCES_MIN)

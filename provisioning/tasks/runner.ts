@@ -2,21 +2,22 @@
  * Runs one step of a leased task. The effect of the step and the next step commit in one transaction, in which the task is
  * locked last, as it is everywhere (entities/lock-order.ts).
  */
-import type { Database, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { type Holder, type Lease, LeaseLost, retryLater, Signalled, textOf } from './lease.ts';
 import {
   ATTEMPTS_MAX,
   backoffSeconds,
+  Conflict,
   type LeasedTask,
   nap,
   type Outcome,
   type Process,
-  Stale,
   taskChange,
 } from './tasks.ts';
 
 /** How often the runner repeats a step at once because the world moved, before that counts as a failed attempt. */
-const STALE_REPEATS_MAX = 5;
+const CONFLICT_REPEATS_MAX = 5;
 /** How long a task rests whose process or step this version does not know. A newer one may. */
 const UNKNOWN_REST_SECONDS = 15;
 
@@ -70,7 +71,7 @@ export class Runner {
         if (error instanceof LeaseLost) throw error;
         // The step runs once more, on the world that the signal tells of.
         if (error instanceof Signalled) return this.#conclude(task, nap(0));
-        if (error instanceof Stale && repeats < STALE_REPEATS_MAX && !task.aborted.aborted) continue;
+        if (error instanceof Conflict && repeats < CONFLICT_REPEATS_MAX && !task.aborted.aborted) continue;
         return this.#fail(task, process, textOf(error), task.attempts >= (process.attemptsMax ?? ATTEMPTS_MAX));
       }
     }
@@ -109,7 +110,7 @@ export class Runner {
     process: Process,
     failure: { error: string; restSeconds: number },
   ): Promise<void> {
-    const step = await process.onDead?.(task, tx, failure.error);
+    const step = await process.onExhausted?.(task, tx, failure.error);
     if (await retryLater(tx, this.#options.holder, task, failure)) throw new Signalled();
     if (!step) {
       await tx.query(`update task set state = 'DEAD' where id = $1`, [task.id]);

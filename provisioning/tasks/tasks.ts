@@ -7,7 +7,7 @@
  *
  * A subject has one task, so nothing is done to it twice at once.
  */
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { newId } from '../../entities/ids.ts';
 
 /** A task as its step sees it. */
@@ -69,7 +69,7 @@ export const done = ({ commit }: { commit?: Commit } = {}): Outcome => ({ kind: 
  * Thrown by a commit that finds that the world moved while the step ran. The transaction rolls back and the step
  * runs again at once; only if that happens again and again, it counts as a failed attempt.
  */
-export class Stale extends Error {
+export class Conflict extends Error {
   override readonly name = 'Stale';
 }
 
@@ -88,7 +88,16 @@ export interface Process {
    * just failed may be returned too: it is tried for ever. Without a step the task is DEAD until it is signalled.
    * If it throws, nothing is written, and the task is given up again later.
    */
-  onDead?: (task: LeasedTask, tx: Transaction, error: string) => Promise<string | undefined> | Promise<void>;
+  onExhausted?: (task: LeasedTask, tx: Transaction, error: string) => Promise<string | undefined> | Promise<void>;
+}
+
+/** A part of provisioning, as the worker sees it. */
+export interface WorkerPart {
+  readonly processes: Record<string, Process>;
+  /** How many tasks of each lane a worker runs at once. */
+  readonly lanes: Record<string, number>;
+  /** The processes that run periodically. */
+  readonly periodic: readonly string[];
 }
 
 export const ATTEMPTS_MAX = 25;

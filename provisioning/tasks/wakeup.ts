@@ -1,5 +1,5 @@
 /** Wakes the loop of a lane. A ring while the loop is at work is heard afterwards. */
-export class Bell {
+export class Wakeup {
   #rung = false;
   #wake = () => {};
 

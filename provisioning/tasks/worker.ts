@@ -8,11 +8,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
 import { Runner } from './runner.ts';
 import { ATTEMPTS_MAX, type LeasedTask, type Outcome, type Process, taskChange } from './tasks.ts';
-import { Bell } from './wakeup.ts';
+import { Wakeup } from './wakeup.ts';
 
 /** How long one call of a step may take, what takes longer naps in between; and how long to end once it is aborted. */
 const [STEP_SECONDS_MAX, GRACE_SECONDS] = [900, 30];
@@ -42,7 +43,7 @@ export class Worker {
   readonly #graceMs: number;
   readonly #onError: (error: unknown) => void;
   readonly #runner: Runner;
-  readonly #bells = new Map<string, Bell>();
+  readonly #bells = new Map<string, Wakeup>();
   /** What runs now, with a promise that is fulfilled at the end. */
   readonly #busy = new Map<Lease, Promise<void>>();
   /** Steps that do not end. Nothing that they still do is written. */
@@ -77,7 +78,7 @@ export class Worker {
   }
 
   start(): void {
-    for (const lane of Object.keys(this.#lanes)) this.#bells.set(lane, new Bell());
+    for (const lane of Object.keys(this.#lanes)) this.#bells.set(lane, new Wakeup());
     this.#stopListening = this.#db.bus.listen(({ kind, id }) => {
       if (kind === 'task') this.#ring(id);
     });

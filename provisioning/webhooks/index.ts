@@ -1,12 +1,12 @@
-/** Webhooks, as the door of provisioning offers them. */
+/** Webhooks: the work that delivers events to them, and their tests. */
 
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { checkNow } from '../outbound/call.ts';
 import { RefusedUrl } from '../outbound/public-address.ts';
-import { type Process, startTask } from '../tasks/tasks.ts';
+import { startTask, type WorkerPart } from '../tasks/tasks.ts';
 import { type DeliveryOptions, webhookProcess } from './deliver.ts';
 import type { RenderResource } from './message.ts';
 import { WEBHOOK_SWEEP_PROCESS, webhookSweepProcess } from './sweep.ts';
@@ -14,17 +14,18 @@ import { testWebhook, type WebhookTest } from './test.ts';
 
 export { newWebhookSecret } from './sign.ts';
 export type { RenderResource, WebhookTest };
-export { WEBHOOK_SWEEP_PROCESS };
 
-export class Webhooks {
+export class Webhooks implements WorkerPart {
   readonly #options: DeliveryOptions;
+  readonly lanes = { [WEBHOOK_LANE]: 16 };
+  readonly periodic = [WEBHOOK_SWEEP_PROCESS];
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
   }
 
   /** One process delivers, and the other wakes forgotten webhooks. */
-  get processes(): Record<string, Process> {
+  get processes() {
     return {
       [WEBHOOK_PROCESS]: webhookProcess(this.#options),
       [WEBHOOK_SWEEP_PROCESS]: webhookSweepProcess(this.#options.db),

@@ -1,7 +1,7 @@
 /** The body of a delivery: the event, and what it is about as REST shows it. */
 import type { EntitySchema } from 'typeorm';
-import type { Event } from '../../entities/history/event.ts';
-import { RESOURCE_ROWS, type ResourceType } from '../../entities/history/record.ts';
+import type { Event, ResourceType } from '../../entities/history/event.ts';
+import { RESOURCE_ROWS } from '../../entities/history/record.ts';
 import type { WebhookDelivery } from '../../entities/webhooks/webhook.ts';
 
 /**
@@ -20,7 +20,7 @@ export async function messageOf(
   render: RenderResource,
 ): Promise<string> {
   const { status: _, ...data } = event.data;
-  const previous = snapshot?.previousStatus;
+  const previous = snapshot?.previous_state;
   const bodyWith = (object: object) =>
     JSON.stringify({
       id: event.id,
@@ -53,6 +53,6 @@ function rowFrom({ options }: EntitySchema, snapshot: Record<string, unknown>): 
     return type === 'timestamptz' ? new Date(kept as string) : kept;
   };
   return Object.fromEntries(
-    Object.entries(options.columns).map(([name, column]) => [name, value(column?.type, snapshot[name])]),
+    Object.entries(options.columns).map(([name, column]) => [name, value(column?.type, snapshot[column!.name!])]),
   );
 }

@@ -1,6 +1,6 @@
 /** What follows from an attempt: the next one, or the end; for the webhook perhaps that it is disabled. */
 
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import type { Webhook, WebhookDelivery } from '../../entities/webhooks/webhook.ts';
@@ -96,7 +96,7 @@ async function disable(
   );
   if (!disabled.length) return false;
   const data = { disabled_reason: reason };
-  await record(tx, accountId, id, { type: 'webhook.disabled', resource: 'webhook', actor: SYSTEM, data });
+  await record(tx, accountId, id, { type: 'webhook.disabled', actor: SYSTEM, data });
   return true;
 }
 

@@ -1,5 +1,6 @@
 /** A test call: one message, now. */
 
+import { snake } from '../../entities/database/table.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
@@ -19,10 +20,9 @@ export interface WebhookTest extends Pick<Posted, 'responseStatus' | 'durationMs
 export async function testWebhook(options: DeliveryOptions, webhook: Webhook, actor: Actor): Promise<WebhookTest> {
   const { id, accountId } = webhook;
   const { db } = options;
-  const eventId = await db.transaction((tx) =>
-    record(tx, accountId, id, { type: 'webhook.test', resource: 'webhook', actor }),
-  );
-  const snapshot = { ...webhook, secret: null } as Record<string, unknown>;
+  const eventId = await db.transaction((tx) => record(tx, accountId, id, { type: 'webhook.test', actor }));
+  const shown = Object.entries({ ...webhook, secret: null });
+  const snapshot = Object.fromEntries(shown.map(([property, value]) => [snake(property), value]));
   const { responseStatus, durationMs, error } = await send(
     options,
     webhook,

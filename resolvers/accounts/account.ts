@@ -1,7 +1,6 @@
 /** The account and its balance. */
 
-import { Account } from '../../entities/accounts/account.ts';
-import { setSuspension } from '../../entities/accounts/suspension.ts';
+import { Account, setSuspension } from '../../entities/accounts/account.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
 import { hourlyMicros } from '../../entities/money.ts';
@@ -26,10 +25,10 @@ export interface BalanceView {
 
 export async function findBalance(context: Context): Promise<BalanceView> {
   const [balance] = await context.db.query<BalanceView>(
-    `select available_micros as "availableMicros", updated_at as "updatedAt",
-      coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as "pendingMicros",
+    `select available_micros, updated_at,
+      coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
       coalesce((select sum(price_month_micros) from server where account_id = $1 and auto_renew
-        and status not in ('FAILED', 'DELETING', 'DELETED')), 0)::bigint as "monthlyCostMicros"
+        and status not in ('FAILED', 'DELETING', 'DELETED')), 0)::bigint as monthly_cost_micros
     from balance where account_id = $1`,
     [accountOf(context)],
     'balance',

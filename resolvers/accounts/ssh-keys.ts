@@ -4,7 +4,7 @@ import { SshKey } from '../../entities/accounts/ssh-key.ts';
 import { parseSshPublicKey } from '../../entities/accounts/ssh-public-key.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
-import { isId, newId, shortName } from '../../entities/ids.ts';
+import { isId, newId, randomText } from '../../entities/ids.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
@@ -23,8 +23,8 @@ export async function addSshKey(
     if ((await tx.manager.countBy(SshKey, { accountId })) >= context.limits.sshKeys)
       throw new ApiError('ssh_key_limit_reached');
     const id = newId('sshkey');
-    await tx.manager.insert(SshKey, { id, accountId, name: name ?? (comment || `key-${shortName()}`), ...parsed });
-    await record(tx, accountId, id, { type: 'ssh_key.created', resource: 'ssh_key', actor: actorOf(context) });
+    await tx.manager.insert(SshKey, { id, accountId, name: name ?? (comment || `key-${randomText(6)}`), ...parsed });
+    await record(tx, accountId, id, { type: 'ssh_key.created', actor: actorOf(context) });
     return tx.manager.findOneByOrFail(SshKey, { id });
   });
 }
@@ -49,7 +49,7 @@ export async function deleteSshKey(context: Context, id: string): Promise<{ id: 
     await lockAccount(tx, accountId);
     const { affected } = await tx.manager.delete(SshKey, { id, accountId });
     if (!affected) throw new ApiError('not_found');
-    await record(tx, accountId, id, { type: 'ssh_key.deleted', resource: 'ssh_key', actor: actorOf(context) });
+    await record(tx, accountId, id, { type: 'ssh_key.deleted', actor: actorOf(context) });
     return { id, deleted: true };
   });
 }

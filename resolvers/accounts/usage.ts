@@ -2,7 +2,7 @@
  * Usage: what changed the balance, as the ledger has it. The order of a server is shown when its price is held; if it is
  * not delivered, a refund beside it takes it back. So the amounts of all time sum up to the balance.
  */
-import type { Queryable } from '../../entities/database/database.ts';
+import type { Queryable } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { idFloor } from '../../entities/ids.ts';
 import { available } from '../../entities/payments/ledger.ts';
@@ -92,9 +92,9 @@ const ITEMS = `
     select page.*, coalesce(page.period_from, capture.period_from) as starts, coalesce(page.period_to, capture.period_to) as ends
     from page left join transfer capture on page.kind in ('hold', 'renewal') and page.period_from is null
       and capture.external_key = 'capture:' || split_part(page.external_key, ':', 2))
-  select id, order_number as "orderNumber", service_code as "serviceCode", description, signed as "amountMicros",
+  select id, order_number, service_code, description, signed as amount_micros,
     case kind when 'hold' then 'order' when 'release' then 'refund' else kind end as kind,
-    coalesce(starts, created_at) as "from", coalesce(ends, created_at) as "to",
+    coalesce(starts, created_at) as from, coalesce(ends, created_at) as to,
     case kind when 'refund' then floor(extract(epoch from ends - starts) / 3600)
       else round(extract(epoch from ends - starts) / 3600) end::int as hours
   from timed order by id desc`;

@@ -1,7 +1,7 @@
 /** How many machines of each tier the operator offers at each bastion. Hosts and addresses may do for fewer. */
 
 import type { Stock } from '../../entities/catalog.ts';
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
@@ -9,7 +9,7 @@ import { addressRoomSql } from '../../entities/servers/address.ts';
 import { freeSql } from '../../entities/servers/host.ts';
 import { PLACES_MAX } from '../../entities/servers/place.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { invalid } from '../errors.ts';
 import { requireRegion } from '../servers/hosts.ts';
 
 export interface StockView extends Stock {
@@ -25,7 +25,7 @@ export const listStock = ({ db }: Context, region?: string | null): Promise<Stoc
 const stockOf = (db: Queryable, where: string, parameters: unknown[]): Promise<StockView[]> =>
   db.query(
     `with ${addressRoomSql('all')}
-      select stock.region_code as "regionCode", stock.service_code as "serviceCode", stock.total,
+      select stock.region_code, stock.service_code, stock.total,
         (select count(*)::int from place where place.region_code = stock.region_code
           and place.service_code = stock.service_code and place.order_number is not null) as claimed,
         greatest(least(${freeSql('all')}, room.free), 0) as free
@@ -51,7 +51,9 @@ export async function setStock(context: Context, region: string, serviceCode: st
     );
     await setPlaces(tx, region, serviceCode, total);
     await record(tx, OPERATOR_ACCOUNT, `${region}/${serviceCode}`, {
-      ...{ type: 'catalog.updated', resource: 'stock', actor: actorOf(context) },
+      type: 'catalog.updated',
+      resource: 'stock',
+      actor: actorOf(context),
       data: { total },
     });
     return (await stockOf(tx, 'stock.region_code = $1 and stock.service_code = $2', [region, serviceCode]))[0]!;

@@ -1,8 +1,10 @@
-/** What the operator adds to a balance or takes from it by hand, and what each day has brought. */
+/** The operator's view of the money: adjustments by hand, the totals of each day, and the proof of the books. */
+
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';
+import { type Proof, proveBooks } from '../../entities/payments/books.ts';
 import { ADJUSTMENT, available, lockAccount, post, type TransferKind } from '../../entities/payments/ledger.ts';
 import { actorOf, type Context } from '../context.ts';
 
@@ -50,10 +52,12 @@ export async function adjustBalance(context: Context, adjustment: Adjustment): P
     ]);
     if (posted) {
       await record(tx, accountId, accountId, {
-        ...{ type: 'balance.adjusted', resource: 'account', actor: actorOf(context) },
+        type: 'balance.adjusted',
+        resource: 'account',
+        actor: actorOf(context),
         data: { amountUsd: usdFromMicros(amountMicros), reason, key },
       });
-      await context.provisioning.retrySuspended(tx, accountId);
+      await context.provisioning.servers.retrySuspended(tx, accountId);
     }
     const [balance] = await tx.query<{ micros: bigint }>(
       'select available_micros as micros from balance where account_id = $1',
@@ -80,3 +84,6 @@ export const findDailyTotals = ({ db }: Context, days: number): Promise<DailyTot
       group by 1, 2 order by 1 desc, 2`,
     [days],
   );
+
+export type { Proof };
+export const findBooks = ({ db }: Context): Promise<Proof> => proveBooks(db);

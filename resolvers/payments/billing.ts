@@ -1,6 +1,6 @@
 /** Bonus tiers and top-ups. */
 
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
@@ -50,7 +50,7 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
   fulfil: async (tx, orderNumber, txId) => {
     const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
     if (txId === undefined) return topUp;
-    await context.provisioning.retrySuspended(tx, topUp.accountId);
+    await context.provisioning.servers.retrySuspended(tx, topUp.accountId);
     return confirmPaidTopUp(tx, topUp, txId);
   },
 });
@@ -63,7 +63,7 @@ async function insertPaidTopUp(
   amountMicros: bigint,
 ): Promise<TopUp> {
   const accountId = accountOf(context);
-  const { coin, network, networkV1, payTo } = context.provisioning.x402!.terms;
+  const { coin, network, networkV1, payTo } = context.provisioning.payments.x402!.terms;
   const id = newId('top');
   await tx.manager.insert(TopUp, {
     id,
@@ -83,7 +83,7 @@ async function insertPaidTopUp(
     confirmationsRequired: 1,
     creditedMicros: 0n,
   });
-  await record(tx, accountId, orderNumber, { type: 'topup.created', resource: 'topup', actor: actorOf(context) });
+  await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
   tx.changed({ kind: 'topUp', accountId, id: orderNumber });
   return tx.manager.findOneByOrFail(TopUp, { id });
 }
@@ -112,7 +112,7 @@ async function openTopUp(
     createdAt,
     expiresAt: new Date(createdAt.getTime() + QUOTE_SECONDS * 1000),
   };
-  const target = await context.provisioning.openInvoice(context.db, invoice, context.signal).catch((fault) => {
+  const target = await context.provisioning.payments.openInvoice(context.db, invoice, context.signal).catch((fault) => {
     if (fault instanceof ApiError) throw fault;
     throw new ApiError('coin_unavailable', 'No address to pay to can be had at the moment.');
   });
@@ -140,8 +140,8 @@ async function openTopUp(
       createdAt,
       expiresAt: invoice.expiresAt,
     });
-    await record(tx, accountId, orderNumber, { type: 'topup.created', resource: 'topup', actor: actorOf(context) });
-    await context.provisioning.watchTopUp(tx, accountId, orderNumber);
+    await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
+    await context.provisioning.payments.awaitPayment(tx, accountId, orderNumber);
     tx.changed({ kind: 'topUp', accountId, id: orderNumber });
     return tx.manager.findOneByOrFail(TopUp, { id });
   });

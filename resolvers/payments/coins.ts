@@ -13,14 +13,14 @@ import { actorOf, type Context } from '../context.ts';
 export type CoinView = Coin & { x402: boolean; rateMicros: bigint | null; available: boolean };
 
 export async function listCoins({ db, provisioning }: Context): Promise<CoinView[]> {
-  const [switches, worths, behind] = await Promise.all([
+  const [switches, exchangeRates, behind] = await Promise.all([
     db.query<{ code: string }>('select code from coin_switch where not available', [], 'coins switched off'),
-    provisioning.worths(db),
-    provisioning.chainsBehind(db),
+    provisioning.payments.exchangeRates(db),
+    provisioning.payments.chainsBehind(db),
   ]);
   const off = new Set(switches.map(({ code }) => code));
-  return provisioning.coins().map((coin) => {
-    const rateMicros = worths.get(coin.code)!.quoteMicros;
+  return provisioning.payments.coins().map((coin) => {
+    const rateMicros = exchangeRates.get(coin.code)!.quoteMicros;
     return { ...coin, rateMicros, available: rateMicros !== null && !behind.has(coin.network) && !off.has(coin.code) };
   });
 }
@@ -46,12 +46,7 @@ export async function updateCoin(context: Context, code: string, available: bool
       [code, available],
     );
     if (changed.length)
-      await record(tx, OPERATOR_ACCOUNT, code, {
-        type: 'coin.updated',
-        resource: 'coin',
-        actor: actorOf(context),
-        data: { available },
-      });
+      await record(tx, OPERATOR_ACCOUNT, code, { type: 'coin.updated', actor: actorOf(context), data: { available } });
   });
   return findCoin(context, code);
 }

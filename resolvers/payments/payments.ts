@@ -1,7 +1,7 @@
 /** Payments in coins, as the operator sees them, and what he decides of those that are nobody's. */
 
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
 import { columnsOf } from '../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
@@ -41,15 +41,21 @@ export async function assignPayment(context: Context, id: string, reason: string
     await tx.query(`update payment set status = 'CREDITED', credited_at = now() where id = $1`, [id]);
     await post(tx, accountId, [
       {
-        ...{ kind: 'adjustment', debit: SUSPENSE, credit: available(accountId), externalKey: key, orderNumber },
-        ...{ amountMicros: creditedMicros, description: `Payment in ${coin}` },
+        kind: 'adjustment',
+        debit: SUSPENSE,
+        credit: available(accountId),
+        externalKey: key,
+        orderNumber,
+        amountMicros: creditedMicros,
+        description: `Payment in ${coin}`,
       },
     ]);
     await record(tx, OPERATOR_ACCOUNT, id, {
-      ...{ type: 'payment.assigned', resource: 'payment', actor: actorOf(context) },
+      type: 'payment.assigned',
+      actor: actorOf(context),
       data: { accountId, orderNumber, reason },
     });
-    await context.provisioning.retrySuspended(tx, accountId);
+    await context.provisioning.servers.retrySuspended(tx, accountId);
     return { ...payment, status: 'CREDITED', creditedAt: new Date() };
   });
 }
@@ -67,7 +73,8 @@ export async function writeOff(context: Context, id: string, reason: string): Pr
     if (status !== 'REVERSED') throw refuseState(status, 'written off', 'reversed');
     await writeOffPayment(tx, payment);
     await record(tx, OPERATOR_ACCOUNT, id, {
-      ...{ type: 'payment.written_off', resource: 'payment', actor: actorOf(context) },
+      type: 'payment.written_off',
+      actor: actorOf(context),
       data: { accountId, orderNumber, reason },
     });
     return payment;
@@ -83,7 +90,7 @@ export const refuseState = (status: string, decided: string, wanted: string): Ap
 /** @throws ApiError not_found */
 async function lock(tx: Transaction, id: string): Promise<Payment> {
   const [found] = isId('pay', id)
-    ? await tx.query<{ accountId: string }>('select account_id as "accountId" from payment where id = $1', [id])
+    ? await tx.query<{ accountId: string }>('select account_id from payment where id = $1', [id])
     : [];
   if (!found) throw new ApiError('not_found');
   await lockAccount(tx, found.accountId);

@@ -1,6 +1,6 @@
 /** Payments by x402, as the operator sees them, and what he decides of those that are nobody's or are gone. */
 
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
@@ -40,7 +40,7 @@ export async function assignX402Payment(
     if (locked.status === 'SETTLED' && locked.accountId === accountId) return false;
     if (locked.status !== 'UNMATCHED') throw refuseState(locked.status, 'assigned', 'unmatched');
     await assignX402(tx, locked, accountId);
-    await context.provisioning.retrySuspended(tx, accountId);
+    await context.provisioning.servers.retrySuspended(tx, accountId);
     return true;
   });
 }
@@ -63,13 +63,13 @@ export const writeOffX402Payment = (context: Context, id: string, reason: string
 async function decide(
   context: Context,
   id: string,
-  { type, ...data }: { type: EventType; accountId?: string; reason: string },
+  { type, ...data }: { type: EventType & `payment.${string}`; accountId?: string; reason: string },
   work: (tx: Transaction, payment: X402Payment) => Promise<boolean>,
 ): Promise<X402Payment> {
   const { accountId: payer } = await find(context, id);
   return context.db.transaction(async (tx) => {
     if (await work(tx, await lockPayment(tx, id, payer, data.accountId ?? payer)))
-      await record(tx, OPERATOR_ACCOUNT, id, { type, resource: 'payment', actor: actorOf(context), data });
+      await record(tx, OPERATOR_ACCOUNT, id, { type, actor: actorOf(context), data });
     return (await findX402Payment(tx, id))!;
   });
 }
@@ -80,7 +80,14 @@ async function find({ db }: Context, id: string): Promise<X402Payment> {
   return payment;
 }
 
-async function requireOnChain({ provisioning: { x402 } }: Context, payment: X402Payment): Promise<void> {
+async function requireOnChain(
+  {
+    provisioning: {
+      payments: { x402 },
+    },
+  }: Context,
+  payment: X402Payment,
+): Promise<void> {
   if (!x402?.isOurs(payment))
     throw new ApiError('unavailable', `No node of ${payment.network} is configured.`, { retryAfter: 5 });
   const settlement = await x402.observe(payment).catch(() => {

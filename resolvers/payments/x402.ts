@@ -5,9 +5,10 @@
 import { hkdfSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/errors.ts';
 import { newOrderNumber } from '../../entities/ids.ts';
+import { canonicalJson } from '../../entities/json.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { answerPayment, creditPayment, lockPayment, type X402Payment } from '../../entities/payments/x402-payment.ts';
 import { Vault } from '../../entities/secrets.ts';
@@ -58,7 +59,7 @@ export function withChallenge(
   reason: string = code,
 ): ApiError {
   const offer = { amountMicros, url: context.publicUrl + path, description };
-  const challenge = context.provisioning.x402?.challenge(offer, reason);
+  const challenge = context.provisioning.payments.x402?.challenge(offer, reason);
   if (!challenge) return new ApiError(code, message, extras);
   return new ApiError(code, message, {
     ...extras,
@@ -86,7 +87,7 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
   const buyer = {
     accountId: accountOf(context),
     credentialId: viewer?.kind === 'api_key' ? viewer.credentialId : null,
-    requestMac: vault.keyedDigest(canonical([sale.path, sale.input]), 'x402 request'),
+    requestMac: vault.keyedDigest(canonicalJson([sale.path, sale.input]), 'x402 request'),
   };
   // Meanwhile: what refuses the sale comes first.
   const verifying = x402.verify(payment);
@@ -123,7 +124,11 @@ function refuseForNow(error: unknown): never {
 }
 
 /** @throws ApiError coin_unavailable */
-function available({ provisioning: { x402 } }: Context): NonNullable<Context['provisioning']['x402']> {
+function available({
+  provisioning: {
+    payments: { x402 },
+  },
+}: Context): NonNullable<Context['provisioning']['payments']['x402']> {
   if (!x402) throw new ApiError('coin_unavailable', 'Nothing can be paid by x402 at the moment.');
   return x402;
 }
@@ -212,11 +217,3 @@ function receipt(context: Context, row: X402Payment, txId: string | undefined): 
 /** An answer can have a password in it: it is opened by our key and the signature of the payment together. */
 const sealOf = ({ vault }: Context, { signature }: SignedPayment): Vault =>
   new Vault(Buffer.from(hkdfSync('sha256', signature.toLowerCase(), vault.derive('x402 answer'), '', 32)));
-
-/** JSON whose members are in order, so that two spellings of one input are equal. */
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_, inner) => {
-    if (typeof inner === 'bigint') return String(inner);
-    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
-    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });

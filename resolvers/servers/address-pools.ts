@@ -1,13 +1,13 @@
 /** The operator's networks, of which machines have their addresses. */
 import { isIP } from 'node:net';
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import type { AddressPool } from '../../entities/servers/address.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { invalid } from '../errors.ts';
 import { requireRegion } from './hosts.ts';
 
 /** A network, with how many of its addresses or /64s are free, held, or rest after they were freed. */
@@ -36,8 +36,8 @@ export const listAddressPools = ({ db }: Context, region?: string | null): Promi
 
 const poolsOf = (db: Queryable, where: string, value: string | null): Promise<AddressPoolView[]> =>
   db.query(
-    `select pool.id, pool.region_code as "regionCode", pool.family, text(pool.cidr) as cidr, host(pool.gateway) as gateway,
-        pool.created_at as "createdAt", count(address.address)::int as total, count(address.held_by)::int as held,
+    `select pool.id, pool.region_code, pool.family, text(pool.cidr) as cidr, host(pool.gateway) as gateway,
+        pool.created_at, count(address.address)::int as total, count(address.held_by)::int as held,
         (count(*) filter (where address.held_by is null and address.free_at > now()))::int as resting
       from address_pool pool left join address on address.pool_id = pool.id
       where ${where} group by pool.id order by pool.id`,
@@ -136,7 +136,4 @@ export async function removeAddressPool(context: Context, id: string): Promise<A
 }
 
 const recordPool = (tx: Transaction, context: Context, id: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, id, {
-    ...{ type: 'address_pool.updated', resource: 'address_pool', actor: actorOf(context) },
-    data,
-  });
+  record(tx, OPERATOR_ACCOUNT, id, { type: 'address_pool.updated', actor: actorOf(context), data });

@@ -1,5 +1,5 @@
 /** Deletes a server: the refund is decided here, the machine is destroyed by provisioning. */
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { refundMicros } from '../../entities/money.ts';
@@ -27,13 +27,13 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
     const server = await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) });
     if (!server) throw new ApiError('not_found');
     const refundedMicros = await refund(tx, server);
-    await context.provisioning.deleteServer(tx, server);
+    await context.provisioning.servers.destroy(tx, server);
     return { server, refundedMicros };
   });
 }
 
-async function refund(tx: Transaction, server: Server & { previousStatus: Server['status'] }): Promise<bigint> {
-  if (server.previousStatus === 'FAILED') return 0n; // it was given back when the order failed
+async function refund(tx: Transaction, server: Server & { previousState: Server['status'] }): Promise<bigint> {
+  if (server.previousState === 'FAILED') return 0n; // it was given back when the order failed
   if (!server.paidUntil) return releaseHold(tx, server);
   const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, new Date());
   await post(tx, server.accountId, [

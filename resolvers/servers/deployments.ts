@@ -3,8 +3,8 @@
  * customer when its own wiper, or the operator by name and reason, has said that it is empty; never otherwise.
  */
 
-import type { Queryable, Transaction } from '../../entities/database/database.ts';
 import { columnsOf } from '../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
@@ -13,7 +13,7 @@ import { Deployment, moveDeployment } from '../../entities/servers/deployment.ts
 import { moveHost } from '../../entities/servers/host.ts';
 import { signalTask } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../invalid.ts';
+import { invalid } from '../errors.ts';
 
 export { DEPLOYMENT_STATES } from '../../entities/servers/deployment.ts';
 
@@ -52,7 +52,7 @@ async function override(
   context: Context,
   box: string,
   reason: string,
-  type: EventType,
+  type: EventType & `host.${string}`,
   act: (tx: Transaction, found: Deployment) => Promise<Deployment>,
 ): Promise<Deployment> {
   return context.db.transaction(async (tx) => {
@@ -65,7 +65,8 @@ async function override(
     if (after === found) return found;
     await moveHost(tx, box, 'DRAINING', actorOf(context));
     await record(tx, OPERATOR_ACCOUNT, box, {
-      ...{ type, resource: 'host', actor: actorOf(context) },
+      type,
+      actor: actorOf(context),
       data: { order_number: found.orderNumber, generation: found.generation, state: found.state, reason },
     });
     await signalTask(tx, found.orderNumber);

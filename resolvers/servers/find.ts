@@ -1,6 +1,7 @@
 /** Reads servers: one, one that is waited for, or a page of them. */
-import type { Transaction } from '../../entities/database/database.ts';
+
 import { columnsOf } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
 import {

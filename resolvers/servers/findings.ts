@@ -4,7 +4,7 @@ import { columnsOf } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
-import { Brake, Finding } from '../../entities/servers/finding.ts';
+import { CircuitBreaker, Finding } from '../../entities/servers/finding.ts';
 import { actorOf, type Context } from '../context.ts';
 
 export { FINDING_KINDS } from '../../entities/servers/finding.ts';
@@ -16,18 +16,20 @@ export const listFindings = ({ db }: Context, limit: number): Promise<Finding[]>
     [limit],
   );
 
-export const listBrakes = ({ db }: Context): Promise<Brake[]> =>
-  db.query(`select ${columnsOf(Brake)} from brake order by driver`);
+export const listBreakers = ({ db }: Context): Promise<CircuitBreaker[]> =>
+  db.query(`select ${columnsOf(CircuitBreaker)} from brake order by driver`);
 
 /** Lets the machines of an engine be destroyed again. @throws ApiError not_found */
-export async function releaseBrake(context: Context, driver: string): Promise<Brake> {
+export async function releaseBrake(context: Context, driver: string): Promise<CircuitBreaker> {
   return context.db.transaction(async (tx) => {
-    const [released] = await tx.query<Brake>(`delete from brake where driver = $1 returning ${columnsOf(Brake)}`, [
-      driver,
-    ]);
+    const [released] = await tx.query<CircuitBreaker>(
+      `delete from brake where driver = $1 returning ${columnsOf(CircuitBreaker)}`,
+      [driver],
+    );
     if (!released) throw new ApiError('not_found');
     await record(tx, OPERATOR_ACCOUNT, driver, {
-      ...{ type: 'engine.released', resource: 'engine', actor: actorOf(context) },
+      type: 'engine.released',
+      actor: actorOf(context),
       data: { reason: released.reason },
     });
     return released;

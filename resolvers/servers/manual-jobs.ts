@@ -30,7 +30,6 @@ export async function endManualJob(
     for (const job of closed)
       await record(tx, OPERATOR_ACCOUNT, job.id, {
         type: 'manual_job.closed',
-        resource: 'manual_job',
         actor: actorOf(context),
         data: { order_number: job.orderNumber, action: job.action, state: job.state },
       });

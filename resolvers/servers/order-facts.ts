@@ -1,7 +1,7 @@
 /** What an order depends on, and what it comes to: the same checks for an order, a quote and a demand for payment. */
 
 import { STOCK_LOW, stockLevel } from '../../entities/catalog.ts';
-import type { Queryable } from '../../entities/database/database.ts';
+import type { Queryable } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { addressRoomSql } from '../../entities/servers/address.ts';
@@ -60,7 +60,7 @@ export const SERVERS_SQL = `select count(*)::int from server where account_id = 
 export const FACTS = `
   with ${addressRoomSql(undefined, '($5::text is null or bastion.code = $5)')}
   select
-    coalesce((select available_micros from balance where account_id = $1), 0) as "balanceMicros",
+    coalesce((select available_micros from balance where account_id = $1), 0) as balance_micros,
     case when $6::boolean then (${SERVERS_SQL}) else 0 end as servers,
     (select json_build_object('kind', kind, 'priceMonthMicros', price_month_micros::text, 'setupFeeMicros', setup_fee_micros::text)
       from catalog_item where code = $2 and kind in ('vps', 'dedicated') and offered) as tier,
@@ -70,7 +70,7 @@ export const FACTS = `
         left join room on room.region_code = stock.region_code
       where stock.service_code = $2 and ($5::text is null or stock.region_code = $5)) else '[]' end as regions,
     (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
-    exists (select from catalog_item where code = $3 and kind = 'image' and offered) as "imageOffered",
+    exists (select from catalog_item where code = $3 and kind = 'image' and offered) as image_offered,
     (select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
       from ssh_key where account_id = $1 and ($4::text[] is null or id = any($4))) as keys`;
 

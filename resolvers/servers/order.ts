@@ -2,11 +2,12 @@
  * Orders a server. It reads what the order depends on, and then takes the lock of the account. One statement under that lock
  * claims a place with all that belongs to it, holds the money, and writes order, task and records.
  */
-import type { Transaction } from '../../entities/database/database.ts';
+
 import { columnsOf } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { actingKeySql, recordParameters, recordSql } from '../../entities/history/record.ts';
-import { newId, newOrderNumber, shortName } from '../../entities/ids.ts';
+import { newId, newOrderNumber, randomText } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { holdSql, lockAvailable } from '../../entities/payments/ledger.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
@@ -163,7 +164,7 @@ async function place(
       serviceCode,
       newId('srv'),
       kind,
-      order.hostname ?? `srv-${shortName()}`,
+      order.hostname ?? `srv-${randomText(6)}`,
       region,
       order.os,
       keys.map(({ id }) => id),
@@ -176,12 +177,7 @@ async function place(
       tier.setupFeeMicros,
       ...(paid ? [context.limits.servers] : []),
       ...(paid ? startTaskParameters(serverTask({ kind, orderNumber, accountId })) : []),
-      ...recordParameters({
-        type: 'server.created',
-        resource: 'server',
-        actor: actorOf(context),
-        data: { status: 'PENDING' },
-      }),
+      ...recordParameters({ type: 'server.created', actor: actorOf(context), data: { status: 'PENDING' } }),
     ],
     paid ? 'order' : 'order unpaid',
   );
@@ -203,7 +199,7 @@ const orderSql = (head: string, starts: string, first: number): string => `
       select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
         $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host
       from paid cross join room
-      returning ${columnsOf(Server)}, account_id, order_number as subject),
+      returning ${columnsOf(Server)}, order_number as subject),
     ${starts}
     ${recordSql('ordered', first)}
   select *, ${WEBHOOK_IDS_SQL} from ordered`;

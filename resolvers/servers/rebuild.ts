@@ -1,5 +1,5 @@
 /** What a rebuilt server is made with: what was asked for, and else what it was made with before. */
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
 import type { Server, ServerChange } from '../../entities/servers/server.ts';
@@ -33,6 +33,6 @@ export async function planRebuild(tx: Transaction, server: Server, asked: Operat
 // The image that a server has already may be rebuilt also when it is not offered any more.
 const FACTS = `
   select
-    $2::text is null or exists (select from catalog_item where code = $2 and kind = 'image' and offered) as "imageOffered",
+    $2::text is null or exists (select from catalog_item where code = $2 and kind = 'image' and offered) as image_offered,
     (select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
       from ssh_key where account_id = $1 and id = any($3::text[])) as keys`;

@@ -1,6 +1,6 @@
 /** Whether a server can have another tier, and what that costs for the rest of the month. */
 import type { VpsDetails } from '../../entities/catalog.ts';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { differenceMicros } from '../../entities/money.ts';
 import { lockAvailable } from '../../entities/payments/ledger.ts';
@@ -23,7 +23,7 @@ export async function findTier(tx: Transaction, code: string): Promise<Tier> {
   return tier;
 }
 const TIER = `
-  select kind, price_month_micros as "priceMonthMicros", details from catalog_item
+  select kind, price_month_micros, details from catalog_item
   where code = $1 and kind in ('vps', 'dedicated')`;
 
 /**

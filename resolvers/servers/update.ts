@@ -1,5 +1,5 @@
 /** Changes a server: fields at once, and at most one operation, which provisioning carries out. */
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
@@ -48,7 +48,7 @@ export async function updateServer(
     const set = fieldsOf(server, update);
     // Under the lock of the server, so that one that is being suspended at this moment is not missed.
     if (update.autoRenew && server.status === 'SUSPENDED')
-      await context.provisioning.retrySuspended(tx, server.accountId);
+      await context.provisioning.servers.retrySuspended(tx, server.accountId);
     const begun = operation && (await begin(tx, context, server, operation, update));
     if (!begun) return { server: await write(tx, context, server, set), chargedMicros: 0n, rootPassword: null };
     const { rootPassword = null, chargedMicros = 0n } = begun;
@@ -64,7 +64,7 @@ export async function updateServer(
       },
     });
     if (!moved) throw new Error(`${orderNumber} is ${server.status}, and could not become ${begun.status}.`);
-    await context.provisioning.changeServer(tx, moved);
+    await context.provisioning.servers.change(tx, moved);
     return { server: moved, chargedMicros, rootPassword };
   });
 }
@@ -95,7 +95,6 @@ async function write(tx: Transaction, context: Context, server: Server, set: Par
   await tx.manager.update(Server, { id }, { ...set, updatedAt } as object);
   await record(tx, accountId, orderNumber, {
     type: 'server.updated',
-    resource: 'server',
     actor: actorOf(context),
     data: { status: server.status, changed: Object.keys(set) },
   });

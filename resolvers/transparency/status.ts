@@ -115,8 +115,8 @@ const FACTS = `
   select
     exists (select from task where subject like 'cron:%') as scheduled,
     (select coalesce(json_object_agg(component, status), '{}') from health) as health,
-    coalesce((select extract(epoch from now() - min(run_at)) from task where state = 'READY' and run_at < now()), 0)::float8 as "lateSeconds",
+    coalesce((select extract(epoch from now() - min(run_at)) from task where state = 'READY' and run_at < now()), 0)::float8 as late_seconds,
     (select coalesce(json_agg(json_build_object('code', code, 'name', name) order by position), '[]') from catalog_item where kind = 'bastion' and offered) as bastions`;
 const OPEN_INCIDENTS = `
-  select id, name, status, impact, components, started_at as "startedAt", resolved_at as "resolvedAt", updates
+  select id, name, status, impact, components, started_at, resolved_at, updates
   from incident where resolved_at is null order by id desc limit 50`;

@@ -80,11 +80,7 @@ export async function publishCanary(context: Context, given: CanaryStatement): P
     };
     canary.sha256 = digestOf(canary);
     await tx.manager.insert(Canary, canary);
-    await record(tx, OPERATOR_ACCOUNT, canary.id, {
-      type: 'canary.updated',
-      resource: 'canary',
-      actor: actorOf(context),
-    });
+    await record(tx, OPERATOR_ACCOUNT, canary.id, { type: 'canary.updated', actor: actorOf(context) });
     return canary;
   });
 }

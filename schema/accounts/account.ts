@@ -8,7 +8,7 @@ import {
   resumeAccount,
   suspendAccount,
 } from '../../resolvers/accounts/account.ts';
-import type { AccountLimits } from '../../resolvers/limits.ts';
+import type { AccountLimits } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
 import { builder } from '../builder.ts';
 

@@ -1,9 +1,11 @@
-/** What the operator adds to balances by hand, and what each day has brought. */
+/** The operator's view of the money: adjustments by hand, the totals of each day, and the proof of the books. */
 import {
   type Adjusted,
   adjustBalance,
   type DailyTotal,
+  findBooks,
   findDailyTotals,
+  type Proof,
 } from '../../resolvers/payments/adjustments.ts';
 import { builder } from '../builder.ts';
 
@@ -52,5 +54,34 @@ builder.mutationFields((t) => ({
       key: t.arg({ type: 'Line', required: true, description: 'A name of yours: sent again, it changes nothing.' }),
     },
     resolve: (_, { amountUsd, ...given }, context) => adjustBalance(context, { ...given, amountMicros: amountUsd }),
+  }),
+}));
+
+const LedgerTotal = builder.objectRef<Proof['totals'][number]>('LedgerTotal').implement({
+  description: 'What a ledger account sums up to; those of customers together.',
+  fields: (t) => ({ name: t.exposeString('name'), totalUsd: t.expose('micros', { type: 'Usd' }) }),
+});
+const BooksType = builder.objectRef<Proof>('Books').implement({
+  description: 'The proof that the books balance.',
+  fields: (t) => ({
+    balanced: t.exposeBoolean('balanced', {
+      description:
+        'Whether every balance is the sum of its transfers, and the ledger bears out every payment, top-up and order.',
+    }),
+    transfers: t.exposeInt('transfers'),
+    firstMismatch: t.string({
+      nullable: true,
+      description: 'The first row that is wrong: its table, its id, and what is wrong with it.',
+      resolve: ({ firstFault }) => firstFault && `${firstFault.table} ${firstFault.row}: ${firstFault.detail}`,
+    }),
+    totals: t.expose('totals', { type: [LedgerTotal], description: 'They sum up to nothing.' }),
+  }),
+});
+builder.queryFields((t) => ({
+  books: t.field({
+    type: BooksType,
+    scope: 'operator',
+    description: 'Proves that the books balance. Reads everything.',
+    resolve: (_, __, context) => findBooks(context),
   }),
 }));

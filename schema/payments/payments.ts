@@ -1,6 +1,11 @@
 /** Payments in coins, gateways and rates, for the operator. */
 import type { Payment } from '../../entities/payments/payment.ts';
-import { type GatewayView, listGateways, listRates, type RateView } from '../../resolvers/payments/gateways.ts';
+import {
+  type ExchangeRateView,
+  type GatewayView,
+  listExchangeRates,
+  listGateways,
+} from '../../resolvers/payments/gateways.ts';
 import { assignPayment, listPayments, PAYMENT_STATUSES, writeOff } from '../../resolvers/payments/payments.ts';
 import { builder } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
@@ -64,7 +69,7 @@ const GatewayType = builder.objectRef<GatewayView>('Gateway').implement({
   }),
 });
 
-const SourceType = builder.objectRef<RateView['sources'][number]>('RateSource').implement({
+const SourceType = builder.objectRef<ExchangeRateView['sources'][number]>('RateSource').implement({
   description: 'What a source has said last.',
   fields: (t) => ({
     name: t.exposeString('source'),
@@ -72,7 +77,7 @@ const SourceType = builder.objectRef<RateView['sources'][number]>('RateSource').
     observedAt: t.expose('observedAt', { type: 'DateTime' }),
   }),
 });
-const RateType = builder.objectRef<RateView>('Rate').implement({
+const RateType = builder.objectRef<ExchangeRateView>('Rate').implement({
   description: 'What a coin is worth.',
   fields: (t) => ({
     coin: t.exposeString('coin'),
@@ -107,7 +112,7 @@ builder.queryFields((t) => ({
     type: [RateType],
     scope: 'operator',
     description: 'What coins are worth, and who says so.',
-    resolve: (_, __, context) => listRates(context),
+    resolve: (_, __, context) => listExchangeRates(context),
   }),
 }));
 

@@ -1,6 +1,6 @@
 /** What watching the engines has found, for the operator. */
-import type { Brake, Finding } from '../../entities/servers/finding.ts';
-import { FINDING_KINDS, listBrakes, listFindings, releaseBrake } from '../../resolvers/servers/findings.ts';
+import type { CircuitBreaker, Finding } from '../../entities/servers/finding.ts';
+import { FINDING_KINDS, listBreakers, listFindings, releaseBrake } from '../../resolvers/servers/findings.ts';
 import { builder } from '../builder.ts';
 
 const FindingKind = builder.enumType('FindingKind', {
@@ -21,7 +21,7 @@ const FindingType = builder.objectRef<Finding>('Finding').implement({
     lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime' }),
   }),
 });
-const BrakeType = builder.objectRef<Brake>('Brake').implement({
+const CircuitBreakerType = builder.objectRef<CircuitBreaker>('Brake').implement({
   description: 'An engine of which no machine is destroyed at the moment, because many vanished at once.',
   fields: (t) => ({
     engine: t.exposeString('driver'),
@@ -39,16 +39,16 @@ builder.queryFields((t) => ({
     resolve: (_, { limit }, context) => listFindings(context, limit),
   }),
   brakes: t.field({
-    type: [BrakeType],
+    type: [CircuitBreakerType],
     scope: 'operator',
     description: 'Engines of which nothing is destroyed.',
-    resolve: (_, __, context) => listBrakes(context),
+    resolve: (_, __, context) => listBreakers(context),
   }),
 }));
 
 builder.mutationFields((t) => ({
   releaseBrake: t.field({
-    type: BrakeType,
+    type: CircuitBreakerType,
     scope: 'operator',
     description: 'Lets the machines of an engine be destroyed again.',
     args: { engine: t.arg({ type: 'Line', required: true, description: 'As brakes names it.' }) },

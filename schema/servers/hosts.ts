@@ -1,7 +1,10 @@
-/** The hosts that machines are made on, for the operator. */
+/** The operator's hosts. Secrets of their controllers go in, and never out. */
 import type { Host } from '../../entities/servers/host.ts';
 import {
   addHost,
+  BMC_PROTOCOLS,
+  FIRMWARES,
+  fingerprintOf,
   HOST_STATES,
   listHosts,
   removeHost,
@@ -9,8 +12,55 @@ import {
   updateHost,
 } from '../../resolvers/servers/hosts.ts';
 import { builder } from '../builder.ts';
-import { BmcType, boxInput, Firmware } from './bare-metal.ts';
 import { ServerKind } from './servers.ts';
+
+const BmcProtocol = builder.enumType('BmcProtocol', {
+  description: 'How a management controller is spoken to.',
+  values: BMC_PROTOCOLS,
+});
+const Firmware = builder.enumType('Firmware', { description: 'How a box starts.', values: FIRMWARES });
+
+const BmcType = builder.objectRef<Host>('Bmc').implement({
+  description: 'How a management controller is reached.',
+  fields: (t) => ({
+    protocol: t.field({ type: BmcProtocol, resolve: ({ bmcProtocol }) => bmcProtocol! }),
+    address: t.string({ resolve: ({ bmcAddress }) => bmcAddress! }),
+    certificateSha256: t.string({
+      nullable: true,
+      description: 'Of the certificate that vouches for it. Without one, the public authorities do.',
+      resolve: (host) => fingerprintOf(host),
+    }),
+  }),
+});
+
+const BmcInput = builder.inputType('BmcInput', {
+  fields: (t) => ({
+    protocol: t.field({ type: BmcProtocol, required: true }),
+    address: t.field({
+      type: 'Line',
+      required: true,
+      description: 'IPMI: a name or an IPv4 address, with a port where it is not 623. Redfish: https://10.1.0.12.',
+    }),
+    user: t.field({ type: 'Line', required: true }),
+    password: t.field({ type: 'Line', required: true, description: 'Kept sealed, and never shown.' }),
+    certificate: t.field({
+      type: 'Prose',
+      description:
+        'PEM of the certificate of the controller itself (Redfish). By default public authorities vouch for it.',
+    }),
+  }),
+});
+
+type Fields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
+const bareMetalInput = (t: Fields) => ({
+  bmc: t.field({ type: BmcInput, description: 'Of a dedicated server; always all of it.' }),
+  mac: t.field({ type: 'Mac', description: 'Of the interface that a dedicated server boots from.' }),
+  disk: t.field({
+    type: 'BlockDevice',
+    description: 'The device of a dedicated server that systems go to, and that is wiped.',
+  }),
+  firmware: t.field({ type: Firmware, description: 'Default: what the controller takes for it.' }),
+});
 
 const HostState = builder.enumType('HostState', {
   description: 'Only active hosts get machines. Draining: by your word. Offline: by that of its engine.',
@@ -43,13 +93,12 @@ const HostType = builder.objectRef<Host>('Host').implement({
   }),
 });
 
-type Fields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
 const sizeOf = (t: Fields) => ({
   vcpus: t.field({ type: 'Amount' }),
   memoryMb: t.field({ type: 'Amount' }),
   diskGb: t.field({ type: 'Amount' }),
   vcpuOvercommit: t.field({ type: 'Overcommit', description: 'How often each vCPU is sold. By default once.' }),
-  ...boxInput(t),
+  ...bareMetalInput(t),
 });
 const AddHostInput = builder.inputType('AddHostInput', {
   fields: (t) => ({

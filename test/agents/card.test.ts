@@ -72,7 +72,7 @@ describe('An entry', async () => {
     const id = newId('agt');
     const row = { id, accountId: 'acct_owner', slug: id.slice(0, 30), name: 'Owl', description: 'x', url };
     await db.source.manager.insert(Agent, { ...row, status: 'LISTED', endpoints: [], skills: [], publicKey: BYTES });
-    await db.transaction((tx) => provisioning.verifyAgent(tx, row));
+    await db.transaction((tx) => provisioning.agents.verify(tx, row));
     await worker.drain(AGENT_LANE);
     return id;
   }

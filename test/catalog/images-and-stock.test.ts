@@ -32,7 +32,7 @@ describe('An image', () => {
     const audited = await db.query(
       `select actor_type from audit_entry where resource_type = 'image' and resource_id = 'debian-14'`,
     );
-    expect(audited).toEqual(Array(3).fill({ actor_type: 'operator' }));
+    expect(audited).toEqual(Array(3).fill({ actorType: 'operator' }));
   });
 
   it.each([[{ code: 'debian-13' }], [{ code: 'vps-1' }], [{ code: 'images' }], [{ code: 'Debian' }], [{ code: '-x' }]])(

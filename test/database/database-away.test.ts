@@ -1,6 +1,7 @@
 /** Errors of a database that is away, as the real drivers throw them, and as other systems would. */
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { Database, isConnectionLost, isDatabaseAway } from '../../entities/database/database.ts';
+import { Database } from '../../entities/database/database.ts';
+import { isConnectionLost, isDatabaseAway } from '../../entities/database/transaction.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { startFaultProxy } from '../setup/fault-proxy.ts';
 import { administer } from '../setup/postgres.ts';

@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { Database, isConnectionLost } from '../../entities/database/database.ts';
+import { Database } from '../../entities/database/database.ts';
+import { isConnectionLost } from '../../entities/database/transaction.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 
 /** What PostgreSQL sends when it is shut down: the fields of ErrorResponse (PostgreSQL, 54.7). */

@@ -1,4 +1,4 @@
-/** What a customer does with a VPS in a cluster of three, by HTTPS with pinned certificates, while one member is dead. */
+/** A customer's VPS in a cluster of three with one dead member. The service uses HTTPS with pinned certificates. */
 
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ let world: World;
 let customer: Customer;
 let keys: readonly [UploadedKey, UploadedKey];
 let driver: LxcDriver;
-/** Expects another certificate of the engine than it shows. */
+/** This driver pins a certificate that the engine does not have. */
 let deceived: LxcDriver;
 const never = new AbortController().signal;
 
@@ -64,7 +64,7 @@ beforeAll(async () => {
   keys = [await uploadKey(customer, 'cluster'), await uploadKey(customer, 'cluster-2')];
 });
 
-/** Has the operator make one host the only one that is sold on, or all of them. */
+/** The operator activates these hosts and drains the others. */
 async function sellOn(...names: string[]): Promise<void> {
   for (const name of ['n1', 'n2', 'n3']) {
     const does = names.includes(name) ? 'activateHost' : 'drainHost';
@@ -88,28 +88,28 @@ const stateOf = async (name: string) => (await hosts()).find((host) => host.name
 
 const order = () => customer.order({ ssh_key_ids: [keys[0].id] });
 const enter = ({ ipv4 }: Sold) => login(ipv4, keys[0].file, 'echo in');
-/** Orders, and logs in. */
+/** Orders a server and logs in. */
 async function sell(): Promise<Sold> {
   const server = await customer.settled(await order(), 200);
   expect(server.status).toBe('running');
   expect(await enter(server)).toBe('in');
   return server;
 }
-/** As the engine says now, of whatever generation. */
+/** Machines of any generation that the engine reports for the order. */
 const observe = async (order: string) =>
   (await driver.list(never).catch(() => [])).filter((seen) => seen.order === order);
 const statusOf = async (orderNumber: string) => {
   const { status, body } = await customer.rest('GET', `/v1/servers/${orderNumber}`);
   return status === 404 ? 'deleted' : (body.status as string);
 };
-/** All that living members know of, those on the dead one among it. */
+/** All instances that the living members know, including those on the dead member. */
 const instances = async () => (await cluster.members[1]!.call('GET', '/1.0/instances')) as string[];
 
-/** Both on the member that dies. */
+/** Two servers on the member that dies. */
 let [staying, leaving]: Sold[] = [];
 
 describe('A cluster of three', () => {
-  it('reports its members, and makes machines where the operator lets it', async () => {
+  it('reports its members, and makes machines only on active hosts', async () => {
     expect((await driver.capacity(never)).map(({ name, state }) => `${name} ${state}`).sort()).toEqual([
       'n1 online',
       'n2 online',
@@ -120,12 +120,12 @@ describe('A cluster of three', () => {
     expect((await driver.list(never)).map(({ host }) => host)).toEqual(['n1', 'n1']);
   });
 
-  it('is spoken to only if it shows the certificate that was pinned', async () => {
+  it('is used only with the pinned certificate', async () => {
     expect(await driver.reachable('zrh', never)).toBe(true);
     expect(await codeOf(deceived.list(never))).toBe('unreachable');
   });
 
-  it('with one member killed: its machines go on, and are unknown, not absent', async () => {
+  it('reports the running machines of a killed member as unknown, not absent', async () => {
     const before = await customer.balance();
     const interrupted = await order();
     await eventually(async () => (await observe(interrupted)).length > 0);
@@ -141,7 +141,7 @@ describe('A cluster of three', () => {
     const listed = await eventually(async () => (await observe(staying!.order_number))[0]);
     expect(listed).toMatchObject({ phase: 'unknown', host: 'n1' });
 
-    // The order that was under way there ends: with a login, or with its money and nothing left when the member is back.
+    // The interrupted order ends with a login, or with a refund and nothing left once the member is back.
     const server = await customer.settled(interrupted, 200);
     say(`interrupted: ${server.status} ${server.failure?.code ?? ''}`);
     if (server.status === 'running') expect(await enter(server)).toBe('in');
@@ -149,9 +149,9 @@ describe('A cluster of three', () => {
     await customer.rest('DELETE', `/v1/servers/${interrupted}`);
   });
 
-  it('makes what was meant for the dead member on a living one', async () => {
+  it('makes a machine on a living member if its own host is dead', async () => {
     expect(await stateOf('n1')).toBe('ACTIVE');
-    // With so much room it is the first choice, and nobody has noticed yet that it is dead.
+    // With this much room, n1 is the first choice. The service has not noticed its death yet.
     await resize('n1', 6_553_600);
     await sellOn('n1', 'n2', 'n3');
     const server = await sell();
@@ -163,8 +163,8 @@ describe('A cluster of three', () => {
     await eventually(async () => (await statusOf(server.order_number)) === 'deleted', 60);
   });
 
-  it('is not sold on where it is dead once that is known, which the status page tells', async () => {
-    // Ends during the journey below.
+  it('sells nothing on a member that is known to be dead, and the status page reports it', async () => {
+    // The reboot ends in a test below.
     expect((await customer.rest('PATCH', `/v1/servers/${staying!.order_number}`, { action: 'reboot' })).status).toBe(
       200,
     );
@@ -187,15 +187,15 @@ describeJourney('A VPS in a cluster of which one member is dead', () => ({ custo
   ipv6: true,
 });
 
-describe('What is on the dead member', () => {
-  it('cannot be changed, and its owner is told', async () => {
+describe('A server on the dead member', () => {
+  it('cannot be changed, and its owner is told so', async () => {
     expect(await customer.settled(staying!.order_number)).toMatchObject({
       status: 'running',
       failure: { code: 'reboot_failed' },
     });
   });
 
-  it('is paid back at once when it is deleted, and keeps its addresses until the member is back', async () => {
+  it('is refunded at once when it is deleted, and keeps its addresses until the member is back', async () => {
     const before = await customer.balance();
     const { body } = await customer.rest('DELETE', `/v1/servers/${leaving!.order_number}`);
     expect(body.refunded_usd).toBeGreaterThan(5.9);
@@ -206,7 +206,7 @@ describe('What is on the dead member', () => {
     expect(await ssh(leaving!.ipv4, keys[0].file, 'echo in')).toBe('in');
   });
 
-  it('goes with the member being back, or can be used and changed again', async () => {
+  it('is removed if it was deleted, or can be changed again, once the member is back', async () => {
     await cluster.members[0]!.start();
     await eventually(async () => (await statusOf(leaving!.order_number)) === 'deleted', 200);
     await eventually(async () => (await instances()).length === 1, 60);

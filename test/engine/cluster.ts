@@ -1,4 +1,6 @@
-/** Three LXD in one cluster, each in a network of its own on one segment 10.78.0.0/24, as three hosts are. */
+/**
+ * Three LXD members in one cluster. Each has its own network namespace on the segment 10.78.0.0/24, like three hosts.
+ */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +8,7 @@ import { FOLDER, importImage, type Lxd, startLxd } from './lxd.ts';
 
 export interface Cluster {
   members: Lxd[];
-  /** For https endpoints. */
+  /** Files for HTTPS endpoints. */
   files: { certificate: string; key: string; server: string };
   endpoints: string[];
 }
@@ -15,8 +17,8 @@ const sh = (script: string) => execFileSync('sh', ['-ec', script]);
 const addressOf = (n: number) => `10.78.0.${n}`;
 
 /**
- * Members are called n1, n2, n3; machines are on their bridge br0, and so is who tests, with .254,
- * who for IPv6 is the router fe80::1 with a network of its own behind it.
+ * Starts members n1, n2 and n3. Machines are on their bridge br0, and the test itself has the address .254 there. For
+ * IPv6 the test is the router fe80::1, with its own network behind it.
  */
 export async function startCluster(): Promise<Cluster> {
   sh(`ip link add br0 type bridge; ip addr add 10.78.0.254/24 dev br0; ip link set br0 up
@@ -34,13 +36,13 @@ export async function startCluster(): Promise<Cluster> {
   await first.call('PUT', '/1.0/cluster', { server_name: 'n1', enabled: true });
   await first.call('POST', '/1.0/storage-pools', { name: 'local', driver: 'dir' });
   for (const [index, member] of others.entries()) await joinCluster(first, member, index + 2);
-  // Refused before there is a cluster; less than that the engine does not take.
+  // The engine refuses this key before there is a cluster, and accepts no lower value.
   await first.call('PATCH', '/1.0', { config: { 'cluster.offline_threshold': '11' } });
   await importImage(first, ['debian-13', 'alpine-3.22']);
   return { members, files: await trust(first), endpoints: [1, 2, 3].map((n) => `https://${addressOf(n)}:8443`) };
 }
 
-/** A /sys of its own shows the network; the control groups are those of the machine. */
+/** A separate /sys shows this network; the control groups are those of the host. */
 function withinNetwork(n: number): string[] {
   const script = join(FOLDER, `within-n${n}`);
   writeFileSync(
@@ -65,7 +67,7 @@ interface Token {
 
 async function joinCluster(first: Lxd, member: Lxd, n: number): Promise<void> {
   const name = `n${n}`;
-  // The token is in the operation, which does not end: the engine waits for the member that brings it.
+  // The operation holds the token. It stays open until the new member presents the token.
   const { metadata } = (await first.begin('POST', '/1.0/cluster/members', { server_name: name })) as {
     metadata: Token;
   };
@@ -77,13 +79,13 @@ async function joinCluster(first: Lxd, member: Lxd, n: number): Promise<void> {
     server_address: `${addressOf(n)}:8443`,
     cluster_address: `${addressOf(1)}:8443`,
     cluster_certificate: environment.certificate,
-    // LXD 5.0; newer ones and Incus call it cluster_token.
+    // The name in LXD 5.0; newer versions and Incus call it cluster_token.
     cluster_password: Buffer.from(JSON.stringify(token)).toString('base64'),
     member_config: [{ entity: 'storage-pool', name: 'local', key: 'source', value: '' }],
   });
 }
 
-/** A client certificate that the cluster trusts, and the cluster's own. */
+/** Makes a client certificate that the cluster trusts, and fetches the certificate of the cluster. */
 async function trust(first: Lxd): Promise<Cluster['files']> {
   const files = {
     certificate: join(FOLDER, 'client.crt'),

@@ -1,4 +1,4 @@
-/** The service beside a real engine, and a customer of it who logs in to what was sold. */
+/** The service beside a real engine, and a customer that logs in to the servers. */
 import { eventually } from '../setup/freehold.ts';
 import { graphqlClient, type RestClient, type RunningService, restClient, spawnService } from '../setup/spawn.ts';
 import { runGuide } from './guide.ts';
@@ -9,7 +9,7 @@ export interface World {
   operator: ReturnType<typeof graphqlClient>;
 }
 
-/** Its addresses are those of a network, from .100 on, and /64s of 2001:db8:79::/56, as the operator's guide gives them. */
+/** Starts the service with addresses from .100 on and /64s of 2001:db8:79::/56, as in the operator's guide. */
 export async function startWorld(
   databaseUrl: string,
   environment: Record<string, string>,
@@ -27,19 +27,19 @@ export async function startWorld(
   return { service, operator: graphqlClient(service.graphql, service.operatorToken) };
 }
 
-/** How many addresses and prefixes machines have, or had until a moment ago. */
+/** Counts the addresses and prefixes that machines hold, or held until a moment ago. */
 export async function heldAddresses({ operator }: World): Promise<number> {
   const { data } = await operator('{ addressPools { held } }');
   return data.addressPools.reduce((sum: number, { held }: { held: number }) => sum + held, 0);
 }
 
-/** Has the engines looked at now, and not at the next tick. */
+/** Runs the checks of the engines now, not at the next tick. */
 export async function lookAround({ operator }: World): Promise<void> {
   for (const subject of ['observer', 'driver-health'])
     await operator(`mutation { retryTask(subject: "cron:${subject}") { subject } }`);
 }
 
-/** As REST shows it. */
+/** A server as REST shows it. */
 export interface Sold {
   order_number: string;
   status: string;
@@ -55,15 +55,15 @@ export interface Customer {
   /** Uploads a key. @returns its id */
   upload(publicKey: string): Promise<string>;
   order(more?: object): Promise<string>;
-  /** Waits until the server is settled, in this state or in another. */
+  /** Waits until the server reaches a stable state, this one or another. */
   settled(orderNumber: string, seconds?: number): Promise<Sold>;
   change(orderNumber: string, body: object, status: string, seconds?: number): Promise<Sold>;
 }
 
-/** A key pair, of which the public half was uploaded. */
+/** A key pair with an uploaded public half. */
 export interface UploadedKey {
   id: string;
-  /** Of the private half. */
+  /** The file of the private half. */
   file: string;
 }
 
@@ -108,7 +108,7 @@ export async function newCustomer({ service }: World, usd: number): Promise<Cust
   };
 }
 
-/** Logs in until it succeeds. @returns what the command printed */
+/** Retries the login until it succeeds. @returns the output of the command */
 export async function login(address: string, keyFile: string, command: string, seconds = 60): Promise<string> {
   const { output } = await eventually(async () => {
     const output = await ssh(address, keyFile, command);

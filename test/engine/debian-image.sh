@@ -1,7 +1,8 @@
 #!/bin/bash
 # usage: debian-image.sh <file.tar>
-# Debian 13 with cloud-init and OpenSSH as an image for LXD and Incus, for `DEBIAN_IMAGE=<file.tar> npm run test:engine`, and for
-# selling. It needs root, mmdebstrap and a mirror.
+#
+# Makes an image of Debian 13 with cloud-init and OpenSSH for LXD and Incus, for sale or for
+# `DEBIAN_IMAGE=<file.tar> npm run test:engine`. It needs root, mmdebstrap and a mirror.
 set -eu
 file=$(realpath -m "$1")
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
@@ -18,7 +19,7 @@ mmdebstrap --quiet --variant=minbase \
   --customize-hook='chroot "$1" systemctl --quiet enable systemd-networkd' \
   trixie "$work/rootfs" "$mirror" "deb $security trixie-security main"
 
-# LXD has a socket that cloud-init knows, Incus has not: both write what cloud-init finds before it looks for sockets.
+# cloud-init knows the socket of LXD only. Both engines write these files, which cloud-init reads before any socket.
 printf 'instance-id: {{ container.name }}\nlocal-hostname: {{ container.name }}\n' >"$work/templates/meta.tpl"
 echo '{{ config_get("cloud-init.user-data", "") }}' >"$work/templates/user.tpl"
 echo '{{ config_get("cloud-init.network-config", "") }}' >"$work/templates/network.tpl"

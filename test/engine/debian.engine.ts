@@ -1,6 +1,5 @@
 /**
- * A real Debian, whose cloud-init reads what the driver has written: on LXD, and on Incus where that is to be had.
- * Run only where DEBIAN_IMAGE names it (debian-image.sh).
+ * A real Debian on LXD, and on Incus if it is available. Its cloud-init reads the driver's configuration. It runs only if DEBIAN_IMAGE names an image (debian-image.sh).
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -19,8 +18,8 @@ const PASSWORD = 'correct horse battery';
 const MINE = 'of the customer';
 
 beforeAll(() => {
-  // A bridge of the host, as an operator has it: IPv4 and IPv6, whose router is at a link-local address. The cluster, if it
-  // was run before, has left its own behind.
+  // The bridge of an operator's host, with IPv4, and with IPv6 through a router at a link-local address. An earlier run
+  // of the cluster tests may have left its own bridge.
   const script = `ip link add ${BRIDGE} type bridge; ip addr add 10.77.0.1/24 dev ${BRIDGE}
     ip addr add fe80::1/64 dev ${BRIDGE} nodad; ip link set ${BRIDGE} up; ip -6 route replace 2001:db8:79::/56 dev ${BRIDGE}`;
   execFileSync('sh', ['-ec', script]);
@@ -55,10 +54,10 @@ function describeDebian(start: () => Promise<Lxd>): void {
   });
 
   const enter = (key: 0 | 1, command: string, address = server.ipv4) => login(address, keys[key].file, command, 120);
-  /** Exit code 2 is "done, but something is deprecated". */
+  /** Exit code 2 of cloud-init means success with deprecated settings. */
   const done = (key: 0 | 1) => enter(key, 'cloud-init status --wait || [ $? = 2 ]');
 
-  it('lets its owner in by the key that was uploaded, with what was ordered, and no password', async () => {
+  it('accepts the uploaded key, has the ordered size, and has no password', async () => {
     const began = performance.now();
     const user_data = `#cloud-config\nwrite_files: [{path: /root/mine, content: ${MINE}}]\nusers: []\n`;
     const orderNumber = await customer.order({ ssh_key_ids: [keys[0].id], hostname: HOSTNAME, user_data });
@@ -73,19 +72,19 @@ function describeDebian(start: () => Promise<Lxd>): void {
     expect(await ssh(server.ipv4, keys[1].file, 'true')).toBeUndefined();
   });
 
-  it('has the two addresses of the order, no other, and is reached by both', async () => {
+  it('has the two addresses of the order, no other, and is reachable by both', async () => {
     const shown = await enter(0, 'ip -o address show dev eth0 scope global');
     expect(shown.match(/inet6? \S+/g)!.sort()).toEqual([`inet ${server.ipv4}/24`, `inet6 ${server.ipv6}/64`]);
     expect(await enter(0, 'hostname', server.ipv6)).toBe(HOSTNAME);
   });
 
-  it('reboots, and keeps what is on it', async () => {
+  it('keeps its data over a reboot', async () => {
     await customer.change(server.order_number, { action: 'reboot' }, 'running');
     expect(await enter(0, 'hostname; cat /root/mine')).toBe(`${HOSTNAME}\n${MINE}`);
     expect(await enter(0, 'hostname', server.ipv6)).toBe(HOSTNAME);
   });
 
-  it('is made anew with another key, and with a password that opens it', async () => {
+  it('is rebuilt with another key, and with a password that works', async () => {
     const change = { action: 'rebuild', ssh_key_ids: [keys[1].id], root_password: PASSWORD };
     await customer.change(server.order_number, change, 'running');
     expect(await done(1)).toMatch(/status: done$/);
@@ -94,13 +93,13 @@ function describeDebian(start: () => Promise<Lxd>): void {
     expect(await sshByPassword(server.ipv4, `${PASSWORD}s`, 'true')).toBeUndefined();
   });
 
-  it('leaves nothing on the engine when it is deleted', async () => {
+  it('leaves nothing on the engine after its deletion', async () => {
     expect((await customer.rest('DELETE', `/v1/servers/${server.order_number}`)).status).toBe(200);
     await eventually(async () => ((await lxd.call('GET', '/1.0/instances')) as string[]).length === 0, 60);
   });
 }
 
-/** Logs in as root. @returns what the command printed, undefined if there was no login */
+/** Logs in as root. @returns the output of the command, or undefined without a login */
 function sshByPassword(address: string, password: string, command: string): Promise<string | undefined> {
   const askpass = join(FOLDER, 'askpass');
   writeFileSync(askpass, '#!/bin/sh\necho "$PASSWORD"\n', { mode: 0o755 });

@@ -1,23 +1,23 @@
-/** The operator's commands of docs/operating-lxd.md, run as they are printed, so that the guide is what is tested. */
+/** The operator's commands of docs/operate/lxd.md, run as they are printed, so that the guide is what is tested. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunningService } from '../setup/spawn.ts';
 
-const GUIDE = join(import.meta.dirname, '../../docs/operating-lxd.md');
+const GUIDE = join(import.meta.dirname, '../../docs/operate/lxd.md');
 
-/** The blocks of shell with an operator's command, by what they are about. */
+/** Returns the shell block of the guide that contains these words. */
 const blockOf = (about: 'addAddressPool' | 'for host in') => {
   const blocks = [...readFileSync(GUIDE, 'utf8').matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block!);
   const [definition, block] = ['operator() {', about].map((text) => blocks.find((one) => one.includes(text)));
-  if (!definition || !block) throw new Error(`The guide does not say how: ${about}`);
-  // Where the service is and who the operator is differs; the rest is as it is printed.
+  if (!definition || !block) throw new Error(`The guide has no command for: ${about}`);
+  // Only the address and the token of the service differ from the print.
   return `${definition.replace(/^GRAPHQL=.*\n/m, '')}${block}`;
 };
 
 /**
- * @param network of the engine, instead of that of the guide, such as 10.79.0.0
- * @throws Error if one is refused
+ * @param network the network of the engine, such as 10.79.0.0, instead of the one in the guide
+ * @throws Error if the service refuses a command
  */
 export function runGuide(
   { graphql, operatorToken }: RunningService,

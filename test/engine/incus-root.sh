@@ -1,10 +1,12 @@
 #!/bin/bash
 # usage: incus-root.sh <folder>
-# Incus of Debian 13 in a folder, for `INCUS_ROOT=<folder> npm run test:engine`. It needs root, mmdebstrap and a mirror.
+#
+# Unpacks the Incus of Debian 13 into a folder, for `INCUS_ROOT=<folder> npm run test:engine`.
+# It needs root, mmdebstrap and a mirror.
 set -eu
 mmdebstrap --quiet --variant=extract \
   --include=incus-base,dnsmasq-base,btrfs-progs,squashfs-tools,nftables,iproute2,attr,ca-certificates,base-files,bash,coreutils,dash,findutils,grep,gzip,mount,sed,tar,util-linux,xz-utils \
   trixie "$1" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}"
-# Packages are unpacked and not set up, which would take longer than all else. What Incus looks up is put there.
+# The packages are not configured, which would take longer than all other steps. Incus needs only these two files.
 for name in passwd group; do cp "$1/usr/share/base-passwd/$name.master" "$1/etc/$name"; done
 for name in subuid subgid; do echo root:1000000:1000000000 >"$1/etc/$name"; done

@@ -1,4 +1,4 @@
-/** The lxc driver on a real Incus, and what a customer does there. Run only where INCUS_ROOT has it (incus-root.sh). */
+/** The lxc driver and a customer's journey on a real Incus. Runs only if INCUS_ROOT names a folder of incus-root.sh. */
 import { afterAll, beforeAll } from 'vitest';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { type Customer, newCustomer, startWorld, type UploadedKey, uploadKey } from './customer.ts';

@@ -1,4 +1,4 @@
-/** From an order over REST to a login, and to nothing left on the engine: with real LXD, also one that is killed. */
+/** Servers on a real LXD, from the order to the deletion, also while the engine is killed. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,18 +47,18 @@ beforeAll(async () => {
   keys = [await uploadKey(customer, 'customer'), await uploadKey(customer, 'customer-2')];
 });
 
-/** Starts the engine again. What failed without it is tried then, as it would be some seconds later without being told. */
+/** Starts the engine again, and retries the failed task at once, which its schedule would do some seconds later. */
 async function revive(orderNumber: string): Promise<void> {
   await lxd.start();
   await retry(orderNumber);
 }
-/** Refused, and not needed, if nothing is under way any more. */
+/** The service refuses this without an open task, in which case nothing needs a retry. */
 const retry = (orderNumber: string) => world.operator(`mutation { retryTask(subject: "${orderNumber}") { subject } }`);
 const instances = async () => (await lxd.call('GET', '/1.0/instances')) as string[];
 
 describeJourney('A VPS on real LXD', () => ({ customer, keys, instances }));
 
-/** Milliseconds after the order. Making and starting the tiny image takes about half a second. */
+/** Milliseconds after the order. The engine needs about half a second to make and start the tiny image. */
 const KILLS = (
   process.env.ENGINE_KILLS ?? '10,20,30,45,60,75,90,110,130,150,170,190,210,235,260,285,310,340,370,410,460,520,600,700'
 )
@@ -66,7 +66,7 @@ const KILLS = (
   .map(Number);
 
 describe('An engine that is killed while it makes a machine', () => {
-  it.each(KILLS)('after %i ms: the order ends with a login, or with its money', async (ms) => {
+  it.each(KILLS)('lets the order end with a login or a refund: killed after %i ms', async (ms) => {
     const before = await customer.balance();
     const orderNumber = await customer.order({ ssh_key_ids: [keys[0].id] });
     await new Promise((resolve) => setTimeout(resolve, ms));
@@ -77,13 +77,13 @@ describe('An engine that is killed while it makes a machine', () => {
     if (server.status === 'failed') expect(await customer.balance()).toBe(before);
     else expect(await login(server.ipv4, keys[0].file, 'echo in')).toBe('in');
     await customer.rest('DELETE', `/v1/servers/${orderNumber}`);
-    // What is left would make the next start of the engine slow.
+    // Left-over instances would slow down the next start of the engine.
     await eventually(async () => (await instances()).length === 0, 120);
   });
 });
 
-describe('A machine that is half made, and cannot be removed', () => {
-  /** Where btrfs keeps an instance. */
+describe('A half-made machine that cannot be removed', () => {
+  /** The btrfs folder of an instance. */
   const volumeOf = (name: string) => join(lxd.folder, 'storage-pools/machines/containers', name);
   const btrfs = (...args: string[]) => execFileSync('btrfs', ['subvolume', ...args], { encoding: 'utf8' });
   /** The default subvolume of a file system cannot be deleted. */
@@ -101,7 +101,7 @@ describe('A machine that is half made, and cannot be removed', () => {
       }[]
     ).find(({ subject }) => subject === orderNumber);
 
-  /** Orders, and kills the engine as soon as there is something of a machine, which then cannot be removed. */
+  /** Orders a server, and kills the engine once a part of its machine exists, which then cannot be removed. */
   async function interrupted(): Promise<string> {
     for (let tries = 0; tries < 9; tries++) {
       const orderNumber = await customer.order({ ssh_key_ids: [keys[0].id] });
@@ -112,7 +112,7 @@ describe('A machine that is half made, and cannot be removed', () => {
       const tried = await attemptsOf(orderNumber);
       await revive(orderNumber);
       if ((await marksOf(name)).config['user.freehold-ready'] !== '1') {
-        // The same generation is tried again.
+        // The worker retries the same generation.
         expect(tried).toMatchObject({ step: 'create' });
         expect(tried!.attempts).toBeLessThan(3);
         return orderNumber;
@@ -120,10 +120,10 @@ describe('A machine that is half made, and cannot be removed', () => {
       letGo();
       await customer.rest('DELETE', `/v1/servers/${orderNumber}`);
     }
-    throw new Error('The engine was always quicker.');
+    throw new Error('The engine was faster than every kill.');
   }
 
-  it('loses its network and is reported, and another takes its place and its address', async () => {
+  it('loses its network and is reported, and another machine takes its place and its address', async () => {
     const orderNumber = await interrupted();
     const [first, second] = [1, 2].map((generation) => `${orderNumber.toLowerCase()}-${generation}`) as [
       string,
@@ -139,7 +139,7 @@ describe('A machine that is half made, and cannot be removed', () => {
     const { data } = await world.operator('{ findings { kind orderNumber generation } }');
     expect(data.findings).toEqual([{ kind: 'STUCK', orderNumber, generation: 1 }]);
 
-    // Deleted, it is gone for its owner only with all that was made for it, and so are its addresses.
+    // The deletion ends, and frees the addresses, only once the engine has removed both machines.
     await customer.rest('DELETE', `/v1/servers/${orderNumber}`);
     await eventually(async () => !(await instances()).some((path) => path.endsWith(second)));
     expect(await customer.rest('GET', `/v1/servers/${orderNumber}`)).toMatchObject({ body: { status: 'deleting' } });

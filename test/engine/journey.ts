@@ -1,4 +1,4 @@
-/** What a customer does with a VPS from the order to nothing left, whatever engine there is. */
+/** The journey of a customer's VPS from the order to its deletion, on any engine. */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/freehold.ts';
 import { type Customer, login, type Sold, type UploadedKey } from './customer.ts';
@@ -7,20 +7,20 @@ import { ssh } from './lxd.ts';
 export interface Ground {
   customer: Customer;
   keys: readonly [UploadedKey, UploadedKey];
-  /** All that the engine has of this project. */
+  /** The paths of all instances of this project on the engine. */
   instances(): Promise<string[]>;
 }
 
 export interface Journey {
-  /** The image that it is made anew with. Default: alpine-3.22. */
+  /** The image of the rebuild. Default: alpine-3.22. */
   otherImage?: string;
-  /** Whether machines have the first address of their prefix. */
+  /** Whether machines use the first address of their prefix. */
   ipv6?: boolean;
-  /** How long a machine may take to boot. Default: 120. */
+  /** Seconds that a machine may take to boot. Default: 120. */
   bootSeconds?: number;
 }
 
-/** Tests, in order. The ground is asked for when they run. */
+/** Describes the tests, which run in order. They ask for the ground when they run. */
 export function describeJourney(
   name: string,
   ground: () => Ground,
@@ -35,7 +35,7 @@ export function describeJourney(
       login(address, ground().keys[key].file, command, bootSeconds);
     const isShut = async (key: 0 | 1) => (await ssh(server.ipv4, ground().keys[key].file, 'true')) === undefined;
 
-    it('is opened by the key that was uploaded', async () => {
+    it('accepts the uploaded key', async () => {
       const { customer, keys, instances } = ground();
       before = await instances();
       const orderNumber = await customer.order({ ssh_key_ids: [keys[0].id], hostname: 'first.example.org' });
@@ -45,17 +45,17 @@ export function describeJourney(
       expect(await isShut(1)).toBe(true);
     });
 
-    it.runIf(ipv6)('is opened by the first address of its IPv6 prefix, too', async () => {
+    it.runIf(ipv6)('is reachable by the first address of its IPv6 prefix, too', async () => {
       expect(server.ipv6_prefix).toBe(server.ipv6.replace(/1$/, '/64'));
       expect(await enter(0, 'cat /root/mine', server.ipv6)).toBe('here');
     });
 
-    it('reboots, and keeps what is on it', async () => {
+    it('keeps its data over a reboot', async () => {
       await change({ action: 'reboot' }, 'running');
       expect(await enter(0, 'cat /root/mine')).toBe('here');
     });
 
-    it('is made anew with another key', async () => {
+    it('is rebuilt with another key', async () => {
       await change({ action: 'rebuild', os: otherImage, ssh_key_ids: [ground().keys[1].id] }, 'running');
       expect(await enter(1, 'cat /root/mine 2>/dev/null || echo empty')).toBe('empty');
       expect(await isShut(0)).toBe(true);
@@ -70,7 +70,7 @@ export function describeJourney(
       expect(await enter(1, 'nproc; cat /root/mine')).toBe('2\nkept');
     });
 
-    it('leaves nothing on the engine when it is deleted', async () => {
+    it('leaves nothing on the engine after its deletion', async () => {
       const { customer, instances } = ground();
       expect(await instances()).toHaveLength(before.length + 1);
       expect((await customer.rest('DELETE', `/v1/servers/${server.order_number}`)).status).toBe(200);

@@ -1,4 +1,4 @@
-/** The lxc driver on a real engine: it keeps the contract, and does what is asked of this driver alone. */
+/** Tests of the lxc driver on a real engine: the contract of all drivers, and the requirements of this one. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { newOrderNumber } from '../../entities/ids.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
@@ -9,7 +9,7 @@ import { macOf } from '../../provisioning/servers/placement/spec.ts';
 import { codeOf, describeDriver } from '../servers/drivers/contract.ts';
 import { type Lxd, newKey, ssh } from './lxd.ts';
 
-/** @param start starts an engine of that name */
+/** @param start starts an engine with this name */
 export function describeLxc(name: string, start: () => Promise<Lxd>): void {
   let lxd: Lxd;
   beforeAll(async () => {
@@ -92,14 +92,14 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
     bootSeconds: 30,
   });
 
-  describe(`The driver lxc, on ${name}`, () => {
-    it('refuses what the engine cannot make, for good', async () => {
+  describe(`The lxc driver on ${name}`, () => {
+    it('permanently refuses a machine that the engine cannot make', async () => {
       const driver = newDriver();
       expect(await codeOf(driver.create({ ...newSpec(), image: 'no-such-image' }, never))).toBe('rejected');
       expect(await driver.list(never)).toEqual([]);
     });
 
-    it('does not remove a machine for an image that the engine has not', async () => {
+    it('keeps a machine if the image of its rebuild is missing', async () => {
       const driver = newDriver();
       const spec = newSpec();
       await driver.create(spec, never);
@@ -109,7 +109,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       await driver.destroy(spec, never);
     });
 
-    it('gives a machine the size of its tier, its own address and MAC, and lets it use no other', async () => {
+    it('gives a machine the size of its tier and its own address and MAC, and blocks all others', async () => {
       const driver = newDriver();
       const spec = newSpec();
       await driver.create(spec, never);
@@ -131,7 +131,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       await driver.destroy(spec, never);
     });
 
-    it('keeps the root password from whoever reads the engine', async () => {
+    it('does not reveal the root password to readers of the engine', async () => {
       const driver = newDriver();
       const spec = { ...newSpec(), rootPassword: 'correct horse battery' };
       await driver.create(spec, never);
@@ -141,7 +141,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       await driver.destroy(spec, never);
     });
 
-    it('finds proof by a command where it cannot connect itself', async () => {
+    it('gets proof of life by a command if it cannot connect to the machine', async () => {
       const spec = newSpec();
       await newDriver().create(spec, never);
       const driver = newDriver({ probe: probeByCommand('timeout 2 nc -w 1 {address} 22') });
@@ -151,7 +151,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       await driver.destroy(spec, never);
     });
 
-    it('says that there is no room where the project has none', async () => {
+    it('reports no room if the project has none left', async () => {
       await lxd.call('POST', '/1.0/projects', {
         name: 'full',
         config: { 'features.images': 'false', 'features.profiles': 'false', 'limits.instances': '0' },
@@ -160,7 +160,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       expect(await codeOf(driver.create(newSpec(), never))).toBe('no_capacity');
     });
 
-    it('reports the server with what it has', async () => {
+    it('reports the resources of the server', async () => {
       const [host, ...others] = await newDriver().capacity(never);
       expect(others).toEqual([]);
       expect(host).toMatchObject({ state: 'online', size: { diskGb: 8 } });

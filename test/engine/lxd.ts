@@ -1,4 +1,4 @@
-/** Engines for the tests, which must run in namespaces of their own (namespace.sh): LXD, with a pool, a network, images. */
+/** LXD and Incus engines with a pool, a network and images. Tests run them in separate namespaces (namespace.sh). */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, createReadStream, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,28 +6,28 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { eventually } from '../setup/freehold.ts';
 
-/** Made by run.ts. */
+/** run.ts makes this folder. */
 export const FOLDER = process.env.ENGINE_FOLDER ?? '';
 const IMAGE = join(FOLDER, 'tiny.tar.gz');
 
 export interface Lxd {
   folder: string;
   socketPath: string;
-  /** A call of its API, waited for. @throws Error */
+  /** Calls the API and waits for the operation. @throws Error */
   call(method: string, path: string, body?: object): Promise<unknown>;
-  /** Begins what goes on in the background. @returns the operation */
+  /** Starts a background operation. @returns the operation */
   begin(method: string, path: string, body?: object): Promise<unknown>;
-  /** Starts it again after it was killed. */
+  /** Starts the engine again after a kill. */
   start(): Promise<void>;
-  /** SIGKILL of the engine alone; machines go on. */
+  /** Kills the engine alone; its machines keep running. */
   kill(): Promise<void>;
-  /** Ends it for good, and takes its network away: others have one of that name. */
+  /** Stops the engine and removes its network, whose name other engines use, too. */
   stop(): Promise<void>;
 }
 
 /**
  * Starts an engine with its state in a folder.
- * @param within a command that runs another one, such as in a network of its own
+ * @param within a command that runs another one, for example in a network namespace
  */
 export async function startLxd(name: string, within: string[] = [], command = 'lxd'): Promise<Lxd> {
   const folder = join(FOLDER, name);
@@ -67,7 +67,7 @@ export async function startLxd(name: string, within: string[] = [], command = 'l
   return { folder, socketPath, call, begin, start, kill, stop };
 }
 
-/** Incus of another Debian, in whose folder it runs; a chroot would not do, for it makes user namespaces. */
+/** Starts the Incus of another Debian from its folder. A chroot would prevent the user namespaces of Incus. */
 export function startIncus(name: string, root: string): Promise<Lxd> {
   const script = join(FOLDER, `within-${name}`);
   writeFileSync(
@@ -89,10 +89,12 @@ exec unshare -m --propagation private sh -ec '
   return startLxd(name, [script], '/usr/libexec/incus/incusd').then(prepared);
 }
 
-/** One server with a btrfs pool and a bridge 10.79.0.1/24, and the tiny image under the code of a catalog's one. */
+/**
+ * Starts one server with a btrfs pool, the bridge 10.79.0.1/24, and the tiny image under image codes of the catalog.
+ */
 export const startSingleLxd = (name: string): Promise<Lxd> => startLxd(name).then(prepared);
 
-/** The engine that has the bridge; another can have it only after that. */
+/** The engine that has the bridge. It must stop before another engine can take the bridge. */
 let before: Lxd | undefined;
 
 async function prepared(lxd: Lxd): Promise<Lxd> {
@@ -170,10 +172,10 @@ function raw(
   });
 }
 
-/** A new key pair. @returns the file of the private key, and the public one */
+/** Makes a new key pair. @returns the file of the private key, and the public key */
 export function newKey(name: string): { file: string; publicKey: string } {
   const file = join(FOLDER, `${name}.key`);
-  for (const old of [file, `${file}.pub`]) rmSync(old, { force: true }); // it would ask
+  for (const old of [file, `${file}.pub`]) rmSync(old, { force: true }); // ssh-keygen would ask before it overwrites
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', file]);
   return { file, publicKey: readFileSync(`${file}.pub`, 'utf8').trim() };
 }
@@ -187,7 +189,7 @@ export const SSH_OPTIONS = [
   'ConnectTimeout=3',
 ].flatMap((option) => ['-o', option]);
 
-/** Logs in as root and runs a command. @returns what it printed, undefined if there was no login */
+/** Logs in as root and runs a command. @returns the output, or undefined without a login */
 export function ssh(address: string, keyFile: string, command: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = spawn('ssh', ['-i', keyFile, ...SSH_OPTIONS, `root@${address}`, command], {

@@ -1,7 +1,8 @@
 #!/bin/bash
 # usage: namespace.sh <folder> <command...>
-# Runs a command in network, mount and process namespaces of its own, in which engines can be started. With the command
-# everything that they made is gone: processes, links, mounts. It needs root.
+#
+# Runs a command in new network, mount and process namespaces, in which engines can start. Their processes, links and
+# mounts vanish with the command. It needs root.
 set -eu
 folder=$(realpath -m "$1")
 shift
@@ -12,10 +13,10 @@ exec unshare --net --mount --pid --fork --kill-child --mount-proc bash -c '
   ip link set lo up
   mount -t tmpfs tmpfs /run
   mkdir -p /run/netns
-  # A /sys that shows this network, with the control groups of the machine.
+  # This /sys shows the new network, with the control groups of the host.
   mount --rbind /sys/fs/cgroup "$ENGINE_FOLDER/cgroup"
   mount -t sysfs sysfs /sys
   mount --rbind "$ENGINE_FOLDER/cgroup" /sys/fs/cgroup
   "$@"
-  exit $? # not exec: this shell reaps what engines leave behind
+  exit $? # not exec: this shell reaps the orphans of the engines
   ' namespace "$@"

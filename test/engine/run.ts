@@ -1,13 +1,13 @@
 /**
- * `npm run test:engine [files]`: the tests that need a real engine. It is started privately, in namespaces that vanish
- * with the tests, so it needs root, and packages of Debian; where something is missing it says so, and succeeds.
+ * `npm run test:engine [files]`: the tests over a real engine. The engine starts in private namespaces that vanish with
+ * the tests, so it needs root and Debian packages. If something is missing, the program names it and succeeds.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What is looked for, and the Debian package that has it. */
+/** The required programs, and the Debian packages that contain them. */
 const NEEDED: Record<string, string> = {
   lxd: 'lxd',
   dnsmasq: 'dnsmasq-base',
@@ -44,9 +44,8 @@ function has(command: string): boolean {
 
 function sayWhatIsSkipped(): void {
   const { INCUS_ROOT, DEBIAN_IMAGE } = process.env;
-  if (!INCUS_ROOT) console.log('Skipped: Incus. INCUS_ROOT names no folder that test/engine/incus-root.sh has made.');
-  if (!DEBIAN_IMAGE)
-    console.log('Skipped: a real Debian. DEBIAN_IMAGE names no file that test/engine/debian-image.sh has made.');
+  if (!INCUS_ROOT) console.log('Skipped: Incus. Set INCUS_ROOT to a folder of test/engine/incus-root.sh.');
+  if (!DEBIAN_IMAGE) console.log('Skipped: a real Debian. Set DEBIAN_IMAGE to a file of test/engine/debian-image.sh.');
 }
 
 /** @returns the exit code */

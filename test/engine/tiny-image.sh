@@ -1,7 +1,8 @@
 #!/bin/bash
 # usage: tiny-image.sh <file.tar.gz>
-# An image of 3 MB that boots in a tenth of a second: busybox as init, dropbear as SSH server, and a few lines that read
-# what cloud-init would. It needs the packages busybox-static and dropbear-bin.
+#
+# Makes an image of 3 MB that boots in 0.1 seconds, with busybox as init and dropbear as SSH server.
+# A few lines replace cloud-init. It needs the packages busybox-static and dropbear-bin.
 set -eu
 file=$(realpath -m "$1")
 work=$(mktemp -d)
@@ -28,7 +29,7 @@ cat >"$root/etc/rc" <<'EOF'
 hostname "$(sed -n 's/^ *"hostname": *"\([^"]*\)".*/\1/p' /etc/user-data)"
 ip link set lo up
 ip link set eth0 up
-# The addresses of the machine come first, those of nameservers after them.
+# The addresses of the machine come before those of nameservers.
 for address in $(sed -n 's/^[^[]*"addresses": *\[\([^]]*\)\].*/\1/p' /etc/network-config | sed 's/[",]/ /g'); do ip addr add "$address" dev eth0; done
 gateway=$(sed -n 's/.*"gateway4": *"\([^"]*\)".*/\1/p' /etc/network-config)
 [ -n "$gateway" ] && ip route add default via "$gateway"

@@ -9,7 +9,7 @@ export default defineConfig({
       ...(process.env.INCUS_ROOT ? [] : ['test/engine/incus.engine.ts']),
       ...(process.env.DEBIAN_IMAGE ? [] : ['test/engine/debian.engine.ts']),
     ],
-    // Engines share one network: a file at a time.
+    // Engines share one network, so only one file runs at a time.
     fileParallelism: false,
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
-import { type Operation, readOperations } from '../../facades/compile/read.ts';
+import type { Operation } from '../../facades/compile/operation.ts';
+import { readOperations } from '../../facades/compile/read.ts';
 import { publicServer } from '../../facades/http/listener.ts';
 import { ApiError, type RequiredScope, type Viewer } from '../../schema/index.ts';
 import { schema } from './sample-schema.ts';
@@ -118,7 +119,7 @@ export async function openSampleApi(onEnd: (end: () => void) => void = onTestFin
     contextOf: (context) => context as never,
     publicUrl: 'http://localhost:3000',
     mcpSecret: Buffer.alloc(32, 7),
-    watchCredential: () => () => {},
+    onCredentialEnd: () => () => {},
     newRequestId: () => `req_${++requests}`,
     onError: (line) => errors.push(line),
     onAnswer: (line) => answers.push(line),

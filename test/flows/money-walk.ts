@@ -3,11 +3,12 @@
  * crashes, one after the other as chance has it, over the real database.
  */
 import fc from 'fast-check';
-import type { Database, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';
-import { followProcessName } from '../../provisioning/payments/chains/sync.ts';
+import { chainSyncName } from '../../provisioning/payments/chains/sync.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
 import { cronSubject } from '../../provisioning/tasks/schedule.ts';
 import type { Context } from '../../resolvers/context.ts';
@@ -252,7 +253,7 @@ export async function work({ db, provisioning }: Shop, late = true): Promise<voi
   await db.query(
     `update x402_payment set lease_until = now(), created_at = created_at - interval '1 minute' where status = 'SETTLING'`,
   );
-  await db.query(WAKE, [[followProcessName('testnet'), RENEWAL_PROCESS].map(cronSubject), late]);
+  await db.query(WAKE, [[chainSyncName('testnet'), RENEWAL_PROCESS].map(cronSubject), late]);
   for (const lane of ['periodic', 'payments', 'servers']) await worker.drain(lane).catch(() => {});
 }
 /** Top-ups are watched for their end alone, since their chain is followed: before it, most of them would be looked at in vain. */

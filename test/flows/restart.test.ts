@@ -105,5 +105,5 @@ it('killed in the middle of a step, it goes on with that task at once, however l
   await eventually(async () =>
     receiver.received.slice(before).some(({ headers }) => headers['webhook-id'] === under!.headers['webhook-id']),
   );
-  expect(second.output()).toContain('Tasks of a process that died, which run again now: ');
+  expect(second.output()).toContain('Restarted tasks of a process that died: ');
 }, 300_000);

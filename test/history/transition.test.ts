@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 const CUSTOMER: Actor = { type: 'api_key', id: 'key_1', name: 'deploy', requestId: 'req_1' };
-const { transitions, events } = SERVER_LIFECYCLE;
+const { transitions, told } = SERVER_LIFECYCLE;
 const allows = (from: ServerStatus, to: ServerStatus) => transitions[from].includes(to);
 const PAIRS = SERVER_STATUSES.flatMap((from) => SERVER_STATUSES.map((to) => [from, to] as const));
 
@@ -43,11 +43,11 @@ describe('A move that the table allows', () => {
     'changes the state and writes one event and one audit entry: %s to %s',
     async (from, to) => {
       const server = await newServer(from);
-      expect(await moved(server, to)).toMatchObject({ id: server.id, status: to, previousStatus: from });
+      expect(await moved(server, to)).toMatchObject({ id: server.id, status: to, previousState: from });
       expect(await find(server.orderNumber)).toMatchObject({ status: to });
       const written = await writtenOf(server);
-      expect(written.events).toMatchObject([{ type: events[to], data: { status: to } }]);
-      expect(written.audit).toMatchObject([{ action: events[to], resourceType: 'server', actorType: 'system' }]);
+      expect(written.events).toMatchObject([{ type: told!.events[to], data: { status: to } }]);
+      expect(written.audit).toMatchObject([{ action: told!.events[to], resourceType: 'server', actorType: 'system' }]);
     },
   );
 
@@ -130,7 +130,7 @@ describe('Moves at the same time', () => {
       const winners = results.filter((row) => row !== undefined);
       const { status } = await find(server.orderNumber);
       // From SUSPENDED nothing leads to the others, and from the others nothing to them: exactly one has moved.
-      expect(winners).toMatchObject([{ status, previousStatus: 'RUNNING' }]);
+      expect(winners).toMatchObject([{ status, previousState: 'RUNNING' }]);
       const written = await writtenOf(server);
       expect([written.events.length, written.audit.length]).toEqual([1, 1]);
     }
@@ -154,7 +154,7 @@ describe('Moves at the same time', () => {
       await untilSomebodyWaits();
       letGo();
       await first;
-      if (allowed) expect(await waiting).toMatchObject({ status: second, previousStatus: 'PROVISIONING' });
+      if (allowed) expect(await waiting).toMatchObject({ status: second, previousState: 'PROVISIONING' });
       else expect(await waiting).toBeUndefined();
     }
   });

@@ -1,15 +1,15 @@
 /** What the operator does with work that does not come to its end. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { heldScopes } from '../../entities/accounts/credential.ts';
+import { expandScopes } from '../../entities/accounts/credential.ts';
 import { newId } from '../../entities/ids.ts';
 import { verifyBooks } from '../../entities/payments/ledger.ts';
 import type { DriverErrorCode } from '../../provisioning/servers/drivers/driver.ts';
 import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
 import type { Context } from '../../resolvers/context.ts';
-import { giveUpTask, listTasks, retryTask } from '../../resolvers/operators/tasks.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
+import { giveUpTask, listTasks, retryTask } from '../../resolvers/tasks.ts';
 import { type CustomerShop, finish, openCustomerShop, traces } from '../setup/customer-shop.ts';
 
 const asOperator = ({ context }: CustomerShop): Context => ({
@@ -20,7 +20,7 @@ const asOperator = ({ context }: CustomerShop): Context => ({
     accountId: null,
     kind: 'operator',
     credentialId: 'operator',
-    scopes: heldScopes('full'),
+    scopes: expandScopes('full'),
   },
 });
 const open = (refused: string[], code?: DriverErrorCode) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agreedRate, peggedRate } from '../../entities/payments/coin-rate.ts';
+import { agreedRate, peggedRate } from '../../entities/payments/coin.ts';
 import { formatUnits, microsOf, parseUnits, unitsOf } from '../../provisioning/payments/top-ups/amount.ts';
 
 describe('An amount of micro-USD', () => {
@@ -24,8 +24,8 @@ describe('An amount of micro-USD', () => {
   });
 });
 
-describe('Sources of rates', () => {
-  it('agree on their median, if two of them are near one another', () => {
+describe('Sources of exchange rates', () => {
+  it('agree on their median if two of them are close to each other', () => {
     expect(agreedRate([])).toBeNull();
     expect(agreedRate([100n])).toBeNull();
     expect(agreedRate([100n, 102n])).toBe(101n);
@@ -34,7 +34,7 @@ describe('Sources of rates', () => {
     expect(agreedRate([0n, 0n])).toBeNull();
   });
 
-  it('may be off by two cents about what stands for a dollar', () => {
+  it('may deviate by two cents for a coin that is pegged to the dollar', () => {
     expect(peggedRate(1_020_000n)).toBe(1_000_000n);
     expect(peggedRate(979_999n)).toBeNull();
     expect(peggedRate(null)).toBeNull();

@@ -1,4 +1,4 @@
-/** The proof of the books finds each row that the ledger does not bear out. */
+/** The proof of the books finds each row that contradicts the ledger. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
@@ -19,7 +19,7 @@ const topUpNumber = newOrderNumber('TOP');
 const payment = newId('pay');
 const unmatched = newId('pay');
 
-/** A top-up that was paid, with its bonus, and a payment in suspense: books in order. */
+/** Correct books: a paid top-up with its bonus, and a payment in suspense. */
 beforeEach(async () => {
   await db.query('alter table transfer disable trigger all');
   await db.query('truncate transfer, balance, payment, top_up');
@@ -62,7 +62,7 @@ beforeEach(async () => {
 });
 
 describe('The proof of the books', () => {
-  it('finds nothing where nothing is wrong', async () => {
+  it('finds nothing in correct books', async () => {
     expect(await proveBooks(db)).toMatchObject({ balanced: true, firstFault: null, transfers: 3 });
   });
 
@@ -74,7 +74,7 @@ describe('The proof of the books', () => {
     ['transfer', expect.stringMatching(/^xfr_/), `update payment set status = 'ORPHANED' where tx_id = 'one'`],
     ['top_up', expect.stringMatching(/^top_/), `update top_up set credited_micros = 103`],
     ['payment', payment, `update payment set status = 'CREDITED' where tx_id = 'two'`],
-  ])('names the first row that is wrong: of %s', async (table, row, damage) => {
+  ])('names the first wrong row: %s', async (table, row, damage) => {
     await db.query(damage);
     expect(await proveBooks(db)).toMatchObject({
       balanced: false,
@@ -82,7 +82,7 @@ describe('The proof of the books', () => {
     });
   });
 
-  it('names a transfer that credits a payment by x402 which nobody made', async () => {
+  it('names a transfer that credits an x402 payment without a row', async () => {
     await db.transaction((tx) =>
       post(tx, account, [
         {
@@ -94,7 +94,7 @@ describe('The proof of the books', () => {
     expect((await proveBooks(db)).firstFault).toMatchObject({ table: 'transfer' });
   });
 
-  it('counts a payment by x402 for the top-up that was made of it after it had been credited', async () => {
+  it('counts an x402 payment for the top-up that was made from it after its credit', async () => {
     const orderNumber = newOrderNumber('TOP');
     const money = { accountId: account, amountMicros: 5n };
     await db.source.manager.insert(TopUp, {
@@ -119,7 +119,7 @@ describe('The proof of the books', () => {
     await db.query('truncate x402_payment');
   });
 
-  it('names a server that has failed, and for which something is held', async () => {
+  it('names a failed server that still holds money', async () => {
     const orderNumber = newOrderNumber('SRV');
     await db.query(
       `insert into server (id, account_id, order_number, kind, status, hostname, service_code, region, os, price_month_micros, setup_fee_micros)

@@ -1,10 +1,14 @@
-/** What sources say, as their servers answered when this was written, and what is made of it. */
+/** Sources of exchange rates, tested with recorded answers of their servers. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { agreedRate, freshRates } from '../../entities/payments/coin-rate.ts';
-import { ratesProcess } from '../../provisioning/payments/exchange-rates/fetch.ts';
-import { fetchRates, type RateSource, valueAt } from '../../provisioning/payments/exchange-rates/source.ts';
+import { agreedRate, freshRates } from '../../entities/payments/coin.ts';
+import { exchangeRatesProcess } from '../../provisioning/payments/exchange-rates/fetch.ts';
+import {
+  type ExchangeRateSource,
+  fetchExchangeRates,
+  valueAt,
+} from '../../provisioning/payments/exchange-rates/source.ts';
 import { newDatabase } from '../setup/database.ts';
 
 const answers: Record<string, { status?: number; body: unknown }> = {};
@@ -17,15 +21,15 @@ await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
 afterAll(() => void server.close());
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-const KRAKEN: RateSource = {
+const KRAKEN: ExchangeRateSource = {
   ...{ name: 'kraken', url: `${url}/kraken`, inverse: false },
   coins: { BTC: '/result/XXBTZUSD/c/0', XMR: '/result/XXMRZUSD/c/0' },
 };
-const COINBASE: RateSource = {
+const COINBASE: ExchangeRateSource = {
   ...{ name: 'coinbase', url: `${url}/coinbase`, inverse: true },
   coins: { BTC: '/data/rates/BTC', XMR: '/data/rates/XMR' },
 };
-const GECKO: RateSource = {
+const GECKO: ExchangeRateSource = {
   ...{ name: 'coingecko', url: `${url}/gecko`, inverse: false },
   coins: { BTC: '/bitcoin/usd', XMR: '/monero/usd' },
 };
@@ -36,10 +40,10 @@ beforeEach(() => {
   answers['/coinbase'] = { body: { data: { currency: 'USD', rates: { BTC: '0.00001666', XMR: '0.00625' } } } };
   answers['/gecko'] = { body: { bitcoin: { usd: 60010 }, monero: { usd: 1.61e2 } } };
 });
-const ask = (source: RateSource) => fetchRates(source, AbortSignal.timeout(5_000));
+const ask = (source: ExchangeRateSource) => fetchExchangeRates(source, AbortSignal.timeout(5_000));
 
-describe('A source of rates', () => {
-  it('is read without rounding, whether it writes text, numbers, or how many coins a dollar is', async () => {
+describe('A source of exchange rates', () => {
+  it('is read without rounding from texts, from numbers, and from coins for a dollar', async () => {
     expect(await ask(KRAKEN)).toEqual(
       new Map([
         ['BTC', 60_000_100_000n],
@@ -61,7 +65,7 @@ describe('A source of rates', () => {
   });
 
   it.each([null, '', 'abc', '-1', '0', '0.0', 'NaN', '1e99', {}, [], true, '60,000', ' 1', '1000000000'])(
-    'that says %j says nothing',
+    'gives no rate for %j',
     async (usd) => {
       answers['/gecko'] = { body: { bitcoin: { usd }, monero: { usd: 160 } } };
       expect(await ask(GECKO)).toEqual(new Map([['XMR', 160_000_000n]]));
@@ -78,7 +82,7 @@ describe('A source of rates', () => {
     await expect(ask(GECKO)).rejects.toThrow();
   });
 
-  it('is pointed into as RFC 6901 says', () => {
+  it('is read by a JSON pointer (RFC 6901)', () => {
     const document = { 'a/b': { 'm~n': [1, 2] }, __proto__: null };
     expect(valueAt(document, '/a~1b/m~0n/1')).toBe(2);
     expect(valueAt(document, '/constructor')).toBeUndefined();
@@ -86,11 +90,11 @@ describe('A source of rates', () => {
   });
 });
 
-describe('Rates', () => {
-  it('are kept by source, so that one that fails says no more than it said, and is stale after ten minutes', async () => {
+describe('Exchange rates', () => {
+  it('are stored by source: a failing source keeps its last rate, which is stale after ten minutes', async () => {
     const db = await newDatabase(afterAll);
     const faults: unknown[] = [];
-    const process = ratesProcess([KRAKEN, COINBASE, GECKO], (fault) => faults.push(fault));
+    const process = exchangeRatesProcess([KRAKEN, COINBASE, GECKO], (fault) => faults.push(fault));
     const tick = async () => {
       const { commit } = await process.steps.start!({ aborted: new AbortController().signal } as never);
       await db.transaction((tx) => commit!(tx) as Promise<unknown>);

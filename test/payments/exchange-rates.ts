@@ -1,4 +1,4 @@
-/** Two sources of rates, which say what the test wants. */
+/** Two sources of exchange rates with answers of the test. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { afterAll } from 'vitest';
@@ -6,9 +6,9 @@ import type { Database } from '../../entities/database/database.ts';
 import { eventually } from '../setup/freehold.ts';
 
 export interface Rates {
-  /** For the file of gateways. */
+  /** Settings for the payments file. */
   sources: object[];
-  /** Has others said, and waits until they are known. */
+  /** Changes the rates, and waits until the service knows them. */
   say(db: Database, usd: Record<string, number>): Promise<void>;
 }
 

@@ -12,8 +12,8 @@ const write = (content: unknown, mode = 0o600) => {
   chmodSync(file, mode);
 };
 
-describe('The file of gateways', () => {
-  it('is refused while others can read it', () => {
+describe('The payments file', () => {
+  it('is refused while other users can read it', () => {
     write({ gateways: [] }, 0o640);
     expect(() => readGateways(file)).toThrow('can be read by others');
   });
@@ -30,7 +30,7 @@ describe('The file of gateways', () => {
     expect(() => readGateways(file)).toThrow(sentence);
   });
 
-  it('may be empty: then nothing can be topped up', () => {
+  it('may be empty, so that no top-up is possible', () => {
     write({ gateways: [] });
     expect(readGateways(file)).toEqual({ payments: [], rates: [] });
   });

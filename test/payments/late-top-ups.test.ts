@@ -1,27 +1,27 @@
-/** What becomes of money that comes for a top-up which was cancelled, and of what a confirmed one makes possible. */
+/** Payments for cancelled top-ups, and the effects of a confirmed top-up. */
 
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';
-import type { Sighting } from '../../provisioning/payments/drivers/driver.ts';
+import type { ObservedPayment } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/payments/billing.ts';
 import { contextOf, HOUR_MS, openShop } from '../setup/shop.ts';
 
-/** A chain on which the test pays, and which can be stopped while it is looked at. */
+/** A chain for which the test makes payments. The test can act between its observation and the record of it. */
 class Chain extends SimulatedPayments {
   override readonly simulated = false as never;
-  sightings: Sighting[] = [];
-  /** Called when it has been looked at, before the watcher knows what was seen. */
+  sightings: ObservedPayment[] = [];
+  /** Runs after an observation, before the worker gets its result. */
   looked: () => Promise<unknown> = async () => {};
-  override async observe(): Promise<Sighting[]> {
+  override async observe(): Promise<ObservedPayment[]> {
     const seen = this.sightings;
     await this.looked();
     return seen;
   }
 }
-const paid = (confirmations = 99): Sighting[] => [
+const paid = (confirmations = 99): ObservedPayment[] => [
   { txId: newId('req'), position: 0, coin: 'USDC-BASE', address: '', units: 50_000_000n, confirmations },
 ];
 
@@ -36,16 +36,16 @@ const open = async (): Promise<[Context, TopUp]> => {
   const context = contextOf(shop, await shop.account(0n));
   return [context, await createTopUp(context, { amountUsd: 50_000_000n, crypto: 'USDC-BASE' })];
 };
-/** The watcher looks, as often as there is something to do at once. */
+/** Runs the tasks of payments until none is due. */
 const watch = async () => {
   await shop.db.query(`update task set run_at = now() where lane = 'payments'`);
   await shop.provisioning.newWorker().drain('payments');
 };
 
 describe('A cancelled top-up', () => {
-  it('is confirmed as late if the money comes all the same', async () => {
+  it('is confirmed as late if its payment still comes', async () => {
     const [context, { orderNumber, accountId }] = await open();
-    await shop.provisioning.newWorker().lease('payments'); // looked at once
+    await shop.provisioning.newWorker().lease('payments'); // the first check runs at once
     expect((await cancelTopUp(context, orderNumber)).status).toBe('CANCELLED');
     await shop.db.query('update task set leased_by = null');
     await watch();
@@ -63,7 +63,7 @@ describe('A cancelled top-up', () => {
     );
   });
 
-  it('is late, too, if it was cancelled between the look at the chain and the writing of what was seen', async () => {
+  it('is late, too, if the cancellation falls between an observation and its record', async () => {
     const [context, { orderNumber, accountId }] = await open();
     chain.sightings = paid();
     chain.looked = async () => {
@@ -75,7 +75,7 @@ describe('A cancelled top-up', () => {
     expect(await shop.balance(accountId)).toBe(50_000_000n);
   });
 
-  it('cannot be one whose money was seen', async () => {
+  it('cannot have a payment already', async () => {
     const [context, { orderNumber }] = await open();
     chain.sightings = paid(0);
     await watch().catch(() => {});
@@ -83,7 +83,7 @@ describe('A cancelled top-up', () => {
     await expect(cancelTopUp(context, orderNumber)).rejects.toMatchObject({ code: 'topup_not_cancellable' });
   });
 
-  it('is cancelled once by ten requests at once', async () => {
+  it('is cancelled once by ten concurrent requests', async () => {
     const [context, { orderNumber }] = await open();
     const answers = await Promise.allSettled(Array.from({ length: 10 }, () => cancelTopUp(context, orderNumber)));
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -92,7 +92,7 @@ describe('A cancelled top-up', () => {
 });
 
 describe('A confirmed top-up', () => {
-  it('resumes the suspended servers that it can pay for', async () => {
+  it('resumes the suspended servers that the balance covers', async () => {
     const [, { accountId }] = await open();
     const at = new Date(Date.now() - 24 * HOUR_MS);
     const order = await shop.server(accountId, {

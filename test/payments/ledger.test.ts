@@ -65,7 +65,7 @@ it('The books are empty and balanced at first', async () => {
 });
 
 describe('A posting', () => {
-  it('moves money between the two accounts of a customer, and writes down what it was for', async () => {
+  it('moves money between the two accounts of a customer, and records its purpose', async () => {
     const account = await newAccount(10_000_000n);
     const periodFrom = new Date('2026-01-01T00:00:00.123Z');
     const order = { orderNumber: 'SRV-0123456789', serviceCode: 'vps-1', periodFrom, periodTo: new Date() };
@@ -76,7 +76,7 @@ describe('A posting', () => {
     );
   });
 
-  it('changes nothing the second time, with the same external key', async () => {
+  it('changes nothing if it repeats an external key', async () => {
     const account = await newAccount();
     const once = topUp(account, 5_000_000n);
     expect(await posted(account, once)).toBe(1);
@@ -87,7 +87,7 @@ describe('A posting', () => {
     expect(await transfersOf(account)).toHaveLength(2);
   });
 
-  it('exists once, when 16 post it at the same time, with others and in any order', async () => {
+  it('exists once after 16 concurrent attempts, among others and in any order', async () => {
     const account = await newAccount();
     const postings = [1n, 20n, 300n].map((micros) => topUp(account, micros));
     const counts = await Promise.all(
@@ -97,20 +97,20 @@ describe('A posting', () => {
     expect(await balanceOf(account)).toEqual({ availableMicros: 321n, heldMicros: 0n });
   });
 
-  it('of nothing is left out', async () => {
+  it('of zero is left out', async () => {
     const account = await newAccount();
     expect(await posted(account, topUp(account, 0n))).toBe(0);
     expect(await posted(account)).toBe(0);
     expect(await transfersOf(account)).toEqual([]);
   });
 
-  it('is exact beyond what a float can count', async () => {
+  it('is exact beyond the range of a float', async () => {
     const account = await newAccount(2n ** 60n + 1n);
     await posted(account, hold(account, 2n ** 59n + 3n));
     expect(await balanceOf(account)).toEqual({ availableMicros: 2n ** 59n - 2n, heldMicros: 2n ** 59n + 3n });
   });
 
-  it('tells the bus whose balance changed, and only if it did', async () => {
+  it('notifies the bus of the account only if its balance changed', async () => {
     const account = await newAccount();
     const heard: string[] = [];
     const stop = db.bus.listen(({ kind, accountId }) => heard.push(`${kind} ${accountId}`));
@@ -124,7 +124,7 @@ describe('A posting', () => {
 });
 
 describe('A balance', () => {
-  it('cannot become negative: the posting is refused as insufficient_balance, and nothing of it is written', async () => {
+  it('cannot become negative: the whole posting is refused as insufficient_balance', async () => {
     const account = await newAccount(5_000_000n);
     const attempts = [
       [hold(account, 5_000_001n)],
@@ -141,13 +141,13 @@ describe('A balance', () => {
     expect(await transfersOf(account)).toHaveLength(1);
   });
 
-  it('can be spent to the last micro-USD, also what the same posting brings', async () => {
+  it('can be spent to the last micro-USD, including the credit of the same posting', async () => {
     const account = await newAccount(5n);
     expect(await posted(account, topUp(account, 2n), hold(account, 7n))).toBe(2);
     expect(await balanceOf(account)).toEqual({ availableMicros: 0n, heldMicros: 7n });
   });
 
-  it('pays for 40 of 64 holds at the same time, when it suffices for 40', async () => {
+  it('covers 40 of 64 concurrent holds if it suffices for 40', async () => {
     const account = await newAccount(40n * 6_000_000n + 5_999_999n);
     const results = await Promise.allSettled(
       Array.from({ length: 64 }, () => posted(account, hold(account, 6_000_000n))),
@@ -159,7 +159,7 @@ describe('A balance', () => {
     expect(await transfersOf(account)).toHaveLength(41);
   });
 
-  it('is needed to post: for a customer without one nothing is written', async () => {
+  it('must exist: a customer without one cannot post', async () => {
     const account = newId('acct');
     await expect(posted(account, topUp(account, 1n))).rejects.toThrow();
     expect(await transfersOf(account)).toEqual([]);
@@ -188,8 +188,8 @@ describe('A transfer', () => {
   });
 
   it.each([
-    ['of less than nothing', { amountMicros: '-1' }],
-    ['of nothing', { amountMicros: '0' }],
+    ['of a negative amount', { amountMicros: '-1' }],
+    ['of zero', { amountMicros: '0' }],
     ['from an account to itself', { credit: GATEWAY }],
     ['of an unknown kind', { kind: 'gift' }],
   ])('cannot be %s, by SQL either', async (_, wrong) => {
@@ -201,7 +201,7 @@ describe('A transfer', () => {
 });
 
 describe('The books', () => {
-  it('balance after random postings of several customers at the same time, and hold all that was acknowledged', async () => {
+  it('balance after random concurrent postings of several customers, and hold every acknowledged posting', async () => {
     const accounts = await Promise.all(Array.from({ length: 6 }, () => newAccount()));
     const expected = new Map(accounts.map((account) => [account, { availableMicros: 0n, heldMicros: 0n }]));
     const random = (below: number) => Math.floor(Math.random() * below);
@@ -224,7 +224,7 @@ describe('The books', () => {
     await expectBalancedBooks();
   });
 
-  it('name the first customer whose kept balance was changed by SQL, and by how much', async () => {
+  it('name the first customer whose stored balance was changed by SQL, and the difference', async () => {
     const [account, other] = [await newAccount(5_000_000n), await newAccount(1n)];
     const tamper = (id: string, sql: string) => db.query(`update balance set ${sql} where account_id = $1`, [id]);
     await tamper(account, 'available_micros = available_micros + 7');
@@ -241,7 +241,7 @@ describe('The books', () => {
     await expectBalancedBooks();
   });
 
-  it('name a customer whose kept balance was deleted', async () => {
+  it('name a customer whose stored balance was deleted', async () => {
     const account = await newAccount(5n);
     await db.query('delete from balance where account_id = $1', [account]);
     expect(await verifyBooks(db)).toMatchObject({

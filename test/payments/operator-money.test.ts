@@ -1,4 +1,4 @@
-/** Money, as the operator sees it, and what he may do with it. */
+/** The operator's view of money, and the operator's powers over it. */
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
@@ -18,7 +18,7 @@ const adjust = async (amountUsd: number, key: string, id = accountId) => {
 };
 
 describe('An adjustment', () => {
-  it('is added to the balance, or taken from it, once for each key, and the customer sees why', async () => {
+  it('changes the balance once for each key, and shows its reason to the customer', async () => {
     expect(await adjust(12.5, 'first')).toEqual({ amountUsd: 12.5, balanceUsd: 12.5 });
     expect(await adjust(12.5, 'first')).toEqual({ amountUsd: 12.5, balanceUsd: 12.5 });
     expect(await adjust(-2.25, 'second')).toEqual({ amountUsd: -2.25, balanceUsd: 10.25 });
@@ -35,7 +35,7 @@ describe('An adjustment', () => {
     });
   });
 
-  it('is the same for twenty at once with one key', async () => {
+  it('has one effect for twenty concurrent requests with one key', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => adjust(1, 'twenty', otherId)));
     expect(new Set(answers.map(({ balanceUsd }) => balanceUsd))).toEqual(new Set([1]));
   });
@@ -50,16 +50,16 @@ describe('An adjustment', () => {
     expect(await adjust(amount, key, id)).toBe(code);
   });
 
-  it('is the business of the operator alone', async () => {
+  it('is allowed to the operator only', async () => {
     const { errors } = await account.graphql(ADJUST, { accountId, amountUsd: 1, key: 'seventh' });
     expect(errors[0].extensions.code).toBe('insufficient_scope');
   });
 });
 
-describe('A payment in another coin than was asked for', () => {
+describe('A payment in another coin than the requested one', () => {
   const ASSIGN = 'mutation ($id: ID!) { assignPayment(id: $id, reason: "It is hers") { status creditedUsd } }';
 
-  it('is given to the account by the operator, once', async () => {
+  it('is assigned to the account by the operator, once', async () => {
     const { body } = await other.rest('POST', '/v1/billing/topups', { amount_usd: 50, crypto: 'BTC' });
     await eventually(async () => (await other.rest('GET', '/v1/account/balance')).body.balance_usd === 51);
     const id = newId('pay');
@@ -88,13 +88,13 @@ describe('A payment in another coin than was asked for', () => {
     expect((await operator(ASSIGN, { id: first.id })).errors[0].extensions.code).toBe('validation_failed');
   });
 
-  it.each(['nothing', 'pay_00000000000000000000000000'])('that is not there is not found: %s', async (id) => {
+  it.each(['nothing', 'pay_00000000000000000000000000'])('is not found under an unknown id: %s', async (id) => {
     expect((await operator(ASSIGN, { id })).errors[0].extensions.code).toBe('not_found');
   });
 });
 
 describe('The operator sees', () => {
-  it('by what coins come in, and what they are worth', async () => {
+  it('the coins, their gateways and their exchange rates', async () => {
     const { data } = await operator(
       '{ gateways { name simulated coins reachable warning chains { network height lagBlocks } } rates { coin rateUsd sources { name } } }',
     );
@@ -106,7 +106,7 @@ describe('The operator sees', () => {
     expect(data.rates[0]).toEqual({ coin: 'BTC', rateUsd: 60_000, sources: [] });
   });
 
-  it('what the day has brought', async () => {
+  it('the transfers of each day', async () => {
     const { data } = await operator('{ dailyTotals(days: 2) { day kind transfers totalUsd } }');
     const adjustments = data.dailyTotals.find(({ kind }: { kind: string }) => kind === 'adjustment');
     expect(adjustments.day).toMatch(/T00:00:00/);

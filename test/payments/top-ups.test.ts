@@ -25,7 +25,7 @@ describe('Coins and bonus tiers', () => {
 });
 
 describe('Top-ups', () => {
-  it('say what to pay, where, at which rate and until when', async () => {
+  it('state the amount, the address, the exchange rate and the end of the quote', async () => {
     const { rest } = await newAccount();
     const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 100.5, crypto: 'btc' });
     expect(body).toMatchObject({
@@ -69,7 +69,7 @@ describe('Top-ups', () => {
   });
 
   it.each(['*/*', 'application/json, text/plain, */*', 'text/html', 'image/png', 'application/*', ';;', ''])(
-    'are JSON for who accepts %j',
+    'are JSON if the client accepts %j',
     async (accept) => {
       const { rest } = await newAccount();
       const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
@@ -77,7 +77,7 @@ describe('Top-ups', () => {
     },
   );
 
-  it('of which no code can be made say so in JSON, as those do that do not exist', async () => {
+  it('without a QR code get a JSON error, as do unknown ones', async () => {
     const { rest } = await newAccount();
     const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
     await db.query('update top_up set payment_uri = null where order_number = $1', [body.order_number]);
@@ -88,7 +88,7 @@ describe('Top-ups', () => {
     }
   });
 
-  it('are open for as many as the account may have, also when ten come at once', async () => {
+  it('are limited for each account, also for ten concurrent requests', async () => {
     const { rest } = await newAccount();
     const opened = await Promise.all(
       Array.from({ length: 10 }, () => rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'XMR' })),
@@ -98,7 +98,7 @@ describe('Top-ups', () => {
     expect(new Set(opened.filter(({ status }) => status === 200).map(({ body }) => body.wallet_address)).size).toBe(2);
   });
 
-  it('are cancelled once, while nothing was received, and make room for another', async () => {
+  it('are cancelled once before a payment, and make room for another one', async () => {
     const { rest } = await newAccount();
     const open = () => rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
     const [{ body: first }] = [await open(), await open()];
@@ -123,7 +123,7 @@ describe('Top-ups', () => {
   });
 
   it.each(['TOP-0000000000', 'SRV-0000000000', 'nonsense', '%00'])(
-    'that do not exist, such as %s, are not found',
+    'with an unknown number, such as %s, are not found',
     async (id) => {
       const { rest } = await newAccount();
       expect((await rest('POST', `/v1/billing/topups/${id}/cancel`)).body.code).toBe('not_found');

@@ -16,7 +16,7 @@ const verify = (DATABASE_URL: string) =>
     );
   });
 
-it('npm run verify says that the books balance, or which row is wrong', async () => {
+it('npm run verify reports balanced books, or the wrong row', async () => {
   const url = await newDatabaseUrl();
   const db = await Database.open(url, { poolSize: 2 });
   onTestFinished(() => db.close());
@@ -39,7 +39,7 @@ it('npm run verify says that the books balance, or which row is wrong', async ()
   expect(wrong.output).toContain(`WRONG: balance ${account}`);
 });
 
-it('npm run verify says in a sentence why it could not', async () => {
+it('npm run verify explains in a sentence why it failed', async () => {
   const { code, output } = await verify('postgres://nobody@127.0.0.1:1/nothing');
   expect(code).toBe(1);
   expect(output).toMatch(/^The books cannot be verified\. .*ECONNREFUSED/);

@@ -78,7 +78,7 @@ describe('A rebuild', () => {
       'select user_data, root_password, change, ssh_public_keys from server where order_number = $1',
       [server.order_number],
     );
-    expect(row).toMatchObject({ user_data: '#cloud-config', root_password: null, change: null });
+    expect(row).toMatchObject({ userData: '#cloud-config', rootPassword: null, change: null });
     // What was given up is not asked for again: image, keys and user data stay, and so no password is made.
     expect((await patch(server, { image: 'debian-12', action: 'rebuild' })).body.root_password).toBe(null);
     expect(await settled(server, 'running')).toMatchObject({ os: 'debian-12', ssh_key_ids: [key.id] });

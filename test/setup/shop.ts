@@ -1,5 +1,5 @@
 /** A shop: provisioning with simulated machines and payments, over a database of its own and without listeners. */
-import { heldScopes } from '../../entities/accounts/credential.ts';
+import { expandScopes } from '../../entities/accounts/credential.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post, verifyBooks } from '../../entities/payments/ledger.ts';
@@ -169,7 +169,7 @@ export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'
   ...{ db, provisioning, vault: VAULT, limits: LIMITS },
   viewer: {
     ...{ accountId, kind: 'api_key', credentialId: 'key', name: 'test' },
-    ...{ scopes: heldScopes('full'), expiresAt: null },
+    ...{ scopes: expandScopes('full'), expiresAt: null },
   },
   requestId: newId('req'),
   userAgent: null,

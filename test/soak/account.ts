@@ -1,9 +1,9 @@
-/** An account that has everything turned on. */
+/** An account that uses every feature. */
 import { generateKeyPairSync } from 'node:crypto';
 import type { Chance } from './chance.ts';
-import type { Door, Reply } from './door.ts';
+import type { Door } from './door.ts';
 import { Mailbox } from './mailbox.ts';
-import type { Measurements } from './measurements.ts';
+import type { Measurements, Reply } from './measurements.ts';
 import { RestClient } from './rest-client.ts';
 import { SecondFactor } from './second-factor.ts';
 
@@ -11,7 +11,7 @@ import { SecondFactor } from './second-factor.ts';
 export interface Hook {
   mailbox: Mailbox;
   filter: string;
-  /** The service tells this webhook of every wanted event after this moment. */
+  /** From this moment on, the service sends every wanted event to this webhook. */
   since: Date;
 }
 

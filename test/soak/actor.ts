@@ -1,4 +1,4 @@
-/** One client at work: it does one thing after the other, with a pause after each. */
+/** One client at work. It runs one operation after the other, with a pause after each. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Account, Refused } from './account.ts';
 import type { Chance } from './chance.ts';

@@ -9,7 +9,7 @@ interface Told {
   at: Date;
 }
 
-/** Every account hears of these events. */
+/** The service sends these events to every account. */
 const PUBLIC = new Set(['status.changed', 'canary.updated']);
 
 export async function eventsFor(db: Database, accounts: readonly Account[]): Promise<string[]> {

@@ -1,15 +1,6 @@
-/** A way into the service: REST or MCP, with one credential. It times and checks every answer. */
+/** Sends calls to the service over REST or MCP, with one credential. It times and checks every answer. */
 import { type CallName, callOf } from './calls.ts';
-import { type Measurements, NO_ANSWER } from './measurements.ts';
-
-export type Arguments = Record<string, unknown>;
-
-export interface Reply {
-  /** `ok`, or the code of the error. */
-  code: string;
-  // biome-ignore lint/suspicious/noExplicitAny: the caller knows what it looks like
-  body: any;
-}
+import { type Arguments, type Measurements, NO_ANSWER, type Reply } from './measurements.ts';
 
 export interface Asking {
   /** Error codes that are legitimate here, since other clients use the same account. */

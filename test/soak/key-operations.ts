@@ -63,7 +63,7 @@ const outlive: Operation = (actor) =>
     }
   });
 
-/** An agent leaves: it revokes the very key that it acts with, and must still hear that this is done. */
+/** An agent revokes the API key that it calls with, and must still get the answer. */
 const leave: Operation = async ({ name, door, chance, measurements, always, urls }) => {
   const made = await must(door, 'createApiKey', { name: 'soak', scope: 'full' });
   const agent = await McpClient.connect({

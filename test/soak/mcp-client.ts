@@ -3,7 +3,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { type CallName, callOf } from './calls.ts';
-import { type Arguments, Door, type DoorOptions, PATIENCE_MS, type Reply } from './door.ts';
+import { Door, type DoorOptions, PATIENCE_MS } from './door.ts';
+import type { Arguments, Reply } from './measurements.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the two generations have no type in common
 type Any = any;

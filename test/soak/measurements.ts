@@ -1,5 +1,13 @@
 /** Collects the time of each answer, and all unexpected answers. */
-import type { Arguments, Reply } from './door.ts';
+
+export type Arguments = Record<string, unknown>;
+
+export interface Reply {
+  /** `ok`, or the code of the error. */
+  code: string;
+  // biome-ignore lint/suspicious/noExplicitAny: the caller knows what it looks like
+  body: any;
+}
 
 /** The code of an answer that never came, or that the client could not read. */
 export const NO_ANSWER = 'no_answer';
@@ -15,7 +23,7 @@ export interface Answer {
 
 export class Measurements {
   readonly answers: (Answer & { at: Date })[] = [];
-  /** Answers that say that something broke, and answers that never came. */
+  /** Answers that report an internal error, and answers that never came. */
   readonly broken: string[] = [];
   /** Other unexpected answers, and answers that contradict one another. */
   readonly surprises: string[] = [];

@@ -15,7 +15,7 @@ async function topUp({ door, chance, account, ...actor }: Actor): Promise<string
 const pay: Operation = async (actor) => {
   await topUp(actor);
 };
-/** The payment may win this race, or arrive after the cancellation. */
+/** The payment may arrive before or after the cancellation. */
 const cancel: Operation = async (actor) => {
   const order_number = await topUp(actor);
   if (order_number) await actor.door.ask('cancelTopup', { order_number }, { refusals: ['topup_not_cancellable'] });

@@ -1,4 +1,4 @@
-/** OAuth clients: they register, get tokens, look at them, and end them. */
+/** OAuth clients register, get tokens, introspect them, and revoke them. */
 import { type Account, must } from './account.ts';
 import type { Operation, Weighed } from './actor.ts';
 import type { Door } from './door.ts';

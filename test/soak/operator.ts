@@ -5,7 +5,8 @@ import { listen } from '../setup/subscription.ts';
 import type { Account } from './account.ts';
 import type { Weighed } from './actor.ts';
 import type { Chance } from './chance.ts';
-import { type Arguments, PATIENCE_MS } from './door.ts';
+import { PATIENCE_MS } from './door.ts';
+import type { Arguments } from './measurements.ts';
 import { type Measurements, NO_ANSWER } from './measurements.ts';
 
 export interface Operator {
@@ -31,7 +32,7 @@ export function graphqlAsker(url: string, token: string, measurements: Measureme
   };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the caller knows what it looks like
+// biome-ignore lint/suspicious/noExplicitAny: the caller knows its shape
 async function send(url: string, token: string, request: object): Promise<{ data?: any; errors?: any[] }> {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
   const body = JSON.stringify(request);

@@ -98,7 +98,7 @@ export async function requirementsOf(found: Found): Promise<Requirement[]> {
   add('Each live server has its machine, and no other machine is left', await machines(world));
   add('Each event came to every webhook that wants it', await eventsFor(world.db, accounts));
   add(
-    'Each message of a webhook was signed as it should be',
+    'The signature of every webhook message was correct',
     accounts.flatMap(({ mailboxes }) => mailboxes.flatMap((mailbox) => mailbox.faults)),
   );
   add("The operator's subscription heard of every server", await unheard(world.db, found.watched));

@@ -1,7 +1,8 @@
 /** A REST client. It picks an API process for each request, as a load balancer does. */
 import { type CallName, callOf } from './calls.ts';
 import type { Chance } from './chance.ts';
-import { type Arguments, Door, type DoorOptions, PATIENCE_MS, type Reply } from './door.ts';
+import { Door, type DoorOptions, PATIENCE_MS } from './door.ts';
+import type { Arguments, Reply } from './measurements.ts';
 
 export interface RestOptions extends DoorOptions {
   chance: Chance;

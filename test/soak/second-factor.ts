@@ -6,7 +6,7 @@ const STEP_MS = 30_000;
 export class SecondFactor {
   readonly #totp: TOTP;
   readonly #recoveryCodes: string[] = [];
-  /** The account does not ask for it any more. */
+  /** Whether the account no longer asks for it. */
   isOff = false;
   #usedStep = 0;
 
@@ -29,7 +29,7 @@ export class SecondFactor {
     return this.#recoveryCodes.length + Number(this.#isFresh());
   }
 
-  /** Calls with an unused code. A recovery code that was not accepted, such as of a suspended account, stays unused. */
+  /** Calls with an unused code. A refused recovery code, such as that of a suspended account, stays unused. */
   async use<T>(call: (code: string) => Promise<T>): Promise<T> {
     if (this.#isFresh()) return call(this.codeOfNow());
     const code = this.#recoveryCodes.pop()!;

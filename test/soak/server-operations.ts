@@ -1,7 +1,7 @@
 /** Operations on servers. Several clients share the servers, so each operation lists its legitimate refusals. */
 import type { Actor, Operation, Weighed } from './actor.ts';
-import type { Arguments, Reply } from './door.ts';
 import { McpClient } from './mcp-client.ts';
+import type { Arguments, Reply } from './measurements.ts';
 
 /** A client deletes a server instead of ordering one above this number. */
 const SERVERS_MOST = 10;

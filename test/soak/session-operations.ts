@@ -1,7 +1,7 @@
 /** Operations of the owner alone: logins, tokens, the second factor, the password. They never run at once. */
 import { must, turnOnSecondFactor } from './account.ts';
 import type { Actor, Operation, Weighed } from './actor.ts';
-import type { Reply } from './door.ts';
+import type { Reply } from './measurements.ts';
 import { RestClient } from './rest-client.ts';
 
 /** Wraps an operation that uses up a code. If few are left, it sets the second factor up anew. */

@@ -1,6 +1,6 @@
 /**
- * `npm run test:soak`: accounts that have everything turned on, two API and two worker processes, and clients of REST, MCP
- * and GraphQL that work on the same accounts at once, while months end. It exits with 0 only if nothing went wrong.
+ * `npm run test:soak`: REST, MCP and GraphQL clients work on the same accounts at once, and paid months end quickly.
+ * Two API and two worker processes serve accounts that use every feature. It exits with 0 only if nothing went wrong.
  *
  * SOAK_SECONDS sets the duration, and SOAK_SEED repeats the choices of each client, though not their timing.
  * SOAK_PAUSE_MS sets the mean pause of a client, and SOAK_ANSWER_MS_MAX the limit of an answer.
@@ -44,7 +44,7 @@ try {
 }
 
 async function soak(world: World): Promise<boolean> {
-  console.log(`SOAK_SECONDS=${SECONDS} SOAK_SEED=${SEED} repeats what the clients of this soak do.`);
+  console.log(`To repeat the operations of these clients, set SOAK_SECONDS=${SECONDS} SOAK_SEED=${SEED}.`);
   const measurements = new Measurements();
   const ask = graphqlAsker(world.graphql, world.operatorToken, measurements);
   const subscription = watchServers(world.graphql, world.operatorToken);
@@ -93,7 +93,7 @@ async function soak(world: World): Promise<boolean> {
   );
   const hooks = accounts.flatMap(({ hooks }) => hooks);
   const came = hooks.reduce((sum, { mailbox }) => sum + mailbox.events.size, 0);
-  console.log(`${came} events came to ${hooks.length} webhooks that stayed.`);
+  console.log(`${hooks.length} permanent webhooks received ${came} events.`);
   console.log(await tally(world));
   console.log(`\n${verdict(requirements)}`);
   return requirements.every(({ faults }) => !faults.length);

@@ -4,7 +4,8 @@
  * written and not committed. A mutant is an engine that lacks one of its two guarantees.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Database, type Transaction } from '../../entities/database/database.ts';
+import { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { done, hop, type LeasedTask, type Outcome } from '../../provisioning/tasks/tasks.ts';
 import { Worker } from '../../provisioning/tasks/worker.ts';
 

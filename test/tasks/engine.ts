@@ -1,6 +1,7 @@
 /** The engine of durable work with a process of the test's own, for tests that do not wait for a clock. */
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import type { Database, Transaction } from '../../entities/database/database.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import type { Task } from '../../entities/task.ts';
 import { type NewTask, type Process, signalTask, startTask } from '../../provisioning/tasks/tasks.ts';
 import { Worker, type WorkerOptions } from '../../provisioning/tasks/worker.ts';
@@ -11,7 +12,7 @@ export interface Engine {
   worker: Worker;
   /** What the steps do; each test says it. */
   steps: Process['steps'];
-  onDead: Process['onDead'];
+  onExhausted: Process['onExhausted'];
 }
 export const engine = {} as Engine;
 
@@ -25,7 +26,7 @@ export function prepareEngine(): void {
     await engine.db.query('truncate task, effect');
     engine.worker = newWorker();
     engine.steps = {};
-    engine.onDead = undefined;
+    engine.onExhausted = undefined;
   });
 }
 
@@ -36,8 +37,8 @@ const process: Process = {
   get steps() {
     return engine.steps;
   },
-  get onDead() {
-    return engine.onDead;
+  get onExhausted() {
+    return engine.onExhausted;
   },
 };
 export const newWorker = (options: Partial<WorkerOptions> = {}, db = engine.db): Worker =>

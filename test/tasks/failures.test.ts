@@ -12,7 +12,7 @@ describe('A failing step', () => {
 
   it('is retried with growing pauses, then dead, then goes on where it was when it is signalled', async () => {
     engine.steps = { start: failing };
-    engine.onDead = async (task, tx, error) => void (await effect(`${task.subject} dead: ${error}`)(tx));
+    engine.onExhausted = async (task, tx, error) => void (await effect(`${task.subject} dead: ${error}`)(tx));
     await start();
     for (const attempts of [1, 2]) {
       expect(await engine.worker.drain()).toBe(1);
@@ -64,7 +64,7 @@ describe('A failing step', () => {
 
   it('is given up once, and can go on with another step instead of being dead', async () => {
     engine.steps = { start: failing, refund: async () => done({ commit: effect('refunded') }) };
-    engine.onDead = async (_task, tx) => {
+    engine.onExhausted = async (_task, tx) => {
       await effect('given up')(tx);
       return 'refund';
     };
@@ -76,7 +76,7 @@ describe('A failing step', () => {
 
   it('can be tried for ever, with pauses, by going on with itself', async () => {
     engine.steps = { start: failing };
-    engine.onDead = async ({ step }) => step;
+    engine.onExhausted = async ({ step }) => step;
     await start();
     await engine.db.query('update task set attempts = 2');
     expect(await engine.worker.drain()).toBe(1);
@@ -86,7 +86,7 @@ describe('A failing step', () => {
 
   it('is given up again later if giving up fails, and then nothing of that is committed', async () => {
     engine.steps = { start: failing };
-    engine.onDead = async (_task, tx) => {
+    engine.onExhausted = async (_task, tx) => {
       await effect('given up')(tx);
       throw new Error('no refund');
     };
@@ -97,7 +97,7 @@ describe('A failing step', () => {
       state: 'READY',
       error: 'Giving up failed: no refund Before: driver down',
     });
-    engine.onDead = async (_task, tx) => void (await effect('given up')(tx));
+    engine.onExhausted = async (_task, tx) => void (await effect('given up')(tx));
     await later();
     expect(await engine.worker.drain()).toBe(1);
     expect(await read()).toMatchObject({ state: 'DEAD' });
@@ -150,7 +150,7 @@ describe('A deadline', () => {
 
   it('ends a task that would wait for ever, and is kept in time', async () => {
     engine.steps = { start: async () => nap(100_000), refund: async () => nap(100_000) };
-    engine.onDead = async (_task, tx, error) => {
+    engine.onExhausted = async (_task, tx, error) => {
       await effect(error)(tx);
       return 'refund';
     };

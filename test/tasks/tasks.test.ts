@@ -1,12 +1,12 @@
 /** How a task goes from step to step. Nothing here waits for a clock. */
 import { describe, expect, it, vi } from 'vitest';
-import type { Transaction } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import {
+  Conflict,
   done,
   hop,
   nap,
   START_TASK_PARAMETERS,
-  Stale,
   startTask,
   startTaskParameters,
   startTaskSql,
@@ -138,7 +138,7 @@ describe('A step', () => {
         run(attempts);
         const commit = async (tx: Transaction) => {
           await effect('written')(tx);
-          if (moved-- > 0) throw new Stale('It moved.');
+          if (moved-- > 0) throw new Conflict('It moved.');
         };
         return nap(1000, { commit });
       },
@@ -154,7 +154,7 @@ describe('A step', () => {
     const run = vi.fn(async () =>
       done({
         commit: async () => {
-          throw new Stale('It moved.');
+          throw new Conflict('It moved.');
         },
       }),
     );

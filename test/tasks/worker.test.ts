@@ -143,7 +143,7 @@ describe('A step that does not end though it was aborted', () => {
         return done({ commit: effect('late') });
       },
     };
-    engine.onDead = async () => 'start';
+    engine.onExhausted = async () => 'start';
     await start(task);
     const worker = running({ ...lane, ...options, onError: errors, lanes: { lane: 1 } });
     await vi.waitFor(() => expect(worker.abandoned('lane')).toBe(1), WAIT);

@@ -30,9 +30,7 @@ async function setup(event_filter = 'server.*', to?: Receiver): Promise<Setup> {
   return { account, to: receiver, id: body.id };
 }
 const happen = ({ account }: Setup, subject = 'SRV-0123456789') =>
-  db.transaction((tx) =>
-    record(tx, account.id, subject, { type: 'server.updated', resource: 'server', actor: SYSTEM }),
-  );
+  db.transaction((tx) => record(tx, account.id, subject, { type: 'server.updated', actor: SYSTEM }));
 const deliveries = (id: string) =>
   db.query<Delivery>(
     `select status, attempts, response_status as "responseStatus", error, extract(epoch from next_attempt_at - now())::float8 as "restSeconds"
@@ -131,7 +129,7 @@ describe('A delivery', () => {
     const held = new Promise<void>((resume) => (release = resume));
     let written = () => {};
     const early = new Promise<void>((resume) => (written = resume));
-    const happening = { type: 'server.updated', resource: 'server', actor: SYSTEM } as const;
+    const happening = { type: 'server.updated', actor: SYSTEM } as const;
     const other = await setup('*');
     const slow = db.transaction(async (tx) => {
       const id = await record(tx, hook.account.id, 'SRV-EARLY00000', happening);
@@ -152,7 +150,6 @@ describe('A delivery', () => {
     const failed = db.transaction(async (tx) => {
       await record(tx, hook.account.id, 'SRV-0123456789', {
         type: 'server.updated',
-        resource: 'server',
         actor: SYSTEM,
       });
       throw new Error('no');

@@ -40,7 +40,7 @@ it(`${EVENTS} events are all delivered over ${KILLS} times kill -9`, async () =>
   const sent = new Set<string>();
   const tell = async (count: number) => {
     for (let i = 0; i < count; i++) {
-      const happening = { type: 'server.updated', resource: 'server', actor: SYSTEM } as const;
+      const happening = { type: 'server.updated', actor: SYSTEM } as const;
       sent.add(await db.transaction((tx) => record(tx, registered.account.id, `SRV-${i}`, happening)));
     }
   };

@@ -71,7 +71,7 @@ it('a worker finds and sends a delivery whose process died between its commit an
   const account = await accountWithWebhook(30);
   const { db } = freehold;
   const subject = newId('tok');
-  const happening = { type: 'session.revoked', resource: 'session', actor: SYSTEM } as const;
+  const happening = { type: 'session.revoked', actor: SYSTEM } as const;
   const { wake } = db.waker;
   db.waker.wake = () => {};
   await db.transaction((tx) => record(tx, account.id, subject, happening)).finally(() => (db.waker.wake = wake));

@@ -1,4 +1,4 @@
-/** Why a request was not answered, as an error of JSON-RPC that a person can act on. */
+/** Turns a failed request into a JSON-RPC error with advice for a person. */
 import { INTERNAL_ERROR, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 
 export interface Failure {
@@ -7,26 +7,26 @@ export interface Failure {
   data?: unknown;
 }
 
-/** The endpoint began to answer, and did not end. */
+/** The endpoint began its answer and did not finish it. */
 export const BROKEN_OFF: Failure = {
   code: INTERNAL_ERROR,
   message:
-    'The connection to Freehold broke before the answer came. The request may have been carried out: look before you repeat it.',
+    'The connection to Freehold broke before the answer came. The request may have taken effect: check before you repeat it.',
 };
 
 const NOT_CONNECTED =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_(TLS|SSL)_.*|.*CERT.*)$/;
 
-/** @param endpoint is named without its query, and never with a credential */
+/** @param endpoint appears in the error without its query, and never with a credential */
 export function failureOf(error: unknown, { origin, pathname }: URL, hasKey: boolean): Failure {
   const where = origin + pathname;
   if (error instanceof SdkHttpError) return refused(error, where, hasKey);
   if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent)
     return internal(`${where} does not speak MCP: check FREEHOLD_URL.`);
   const why = causeOf(error);
-  // Only where no connection was made can nothing have happened.
+  // Only a connection that was never made rules out an effect.
   return why && NOT_CONNECTED.test(why)
-    ? internal(`Freehold does not answer at ${where} (${why}). Nothing was done; try again later.`)
+    ? internal(`Freehold does not answer at ${where} (${why}). The request had no effect; try again later.`)
     : BROKEN_OFF;
 }
 
@@ -48,7 +48,7 @@ const internal = (message: string, status?: number): Failure => ({
   ...(status !== undefined && { data: { status } }),
 });
 
-/** The code of the system error beneath, as fetch hides it. */
+/** Finds the code of the system error that fetch wraps. */
 function causeOf(error: unknown): string | undefined {
   const cause = (error as { cause?: { code?: unknown; errors?: { code?: unknown }[] } } | undefined)?.cause;
   const code = cause?.code ?? cause?.errors?.[0]?.code;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The process that a host starts: messages of MCP, one a line, on standard input and output. */
+/** The process that a host starts. It reads and writes MCP messages, one a line, on standard input and output. */
 import { createInterface } from 'node:readline';
 import { INVALID_REQUEST, PARSE_ERROR, parseJSONRPCMessage } from '@modelcontextprotocol/client';
 import own from '../package.json' with { type: 'json' };
@@ -21,7 +21,7 @@ function settingsOrExit(): Settings {
 
 const pipe = new Pipe({ ...settingsOrExit(), userAgent: `freehold-mcp/${own.version}`, deliver, warn: say });
 
-/** A line is one message; the revision of 2025-03-26 also knows several in a list, which are answered one by one. */
+/** A line holds one message. Revision 2025-03-26 also allows a list of messages, which are answered one by one. */
 function receive(line: string): void {
   if (!line.trim()) return;
   let values: unknown[];
@@ -50,7 +50,7 @@ async function stop(): Promise<void> {
   if (stopping) return;
   stopping = true;
   await pipe.stop();
-  // What was written may still be on its way to a slow reader.
+  // The reader may be slow, so the last messages may not have left yet.
   process.stdout.write('', () => process.exit(0));
 }
 

@@ -1,6 +1,6 @@
 /**
- * Carries messages between a host and the hosted endpoint, unchanged, in both eras: the transport takes the headers of
- * each request from the message itself, and keeps the session of a client of 2025.
+ * Carries messages unchanged between a host and the hosted endpoint, in both protocol versions. The transport takes the
+ * headers of each request from the message, and keeps the session of a 2025 client.
  */
 import {
   isInitializeRequest,
@@ -19,22 +19,22 @@ export interface PipeOptions {
   endpoint: URL;
   apiKey: string | undefined;
   userAgent: string;
-  /** Gives a message to the host. */
+  /** Sends a message to the host. */
   deliver: (message: JSONRPCMessage) => void;
-  /** Told, without any value of a message, of what the host cannot be answered. */
+  /** Reports failures that have no request to answer. The sentence holds no value of a message. */
   warn: (sentence: string) => void;
 }
 
-/** A request that has not been answered yet. */
+/** A request without an answer yet. */
 interface Exchange {
   modern: boolean;
   abort: AbortController;
-  /** Settles when it is answered or cancelled. */
+  /** Resolves when the request is answered or cancelled. */
   exchanged: Promise<void>;
   over: () => void;
 }
 
-/** Hosts wait two seconds after they have closed our input; there are two things to wait for. */
+/** Hosts wait two seconds after they close our input; the pipe waits for two things within that time. */
 const FAREWELL_MS = 600;
 const [RETRY_MS, RETRY_MAX_MS] = [500, 30_000];
 
@@ -42,11 +42,11 @@ export class Pipe {
   readonly #options: PipeOptions;
   readonly #upstream: StreamableHTTPClientTransport;
   readonly #exchanges = new Map<RequestId, Exchange>();
-  /** What is sent at once behind `initialize` waits until there is a session. */
+  /** Messages sent right after `initialize` wait until there is a session. */
   #handshake: Promise<void> = Promise.resolve();
   #handshakeId: RequestId | undefined;
   #streamRefused = false;
-  /** What the host wants to hear of, by its URI. */
+  /** The host's subscriptions by URI. */
   readonly #subscriptions = new Map<unknown, JSONRPCRequest>();
   #streams = 0;
   #wake = () => {};
@@ -64,14 +64,14 @@ export class Pipe {
         maxReconnectionDelay: RETRY_MAX_MS,
         maxRetries: Number.MAX_SAFE_INTEGER,
       },
-      // A stream that was refused stays refused: asking on would only count against the limits.
+      // The endpoint refused the stream, so another try would only count against the rate limits.
       reconnectionScheduler: (reconnect, delay) => {
         const timer = this.#streamRefused ? undefined : setTimeout(reconnect, delay);
         return () => clearTimeout(timer);
       },
     });
     this.#upstream.onmessage = (message) => {
-      // Whoever answers is back.
+      // An answer proves that the endpoint is back.
       this.#wake();
       this.#answered(message);
     };
@@ -81,14 +81,14 @@ export class Pipe {
     return this.#upstream.start();
   }
 
-  /** Carries a message of the host to the endpoint. A request is always answered, unless the host cancels it. */
+  /** Carries a message of the host to the endpoint. Each request gets an answer, unless the host cancels it. */
   async forward(message: JSONRPCMessage): Promise<void> {
     if (isJSONRPCRequest(message)) return this.#request(message);
     if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled') return this.#cancel(message);
     return this.#tell(message);
   }
 
-  /** Lets what is under way come to its end for a moment, ends the session, and lets go of everything. */
+  /** Gives open requests a moment to finish, ends the session, and closes the transport. */
   async stop(): Promise<void> {
     await atMost(FAREWELL_MS, Promise.all([...this.#exchanges.values()].map(({ exchanged }) => exchanged)));
     await atMost(FAREWELL_MS, this.#upstream.terminateSession());
@@ -132,7 +132,7 @@ export class Pipe {
     exchange.over();
   }
 
-  /** In the modern era the stream itself is closed; in a session the endpoint is told. Neither is answered. */
+  /** Closes the stream of the request in the modern version; sends the cancellation within a session. */
   async #cancel(message: JSONRPCNotification): Promise<void> {
     const id = message.params?.requestId as RequestId;
     const exchange = this.#exchanges.get(id);
@@ -150,7 +150,7 @@ export class Pipe {
     });
   }
 
-  /** The stream of updates is asked for until it comes, so that it outlives an endpoint that is away for a while. */
+  /** Retries the stream of updates until it opens, so that it survives an absence of the endpoint. */
   async #fetch(url: string | URL, init: RequestInit = {}): Promise<Response> {
     if (init.method !== 'GET') return fetch(url, init);
     for (let delay = RETRY_MS; ; delay = Math.min(delay * 2, RETRY_MAX_MS)) {
@@ -169,7 +169,7 @@ export class Pipe {
     }
   }
 
-  /** A process that was started anew knows the session and not what it told of. Nobody waits for these answers. */
+  /** A restarted endpoint knows the session but not its subscriptions. The pipe drops the answers. */
   #subscribeAgain(): void {
     for (const [uri, message] of this.#subscriptions)
       this.#upstream.send({ ...message, id: `freehold-mcp ${uri}` }).catch(() => {});

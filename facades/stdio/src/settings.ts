@@ -1,20 +1,20 @@
-/** What the environment says. Set but empty means unset, and so does a placeholder that a host has not filled in. */
+/** Settings from the environment. An empty value or an unfilled placeholder of a host counts as unset. */
 
 export interface Settings {
   /** The hosted endpoint, with the toolsets in its query. */
   endpoint: URL;
-  /** Absent: each tool takes a credential as `access_token`. */
+  /** The API key; without it, each tool takes a credential as `access_token`. */
   apiKey: string | undefined;
 }
 
-/** Says which variable is wrong and what was expected, and never its value. */
+/** Names the wrong variable and the expected value, and never repeats the given one. */
 export class WrongSetting extends Error {}
 
 /** @throws WrongSetting */
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const given = (name: string): string | undefined => {
     const value = environment[name]?.trim();
-    // Claude Desktop leaves the name of an optional setting in its place.
+    // Claude Desktop leaves the placeholder of an optional setting in place.
     return !value || /^\$\{[^}]*\}$/.test(value) ? undefined : value;
   };
   const apiKey = given('FREEHOLD_API_KEY');
@@ -30,7 +30,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   return { endpoint, apiKey };
 }
 
-/** Takes the base address, and the address of the endpoint itself, too. */
+/** Accepts the base address of the service, or the address of the endpoint. */
 function endpointOf(base: string | undefined): URL {
   if (base === undefined)
     throw new WrongSetting(

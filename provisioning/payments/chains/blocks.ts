@@ -2,10 +2,11 @@
  * Reads a chain block by block, and by its hashes notices when blocks were taken back. Every block is written together with
  * what came in it, under a lock of its chain, so two workers cannot write different histories.
  */
-import type { Database, Queryable, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import type { Block, ChainReader } from '../drivers/driver.ts';
-import { WATCH_SECONDS } from '../top-ups/await-payment.ts';
-import { recordSightings } from './record.ts';
+import { DEPOSIT_ADDRESS_SECONDS } from '../top-ups/await-payment.ts';
+import { recordObserved } from './record.ts';
 
 /** Reads of a step: the lease is renewed meanwhile, and what is there is credited before the next blocks are read. */
 const READS_MAX = 100;
@@ -100,7 +101,7 @@ async function writeBlocks(tx: Transaction, network: string, blocks: readonly Bl
   ]);
   for (const block of blocks) {
     const sightings = block.sightings.map((sighting) => ({ at: block.at, ...sighting }));
-    await recordSightings(tx, { network, block }, sightings);
+    await recordObserved(tx, { network, block }, sightings);
   }
   return true;
 }
@@ -141,7 +142,7 @@ const NOTE = `
 export async function addressesOf(db: Database, network: string): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ address: string }>(
     `select wallet_address as address from top_up where network = $1 and mode = 'CRYPTO' and wallet_address is not null
-      and created_at > now() - interval '${WATCH_SECONDS} seconds'`,
+      and created_at > now() - interval '${DEPOSIT_ADDRESS_SECONDS} seconds'`,
     [network],
   );
   return new Set(rows.map(({ address }) => address));

@@ -1,5 +1,5 @@
 /** What there is to say of a gateway: whether it answers, and how far its chains have been read. */
-import type { Queryable } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { ChainReader, PaymentDriver } from '../drivers/driver.ts';
 import type { X402Driver, X402Health } from '../drivers/x402/driver.ts';
 import { tipOf } from './blocks.ts';

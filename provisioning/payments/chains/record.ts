@@ -1,7 +1,7 @@
 /** Writes down what drivers sight. Nothing is credited here. */
-import type { Queryable } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
-import type { Block, Sighting } from '../drivers/driver.ts';
+import type { Block, ObservedPayment } from '../drivers/driver.ts';
 
 /** Where sightings are from. */
 export interface Origin {
@@ -17,10 +17,10 @@ export interface Origin {
  * credited stays so. Those to other addresses are left out.
  * @returns the order numbers of the top-ups for which something is new
  */
-export async function recordSightings(
+export async function recordObserved(
   db: Queryable,
   { network, block, orderNumber }: Origin,
-  sightings: readonly Sighting[],
+  sightings: readonly ObservedPayment[],
 ): Promise<string[]> {
   if (!sightings.length) return [];
   const given = sightings.map(({ units, at, ...sighting }) => ({
@@ -66,13 +66,13 @@ const RECORD = `
       else excluded.status end
   where kept.status in ('ORPHANED', 'REVERSED', 'WRITTEN_OFF') or excluded.block_hash is distinct from kept.block_hash
     or excluded.confirmations <> kept.confirmations
-  returning order_number as "orderNumber"`;
+  returning order_number`;
 
 /** What was announced and is not any more, or was asked about and is not there: taken back, if it was not credited. */
-export async function orphanUnsighted(
+export async function orphanUnobserved(
   db: Queryable,
   { network, orderNumber }: Pick<Origin, 'network' | 'orderNumber'>,
-  sightings: readonly Sighting[],
+  sightings: readonly ObservedPayment[],
 ): Promise<string[]> {
   const rows = await db.query<{ orderNumber: string }>(
     `with unsighted as (
@@ -80,7 +80,7 @@ export async function orphanUnsighted(
         where network = $1 and status = any($2) and block_hash is null and ($3::text is null or order_number = $3)
           and (tx_id, position) not in (select * from unnest($4::text[], $5::int[])) order by id for update)
       update payment set status = 'ORPHANED', confirmations = 0 from unsighted where payment.id = unsighted.id
-      returning order_number as "orderNumber"`,
+      returning order_number`,
     [
       network,
       orderNumber === undefined ? ['SEEN'] : ['SEEN', 'MINED'],

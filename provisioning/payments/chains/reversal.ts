@@ -1,12 +1,12 @@
 /** What becomes of money that was credited, and is gone from its chain. */
 
-import { setSuspension } from '../../../entities/accounts/suspension.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import { setSuspension } from '../../../entities/accounts/account.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { ADJUSTMENT, available, gateway, lockAvailable, post, SUSPENSE } from '../../../entities/payments/ledger.ts';
 
 /** A payment that was credited, and is gone. */
-export interface LostPayment {
+export interface ReversedPayment {
   accountId: string;
   /** What it was for. */
   orderNumber: string | null;
@@ -21,15 +21,20 @@ export interface LostPayment {
  */
 export async function takeBack(
   tx: Transaction,
-  { accountId, orderNumber, creditedMicros, key }: LostPayment,
+  { accountId, orderNumber, creditedMicros, key }: ReversedPayment,
   description: string,
 ): Promise<bigint> {
   const leftMicros = await lockAvailable(tx, accountId);
   const amountMicros = leftMicros < creditedMicros ? leftMicros : creditedMicros;
   await post(tx, accountId, [
     {
-      ...{ kind: 'adjustment', debit: available(accountId), credit: SUSPENSE, amountMicros, description },
-      ...{ externalKey: `reverse:${key}`, ...(orderNumber !== null && { orderNumber }) },
+      kind: 'adjustment',
+      debit: available(accountId),
+      credit: SUSPENSE,
+      amountMicros,
+      description,
+      externalKey: `reverse:${key}`,
+      ...(orderNumber !== null && { orderNumber }),
     },
   ]);
   await setSuspension(tx, accountId, 'A payment of yours has vanished from its chain.', SYSTEM);
@@ -43,7 +48,7 @@ export async function takeBack(
 export const writeOff = (
   tx: Transaction,
   network: string,
-  { accountId, orderNumber, creditedMicros, reversedMicros, key }: LostPayment & { reversedMicros: bigint },
+  { accountId, orderNumber, creditedMicros, reversedMicros, key }: ReversedPayment & { reversedMicros: bigint },
 ): Promise<number> => {
   const posted = { kind: 'adjustment', credit: gateway(network), description: 'Written off' } as const;
   const named = orderNumber !== null && { orderNumber };

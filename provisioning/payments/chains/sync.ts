@@ -1,18 +1,19 @@
 /** Follows a chain: reads what is new of it (blocks.ts), and settles what came, top-up by top-up. */
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { Payment } from '../../../entities/payments/payment.ts';
 import { PERIODIC_LANE } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import type { ChainReader, Coin } from '../drivers/driver.ts';
-import { worthsOf } from '../exchange-rates/exchange-rate.ts';
+import { exchangeRatesOf } from '../exchange-rates/exchange-rate.ts';
 import { reversePayment } from '../top-ups/credit.ts';
 import { settleTopUps } from '../top-ups/settle.ts';
 import { addressesOf, readBlocks, tipOf } from './blocks.ts';
-import { orphanUnsighted, recordSightings } from './record.ts';
+import { orphanUnobserved, recordObserved } from './record.ts';
 
-export const followProcessName = (network: string): string => `follow:${network}`;
+export const chainSyncName = (network: string): string => `follow:${network}`;
 const BACKOFF_SECONDS_MAX = 60;
 
 interface Options {
@@ -22,7 +23,7 @@ interface Options {
   pollSeconds: number;
 }
 
-export const followProcess = ({ db, reader, coins, pollSeconds }: Options): Process => ({
+export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): Process => ({
   lane: PERIODIC_LANE,
   attemptsMax: Number.MAX_SAFE_INTEGER,
   backoffSeconds: (attempt) => Math.min(BACKOFF_SECONDS_MAX, pollSeconds * 2 ** attempt),
@@ -42,18 +43,18 @@ export const followProcess = ({ db, reader, coins, pollSeconds }: Options): Proc
 async function readAnnounced(db: Database, reader: ChainReader, signal: AbortSignal): Promise<string[]> {
   const { network } = reader;
   const announced = (await reader.announced?.(await addressesOf(db, network), signal)) ?? [];
-  const seen = await recordSightings(db, { network }, announced);
-  return [...seen, ...(await orphanUnsighted(db, { network }, announced))];
+  const seen = await recordObserved(db, { network }, announced);
+  return [...seen, ...(await orphanUnobserved(db, { network }, announced))];
 }
 
 /** Settles what is due. */
 async function settleAll(db: Database, network: string, coins: readonly Coin[], announced: string[]): Promise<void> {
   const tip = await tipOf(db, network);
-  const worths = await worthsOf(db, coins);
+  const exchangeRates = await exchangeRatesOf(db, coins);
   const due = await db.query<{ orderNumber: string }>(DUE, [network, tip?.height ?? 0, announced]);
   const chunks = Array.from({ length: Math.ceil(due.length / CHUNK) }, (_, n) => due.slice(n * CHUNK, (n + 1) * CHUNK));
   await each(chunks, async (chunk) => {
-    const settle = (numbers: readonly string[]) => db.transaction((tx) => settleTopUps(tx, numbers, worths));
+    const settle = (numbers: readonly string[]) => db.transaction((tx) => settleTopUps(tx, numbers, exchangeRates));
     const numbers = chunk.map(({ orderNumber }) => orderNumber);
     // One that fails must not keep those beside it from their money.
     await settle(numbers).catch(() => each(numbers, (number) => settle([number])));
@@ -77,7 +78,7 @@ const AT_ONCE = 3;
 
 async function reverseGone(db: Database, network: string): Promise<void> {
   const gone = await db.query<Pick<Payment, 'id' | 'accountId'>>(
-    `select id, account_id as "accountId" from payment where ${GONE} and network = $1`,
+    `select id, account_id from payment where ${GONE} and network = $1`,
     [network],
   );
   await each(gone, (payment) => db.transaction((tx) => reverse(tx, payment)));
@@ -102,7 +103,7 @@ const DUE = `
   counted as (
     update payment set confirmations = $2 - height + 1 from uncounted where payment.id = uncounted.id
     returning order_number)
-  select order_number as "orderNumber" from (
+  select order_number from (
     select order_number from counted
     union select unnest($3::text[])
     union select payment.order_number from payment join top_up using (order_number)

@@ -4,17 +4,17 @@
  * what is announced until it is in a block again. The operator is told, once, and again when it is back; whether the
  * balance is adjusted, and the account suspended, is for a human to decide.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
-import type { Sighting } from '../drivers/driver.ts';
+import type { ObservedPayment } from '../drivers/driver.ts';
 import { tell } from '../top-ups/credit.ts';
 import type { Origin } from './record.ts';
 
 /** @param sightings all that there are of the top-up */
-export async function tellMissing(
+export async function tellUnreported(
   tx: Transaction,
   { network, orderNumber }: Pick<Origin, 'network' | 'orderNumber'>,
-  sightings: readonly Sighting[],
+  sightings: readonly ObservedPayment[],
 ): Promise<void> {
   const changed = await tx.query<Pick<Payment, 'id' | 'orderNumber' | 'network' | 'txId' | 'missingSince'>>(CHANGE, [
     network,
@@ -32,4 +32,4 @@ const CHANGE = `
       from payment where network = $1 and order_number = $2 and status = 'CREDITED' order by id for update)
   update payment set missing_since = case when there then null else now() end
   from looked where payment.id = looked.id and there = (missing_since is not null)
-  returning payment.id, order_number as "orderNumber", network, tx_id as "txId", missing_since as "missingSince"`;
+  returning payment.id, order_number, network, tx_id, missing_since`;

@@ -3,7 +3,6 @@
  * nothing, and holds no key that can spend. There are two kinds: one reads a chain block by block (`chains`), the other
  * asks for each invoice what has come for it (`observe`).
  */
-
 export interface Coin {
   /** Such as BTC or USDC-BASE. */
   code: string;
@@ -50,7 +49,7 @@ export interface PaymentTarget {
 }
 
 /** A payment as a chain or a processor shows it now. */
-export interface Sighting {
+export interface ObservedPayment {
   txId: string;
   /** The number of the output, or the place of the log in its own receipt. */
   position: number;
@@ -72,7 +71,7 @@ export interface Block {
   parent: string;
   at: Date;
   /** What came to the addresses in question. */
-  sightings: Sighting[];
+  sightings: ObservedPayment[];
 }
 
 /** Reads one chain. Whatever it throws is tried again. */
@@ -95,18 +94,18 @@ export interface ChainReader {
   /** How many blocks it takes at once, now. */
   readonly rangeMax?: number;
   /** What is announced for these addresses, and in no block. Absent: the chain shows no such thing. */
-  announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Sighting[]>;
+  announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<ObservedPayment[]>;
 }
 
 /** What somebody called us with who says that he is a payment processor. */
-export interface Hint {
+export interface ProcessorWebhook {
   /** In lower case. */
   headers: Readonly<Record<string, string | undefined>>;
   body: Buffer;
 }
 
 /** What a processor's call is about; empty: nothing of ours. */
-export interface Hinted {
+export interface WebhookSubject {
   orderNumber?: string;
   reference?: string;
 }
@@ -132,7 +131,14 @@ export interface PaymentDriver {
   /** The chains that it reads block by block. */
   readonly chains?: readonly ChainReader[];
   /** All that has come for an invoice so far, and was not taken back. */
-  observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<Sighting[]>;
+  observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<ObservedPayment[]>;
   /** What a call of its processor is about, which is observed then; undefined: it is no word of his. */
-  hintOf?(hint: Hint): Hinted | undefined;
+  readWebhook?(hint: ProcessorWebhook): WebhookSubject | undefined;
+}
+
+export interface GatewayKind<Settings> {
+  /** JSON Schema (2020-12) of the settings; `driver`, which names the kind, is not among them. */
+  schema: object;
+  /** Asks nobody: a gateway that is down must not keep the service from starting. @throws Error with what is wrong */
+  open(settings: Settings): PaymentDriver;
 }

@@ -3,7 +3,7 @@
  * Addresses say so themselves, and cannot be paid to.
  */
 import { createHash } from 'node:crypto';
-import type { Coin, Invoice, OpenInvoice, PaymentDriver, PaymentTarget, Sighting } from './driver.ts';
+import type { Coin, Invoice, ObservedPayment, OpenInvoice, PaymentDriver, PaymentTarget } from './driver.ts';
 
 const COINS: readonly Coin[] = [
   coin('BTC', 'Bitcoin', 'bitcoin', 8, 2, 60_000),
@@ -46,7 +46,7 @@ export class SimulatedPayments implements PaymentDriver {
   async observe(
     { orderNumber, coin, amountCrypto, walletAddress, createdAt }: OpenInvoice,
     _signal: AbortSignal,
-  ): Promise<Sighting[]> {
+  ): Promise<ObservedPayment[]> {
     const seconds = (Date.now() - createdAt.getTime()) / 1000;
     if (seconds < this.#confirmSeconds / 2) return [];
     const { confirmationsRequired, decimals } = coinOf(coin);

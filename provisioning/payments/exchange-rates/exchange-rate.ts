@@ -1,10 +1,10 @@
 /** What coins are worth: as the sources agree, or fixed where nobody has to be asked. */
 
-import type { Queryable } from '../../../entities/database/database.ts';
-import { agreedRate, freshRates, peggedRate } from '../../../entities/payments/coin-rate.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
+import { agreedRate, freshRates, peggedRate } from '../../../entities/payments/coin.ts';
 import type { Coin } from '../drivers/driver.ts';
 
-export interface Worth {
+export interface ExchangeRate {
   decimals: number;
   /** Micro-USD for one coin, for new top-ups; null: none can be opened. */
   quoteMicros: bigint | null;
@@ -13,9 +13,9 @@ export interface Worth {
 }
 
 /** By the code of the coin. */
-export type Worths = ReadonlyMap<string, Worth>;
+export type ExchangeRates = ReadonlyMap<string, ExchangeRate>;
 
-export async function worthsOf(db: Queryable, coins: readonly Coin[]): Promise<Worths> {
+export async function exchangeRatesOf(db: Queryable, coins: readonly Coin[]): Promise<ExchangeRates> {
   const fresh = coins.every(({ fixedRateMicros }) => fixedRateMicros) ? undefined : await freshRates(db);
   return new Map(
     coins.map(({ code, decimals, pegged, fixedRateMicros }) => {

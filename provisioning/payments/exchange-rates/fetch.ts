@@ -1,19 +1,22 @@
 /** Asks the sources of rates each minute. What one of them does not say, the others still do. */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
-import { fetchRates, type RateSource } from './source.ts';
+import { type ExchangeRateSource, fetchExchangeRates } from './source.ts';
 
-export const RATES_PROCESS = 'rates';
+export const EXCHANGE_RATES_PROCESS = 'rates';
 const TICK_SECONDS = 60;
 const ANSWER_SECONDS = 10;
 
-export const ratesProcess = (sources: readonly RateSource[], onError: (fault: unknown) => void): Process =>
+export const exchangeRatesProcess = (
+  sources: readonly ExchangeRateSource[],
+  onError: (fault: unknown) => void,
+): Process =>
   periodic({
     start: async ({ aborted }) => {
       const answers = await Promise.allSettled(
         sources.map((source) =>
-          fetchRates(source, AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)])),
+          fetchExchangeRates(source, AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)])),
         ),
       );
       aborted.throwIfAborted();

@@ -2,7 +2,7 @@
  * A source of rates: a URL that answers JSON, and where in it the rate of each coin stands. So any exchange is a source
  * without a line of code, and none is built in.
  */
-export interface RateSource {
+export interface ExchangeRateSource {
   /** By what its rates are known; sources of one name are one. */
   name: string;
   url: string;
@@ -13,7 +13,7 @@ export interface RateSource {
 }
 
 /** JSON Schema of a source in the operator's file. */
-export const RATE_SOURCE_SCHEMA = {
+export const EXCHANGE_RATE_SOURCE_SCHEMA = {
   type: 'object',
   required: ['name', 'url', 'coins'],
   additionalProperties: false,
@@ -38,7 +38,10 @@ const RATE_MICROS_MAX = 10n ** 15n;
  * @returns micro-USD for one coin, by its code
  * @throws if it does not answer JSON with 200
  */
-export async function fetchRates(source: RateSource, signal: AbortSignal): Promise<Map<string, bigint>> {
+export async function fetchExchangeRates(
+  source: ExchangeRateSource,
+  signal: AbortSignal,
+): Promise<Map<string, bigint>> {
   const response = await fetch(source.url, { signal, redirect: 'error', headers: { accept: 'application/json' } });
   if (!response.ok) throw new Error(`${source.name} answers ${response.status}.`);
   const answer: unknown = JSON.parse(await textOf(response));

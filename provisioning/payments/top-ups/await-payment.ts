@@ -2,21 +2,22 @@
  * Looks after one top-up: it expires, and where its driver has to be asked, it is asked what has come. An address is looked
  * at for a month, for no coin is to be lost.
  */
-import type { Database, Queryable } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { lockPayments } from '../../../entities/payments/payment.ts';
 import { TopUp } from '../../../entities/payments/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
-import { orphanUnsighted, recordSightings } from '../chains/record.ts';
-import { tellMissing } from '../chains/unreported.ts';
+import { orphanUnobserved, recordObserved } from '../chains/record.ts';
+import { tellUnreported } from '../chains/unreported.ts';
 import type { PaymentDriver, PaymentTarget } from '../drivers/driver.ts';
-import { worthsOf } from '../exchange-rates/exchange-rate.ts';
+import { exchangeRatesOf } from '../exchange-rates/exchange-rate.ts';
 import { settleTopUp } from './settle.ts';
 
 export const TOP_UP_PROCESS = 'top-up';
 export const TOP_UP_LANE = 'payments';
 /** How long an address is looked at. */
-export const WATCH_SECONDS = 31 * 24 * 3600;
+export const DEPOSIT_ADDRESS_SECONDS = 31 * 24 * 3600;
 /** How often, once the invoice is over. */
 const LATE_POLL_SECONDS = 600;
 /** How often for a payment that takes longer to confirm than an address is looked at: its payer may have locked it. */
@@ -58,11 +59,11 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
     return topUp;
   };
   const settle = async (orderNumber: string) => {
-    const worths = await worthsOf(
+    const exchangeRates = await exchangeRatesOf(
       db,
       drivers.flatMap((one) => one.coins()),
     );
-    return db.transaction((tx) => settleTopUp(tx, orderNumber, worths));
+    return db.transaction((tx) => settleTopUp(tx, orderNumber, exchangeRates));
   };
   const watch = async ({ subject, aborted }: LeasedTask): Promise<Outcome> => {
     const before = await read(subject);
@@ -75,9 +76,9 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
       const origin = { network: before.network, orderNumber: subject };
       await db.transaction(async (tx) => {
         await lockPayments(tx, [subject]);
-        await recordSightings(tx, origin, sightings);
-        await orphanUnsighted(tx, origin, sightings);
-        await tellMissing(tx, origin, sightings);
+        await recordObserved(tx, origin, sightings);
+        await orphanUnobserved(tx, origin, sightings);
+        await tellUnreported(tx, origin, sightings);
       });
     }
     const outcome = next(driver, (await settle(subject)) ?? before, pollSeconds);
@@ -102,7 +103,7 @@ async function hasOpen(db: Database, orderNumber: string): Promise<boolean> {
 function next(driver: PaymentDriver, { status, createdAt, expiresAt }: TopUp, pollSeconds: number): Outcome {
   const ageSeconds = (Date.now() - createdAt.getTime()) / 1000;
   const restSeconds = Math.max(0, (expiresAt!.getTime() - Date.now()) / 1000);
-  if (ageSeconds > WATCH_SECONDS || (driver.simulated && status === 'CONFIRMED')) return done();
+  if (ageSeconds > DEPOSIT_ADDRESS_SECONDS || (driver.simulated && status === 'CONFIRMED')) return done();
   if (!driver.observe) return restSeconds > 0 ? nap(restSeconds) : done();
   if (status === 'CONFIRMING') return nap(pollSeconds);
   if (status === 'PENDING') return nap(Math.min(pollSeconds, restSeconds));

@@ -1,6 +1,6 @@
 /** What becomes of one payment: it is credited, put into suspense, taken back, restored. Each under the lock of its row. */
 
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import type { EventType } from '../../../entities/history/event.ts';
 import { record } from '../../../entities/history/record.ts';
@@ -13,7 +13,7 @@ import {
 } from '../../../entities/payments/payment.ts';
 import type { TopUp } from '../../../entities/payments/top-up.ts';
 import { takeBack, writeOff } from '../chains/reversal.ts';
-import type { Worths } from '../exchange-rates/exchange-rate.ts';
+import type { ExchangeRates } from '../exchange-rates/exchange-rate.ts';
 import { microsOf, parseUnits } from './amount.ts';
 
 export type AccountPosting = Posting & { accountId: string };
@@ -21,7 +21,7 @@ export type AccountPosting = Posting & { accountId: string };
 /** What payments are settled with; who has settled them writes the rows down. */
 export interface Till {
   tx: Transaction;
-  worths: Worths;
+  exchangeRates: ExchangeRates;
   /** What is to be posted in the end, for all of them at once. */
   postings: AccountPosting[];
 }
@@ -33,12 +33,12 @@ export interface Till {
  * @returns what was credited, in micro-USD; nothing while nobody knows what it is worth
  */
 export function creditPayment(
-  { worths, postings }: Till,
+  { exchangeRates, postings }: Till,
   topUp: TopUp,
   payment: Payment,
   payments: readonly Payment[],
 ): bigint {
-  const { decimals, spotMicros } = worths.get(payment.coin)!;
+  const { decimals, spotMicros } = exchangeRates.get(payment.coin)!;
   const units = BigInt(payment.units);
   const isLate = topUp.paymentException === 'LATE' || payment.seenAt > topUp.expiresAt!;
   const usedUnits = payments.reduce((sum, { quotedUnits }) => sum + BigInt(quotedUnits ?? 0), 0n);
@@ -68,13 +68,19 @@ const posting = (
   amountMicros: bigint,
   externalKey: string,
 ): AccountPosting => ({
-  ...{ accountId, kind, debit, credit, amountMicros, externalKey, orderNumber },
+  accountId,
+  kind,
+  debit,
+  credit,
+  amountMicros,
+  externalKey,
+  orderNumber,
   description: `Top-up in ${coin}`,
 });
 
 /** What came in another coin is nobody's yet: the operator decides. Waits while nobody knows what it is worth. */
-export async function suspendPayment({ tx, worths, postings }: Till, payment: Payment): Promise<void> {
-  const { decimals, spotMicros } = worths.get(payment.coin) ?? { decimals: 0, spotMicros: null };
+export async function suspendPayment({ tx, exchangeRates, postings }: Till, payment: Payment): Promise<void> {
+  const { decimals, spotMicros } = exchangeRates.get(payment.coin) ?? { decimals: 0, spotMicros: null };
   if (spotMicros === null) return;
   const micros = microsOf(BigInt(payment.units), spotMicros, decimals);
   move(payment, 'UNMATCHED', { rateMicros: spotMicros, creditedMicros: micros });
@@ -121,10 +127,11 @@ export async function restorePayment({ tx, postings }: Till, payment: Payment): 
 export const tell = (
   tx: Transaction,
   payment: Pick<Payment, 'id' | 'network' | 'txId'> & { orderNumber: string | null },
-  type: Extract<EventType, `payment.${string}`>,
+  type: EventType & `payment.${string}`,
 ): Promise<string> =>
   record(tx, OPERATOR_ACCOUNT, payment.id, {
-    ...{ type, resource: 'payment', actor: SYSTEM },
+    type,
+    actor: SYSTEM,
     data: { orderNumber: payment.orderNumber, network: payment.network, txId: payment.txId },
   });
 

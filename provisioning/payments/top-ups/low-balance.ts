@@ -1,6 +1,7 @@
 /** Tells accounts that their balance will not cover the renewals of the next days: once in 24 hours. */
 
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
@@ -32,7 +33,7 @@ export const lowBalanceProcess = (db: Database): Process =>
 
 /** What is suspended does not count: its owner has heard of that. */
 const LOW = `
-  select account.id as "accountId", available_micros as "availableMicros", sum(price_month_micros)::bigint as "requiredMicros"
+  select account.id as account_id, available_micros, sum(price_month_micros)::bigint as required_micros
   from server join account on account.id = server.account_id join balance on balance.account_id = server.account_id
   where auto_renew and server.status not in ('SUSPENDED', 'FAILED', 'DELETING', 'DELETED')
     and paid_until <= now() + low_balance_alert_days * interval '1 day' and low_balance_alert_days > 0

@@ -3,8 +3,8 @@
  * has seen something new calls it; called again, it changes nothing.
  */
 
-import type { Transaction } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transitionAll } from '../../../entities/history/transition.ts';
 import { available, BONUS, lockAccount, postAll } from '../../../entities/payments/ledger.ts';
@@ -12,17 +12,25 @@ import { keepPayments, lockPayments, type Payment } from '../../../entities/paym
 import { bonusMicros, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../../../entities/payments/top-up.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended, suspendedAmong } from '../../servers/steps/resume.ts';
-import type { Worths } from '../exchange-rates/exchange-rate.ts';
+import type { ExchangeRates } from '../exchange-rates/exchange-rate.ts';
 import { formatUnits, parseUnits } from './amount.ts';
 import { creditPayment, restorePayment, suspendPayment, type Till } from './credit.ts';
 
-/** @param worths of all coins, as they are now; while the coin of the top-up is not among them, its payments wait */
-export async function settleTopUp(tx: Transaction, orderNumber: string, worths: Worths): Promise<TopUp | undefined> {
-  return (await settleTopUps(tx, [orderNumber], worths))[0];
+/** @param exchangeRates of all coins, as they are now; while the coin of the top-up is not among them, its payments wait */
+export async function settleTopUp(
+  tx: Transaction,
+  orderNumber: string,
+  exchangeRates: ExchangeRates,
+): Promise<TopUp | undefined> {
+  return (await settleTopUps(tx, [orderNumber], exchangeRates))[0];
 }
 
 /** The same for many, in fewer statements than one by one. */
-export async function settleTopUps(tx: Transaction, orderNumbers: readonly string[], worths: Worths): Promise<TopUp[]> {
+export async function settleTopUps(
+  tx: Transaction,
+  orderNumbers: readonly string[],
+  exchangeRates: ExchangeRates,
+): Promise<TopUp[]> {
   const accounts = await tx.query<{ id: string }>(
     'select distinct account_id as id from top_up where order_number = any($1)',
     [orderNumbers],
@@ -32,7 +40,7 @@ export async function settleTopUps(tx: Transaction, orderNumbers: readonly strin
     `select ${columnsOf(TopUp)} from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update`,
     [orderNumbers],
   );
-  const known = found.filter(({ crypto }) => worths.has(crypto));
+  const known = found.filter(({ crypto }) => exchangeRates.has(crypto));
   const payments = await lockPayments(
     tx,
     known.map(({ orderNumber }) => orderNumber),
@@ -40,16 +48,16 @@ export async function settleTopUps(tx: Transaction, orderNumbers: readonly strin
   const statuses = new Map(payments.map(({ id, status }) => [id, status]));
   const paid = Map.groupBy(payments, ({ orderNumber }) => orderNumber);
   const all = known.map((row): Settling => {
-    const { decimals } = worths.get(row.crypto)!;
+    const { decimals } = exchangeRates.get(row.crypto)!;
     const [own, others] = [[] as Payment[], [] as Payment[]];
     for (const payment of paid.get(row.orderNumber) ?? []) (payment.coin === row.crypto ? own : others).push(payment);
     return { topUp: row, own, others, decimals };
   });
-  await moveAll(tx, all.map(begin), 'CONFIRMING');
-  const till: Till = { tx, worths, postings: [] };
+  await moveAll(tx, all.map(begin));
+  const till: Till = { tx, exchangeRates, postings: [] };
   const conclusions: Conclusion[] = [];
   for (const one of all) conclusions.push(conclude(one, till, await settlePayments(one, till)));
-  for (const to of ['CONFIRMED', 'EXPIRED'] as const) await moveAll(tx, conclusions, to);
+  await moveAll(tx, conclusions);
   for (const { settling, to, set } of conclusions) if (!to) settling.topUp = await update(tx, settling.topUp, set);
   await keepPayments(
     tx,
@@ -76,11 +84,11 @@ interface Conclusion {
   set: Partial<TopUp>;
 }
 
-/** Moves those that go there. */
-async function moveAll(tx: Transaction, conclusions: readonly Conclusion[], to: TopUpStatus): Promise<void> {
-  const going = conclusions.filter((one) => one.to === to);
-  const moves = going.map(({ settling, set }) => ({ row: settling.topUp, set }));
-  const moved = await transitionAll(tx, TOP_UP_LIFECYCLE, moves, to, SYSTEM);
+/** Moves the top-ups that go to another state. */
+async function moveAll(tx: Transaction, conclusions: readonly Conclusion[]): Promise<void> {
+  const going = conclusions.filter(({ to }) => to);
+  const moves = going.map(({ settling, to, set }) => ({ row: settling.topUp, to: to!, set }));
+  const moved = await transitionAll(tx, TOP_UP_LIFECYCLE, moves, SYSTEM);
   going.forEach(({ settling }, index) => {
     settling.topUp = moved[index]!;
   });
@@ -158,7 +166,13 @@ function confirm({ postings }: Till, topUp: TopUp, creditedMicros: bigint): Part
   const [debit, credit] = [BONUS, available(accountId)];
   const externalKey = `bonus:${orderNumber}`;
   postings.push({
-    ...{ accountId, kind: 'bonus', debit, credit, amountMicros: bonus, externalKey, orderNumber },
+    accountId,
+    kind: 'bonus',
+    debit,
+    credit,
+    amountMicros: bonus,
+    externalKey,
+    orderNumber,
     description: 'Bonus',
   });
   return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: new Date() };

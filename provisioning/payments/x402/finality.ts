@@ -3,7 +3,7 @@
  * back: then it is asked for again, which the same signature allows, and only when the chain never will move it any more (it
  * is too late, or the payer has used the signature otherwise) it is taken out of the balance.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import {
   finishPayment,
   lockPayment,
@@ -20,7 +20,7 @@ import type { X402 } from './x402.ts';
 const MISSED_MAX = 3;
 
 /** A step of the task of a payment that is SETTLED. @param missed how often in a row the chain has not had it */
-export async function keepWatch(
+export async function checkFinality(
   x402: X402,
   payment: X402Payment,
   { missed = 0 }: { missed?: number },

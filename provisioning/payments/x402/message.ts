@@ -9,7 +9,7 @@ import {
 } from '@x402/core/http';
 import { PaymentPayloadSchema } from '@x402/core/schemas';
 import { ApiError } from '../../../entities/errors.ts';
-import type { Authorization, X402Terms } from '../drivers/x402/driver.ts';
+import { type Authorization, isSameHex, type X402Terms } from '../drivers/x402/driver.ts';
 
 /** How long a payment may take; clients sign for that time. */
 const TIMEOUT_SECONDS = 300;
@@ -90,8 +90,8 @@ export function mismatchOf(terms: X402Terms, payment: SignedPayment, amountMicro
   const nowSeconds = BigInt(Math.floor(Date.now() / 1000));
   if (scheme !== 'exact') return 'unsupported_scheme';
   if (network !== (accepted ? terms.network : terms.networkV1)) return 'invalid_network';
-  if (accepted && !same(accepted.asset, terms.asset)) return 'invalid_asset';
-  if (!same(accepted?.payTo ?? terms.payTo, terms.payTo) || !same(authorization.to, terms.payTo))
+  if (accepted && !isSameHex(accepted.asset, terms.asset)) return 'invalid_asset';
+  if (!isSameHex(accepted?.payTo ?? terms.payTo, terms.payTo) || !isSameHex(authorization.to, terms.payTo))
     return 'invalid_exact_evm_recipient_mismatch';
   if (authorization.value !== amountMicros) return 'invalid_exact_evm_payload_authorization_value_mismatch';
   if (authorization.validAfter > nowSeconds) return 'invalid_exact_evm_payload_authorization_valid_after';
@@ -99,7 +99,6 @@ export function mismatchOf(terms: X402Terms, payment: SignedPayment, amountMicro
     return 'invalid_exact_evm_payload_authorization_valid_before';
   return undefined;
 }
-const same = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 /** The end of the year 9999: until then, times can be kept. */
 const SECONDS_MAX = 253_402_300_799n;
 

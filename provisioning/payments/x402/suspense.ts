@@ -1,11 +1,11 @@
 /** Payments by x402 whose money is nobody's, or is not there: what the operator decides of them. */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { available, gateway, post, SUSPENSE } from '../../../entities/payments/ledger.ts';
 import { moveX402, type X402Payment, x402Key } from '../../../entities/payments/x402-payment.ts';
 import { startTask } from '../../tasks/tasks.ts';
 import { writeOff } from '../chains/reversal.ts';
 import { tell } from '../top-ups/credit.ts';
-import { watchTask } from './watch.ts';
+import { x402Task } from './task.ts';
 
 const gatewayOf = ({ network }: X402Payment) => `x402:${network}`;
 
@@ -15,8 +15,12 @@ export async function suspendX402(tx: Transaction, payment: X402Payment, txId: s
   await moveX402(tx, payment, 'UNMATCHED', { txId });
   await post(tx, accountId, [
     {
-      ...{ kind: 'topup', debit: gateway(gatewayOf(payment)), credit: SUSPENSE, amountMicros },
-      ...{ externalKey: x402Key(payment), description: 'Payment by x402' },
+      kind: 'topup',
+      debit: gateway(gatewayOf(payment)),
+      credit: SUSPENSE,
+      amountMicros,
+      externalKey: x402Key(payment),
+      description: 'Payment by x402',
     },
   ]);
   await tell(tx, { id, orderNumber: null, network, txId }, 'payment.unmatched');
@@ -28,11 +32,15 @@ export async function assignX402(tx: Transaction, payment: X402Payment, accountI
   await moveX402(tx, payment, 'SETTLED', { accountId });
   await post(tx, accountId, [
     {
-      ...{ kind: 'adjustment', debit: SUSPENSE, credit: available(accountId), amountMicros },
-      ...{ externalKey: `assign:${id}`, description: 'Payment by x402' },
+      kind: 'adjustment',
+      debit: SUSPENSE,
+      credit: available(accountId),
+      amountMicros,
+      externalKey: `assign:${id}`,
+      description: 'Payment by x402',
     },
   ]);
-  await startTask(tx, watchTask({ id, accountId }));
+  await startTask(tx, x402Task({ id, accountId }));
 }
 
 /** Nobody waits any more for a payment that was taken back, or that nobody can have. */

@@ -4,8 +4,9 @@
  * CONFIRMING) goes on, or fails; a request that died before it made anything leaves the money in the balance, and makes it when it comes again.
  */
 
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transition } from '../../../entities/history/transition.ts';
 import { available, BONUS, held, lockAvailable, post } from '../../../entities/payments/ledger.ts';
@@ -21,20 +22,10 @@ import { lockServerSql, SERVER_LIFECYCLE, Server } from '../../../entities/serve
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended } from '../../servers/steps/resume.ts';
 import { serverTask } from '../../servers/steps/task.ts';
-import { done, hop, type NewTask, nap, type Process, Stale, startTask } from '../../tasks/tasks.ts';
+import { Conflict, done, hop, nap, type Process, startTask } from '../../tasks/tasks.ts';
 import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
-import { keepWatch } from './finality.ts';
+import { checkFinality } from './finality.ts';
 import type { X402 } from './x402.ts';
-
-export const X402_PROCESS = 'x402';
-
-export const watchTask = ({ id, accountId }: { id: string; accountId: string }): NewTask => ({
-  lane: TOP_UP_LANE,
-  process: X402_PROCESS,
-  subject: id,
-  accountId,
-  step: 'watch',
-});
 
 export const x402Process = (db: Database, x402: X402, pollSeconds: number): Process => ({
   lane: TOP_UP_LANE,
@@ -47,7 +38,7 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
       if (!x402.isOurs(payment)) throw new Error(`The chain ${payment.network} of ${payment.asset} is not configured.`);
       if (payment.status === 'SETTLED') {
         const seconds = Math.max(RARER * pollSeconds, restSeconds(payment, pollSeconds));
-        return keepWatch(x402, payment, data, seconds);
+        return checkFinality(x402, payment, data, seconds);
       }
       const settlement = await x402.observe(payment);
       if (settlement.state === 'open') {
@@ -153,7 +144,7 @@ export async function confirmPaidTopUp(tx: Transaction, topUp: TopUp, txId: stri
     confirmedAt: new Date(),
   };
   const confirmed = await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CONFIRMED', { actor: SYSTEM, set });
-  if (!confirmed) throw new Stale(`${orderNumber} could not become CONFIRMED.`);
+  if (!confirmed) throw new Conflict(`${orderNumber} could not become CONFIRMED.`);
   return confirmed;
 }
 

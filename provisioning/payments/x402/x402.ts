@@ -4,8 +4,9 @@
  * do it. From the row on, a task looks after the money, so that none is lost with a process.
  */
 
-import type { Database, Queryable, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
@@ -13,7 +14,7 @@ import { X402Payment } from '../../../entities/payments/x402-payment.ts';
 import { digest, type Vault } from '../../../entities/secrets.ts';
 import { startTask, startTaskParameters, startTaskSql } from '../../tasks/tasks.ts';
 import type { Coin } from '../drivers/driver.ts';
-import type { Alone, Authorization, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
+import type { Authorization, Exclusive, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
 import {
   type Challenge,
   challengeOf,
@@ -24,7 +25,7 @@ import {
   type SignedPayment,
 } from './message.ts';
 import { suspendX402 } from './suspense.ts';
-import { watchTask } from './watch.ts';
+import { x402Task } from './task.ts';
 
 /** How long one request may be at a payment before another that repeats it takes over. */
 const LEASE_SECONDS = 60;
@@ -124,7 +125,7 @@ export class X402 {
       ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
       ...[Number(payment.authorization.validBefore), signatureDigest(payment), requestMac, requestId],
       this.#vault.seal(`${payment.authorization.validAfter} ${payment.signature}`, sealOf(id)),
-      ...startTaskParameters({ ...watchTask({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
+      ...startTaskParameters({ ...x402Task({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
     ];
     const [row] = await db.query<X402Payment>(RESERVE, parameters, 'x402 reserve');
     return row;
@@ -170,7 +171,7 @@ export class X402 {
   async giveUp({ id, accountId }: X402Payment, requestId: string): Promise<void> {
     await this.#db.transaction(async (tx) => {
       await tx.query('update x402_payment set lease_until = now() where id = $1 and leased_by = $2', [id, requestId]);
-      await startTask(tx, watchTask({ id, accountId }));
+      await startTask(tx, x402Task({ id, accountId }));
     });
   }
 
@@ -217,7 +218,11 @@ export class X402 {
     if (!sealedPayment) return;
     const [validAfter, signature] = this.#vault.open(sealedPayment, sealOf(id)).split(' ') as [string, `0x${string}`];
     const authorization = {
-      ...{ from: payer, to: payTo, nonce, value: amountMicros, validAfter: BigInt(validAfter) },
+      from: payer,
+      to: payTo,
+      nonce,
+      value: amountMicros,
+      validAfter: BigInt(validAfter),
       validBefore: BigInt(validBefore.getTime()) / 1000n,
     } as Authorization;
     const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone, again: true };
@@ -225,7 +230,7 @@ export class X402 {
   }
 
   /** One in this process, and then one of all processes: whoever waits here keeps no connection. */
-  readonly #alone: Alone = (work) =>
+  readonly #alone: Exclusive = (work) =>
     new Promise((resolve, reject) => {
       let done: ReturnType<typeof work> | undefined;
       const locked = async (tx: Transaction) => {
@@ -250,13 +255,18 @@ const RESERVE = `
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
         now() + make_interval(secs => ${LEASE_SECONDS}))
       on conflict (network, payer, nonce) do nothing
-      returning ${columnsOf(X402Payment)}, account_id, id as subject),
+      returning ${columnsOf(X402Payment)}, id as subject),
     ${startTaskSql('reserved', 15)}
   select * from reserved`;
 
 /** The coin of x402, where no gateway has it: then it pays requests, and no invoices. */
 export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Terms): Coin => ({
-  ...{ code, name: `${code} by x402`, network: networkV1, decimals: 6, confirmationsRequired: 1, pegged: true },
+  code,
+  name: `${code} by x402`,
+  network: networkV1,
+  decimals: 6,
+  confirmationsRequired: 1,
+  pegged: true,
 });
 
 const inSuspense = () =>

@@ -1,6 +1,6 @@
 /** Charges a month of servers: which of them can be paid for, and the transfers, times, events and audit entries. */
 
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { recordAll } from '../../../entities/history/record.ts';
 import { available, postAll, REVENUE } from '../../../entities/payments/ledger.ts';
@@ -23,7 +23,7 @@ export async function chooseAffordable(
   servers: Server[],
 ): Promise<{ affordable: Server[]; others: Server[] }> {
   const balances = await tx.query<{ accountId: string; micros: bigint }>(
-    `select account_id as "accountId", available_micros as micros from balance
+    `select account_id, available_micros as micros from balance
       where account_id = any($1) order by account_id for update`,
     [[...new Set(servers.map(({ accountId }) => accountId))]],
   );
@@ -79,8 +79,11 @@ export async function chargeRenewals(tx: Transaction, renewals: Renewal[]): Prom
   await recordAll(
     tx,
     renewals.map(({ server: { accountId, orderNumber }, periodTo }) => ({
-      ...{ type: 'server.renewed' as const, resource: 'server' as const, actor: SYSTEM },
-      ...{ accountId, subject: orderNumber, data: { paidUntil: periodTo.toISOString() } },
+      type: 'server.renewed' as const,
+      actor: SYSTEM,
+      accountId,
+      subject: orderNumber,
+      data: { paidUntil: periodTo.toISOString() },
     })),
   );
   tx.changed(

@@ -2,7 +2,7 @@
  * What is held for a change until that has come to its end: the difference of a resize, or the month with which a
  * suspended server resumes. Each transfer is known by the change, so it happens once.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { available, held, post, REVENUE, type Transfer } from '../../../entities/payments/ledger.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 

@@ -4,8 +4,9 @@
  *
  * Only settled servers are looked at. One that is busy is renewed, or suspended, once it has settled.
  */
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { PAID_HOURS } from '../../../entities/money.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { Server } from '../../../entities/servers/server.ts';
@@ -51,7 +52,7 @@ export function renewalProcess(db: Database): Process {
 
 const IS_DUE = `status in ('RUNNING', 'STOPPED') and paid_until <= now()`;
 const DUE = `
-  select order_number as "orderNumber", account_id as "accountId" from server where ${IS_DUE} order by paid_until, id`;
+  select order_number, account_id from server where ${IS_DUE} order by paid_until, id`;
 
 /** Renews or suspends the servers that are due first. One that another transaction has locked waits for the next tick. */
 async function renewDue(tx: Transaction): Promise<void> {

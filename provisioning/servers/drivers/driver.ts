@@ -3,6 +3,8 @@
  * idempotent, so a step that is repeated after a crash does no harm.
  */
 
+import { createHash } from 'node:crypto';
+
 /** `unknown` means that nobody could be asked: it is never to be taken for `absent`. */
 export type Phase = 'absent' | 'incomplete' | 'present' | 'unknown';
 
@@ -31,6 +33,9 @@ export interface MachineSpec extends MachineKey {
   host: string | null;
   network: MachineNetwork;
 }
+
+/** The same specification has the same digest. */
+export const digestOf = (spec: object): string => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
 
 export interface MachineSize {
   vcpus: number;

@@ -2,9 +2,9 @@
  * Machines that people make: each call of the driver is a job in a queue, which an operator does and then says so. What a
  * machine is follows from its jobs. Until an operator has said that a machine is gone, it is not.
  */
-import { createHash } from 'node:crypto';
 import {
   DriverError,
+  digestOf,
   type HardwareDriver,
   type HostReport,
   type MachineKey,
@@ -40,8 +40,6 @@ export interface ManualQueue {
     spec?: MachineSpec,
   ): Promise<void>;
 }
-
-const digestOf = (spec: MachineSpec) => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
 
 export class ManualDriver implements HardwareDriver {
   readonly name = 'manual';

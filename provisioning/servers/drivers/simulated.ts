@@ -2,7 +2,7 @@
  * Simulated machines: a file each, in a folder, so that they outlive the service as real machines do. A machine
  * boots for some seconds and then gives proof. The journal says what was really made and removed.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import {
   appendFileSync,
   existsSync,
@@ -17,6 +17,7 @@ import {
 import { join } from 'node:path';
 import {
   DriverError,
+  digestOf,
   type HardwareDriver,
   type HostReport,
   type MachineKey,
@@ -34,8 +35,6 @@ interface Machine {
   /** The last change that was carried out. */
   change?: string;
 }
-
-const digestOf = (spec: MachineSpec) => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
 
 export class SimulatedDriver implements HardwareDriver {
   readonly name = 'simulated';

@@ -4,8 +4,9 @@
  * derived and kept nowhere; one that has been used, or whose run is over, opens nothing.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Database, Queryable } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { isId } from '../../../entities/ids.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { Deployment, type DeploymentState, moveDeployment } from '../../../entities/servers/deployment.ts';

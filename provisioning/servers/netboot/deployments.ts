@@ -1,18 +1,19 @@
 /** Deployments as rows: the store of the driver for dedicated servers. What a new system is told is sealed until it has booted. */
-import type { Queryable } from '../../../entities/database/database.ts';
+
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { Deployment, moveDeployment } from '../../../entities/servers/deployment.ts';
-import type { BoxDeployment, DeploymentStore, PowerPlan } from '../drivers/bmc/deployment.ts';
-import type { Box } from '../drivers/bmc/host.ts';
+import type { DeploymentStore, HostDeployment, PowerPlan } from '../drivers/bmc/deployment.ts';
+import type { BareMetalHost } from '../drivers/bmc/host.ts';
 import type { MachineKey, MachineSpec } from '../drivers/driver.ts';
 import { type Seed, seedContext } from './seed.ts';
 
 /** A machine has the address that it was told if that has a gateway (see seed.ts). */
 const COLUMNS = `${columnsOf(Deployment)}, (select host(address) from address
   where held_by = deployment.order_number and family = 'IPV4' and gateway is not null) as address`;
-type Row = Deployment & Pick<BoxDeployment, 'address'>;
+type Row = Deployment & Pick<HostDeployment, 'address'>;
 const LIST_MAX = 10_000;
 
 export class Deployments implements DeploymentStore {
@@ -35,7 +36,7 @@ export class Deployments implements DeploymentStore {
     return this.#db.query(`select ${COLUMNS} from deployment order by id limit ${LIST_MAX}`);
   }
 
-  async begin(spec: MachineSpec, specDigest: string, box: Box): Promise<Row | undefined> {
+  async begin(spec: MachineSpec, specDigest: string, box: BareMetalHost): Promise<Row | undefined> {
     const id = newId('dep');
     const [begun] = await this.#db.query<Row>(
       `insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
@@ -55,16 +56,16 @@ export class Deployments implements DeploymentStore {
     return begun ?? this.find(spec);
   }
 
-  async renew(of: BoxDeployment, spec: MachineSpec, specDigest: string, change: string): Promise<void> {
+  async renew(of: HostDeployment, spec: MachineSpec, specDigest: string, change: string): Promise<void> {
     const set = { image: spec.image, specDigest, seed: this.#sealed(of.id, spec), change };
     await moveDeployment(this.#db, of, 'WAITING', { ...set, run: of.run + 1, device: 'PXE', cycle: 'OFF' });
   }
 
-  async wipe(of: BoxDeployment): Promise<void> {
+  async wipe(of: HostDeployment): Promise<void> {
     await moveDeployment(this.#db, of, 'WIPING', { run: of.run + 1, seed: null, device: 'PXE', cycle: 'OFF' });
   }
 
-  async plan(of: BoxDeployment, { device, cycle, change }: PowerPlan): Promise<void> {
+  async plan(of: HostDeployment, { device, cycle, change }: PowerPlan): Promise<void> {
     await this.#db.query(
       `update deployment set device = $3, cycle = $4, change = coalesce($5, change), updated_at = now()
       where id = $1 and run = $2`,
@@ -73,7 +74,7 @@ export class Deployments implements DeploymentStore {
   }
 
   /** Of a system that was installed meanwhile, the cycle to its disk is another one and stays. */
-  async cycled(of: BoxDeployment): Promise<void> {
+  async cycled(of: HostDeployment): Promise<void> {
     await this.#db.query(
       `update deployment set cycle = case cycle when 'OFF' then 'ON' end, updated_at = now()
       where id = $1 and run = $2 and cycle = $3 and device = $4`,
@@ -81,7 +82,7 @@ export class Deployments implements DeploymentStore {
     );
   }
 
-  async release(of: BoxDeployment): Promise<void> {
+  async release(of: HostDeployment): Promise<void> {
     await this.#db.query(
       `delete from deployment where id = $1 and run = $2 and (state = 'WIPED' or (state = 'WAITING' and run = 1))`,
       [of.id, of.run],

@@ -1,11 +1,10 @@
 /** The inventory of boxes: the operator's dedicated hosts that have all that the driver needs. */
 
-import type { Queryable } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
-import { bmcPasswordContext } from '../../../entities/servers/bare-metal.ts';
-import { Host } from '../../../entities/servers/host.ts';
-import type { Box, Inventory } from '../drivers/bmc/host.ts';
+import { bmcPasswordContext, Host } from '../../../entities/servers/host.ts';
+import type { BareMetalHost, Inventory } from '../drivers/bmc/host.ts';
 
 /** Also drained ones, for their machines are to be looked after. Nothing is kept: one row is read by its key. */
 const SELECT = `
@@ -13,12 +12,12 @@ const SELECT = `
   where kind = 'DEDICATED' and driver = 'bmc' and bmc_password is not null and mac is not null and disk is not null
     and ($1::text is null or name = $1) order by name`;
 
-export const boxesOf =
+export const bareMetalHostsOf =
   (db: Queryable, vault: Vault): Inventory =>
   async (name) =>
     (await db.query<Host>(SELECT, [name ?? null])).map((host) => boxOf(host, vault));
 
-const boxOf = (host: Host, vault: Vault): Box => ({
+const boxOf = (host: Host, vault: Vault): BareMetalHost => ({
   name: host.name,
   region: host.regionCode,
   serviceCode: host.serviceCode!,

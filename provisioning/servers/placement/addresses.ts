@@ -3,7 +3,7 @@
  * Where the operator has given a region networks of its own, those of simulated machines are not used.
  */
 
-import type { Queryable, Transaction } from '../../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { freeAddressSql } from '../../../entities/servers/address.ts';
 
 /** How long an address rests after its machine ran, so that old connections do not reach the next machine. */

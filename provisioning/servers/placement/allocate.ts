@@ -4,7 +4,7 @@
  *
  * A transaction that needs several hosts locks them in the order of their names, and then their placements.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { NEEDS_HOSTS_SQL } from '../../../entities/servers/engine.ts';
 import { hostsSql, needSql, ROOM_SQL } from '../../../entities/servers/host.ts';
 import type { Server } from '../../../entities/servers/server.ts';

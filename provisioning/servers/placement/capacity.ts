@@ -2,7 +2,7 @@
  * Capacity: a place, room on a host, and addresses. An order claims all of it in its own transaction, and all of it is freed
  * when its machine is confirmed absent. Both take the rows in the same order: place, host, placement, address.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { freeAddresses, pickAddressSql } from './addresses.ts';
 import {
   type ClaimSql,
@@ -48,7 +48,7 @@ export const claimSql = (claim: ClaimSql): string => `
     where address.address = given.address)`;
 
 /** Claims room for a machine that was ordered before, and waits for others that are claiming the last of something. */
-export async function occupy(tx: Transaction, machine: Machine): Promise<Room | undefined> {
+export async function reserveCapacity(tx: Transaction, machine: Machine): Promise<Room | undefined> {
   const { orderNumber, generation, region, serviceCode } = machine;
   if (!(await waitForRoom(tx, machine))) return undefined;
   const [room] = await tx.query<Room>(CLAIM, [region, serviceCode, orderNumber, generation]);
@@ -56,7 +56,7 @@ export async function occupy(tx: Transaction, machine: Machine): Promise<Room | 
 }
 const CLAIM = `
   with ${claimSql({ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' })}
-  select host, ipv4, ipv6, ipv6_prefix as "ipv6Prefix" from room`;
+  select host, ipv4, ipv6, ipv6_prefix from room`;
 
 /**
  * Waits for others that are claiming the last of something, for they may not come to their end. It takes the locks in their
@@ -76,7 +76,7 @@ export async function waitForRoom(tx: Transaction, machine: Machine): Promise<bo
 }
 
 /** Gives back what a server holds, with what a resize has claimed. Only for machines that are confirmed absent. */
-export async function vacate(tx: Transaction, orderNumber: string): Promise<void> {
+export async function releaseCapacity(tx: Transaction, orderNumber: string): Promise<void> {
   const [server] = await tx.query<{ ran: boolean }>(
     `update server set ipv4 = null, ipv6 = null, ipv6_prefix = null, reverse_dns = '[]', change = null, host = null
       where order_number = $1 returning paid_until is not null as ran`,

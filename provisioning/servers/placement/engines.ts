@@ -9,9 +9,9 @@ import { lxcDriver } from '../drivers/lxc/settings.ts';
 import { probeByCommand, probeByConnecting } from '../drivers/lxc/ssh-proof.ts';
 import { ManualDriver } from '../drivers/manual.ts';
 import { SimulatedDriver } from '../drivers/simulated.ts';
-import { ManualJobs } from '../manual/queue.ts';
+import { ManualJobs } from '../manual-jobs.ts';
 import { Deployments } from '../netboot/deployments.ts';
-import { boxesOf } from '../netboot/hosts.ts';
+import { bareMetalHostsOf } from '../netboot/hosts.ts';
 
 interface Choice {
   lxc: Parameters<typeof lxcDriver>[0] | undefined;
@@ -31,6 +31,6 @@ export function enginesOf(choice: Choice, db: Database, vault: Vault): Record<Se
 function dedicatedDriver({ dedicatedDriver, bmcProbeCommand }: Choice, db: Database, vault: Vault) {
   const probe = bmcProbeCommand ? probeByCommand(bmcProbeCommand) : probeByConnecting;
   if (dedicatedDriver === 'bmc')
-    return new BmcDriver({ inventory: boxesOf(db, vault), store: new Deployments(db, vault), probe });
+    return new BmcDriver({ inventory: bareMetalHostsOf(db, vault), store: new Deployments(db, vault), probe });
   return dedicatedDriver === 'manual' ? new ManualDriver(new ManualJobs(db, vault)) : undefined;
 }

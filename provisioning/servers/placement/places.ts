@@ -1,5 +1,5 @@
 /** Places: an order claims one of its tier. It is freed when the machine is confirmed absent. */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 
 /** Picks the first free place of a tier at a bastion, and locks it. */

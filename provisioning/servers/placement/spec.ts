@@ -1,19 +1,22 @@
 /** What a driver is told of a machine: the server as it was ordered, the size of its tier, and its place in a network. */
 import { createHash } from 'node:crypto';
 import type { DedicatedDetails, VpsDetails } from '../../../entities/catalog.ts';
-import type { Queryable } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import type { MachineAddress, MachineKey, MachineSize, MachineSpec } from '../drivers/driver.ts';
 
+/** What a driver knows the machine of a server by. */
+export const keyOf = ({ orderNumber, generation }: Server): MachineKey => ({ order: orderNumber, generation });
+
 /** @param rootPassword opened */
 export async function specOf(db: Queryable, server: Server, rootPassword: string | null): Promise<MachineSpec> {
-  const key = { order: server.orderNumber, generation: server.generation };
+  const key = keyOf(server);
   const [tier] = await db.query<{ details: VpsDetails | DedicatedDetails }>(
     'select details from catalog_item where code = $1',
     [server.serviceCode],
   );
   const networks = await db.query<{ family: 'IPV4' | 'IPV6'; prefixLength: number | null; gateway: string | null }>(
-    `select family, prefix_length as "prefixLength", host(gateway) as gateway from address where held_by = $1`,
+    `select family, prefix_length, host(gateway) as gateway from address where held_by = $1`,
     [server.orderNumber],
   );
   const addressOf = (family: 'IPV4' | 'IPV6', address: string | null): MachineAddress | null => {

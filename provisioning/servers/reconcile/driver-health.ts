@@ -3,7 +3,8 @@
  * which many machines vanished at once is not well, even if it answers; nor is a region of which a host is offline.
  */
 
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import {
@@ -43,7 +44,7 @@ export const driverHealthProcess = (db: Database, { machines, payments, x402 }: 
       const offline = await db.query<{ region: string }>(
         `select distinct region_code as region from host where state = 'OFFLINE'`,
       );
-      const isBraked = machines.some(({ name }) => brakes.some(({ driver }) => driver === name));
+      const isBreakerOpen = machines.some(({ name }) => brakes.some(({ driver }) => driver === name));
       let x402Health: X402Health | undefined;
       const askX402 = async (signal: AbortSignal) => {
         x402Health = await x402!.health!(signal);
@@ -59,7 +60,7 @@ export const driverHealthProcess = (db: Database, { machines, payments, x402 }: 
             ask(async (signal) => (await driver.reachable?.(code, signal)) ?? true),
           );
           const { component, status } = await statusOf(machinesComponent(code), answers);
-          const isPartlyOut = isBraked || offline.some(({ region }) => region === code);
+          const isPartlyOut = isBreakerOpen || offline.some(({ region }) => region === code);
           return { component, status: isPartlyOut && status === 'operational' ? 'partial_outage' : status };
         }),
       ]);
@@ -80,10 +81,7 @@ async function warn(tx: Transaction, { warning }: X402Health): Promise<void> {
     warning === undefined ? 'operational' : 'partial_outage',
   ]);
   if (changed && warning !== undefined)
-    await record(tx, OPERATOR_ACCOUNT, X402_GATEWAY, {
-      ...{ type: 'gateway.warned', resource: 'gateway', actor: SYSTEM },
-      data: { warning },
-    });
+    await record(tx, OPERATOR_ACCOUNT, X402_GATEWAY, { type: 'gateway.warned', actor: SYSTEM, data: { warning } });
 }
 
 /** False for an error, and for silence. */

@@ -1,6 +1,6 @@
 /** Writes down where an engine and we believe different things. It is told once, when it is new. */
 
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import { record, recordAll } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
@@ -22,7 +22,7 @@ export async function report(tx: Transaction, driver: string, found: readonly Fo
       order by kind, "order", generation
       on conflict (kind, order_number, generation) where resolved_at is null
         do update set last_seen_at = now(), detail = excluded.detail
-      returning id, kind, order_number as "order", generation, xmax = 0 as "isNew"`,
+      returning id, kind, order_number as "order", generation, xmax = 0 as is_new`,
     [driver, JSON.stringify(given)],
   );
   await recordAll(
@@ -30,7 +30,10 @@ export async function report(tx: Transaction, driver: string, found: readonly Fo
     written
       .filter(({ isNew }) => isNew)
       .map(({ id: subject, kind, order: orderNumber, generation }) => ({
-        ...{ accountId: OPERATOR_ACCOUNT, subject, type: 'finding.reported', resource: 'finding', actor: SYSTEM },
+        accountId: OPERATOR_ACCOUNT,
+        subject,
+        type: 'finding.reported',
+        actor: SYSTEM,
         data: { kind, driver, orderNumber, generation },
       })),
   );
@@ -39,7 +42,9 @@ export async function report(tx: Transaction, driver: string, found: readonly Fo
 export const reportStuck = (tx: Transaction, driver: string, seen: Observation): Promise<void> =>
   report(tx, driver, [
     {
-      ...{ kind: 'STUCK', order: seen.order, generation: seen.generation },
+      kind: 'STUCK',
+      order: seen.order,
+      generation: seen.generation,
       detail: `It was given up and cannot be removed. ${seen.detail ?? `${seen.phase}, ${seen.power ?? 'power unknown'}`}`,
     },
   ]);
@@ -69,14 +74,11 @@ export async function resolve(
 }
 
 /** Stops the destroyer of an engine, until the operator releases it. */
-export async function pullBrake(tx: Transaction, driver: string, reason: string): Promise<void> {
+export async function openBreaker(tx: Transaction, driver: string, reason: string): Promise<void> {
   const pulled = await tx.query(
     'insert into brake (driver, reason) values ($1, $2) on conflict do nothing returning driver',
     [driver, reason],
   );
   if (pulled.length)
-    await record(tx, OPERATOR_ACCOUNT, driver, {
-      ...{ type: 'engine.braked', resource: 'engine', actor: SYSTEM },
-      data: { reason },
-    });
+    await record(tx, OPERATOR_ACCOUNT, driver, { type: 'engine.braked', actor: SYSTEM, data: { reason } });
 }

@@ -4,10 +4,10 @@
  */
 import type { Database } from '../../../entities/database/database.ts';
 import type { HardwareDriver, MachineKey } from '../drivers/driver.ts';
-import { type Found, pullBrake } from './findings.ts';
+import { type Found, openBreaker } from './findings.ts';
 
 /** More than this part of an engine's machines, and at least so many, are not lost at once: then the brake is pulled. */
-const [LOST_PART, LOST_AT_LEAST] = [0.1, 2];
+const [MISSING_PART, MISSING_AT_LEAST] = [0.1, 2];
 const ASKED_AT_ONCE = 16;
 
 export interface Believed extends MachineKey {
@@ -41,11 +41,11 @@ interface Counts {
 }
 
 /** Stops the destroyer where too many are missing at once, in a transaction of its own. */
-export async function brakeFor(db: Database, driver: string, { believed, listed, news }: Counts): Promise<void> {
-  const vanished = news >= LOST_AT_LEAST && news > believed * LOST_PART;
+export async function guardDestroyer(db: Database, driver: string, { believed, listed, news }: Counts): Promise<void> {
+  const vanished = news >= MISSING_AT_LEAST && news > believed * MISSING_PART;
   const isEmpty = news > 0 && listed === 0;
   if (!vanished && !isEmpty) return;
-  await db.transaction((tx) => pullBrake(tx, driver, `${news} of ${believed} machines vanished at once.`));
+  await db.transaction((tx) => openBreaker(tx, driver, `${news} of ${believed} machines vanished at once.`));
 }
 
 /**

@@ -6,15 +6,16 @@
  *
  * What an engine that cannot be asked has is unknown, so that changes nothing.
  */
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { FindingKind } from '../../../entities/servers/finding.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { DriverError, type HardwareDriver, type MachineKey, type Observation } from '../drivers/driver.ts';
 import { freeGenerations, lockHostsOf } from '../placement/allocate.ts';
 import { type Found, report, resolve } from './findings.ts';
-import { followHosts } from './host-states.ts';
-import { type Believed, believedOf, brakeFor, lost, nameOf, sortOut } from './missing.ts';
+import { syncHostStates } from './host-states.ts';
+import { type Believed, believedOf, guardDestroyer, lost, nameOf, sortOut } from './missing.ts';
 
 export const OBSERVER_PROCESS = 'observer';
 const TICK_SECONDS = 60;
@@ -88,7 +89,7 @@ async function observe(db: Database, look: Look) {
   const missing = believed.filter((machine) => !seen.has(nameOf(machine)));
   const { untold, told } = await sortOut(db, driver.name, missing);
   const news = untold.filter((machine) => !heard.has(nameOf(machine))).length;
-  await brakeFor(db, driver.name, { believed: believed.length, listed: listed.length, news });
+  await guardDestroyer(db, driver.name, { believed: believed.length, listed: listed.length, news });
 
   const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_SECONDS * 1000)]);
   const { found: losses, unasked } = await lost(driver, [...untold, ...told], within);
@@ -110,7 +111,7 @@ async function observe(db: Database, look: Look) {
       tx,
       gone.map(({ order: orderNumber, generation }) => ({ orderNumber, generation })),
     );
-    await followHosts(tx, driver.name, hosts);
+    await syncHostStates(tx, driver.name, hosts);
   };
 }
 
@@ -138,7 +139,9 @@ async function unowned(db: Database, listed: Observation[]): Promise<Found[]> {
   return listed
     .filter(({ order, generation }) => generation > (generations.get(order) ?? 0))
     .map(({ order, generation, phase, host }) => ({
-      ...{ kind: 'ORPHAN' satisfies FindingKind, order, generation },
+      kind: 'ORPHAN' satisfies FindingKind,
+      order,
+      generation,
       detail: `No server has it. ${phase}${host ? ` on ${host}` : ''}`,
     }));
 }

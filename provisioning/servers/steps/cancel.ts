@@ -1,13 +1,13 @@
 /** What the operator does with work that does not come to its end by itself. */
 
-import type { Transaction } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { CHANGING, lockServerSql, Server } from '../../../entities/servers/server.ts';
 import { taskChange } from '../../tasks/tasks.ts';
-import { closeJobsOfGone } from '../manual/queue.ts';
-import { vacate } from '../placement/capacity.ts';
-import { fail, UNDELIVERABLE } from './create.ts';
+import { closeJobsOfGone } from '../manual-jobs.ts';
+import { releaseCapacity } from '../placement/capacity.ts';
 import { completeDeletion } from './delete.ts';
+import { fail, UNDELIVERABLE } from './outcome.ts';
 import { SERVER_LANE, SERVER_PROCESS } from './task.ts';
 
 /**
@@ -15,7 +15,7 @@ import { SERVER_LANE, SERVER_PROCESS } from './task.ts';
  * removed, the operator vouches that it is gone: what it held is free.
  * @returns whether there was such work that can be given up
  */
-export async function giveUpServer(tx: Transaction, orderNumber: string): Promise<boolean> {
+export async function cancelServer(tx: Transaction, orderNumber: string): Promise<boolean> {
   const [server] = await tx.query<Server>(lockServerSql(columnsOf(Server)), [orderNumber]);
   // A step of this task commits under the same lock, so the task stays as it is.
   const [task] = await tx.query('select from task where subject = $1 and process = $2', [orderNumber, SERVER_PROCESS]);
@@ -23,7 +23,7 @@ export async function giveUpServer(tx: Transaction, orderNumber: string): Promis
   if (server.status === 'DELETING' || server.status === 'FAILED') {
     await closeJobsOfGone(tx, orderNumber);
     if (server.status === 'DELETING') await completeDeletion(tx, orderNumber);
-    else await vacate(tx, orderNumber);
+    else await releaseCapacity(tx, orderNumber);
     await tx.query('delete from task where subject = $1', [orderNumber]);
     return true;
   }

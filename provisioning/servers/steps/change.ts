@@ -2,13 +2,14 @@
  * From a change that was asked for to the state that it leads to: the machine is changed, and proof is waited for. A
  * change that fails leaves the server in the state that it came from, and says so.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';
 import type { PowerChange } from '../drivers/driver.ts';
-import { isFinal, move } from './create.ts';
-import type { ServerStep } from './process.ts';
+import { keyOf } from '../placement/spec.ts';
+import { isFinal, move } from './outcome.ts';
 import { completeResize, undoResize } from './resize.ts';
+import type { ServerStep } from './step.ts';
 
 /** What `change` carries out: resuming is a step of its own. */
 type CarriedOut = Exclude<ServerChange, { operation: 'resume' }>;
@@ -17,8 +18,6 @@ const POWER = { start: 'on', stop: 'off', reboot: 'restart', reset: 'reset' } as
   Exclude<CarriedOut['operation'], 'rebuild' | 'resize'>,
   PowerChange
 >;
-
-const keyOf = ({ orderNumber, generation }: Server) => ({ order: orderNumber, generation });
 
 /** Has the machine changed; again, if it was changed before. */
 export const change: ServerStep = async (task, { server, driver, specOf }) => {

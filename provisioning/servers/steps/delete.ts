@@ -1,16 +1,16 @@
 /** From a server that is to go to one that is gone. However long it takes, it is tried until absence is confirmed. */
 
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transition } from '../../../entities/history/transition.ts';
-import { isBraked } from '../../../entities/servers/finding.ts';
+import { isBreakerOpen } from '../../../entities/servers/finding.ts';
 import { SERVER_LIFECYCLE } from '../../../entities/servers/server.ts';
 import { done, type LeasedTask, nap } from '../../tasks/tasks.ts';
-import { vacate } from '../placement/capacity.ts';
-import type { ServerStep, Work } from './process.ts';
+import { releaseCapacity } from '../placement/capacity.ts';
+import type { ServerStep, Work } from './step.ts';
 
 /** How long the destroyer rests while it is braked. */
-const BRAKED_SECONDS = 30;
+const BREAKER_OPEN_SECONDS = 30;
 
 export const destroy: ServerStep = async (task, work) =>
   (await destroyAll(task, work))
@@ -22,7 +22,7 @@ export const destroy: ServerStep = async (task, work) =>
  * @returns whether all are confirmed absent
  */
 export async function destroyAll({ aborted }: LeasedTask, { db, server, driver }: Work): Promise<boolean> {
-  if (await isBraked(db, driver.name)) return false;
+  if (await isBreakerOpen(db, driver.name)) return false;
   let absent = true;
   for (let generation = server.generation; generation > 0; generation--) {
     const seen = await driver.destroy({ order: server.orderNumber, generation }, aborted);
@@ -33,11 +33,11 @@ export async function destroyAll({ aborted }: LeasedTask, { db, server, driver }
 
 /** How long until it is looked again whether a machine is gone. */
 export const restSeconds = async ({ db, driver, pollSeconds }: Work): Promise<number> =>
-  (await isBraked(db, driver.name)) ? BRAKED_SECONDS : pollSeconds;
+  (await isBreakerOpen(db, driver.name)) ? BREAKER_OPEN_SECONDS : pollSeconds;
 
 /** The server is gone, and gives back what it holds. */
 export async function completeDeletion(tx: Transaction, orderNumber: string): Promise<void> {
-  await vacate(tx, orderNumber);
+  await releaseCapacity(tx, orderNumber);
   await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETED', {
     actor: SYSTEM,
     set: { rootPassword: null, userData: null },

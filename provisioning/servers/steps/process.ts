@@ -1,31 +1,21 @@
 /** The process of a server: one task for its whole life, so that nothing is done to a machine by two at once. */
-import type { Database, Queryable, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { CHANGING, lockServerSql, Server, type ServerStatus } from '../../../entities/servers/server.ts';
 import { done, hop, type LeasedTask, type Outcome, type Process } from '../../tasks/tasks.ts';
-import type { HardwareDriver, MachineSpec } from '../drivers/driver.ts';
+import type { HardwareDriver } from '../drivers/driver.ts';
 import { specOf } from '../placement/spec.ts';
 import { change, confirm, fallBack, restore } from './change.ts';
-import { claim, clean, create, fail, prove, UNDELIVERABLE } from './create.ts';
+import { claim, clean, create, prove } from './create.ts';
 import { destroy } from './delete.ts';
+import { fail, UNDELIVERABLE } from './outcome.ts';
 import { remake, replace, restart } from './recovery.ts';
 import { persist, powerOn } from './resume.ts';
+import { findServer, type ServerStep } from './step.ts';
 import { powerOff } from './suspend.ts';
 import { ATTEMPTS_MAX, SERVER_LANE } from './task.ts';
-
-/** What a step works with. */
-export interface Work {
-  db: Database;
-  server: Server;
-  driver: HardwareDriver;
-  /** How long to wait before a machine is looked at again. */
-  pollSeconds: number;
-  /** How long a machine has to give proof, before something else is tried. */
-  proofSeconds: number;
-  specOf(server: Server): Promise<MachineSpec>;
-}
-export type ServerStep = (task: LeasedTask, work: Work) => Promise<Outcome>;
 
 interface Options {
   db: Database;
@@ -82,7 +72,7 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
       resume: step(powerOn, 'SUSPENDED'),
       destroy: step(destroy, 'DELETING'),
     },
-    onDead: giveUp,
+    onExhausted: giveUp,
   };
 }
 
@@ -112,11 +102,4 @@ async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<s
   if (server.status !== 'PENDING' && server.status !== 'PROVISIONING') return step;
   await fail(tx, server, 'provisioning_failed', UNDELIVERABLE);
   return 'clean';
-}
-
-export async function findServer(db: Queryable, orderNumber: string): Promise<Server | undefined> {
-  const [server] = await db.query<Server>(`select ${columnsOf(Server)} from server where order_number = $1`, [
-    orderNumber,
-  ]);
-  return server;
 }

@@ -7,31 +7,33 @@
  * it keeps what it has claimed of its host, and is reported. Of what nobody can see nothing is concluded: that ends by the
  * deadline of the order, and everything stays claimed until its absence is confirmed.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
-import { isBraked } from '../../../entities/servers/finding.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
+import { isBreakerOpen } from '../../../entities/servers/finding.ts';
 import type { Server } from '../../../entities/servers/server.ts';
-import { hop, type LeasedTask, nap, Stale } from '../../tasks/tasks.ts';
+import { Conflict, hop, type LeasedTask, nap } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode, type Observation } from '../drivers/driver.ts';
 import { claimHost, freeGenerations, lockHosts } from '../placement/allocate.ts';
+import { keyOf } from '../placement/spec.ts';
 import { reportStuck } from '../reconcile/findings.ts';
-import { fail, UNDELIVERABLE } from './create.ts';
-import type { ServerStep, Work } from './process.ts';
+import { fail, UNDELIVERABLE } from './outcome.ts';
+import type { ServerStep, Work } from './step.ts';
 import { ATTEMPTS_MAX } from './task.ts';
 
 /** How many machines are made for one order, at the most. */
 const GENERATIONS_MAX = 3;
 
-const RUNGS = ['restart', 'remake', 'replace'] as const;
-type Rung = (typeof RUNGS)[number];
+const RECOVERY_STEPS = ['restart', 'remake', 'replace'] as const;
+type RecoveryStep = (typeof RECOVERY_STEPS)[number];
 
 /** What a task remembers: until when proof is waited for, and what was tried before with this generation. */
-export const proofWithin = (seconds: number, tried: Rung | null = null): object => ({
+export const proofWithin = (seconds: number, tried: RecoveryStep | null = null): object => ({
   proofBy: new Date(Date.now() + seconds * 1000).toISOString(),
   tried,
 });
 
 /** The next thing to try. */
-export const nextRung = ({ data }: LeasedTask): Rung => RUNGS[RUNGS.indexOf(data.tried as Rung) + 1] ?? 'replace';
+export const nextRecoveryStep = ({ data }: LeasedTask): RecoveryStep =>
+  RECOVERY_STEPS[RECOVERY_STEPS.indexOf(data.tried as RecoveryStep) + 1] ?? 'replace';
 
 /** Undefined for what no driver says. */
 export const codeOf = (error: unknown): DriverErrorCode | undefined =>
@@ -44,7 +46,7 @@ export function isHopeless(error: unknown, attempts: number): boolean {
 }
 
 /** Whatever the engine says but that it cannot be asked leads to the next rung. */
-const tryRung =
+const tryRecovery =
   (rung: 'restart' | 'remake', call: (task: LeasedTask, work: Work) => Promise<Observation>): ServerStep =>
   async (task, work) => {
     const data = proofWithin(work.proofSeconds, rung);
@@ -53,27 +55,25 @@ const tryRung =
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined || code === 'unreachable') throw error;
-      return hop(nextRung({ ...task, data: { tried: rung } }), { data });
+      return hop(nextRecoveryStep({ ...task, data: { tried: rung } }), { data });
     }
     return hop('prove', { data });
   };
 
 /** Nobody has been on it yet, so its power is simply cut. */
-export const restart: ServerStep = tryRung('restart', ({ aborted }, { server, driver }) =>
+export const restart: ServerStep = tryRecovery('restart', ({ aborted }, { server, driver }) =>
   driver.power(keyOf(server), 'reset', `restart-${server.generation}`, aborted),
 );
 
 /** Makes the machine anew, where it is. */
-export const remake: ServerStep = tryRung('remake', async ({ aborted }, { server, driver, specOf }) =>
+export const remake: ServerStep = tryRecovery('remake', async ({ aborted }, { server, driver, specOf }) =>
   driver.rebuild(await specOf(server), `remake-${server.generation}`, aborted),
 );
-
-const keyOf = ({ orderNumber, generation }: Server) => ({ order: orderNumber, generation });
 
 /** Gives the machine up. Then another one is made, or the order fails. */
 export const replace: ServerStep = async (task, work) => {
   const { db, server, driver, pollSeconds } = work;
-  if (await isBraked(db, driver.name)) return nap(pollSeconds);
+  if (await isBreakerOpen(db, driver.name)) return nap(pollSeconds);
   const seen = await removed(task, work);
   if (seen.phase === 'unknown') return nap(pollSeconds);
   if (seen.phase !== 'absent' && seen.power === 'on') {
@@ -111,7 +111,7 @@ async function nextGeneration(tx: Transaction, server: Server, driver: string, s
       where order_number = $1 and generation = $2 and status = 'PROVISIONING' returning id`,
     [orderNumber, generation, host],
   );
-  if (!moved) throw new Stale(`${orderNumber} went another way.`);
+  if (!moved) throw new Conflict(`${orderNumber} went another way.`);
 }
 
 const undeliverable = (tx: Transaction, server: Server) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE);

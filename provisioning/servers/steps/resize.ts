@@ -3,7 +3,7 @@
  * the larger one, and the difference is held; then one of the places is freed, and the money captured or released. Each of
  * that happens once.
  */
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 import { releaseChange, transferHeld } from '../billing/hold.ts';
 import { claimMore, freeMore, keepMore } from '../placement/allocate.ts';

@@ -6,8 +6,9 @@
  * Nothing of that is caused by a credential, so it counts in no API key's spending limit.
  */
 
-import type { Database, Transaction } from '../../../entities/database/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
@@ -17,8 +18,8 @@ import { Server, type ServerChange } from '../../../entities/servers/server.ts';
 import { done, hop, type LeasedTask, type NewTask, nap, type Outcome, startTask } from '../../tasks/tasks.ts';
 import { byDueTime, byOrderNumber, chooseAffordable } from '../billing/charge.ts';
 import { transferHeld } from '../billing/hold.ts';
-import { move } from './create.ts';
-import type { ServerStep } from './process.ts';
+import { move } from './outcome.ts';
+import type { ServerStep } from './step.ts';
 import { serverTask } from './task.ts';
 
 type Resume = Extract<ServerChange, { operation: 'resume' }>;
@@ -59,7 +60,7 @@ export const resumeAccount = async ({ accountId }: LeasedTask): Promise<Outcome>
  */
 export async function solventAccounts(db: Database, limit: number): Promise<string[]> {
   const rows = await db.query<{ accountId: string }>(
-    `select distinct account_id as "accountId" from server join balance using (account_id)
+    `select distinct account_id from server join balance using (account_id)
       where status = 'SUSPENDED' and change is null and auto_renew and price_month_micros <= available_micros
         and not exists (select from task where subject = '${subjectOf('')}' || account_id)
       order by 1 limit $1`,
@@ -110,13 +111,12 @@ export const powerOn: ServerStep = async (task, { server, driver, pollSeconds })
 
 async function resumed(tx: Transaction, server: Server, change: Resume): Promise<void> {
   const paidUntil = hoursFromNow(PAID_HOURS);
-  const set = { ...{ change: null, suspendedAt: null, suspendedFrom: null }, paidUntil };
+  const set = { change: null, suspendedAt: null, suspendedFrom: null, paidUntil };
   const well = { failureCode: null, failureMessage: null };
   await move(tx, server, change.from, { ...set, ...well }, { data: { operation: 'resume' } });
   await transferHeld(tx, server, change, 'capture', { periodFrom: new Date(), periodTo: paidUntil });
   await record(tx, server.accountId, server.orderNumber, {
     type: 'server.renewed',
-    resource: 'server',
     actor: SYSTEM,
     data: { paidUntil: paidUntil.toISOString() },
   });
@@ -143,7 +143,6 @@ export async function persist(tx: Transaction, server: Server): Promise<string> 
   );
   await record(tx, accountId, orderNumber, {
     type: 'server.action_failed',
-    resource: 'server',
     actor: SYSTEM,
     data: { status: server.status, operation: 'resume' },
   });

@@ -3,12 +3,12 @@
  * it is deleted.
  */
 
-import type { Queryable, Transaction } from '../../../entities/database/database.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transition } from '../../../entities/history/transition.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { done, hop, nap, startTask } from '../../tasks/tasks.ts';
-import type { ServerStep } from './process.ts';
+import type { ServerStep } from './step.ts';
 import { destroyTask, serverTask } from './task.ts';
 
 /** How long a server stays suspended before it is deleted. */
@@ -51,7 +51,7 @@ const UNPAID = `status = 'SUSPENDED' and change is null and suspended_at <= now(
 /** The order numbers of up to so many servers that have been suspended for too long. */
 export async function expiredSuspensions(db: Queryable, limit: number): Promise<string[]> {
   const rows = await db.query<{ orderNumber: string }>(
-    `select order_number as "orderNumber" from server where ${UNPAID} order by suspended_at limit $1`,
+    `select order_number from server where ${UNPAID} order by suspended_at limit $1`,
     [limit],
   );
   return rows.map(({ orderNumber }) => orderNumber);
@@ -60,7 +60,7 @@ export async function expiredSuspensions(db: Queryable, limit: number): Promise<
 /** Deletes servers that are still unpaid, also protected ones. One that resumes meanwhile is left alone. */
 export async function expire(tx: Transaction, orderNumbers: readonly string[]): Promise<void> {
   const unpaid = await tx.query<Pick<Server, 'orderNumber' | 'accountId'>>(
-    `select order_number as "orderNumber", account_id as "accountId" from server
+    `select order_number, account_id from server
       where order_number = any($1) and ${UNPAID} order by order_number for update`,
     [orderNumbers],
   );

@@ -1,8 +1,8 @@
 /** API keys: long-lived, scoped, shown once, and ten of them at most. */
 
 import { ApiKey } from '../../../entities/accounts/credential.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { isId, newId } from '../../../entities/ids.ts';
@@ -58,8 +58,8 @@ export async function createApiKey(context: Context, given: NewApiKey): Promise<
       expiresAt,
       spendLimitMicros: spendLimitUsd,
     });
-    if (expiresAt) await context.provisioning.expireApiKey(tx, { id, accountId, expiresAt });
-    await record(tx, accountId, id, { type: 'api_key.created', resource: 'api_key', actor: actorOf(context) });
+    if (expiresAt) await context.provisioning.accounts.expireApiKey(tx, { id, accountId, expiresAt });
+    await record(tx, accountId, id, { type: 'api_key.created', actor: actorOf(context) });
     return tx.manager.findOneByOrFail(ApiKey, { id });
   });
   return { apiKey, plaintext };
@@ -110,7 +110,7 @@ export async function revokeApiKey(context: Context, id: string): Promise<ApiKey
     if (apiKey.expiresAt && apiKey.expiresAt.getTime() <= Date.now()) return { ...apiKey, status: 'EXPIRED' };
     const revoked = { status: 'REVOKED', revokedAt: new Date() } as const;
     await tx.manager.update(ApiKey, { id }, revoked);
-    await record(tx, accountId, id, { type: 'api_key.revoked', resource: 'api_key', actor: actorOf(context) });
+    await record(tx, accountId, id, { type: 'api_key.revoked', actor: actorOf(context) });
     tx.changed({ kind: 'credential', accountId, id });
     return { ...apiKey, ...revoked };
   });

@@ -3,7 +3,7 @@
  * process at once, and in the others through the bus.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
-import { heldScopes } from '../../../entities/accounts/credential.ts';
+import { expandScopes } from '../../../entities/accounts/credential.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -112,7 +112,7 @@ const viewerOf = (kind: 'live' | 'at', found: Found): Viewer => ({
   kind: kind === 'live' ? 'api_key' : 'access_token',
   credentialId: found.credentialId,
   name: found.name,
-  scopes: heldScopes(found.scope),
+  scopes: expandScopes(found.scope),
   expiresAt: found.expiresAt,
   spendLimitMicros: found.spendLimitMicros ?? null,
   suspendedFor: found.suspendedFor,
@@ -123,7 +123,7 @@ const OPERATOR: Viewer = {
   kind: 'operator',
   credentialId: 'operator',
   name: 'operator',
-  scopes: heldScopes('operator'),
+  scopes: expandScopes('operator'),
   expiresAt: null,
   spendLimitMicros: null,
 };
@@ -133,7 +133,7 @@ const OPERATOR: Viewer = {
  * have been missed, so that its holder must show it again.
  * @returns what ends the watch
  */
-export function watchCredential(db: Database, viewer: Viewer, ended: () => void): () => void {
+export function onCredentialEnd(db: Database, viewer: Viewer, ended: () => void): () => void {
   const { expiresAt } = viewer;
   const forget = db.bus.listen((change) => {
     if (change.kind === 'credential' && concerns(change, viewer)) ended();
@@ -155,9 +155,9 @@ const used = (table: string, column: string) => `
       update ${table} set last_used_at = date_trunc('minute', now()) from found
       where ${table}.id = found.id and found.revoked_at is null
         and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
-const SUSPENDED_FOR = `(select suspended_for from account where account.id = found.account_id) as "suspendedFor"`;
+const SUSPENDED_FOR = `(select suspended_for from account where account.id = found.account_id) as suspended_for`;
 export const FIND_API_KEY = `${used('api_key', 'digest')}
-  select account_id as "accountId", id as "credentialId", name, scope, expires_at as "expiresAt", revoked_at as "revokedAt",
-    ip_allowlist as "ipAllowlist", spend_limit_micros as "spendLimitMicros", ${SUSPENDED_FOR} from found`;
+  select account_id, id as credential_id, name, scope, expires_at, revoked_at,
+    ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`;
 const FIND_SESSION = `${used('session', 'access_digest')}
-  select account_id as "accountId", id as "credentialId", source as name, scope, expires_at as "expiresAt", revoked_at as "revokedAt", ${SUSPENDED_FOR} from found`;
+  select account_id, id as credential_id, source as name, scope, expires_at, revoked_at, ${SUSPENDED_FOR} from found`;

@@ -1,12 +1,12 @@
 /** Where failed logins are counted: in this process, or in the database, for all processes together. */
 
-import { type BegunLogin, beginLogin, endLogin, welcomeLogin } from '../../../entities/accounts/login-attempt.ts';
-import type { Queryable } from '../../../entities/database/database.ts';
+import { type BegunLogin, beginLogin, endLogin, rememberLogin } from '../../../entities/accounts/login-attempt.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 
 export const WINDOW_SECONDS = 15 * 60;
 
 /** Who tries, in keyed hashes. */
-export interface HashedTrier {
+export interface HashedLoginAttempt {
   pair: string;
   /** The name and the network, for a pair that is not known. */
   apart: string[];
@@ -15,9 +15,9 @@ export interface HashedTrier {
 /** A login that has begun, one that has to wait for others, or one that is refused for so many milliseconds. */
 export type Beginning = { end: (failed: boolean) => void } | { wait: Promise<void> } | { refusedMs: number };
 
-export interface Tallies {
+export interface LoginAttempts {
   /** Begins a login, if as many as are under way could fail without one too many. */
-  begin(trier: HashedTrier, max: number): Promise<Beginning>;
+  begin(trier: HashedLoginAttempt, max: number): Promise<Beginning>;
   /** Remembers that the name has logged in from the network. */
   welcome(pair: string): void;
 }
@@ -45,12 +45,12 @@ class Tally {
   }
 }
 
-export class MemoryTallies implements Tallies {
+export class MemoryLoginAttempts implements LoginAttempts {
   readonly #tallies = new Map<string, Tally>();
   /** Pairs of name and network that have logged in. */
   readonly #known = new Set<string>();
 
-  async begin({ pair, apart }: HashedTrier, max: number): Promise<Beginning> {
+  async begin({ pair, apart }: HashedLoginAttempt, max: number): Promise<Beginning> {
     const tallies = (this.#known.has(pair) ? [pair] : apart).map((key) => this.#tally(key));
     const now = Date.now();
     for (const tally of tallies) tally.forget(now);
@@ -90,7 +90,7 @@ const POLL_MS = 200;
  * Counts in the database. How a login ended is written after its answer: until then it counts as under way, so that none
  * slips by, and nobody who holds a transaction waits for another connection.
  */
-export class SharedTallies implements Tallies {
+export class SharedLoginAttempts implements LoginAttempts {
   readonly #db: Queryable;
   readonly #onError: (error: unknown) => void;
   /** Those of this process that wait, by the keys that they wait for. */
@@ -101,7 +101,7 @@ export class SharedTallies implements Tallies {
     this.#onError = onError;
   }
 
-  async begin({ pair, apart }: HashedTrier, max: number): Promise<Beginning> {
+  async begin({ pair, apart }: HashedLoginAttempt, max: number): Promise<Beginning> {
     const login = await beginLogin(this.#db, { pair, apart, max, windowSeconds: WINDOW_SECONDS });
     if ('begun' in login) return { end: (failed) => void this.#end(login.begun, failed) };
     if (login.waitSeconds > 0) return { refusedMs: login.waitSeconds * 1000 };
@@ -121,7 +121,7 @@ export class SharedTallies implements Tallies {
   }
 
   welcome(pair: string): void {
-    welcomeLogin(this.#db, pair).catch(this.#onError);
+    rememberLogin(this.#db, pair).catch(this.#onError);
   }
 
   async #end(begun: BegunLogin, failed: boolean): Promise<void> {

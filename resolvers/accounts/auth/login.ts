@@ -5,7 +5,7 @@
 
 import { Account } from '../../../entities/accounts/account.ts';
 import { PendingLogin } from '../../../entities/accounts/totp.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
@@ -85,7 +85,7 @@ type Pending = Pick<PendingLogin, 'id' | 'accountId'> & { name: string };
 
 async function findPending({ db }: Context, loginToken: string): Promise<Pending | undefined> {
   const [pending] = await db.query<Pending>(
-    `select pending_login.id, account_id as "accountId", coalesce(account.email, account.id) as name
+    `select pending_login.id, account_id, coalesce(account.email, account.id) as name
     from pending_login join account on account.id = account_id where digest = $1`,
     [digest(loginToken)],
   );

@@ -1,5 +1,5 @@
-/** Networks from which an API key may be used: addresses and CIDR blocks (RFC 4632, RFC 4291). */
-import { BlockList, isIP } from 'node:net';
+/** Networks of callers: addresses and CIDR blocks (RFC 4632, RFC 4291). */
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
 /** The network in the form `address/bits`, or undefined if it is none. An address alone is a network of one. */
 export function networkFrom(text: string): string | undefined {
@@ -11,7 +11,7 @@ export function networkFrom(text: string): string | undefined {
   return prefix <= most ? `${address}/${prefix}` : undefined;
 }
 
-/** Whether an address lies in one of the networks; none are no restriction. */
+/** Whether an API key may be used from an address: it lies in one of the networks, or there are none. */
 export function networkCheck(networks: readonly string[]): (address: string | null) => boolean {
   if (!networks.length) return () => true;
   const list = new BlockList();
@@ -25,4 +25,21 @@ export function networkCheck(networks: readonly string[]): (address: string | nu
     const family = isIP(plain);
     return family !== 0 && list.check(plain, family === 4 ? 'ipv4' : 'ipv6');
   };
+}
+
+/** The network that counts as one caller: an IPv4 address, or the /64 of an IPv6 address, which one household has. */
+export function networkOf(address: string): string {
+  const bare = address.split('%')[0]!.toLowerCase();
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(bare)?.[1];
+  if (mapped && isIPv4(mapped)) return mapped;
+  if (!isIPv6(bare)) return bare;
+  const [head = '', tail] = bare.split('::');
+  const groups = head ? head.split(':') : [];
+  const after = tail ? tail.replace(/\d+\.\d+\.\d+\.\d+$/, '0:0').split(':') : [];
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - groups.length - after.length);
+  const all = [...groups, ...Array<string>(zeros).fill('0'), ...after];
+  return `${all
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
 }

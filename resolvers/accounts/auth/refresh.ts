@@ -4,7 +4,7 @@
  */
 
 import { Session } from '../../../entities/accounts/credential.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
@@ -71,6 +71,6 @@ async function endFamily(context: Context, tx: Transaction, { accountId, familyI
   if (!ended.length) return;
   const actor = { type: 'access_token', id: familyId, name: source, requestId: context.requestId } as const;
   const data = { sessionsRevoked: ended.length };
-  await record(tx, accountId, familyId, { type: 'session.reuse_detected', resource: 'session', actor, data });
+  await record(tx, accountId, familyId, { type: 'session.reuse_detected', actor, data });
   tx.changed(...ended.map(({ id }) => ({ kind: 'credential', accountId, id }) as const));
 }

@@ -1,6 +1,6 @@
 /** Registration: an email, a password, and nothing else. No mail is sent. */
 import { Account } from '../../../entities/accounts/account.ts';
-import { constraintOf } from '../../../entities/database/database.ts';
+import { constraintOf } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
 import { openBalance } from '../../../entities/payments/ledger.ts';

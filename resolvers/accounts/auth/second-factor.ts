@@ -1,13 +1,12 @@
 /** The second factor as it is asked for: a code of the authenticator, or a recovery code. */
-import { randomBytes } from 'node:crypto';
 import { RecoveryCode, seedContext, Totp } from '../../../entities/accounts/totp.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
+import { randomText } from '../../../entities/ids.ts';
 import type { Context } from '../../context.ts';
 import { seedBytes, stepOf } from './one-time-password.ts';
 
 const RECOVERY_CODES = 10;
-const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /**
  * Uses a code up: a step of the authenticator is accepted once, and none before it afterwards; a recovery code once.
@@ -65,6 +64,6 @@ export async function newRecoveryCodes(context: Context, tx: Transaction, accoun
 
 /** `xxxx-xxxx`, 40 bits: enough for what ten wrong tries lock. */
 function newRecoveryCode(): string {
-  const letters = Array.from(randomBytes(8), (byte) => CROCKFORD[byte % 32]).join('');
-  return `${letters.slice(0, 4)}-${letters.slice(4)}`;
+  const text = randomText(8);
+  return `${text.slice(0, 4)}-${text.slice(4)}`;
 }

@@ -7,7 +7,7 @@ import {
   REFRESH_TOKEN_SECONDS,
   Session,
 } from '../../../entities/accounts/credential.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
@@ -50,7 +50,7 @@ export async function openSession(
   await makeRoom(context, tx, accountId, source);
   const tokens = await insertSession(context, tx, { accountId, source, scope });
   const actor = { type: 'access_token', id: tokens.tokenId, name: source, requestId: context.requestId } as const;
-  await record(tx, accountId, tokens.tokenId, { type: 'session.created', resource: 'session', actor });
+  await record(tx, accountId, tokens.tokenId, { type: 'session.created', actor });
   return tokens;
 }
 

@@ -2,8 +2,8 @@
 
 import { Session } from '../../../entities/accounts/credential.ts';
 import { PendingLogin } from '../../../entities/accounts/totp.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { isId } from '../../../entities/ids.ts';
@@ -56,7 +56,7 @@ export async function recordLoginChange(
   );
   const ids = others.map(({ id }) => id);
   const sessionsRevoked = await endSessions(context, tx, accountId, ids, change);
-  const happening = { type: `account.${change}`, resource: 'account', actor: actorOf(context) } as const;
+  const happening = { type: `account.${change}`, actor: actorOf(context) } as const;
   await record(tx, accountId, accountId, { ...happening, data: { sessionsRevoked } });
   return sessionsRevoked;
 }
@@ -74,7 +74,7 @@ export async function endSessions(
     [accountId, ids],
   );
   for (const { id } of ended) {
-    const happening = { type: 'session.revoked', resource: 'session', actor: actorOf(context) } as const;
+    const happening = { type: 'session.revoked', actor: actorOf(context) } as const;
     await record(tx, accountId, id, { ...happening, data: { reason } });
     tx.changed({ kind: 'credential', accountId, id });
   }

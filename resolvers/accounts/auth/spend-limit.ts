@@ -2,7 +2,7 @@
  * What an API key may spend in a calendar month (UTC): whatever it takes from the balance, by orders and by resizes,
  * without what was given back because they failed. Renewals are caused by no key, and count for none.
  */
-import type { Queryable } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
 import { spentThisMonth } from '../../../entities/payments/ledger.ts';

@@ -4,28 +4,28 @@
  * counted apart from strangers there and elsewhere, so that strangers cannot lock an owner out.
  */
 import { createHmac, randomBytes } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
-import { type HashedTrier, MemoryTallies, type Tallies } from './login-attempts.ts';
+import { type HashedLoginAttempt, type LoginAttempts, MemoryLoginAttempts } from './login-attempts.ts';
+import { networkOf } from './networks.ts';
 
 const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp', 'wrong_password']);
 
 /** Who tries: the email or id of an account, and where from. */
-export interface Trier {
+export interface LoginAttempt {
   name: string;
   address: string | null;
 }
 
 export class LoginThrottle {
   readonly #failuresMax: number;
-  readonly #tallies: Tallies;
+  readonly #tallies: LoginAttempts;
   readonly #key: Buffer;
 
   /**
    * @param tallies by default those of this process
    * @param key of the HMACs, the same for all who count together; by default one that ends with this process
    */
-  constructor(failuresMax: number, tallies: Tallies = new MemoryTallies(), key: Buffer = randomBytes(32)) {
+  constructor(failuresMax: number, tallies: LoginAttempts = new MemoryLoginAttempts(), key: Buffer = randomBytes(32)) {
     this.#failuresMax = failuresMax;
     this.#tallies = tallies;
     this.#key = key;
@@ -35,7 +35,7 @@ export class LoginThrottle {
    * Tries. Exact under concurrency: as many are under way as could still fail, and the others wait for them.
    * @throws ApiError login_throttled, or what the work throws; wrong passwords and codes are counted
    */
-  async attempt<T>(trier: Trier, work: () => Promise<T>): Promise<T> {
+  async attempt<T>(trier: LoginAttempt, work: () => Promise<T>): Promise<T> {
     const end = await this.#begin(this.#hashed(trier));
     let failed = false;
     try {
@@ -49,12 +49,12 @@ export class LoginThrottle {
   }
 
   /** Remembers that they have logged in from there. */
-  welcome(trier: Trier): void {
+  welcome(trier: LoginAttempt): void {
     this.#tallies.welcome(this.#hashed(trier).pair);
   }
 
   /** Waits until the login may be tried. @throws ApiError login_throttled */
-  async #begin(trier: HashedTrier): Promise<(failed: boolean) => void> {
+  async #begin(trier: HashedLoginAttempt): Promise<(failed: boolean) => void> {
     for (;;) {
       const beginning = await this.#tallies.begin(trier, this.#failuresMax);
       if ('end' in beginning) return beginning.end;
@@ -66,7 +66,7 @@ export class LoginThrottle {
     }
   }
 
-  #hashed({ name, address }: Trier): HashedTrier {
+  #hashed({ name, address }: LoginAttempt): HashedLoginAttempt {
     const network = address && networkOf(address);
     const apart = [this.#hmac(`name ${name}`), ...(network ? [this.#hmac(`network ${network}`)] : [])];
     return { pair: this.#hmac(`pair ${name} ${network}`), apart };
@@ -75,19 +75,4 @@ export class LoginThrottle {
   #hmac(text: string): string {
     return createHmac('sha256', this.#key).update(text).digest('base64');
   }
-}
-
-/** An IPv4 address, or the /64 of an IPv6 one: as much as one household has. */
-function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('%')[0]!.split('::');
-  const groups = head ? head.split(':') : [];
-  const rest = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : 8 - groups.length - rest.length;
-  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...rest];
-  return all
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':');
 }

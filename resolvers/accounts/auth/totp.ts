@@ -2,7 +2,7 @@
 
 import { Account } from '../../../entities/accounts/account.ts';
 import { RecoveryCode, seedContext, Totp } from '../../../entities/accounts/totp.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { accountOf, type Context } from '../../context.ts';

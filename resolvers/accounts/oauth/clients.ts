@@ -1,7 +1,7 @@
 /** The OAuth clients of an account: listed, and deleted. */
 
 import { OauthClient } from '../../../entities/accounts/oauth-client.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { isId } from '../../../entities/ids.ts';
@@ -30,7 +30,7 @@ async function remove(context: Context, tx: Transaction, client: OauthClient) {
   await lockAccount(tx, accountId);
   const removed = await tx.query('delete from oauth_client where id = $1 returning id', [id]);
   if (!removed.length) throw new ApiError('not_found');
-  await record(tx, accountId, id, { type: 'oauth_client.removed', resource: 'oauth_client', actor: actorOf(context) });
+  await record(tx, accountId, id, { type: 'oauth_client.removed', actor: actorOf(context) });
   const sessions = await tx.query<{ id: string }>(
     `select id from session where account_id = $1 and source = $2 and ${OPEN_SESSION}`,
     [accountId, sourceOf(client)],

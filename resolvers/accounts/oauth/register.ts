@@ -9,7 +9,7 @@ import {
   GRANT_TYPES,
   OauthClient,
 } from '../../../entities/accounts/oauth-client.ts';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
@@ -54,8 +54,8 @@ export async function registerOauthClient(
       metadata: { clientName, clientUri, logoUri, contacts, softwareId, softwareVersion },
     });
     const actor = actorOf(context);
-    await record(tx, accountId, id, { type: 'oauth_client.created', resource: 'oauth_client', actor });
-    await context.provisioning.removeUnusedClient(tx, { id, accountId });
+    await record(tx, accountId, id, { type: 'oauth_client.created', actor });
+    await context.provisioning.accounts.removeUnusedClient(tx, { id, accountId });
     return tx.manager.findOneByOrFail(OauthClient, { id });
   });
   return { client, clientSecret };

@@ -39,7 +39,7 @@ export async function revokeOauthToken(context: Context, request: RevocationRequ
     );
     for (const { id } of ended) {
       const data = { reason: 'revoked' };
-      await record(tx, accountId, id, { type: 'session.revoked', resource: 'session', actor, data });
+      await record(tx, accountId, id, { type: 'session.revoked', actor, data });
       tx.changed({ kind: 'credential', accountId, id });
     }
   });

@@ -1,5 +1,5 @@
 /** Scope strings of OAuth (RFC 6749, section 3.3): registered once, narrowed with each token. */
-import { heldScopes, type RequiredScope, SCOPES } from '../../../entities/accounts/credential.ts';
+import { expandScopes, type RequiredScope, SCOPES } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
 
 const KNOWN: ReadonlySet<string> = new Set(SCOPES);
@@ -16,7 +16,7 @@ export function readScope(scope: string, refusal: 'invalid_scope' | 'invalid_cli
 export function narrowedScope(registered: string, asked: string | null | undefined): string {
   if (!asked) return registered;
   const scope = readScope(asked, 'invalid_scope');
-  const held = heldScopes(registered);
+  const held = expandScopes(registered);
   if (!scope.split(' ').every((one) => held.has(one as RequiredScope)))
     throw new ApiError('invalid_scope', `The client may have no more than the scope ${registered}.`);
   return scope;

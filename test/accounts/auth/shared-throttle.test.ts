@@ -1,7 +1,7 @@
 /** The throttle of logins where several processes count together; time is moved in the database. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { sweepLogins } from '../../../entities/accounts/login-attempt.ts';
-import { SharedTallies } from '../../../resolvers/accounts/auth/login-attempts.ts';
+import { SharedLoginAttempts } from '../../../resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from '../../../resolvers/accounts/auth/throttle.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
@@ -13,7 +13,7 @@ const faults: unknown[] = [];
 /** As many throttles as there are processes; they share nothing but the database. */
 const processes = Array.from(
   { length: 3 },
-  () => new LoginThrottle(10, new SharedTallies(db, (e) => faults.push(e)), KEY),
+  () => new LoginThrottle(10, new SharedLoginAttempts(db, (e) => faults.push(e)), KEY),
 );
 
 const tryAll = (

@@ -1,4 +1,4 @@
-/** Dedicated servers, from the order to the wiped disk: real RMCP+ and Redfish, real network boot, machines of QEMU. */
+/** Dedicated servers from the order to the wiped disk: real RMCP+, Redfish and network boot, with QEMU machines. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { makeNetbootFiles, missing } from './files.ts';
 import { bannerAt, newMachine, type TestMachine } from './machine.ts';
 
 const reason = missing();
-if (reason) say(`Machines with a BMC are not run: ${reason}.`);
+if (reason) say(`Skipped: dedicated servers with a BMC, because ${reason}.`);
 
-/** Emulated machines on a busy host are slow. */
+/** Emulated machines are slow on a busy host. */
 const BOOT_SECONDS = 300;
 const TEST_MS = 900_000;
 
@@ -78,7 +78,7 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
     }, BOOT_SECONDS);
 
   it(
-    'is installed by network, lets its owner in, restarts, and leaves an empty disk',
+    'is installed over the network, accepts its owner, restarts, and leaves an empty disk',
     async () => {
       machine.soil();
       const { body } = await order();

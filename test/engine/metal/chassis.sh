@@ -1,6 +1,8 @@
 #!/bin/sh
-# What ipmi_sim and the Redfish fixture do to a machine, which is a QEMU process: chassis.sh <folder> 0x20 get|set <what> [value]…
-# The folder has: port (of the provisioning listener), ssh (port for the machine's SSH), disk.raw. The pid file is the power.
+# usage: chassis.sh <folder> 0x20 get|set <what> [value]…
+#
+# Carries out commands of ipmi_sim and of the Redfish fixture on a machine, which is a QEMU process.
+# The folder has: port (of the provisioning listener), ssh (port for the machine's SSH), disk.raw. A pid file means power on.
 D=$1
 shift 2
 op=$1

@@ -1,11 +1,11 @@
-/** What machines boot from the network, made of Debian packages: once for a test run. */
+/** The files for network boot, built from Debian packages once for each test run. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 const HERE = import.meta.dirname;
 const INSTALLER = join(HERE, '..', '..', '..', 'provisioning', 'servers', 'netboot', 'installer', 'build.sh');
-/** Programs, and the Debian packages that have them. */
+/** The required programs, and the Debian packages that contain them. */
 const NEEDED = {
   ipmi_sim: 'openipmi',
   ipmitool: 'ipmitool',
@@ -23,7 +23,7 @@ const NEEDED = {
 };
 const FILES = { '/usr/lib/ipxe/qemu/pxe-virtio.rom': 'ipxe-qemu', '/usr/lib/syslinux/mbr/mbr.bin': 'syslinux-common' };
 
-/** Why machines cannot be run here, or undefined if they can. */
+/** Why machines cannot run here; undefined if they can. */
 export function missing(): string | undefined {
   if (process.getuid?.() !== 0) return 'they need root';
   const folders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
@@ -34,7 +34,7 @@ export function missing(): string | undefined {
   return packages.length ? `they need the Debian packages ${[...new Set(packages)].join(' ')}` : undefined;
 }
 
-/** Kernel, initrd, and one system under two names, in that folder. */
+/** Puts a kernel, an initrd, and one system image under two names into the folder. */
 export function makeNetbootFiles(folder: string): void {
   execFileSync(INSTALLER, [folder, 'linux-image-cloud-amd64'], { stdio: ['ignore', 'ignore', 'inherit'] });
   execFileSync(join(HERE, 'system.sh'), [folder, join(folder, 'debian-13.img')], { stdio: 'inherit' });

@@ -1,10 +1,10 @@
-/** A box for tests: a QEMU process that ipmi_sim (IPMI) or a small Redfish service of our own turns on and off. */
+/** A bare-metal host for tests: a QEMU process under the control of ipmi_sim (IPMI) or of a small Redfish service. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, openSync, readFileSync, readSync, truncateSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import type { Box } from '../../../provisioning/servers/drivers/bmc/host.ts';
+import type { BareMetalHost } from '../../../provisioning/servers/drivers/bmc/host.ts';
 import { CONTROLLER } from '../../setup/certificates.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
@@ -16,13 +16,13 @@ export const [USER, PASSWORD] = ['ADMIN', 'a password of a BMC'.replaceAll(' ', 
 const DISK_BYTES = 80 << 20;
 
 export interface TestMachine {
-  box: Box;
+  box: BareMetalHost;
   folder: string;
   sshPort: number;
-  /** What was done to its power, oldest first: `on n` (network), `on c` (disk), `off`, `soft`. */
+  /** Power changes, oldest first: `on n` (network), `on c` (disk), `off`, `soft`. */
   journal(): string[];
   isOn(): boolean;
-  /** Its controller is not there any more, and then it is again. */
+  /** Makes the controller unreachable until it is started again. */
   stopController(): Promise<void>;
   startController(): Promise<void>;
   /** Whether every byte of its disk is zero. */
@@ -102,8 +102,8 @@ export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort:
 }
 
 /**
- * A BMC by OpenIPMI's simulator, over real RMCP+.
- * @param chassis what does it: a program with two words of its own before what it is told
+ * Starts a BMC by OpenIPMI's simulator, with real RMCP+.
+ * @param chassis the program that carries out its commands, with two leading arguments
  */
 export async function startIpmi(
   folder: string,

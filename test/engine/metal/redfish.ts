@@ -1,6 +1,6 @@
 /**
- * The part of Redfish (DSP0266) that controllers of servers have in common, over the same QEMU process: one system, its
- * reset, its boot override. Like real ones, it answers before it has done what it was told.
+ * The part of Redfish (DSP0266) that server controllers have in common: one system, its reset and its boot override. It
+ * controls the same QEMU process. Like real controllers, it answers before it has carried out a reset.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -10,9 +10,9 @@ interface Options {
   user: string;
   password: string;
   chassis(...what: string[]): string;
-  /** How long a reset takes after it was answered. */
+  /** Milliseconds from the answer to the end of a reset. */
   delayMs?: number;
-  /** Absent: plain HTTP. */
+  /** Serves plain HTTP if absent. */
   tls?: { cert: string; key: string };
 }
 const SYSTEM = '/redfish/v1/Systems/1';

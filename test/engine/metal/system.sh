@@ -1,5 +1,7 @@
 #!/bin/bash
-# system.sh <folder with vmlinuz and initrd.img of the installer> <image>   Makes a disk image of 64 MiB that boots by itself.
+# usage: system.sh <folder with vmlinuz and initrd.img of the installer> <image>
+#
+# Makes a bootable disk image of 64 MiB.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 netboot=$1

@@ -27,7 +27,7 @@ async function serve(downloads: string): Promise<string> {
     newRequestId: () => 'req_test',
     onError: (line) => console.error(line),
     mcpSecret: Buffer.alloc(32),
-    watchCredential: () => () => {},
+    onCredentialEnd: () => () => {},
     downloads,
   });
   afterAll(() => app.close());

@@ -1,11 +1,11 @@
-/** The official clients, each at the revisions of the protocol that it speaks, behind one face. */
+/** The official clients, each at the protocol revisions that it speaks, behind one interface. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { expect, onTestFinished } from 'vitest';
 
-// biome-ignore lint/suspicious/noExplicitAny: what a server answers is looked at by the test
+// biome-ignore lint/suspicious/noExplicitAny: the test checks the answers
 type Any = any;
 
 export interface Agent {
@@ -13,7 +13,7 @@ export interface Agent {
   call(name: string, args?: Record<string, unknown>, options?: object): Promise<{ isError: boolean; content: Any }>;
   tools(): Promise<Any[]>;
   read(uri: string): Promise<Any>;
-  /** Calls back with the URI of each resource that has changed; returns what ends it. */
+  /** Reports the URI of each changed resource. @returns a function that ends the subscription */
   watch(uri: string, changed: (uri: string) => void): Promise<() => Promise<unknown>>;
   complete(argument: string, value: string): Promise<string[]>;
   client: Any;
@@ -21,7 +21,7 @@ export interface Agent {
 
 export interface AgentOptions {
   credential?: string;
-  /** What the user answers when it is asked; absent: the client cannot ask. */
+  /** The user's answer to a question. Without it, the client declares no elicitation. */
   user?: (message: string) => { action: string; content?: object };
   headers?: Record<string, string>;
 }
@@ -34,7 +34,7 @@ const requestInit = ({ credential, headers }: AgentOptions) => ({
 
 export const capabilities = ({ user }: AgentOptions) => ({ capabilities: user ? { elicitation: {} } : {} });
 
-/** The text mirrors the structure, for clients that know only text. */
+/** Checks that the text mirrors the structure, for clients that know only text. */
 const resultOf = (result: Any) => {
   expect(JSON.parse(result.content[0].text)).toEqual(result.structuredContent);
   return { isError: Boolean(result.isError), content: result.structuredContent };
@@ -60,7 +60,7 @@ export function agentOf(client: Any, version: string, old: boolean, watch: Agent
   };
 }
 
-/** The client of SDK v1, made to ask for an older revision. */
+/** The client of SDK v1, set to an older revision. */
 const old =
   (version: string) =>
   async (url: URL, options: AgentOptions = {}): Promise<Agent> => {
@@ -105,7 +105,7 @@ const modern =
 
 export type Connect = (url: URL, options?: AgentOptions) => Promise<Agent>;
 
-/** Who connects, and the revision that is negotiated. */
+/** The clients, with the revision that each negotiates. */
 export const AGENTS: [name: string, version: string, connect: Connect][] = [
   ['v1', '2025-03-26', old('2025-03-26')],
   ['v1', '2025-06-18', old('2025-06-18')],

@@ -7,7 +7,7 @@ const { newAccount, publicUrl, db } = await startFreehold();
 const client = new Client({ name: 'test', version: '1.0.0' });
 await client.connect(new StreamableHTTPClientTransport(new URL(`${publicUrl}/mcp`)));
 const call = async (name: string, args: Record<string, unknown>) =>
-  // biome-ignore lint/suspicious/noExplicitAny: what a tool answers is looked at by the test
+  // biome-ignore lint/suspicious/noExplicitAny: the test checks the answer
   (await client.callTool({ name, arguments: args })).structuredContent as any;
 
 describe('An agent', () => {
@@ -37,7 +37,7 @@ describe('An agent', () => {
     expect(data).toHaveLength(1);
   });
 
-  it('finds the tools with the arguments of the contract', async () => {
+  it('lists the tools with the arguments of the contract', async () => {
     const { tools } = await client.listTools();
     const argumentsOf = (name: string) =>
       Object.keys(tools.find((tool) => tool.name === name)!.inputSchema.properties ?? {}).sort();

@@ -14,8 +14,8 @@ async function withServer() {
   return { ...account, credential: account.accessToken, order_number: order_number as string, status };
 }
 
-describe.each(AGENTS)('Deleting a server from the client %s at %s', (_, __, connect) => {
-  it('asks the user, and does what the user says', async () => {
+describe.each(AGENTS)('The deletion of a server by the client %s at %s', (_, __, connect) => {
+  it('asks the user, and follows the answer', async () => {
     const { credential, order_number, status } = await withServer();
     const asked: string[] = [];
     const answers = [{ action: 'decline' }, { action: 'accept', content: { confirm: false } }, { action: 'cancel' }];
@@ -34,7 +34,7 @@ describe.each(AGENTS)('Deleting a server from the client %s at %s', (_, __, conn
     expect(asked[0]).toContain(order_number);
   });
 
-  it('asks nobody whether nonsense is meant', async () => {
+  it('refuses an unknown server without a question', async () => {
     const asked: string[] = [];
     const user = (message: string) => {
       asked.push(message);
@@ -46,7 +46,7 @@ describe.each(AGENTS)('Deleting a server from the client %s at %s', (_, __, conn
     expect(asked).toEqual([]);
   });
 
-  it('needs the order number again where the user cannot be asked', async () => {
+  it('requires the order number again if the client cannot ask the user', async () => {
     const { credential, order_number, status } = await withServer();
     const { call } = await connect(url, { credential });
     for (const confirm of [undefined, null, '', true, 'SRV-0000000000']) {
@@ -62,7 +62,7 @@ describe.each(AGENTS)('Deleting a server from the client %s at %s', (_, __, conn
   });
 });
 
-describe('What was asked comes back through the client, and', () => {
+describe('A question that comes back through the client', () => {
   const META = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
@@ -86,12 +86,12 @@ describe('What was asked comes back through the client, and', () => {
         params: { name: 'cancel_server', _meta: META, ...params },
       }),
     });
-    // biome-ignore lint/suspicious/noExplicitAny: what the server answers is looked at by the test
+    // biome-ignore lint/suspicious/noExplicitAny: the test checks the answer
     return (await response.json()) as any;
   };
   const inputResponses = { confirm: { action: 'accept', content: { confirm: true } } };
 
-  it('is refused if it was changed, is of another server, another account, or nobody was asked', async () => {
+  it('is refused if it was changed or made up, or if it belongs to another server or account', async () => {
     const [mine, other, theirs] = [await withServer(), await withServer(), await withServer()];
     const asked = async ({ credential, order_number }: typeof mine) =>
       (await post(credential, { arguments: { order_number } })).result.requestState as string;
@@ -100,7 +100,7 @@ describe('What was asked comes back through the client, and', () => {
     const args = { arguments: { order_number: mine.order_number }, inputResponses };
     for (const requestState of [`${state}x`, 'v1.e30.x', 'nonsense', state.replace(/\.[^.]+\./, '.e30.')])
       expect((await post(mine.credential, { ...args, requestState })).error?.code).toBe(-32_602);
-    // Another's answer asks anew instead of deleting.
+    // With the state of another question, the service asks again and deletes nothing.
     for (const requestState of [await asked(other), await asked(theirs), undefined])
       expect((await post(mine.credential, { ...args, requestState })).result.resultType).toBe('input_required');
     expect(await mine.status()).toMatch(/pending|provisioning/);
@@ -108,7 +108,7 @@ describe('What was asked comes back through the client, and', () => {
     expect(result.structuredContent.status).toBe('deleting');
   });
 
-  it('does not open what the credential may not do', async () => {
+  it('grants no more than the scope of the credential', async () => {
     const { rest, order_number } = await withServer();
     const { body } = await rest('POST', '/v1/auth/api-keys', { name: 'r', scope: 'read' });
     const asked: string[] = [];

@@ -8,7 +8,7 @@ const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXe
 
 let agents = 0;
 describe.each(AGENTS)('The official client %s at %s', (_, version, connect) => {
-  it.each(['access_token alone', 'the header'])('does the whole journey, with %s', async (way) => {
+  it.each(['access_token alone', 'the header'])('runs the whole journey with %s', async (way) => {
     let agent = await connect(url);
     expect(agent.version).toBe(version);
     expect(agent.client.getServerVersion()).toMatchObject({ name: 'freehold', version: '1.1.0' });
@@ -60,7 +60,7 @@ describe.each(AGENTS)('The official client %s at %s', (_, version, connect) => {
     );
   });
 
-  it('finds that the argument wins over the header', async () => {
+  it('finds that the argument overrides the header', async () => {
     const [mine, theirs] = [await freehold.newAccount(), await freehold.newAccount()];
     await theirs.fund(30);
     const { call } = await connect(url, { credential: mine.accessToken });
@@ -68,7 +68,7 @@ describe.each(AGENTS)('The official client %s at %s', (_, version, connect) => {
     expect((await call('get_balance', { access_token: theirs.accessToken })).content.balance_usd).toBe(30);
   });
 
-  it('is told what to do when a credential is missing, wrong or too narrow, as a tool error', async () => {
+  it('gets a tool error with advice when a credential is missing, wrong or too narrow', async () => {
     const { call } = await connect(url);
     expect(await call('get_balance')).toMatchObject({ isError: true, content: { code: 'missing_credential' } });
     expect(await call('get_balance', { access_token: 'nonsense' })).toMatchObject({
@@ -84,7 +84,7 @@ describe.each(AGENTS)('The official client %s at %s', (_, version, connect) => {
     });
   });
 
-  it('sees tools with descriptions, and no tool for what is not there', async () => {
+  it('lists tools with descriptions, and no tool for planned features', async () => {
     const { tools } = await connect(url);
     const names = (await tools()).map(({ name }) => name);
     for (const name of [
@@ -104,7 +104,7 @@ describe.each(AGENTS)('The official client %s at %s', (_, version, connect) => {
   });
 });
 
-it('an invalid header is HTTP 401, a missing one is not', async () => {
+it('An invalid Authorization header gets HTTP 401, a missing one does not', async () => {
   const initialize = {
     jsonrpc: '2.0',
     id: 1,

@@ -15,14 +15,14 @@ async function connect({ publicUrl }: Freehold, credential: string) {
     client,
     call: async (name: string, args: Record<string, unknown> = {}) => {
       const result = await client.callTool({ name, arguments: args });
-      // biome-ignore lint/suspicious/noExplicitAny: what a tool answers is looked at by the test
+      // biome-ignore lint/suspicious/noExplicitAny: the test checks the answer
       return { isError: Boolean(result.isError), content: result.structuredContent as any };
     },
   };
 }
 
 describe('A tool with an idempotency key', () => {
-  it('has its effect once, also when the second request comes by REST', async () => {
+  it('has its effect once, even if REST sends the second request', async () => {
     const { accessToken, fund, balance, rest } = await freehold.newAccount();
     await fund(30);
     const { call, client } = await connect(freehold, accessToken);
@@ -46,7 +46,7 @@ describe('A tool with an idempotency key', () => {
     expect(keyed.map(({ name }) => name).sort()).toEqual(['create_topup', 'order_server']);
   });
 
-  it('refuses what is no key, and a key where there is none', async () => {
+  it('refuses an invalid key, and a key for tools that take none', async () => {
     const { call } = await connect(freehold, (await freehold.newAccount()).accessToken);
     for (const idempotency_key of ['', 'two words', 7, 'x'.repeat(256)]) {
       const { content } = await call('order_server', { service_code: 'vps-1', idempotency_key });
@@ -58,7 +58,7 @@ describe('A tool with an idempotency key', () => {
   });
 });
 
-/** Counts begin anew with each minute: what was under way then is done again. */
+/** Repeats work that a new minute interrupted, because counts restart with each minute. */
 async function inOneMinute<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     const minute = () => Math.floor(Date.now() / 60_000);
@@ -69,7 +69,7 @@ async function inOneMinute<T>(work: () => Promise<T>): Promise<T> {
 }
 
 describe('A tool that is called too often', () => {
-  it('answers an error with the seconds to wait, and HTTP stays 200', async () => {
+  it('answers with an error and the seconds to wait, over HTTP 200', async () => {
     const { results, status } = await inOneMinute(async () => {
       const { accessToken } = await limited.newAccount();
       const { call } = await connect(limited, accessToken);
@@ -83,11 +83,11 @@ describe('A tool that is called too often', () => {
       expect(content).toMatchObject({ code: 'rate_limited', status: 429, retryable: true });
       expect(content.retry_after).toBeGreaterThanOrEqual(1);
     }
-    // REST and MCP count together.
+    // REST and MCP share one count.
     expect(status).toBe(429);
   });
 
-  it('counts the credential of the argument, and not that of the header', async () => {
+  it('counts for the credential of the argument, not of the header', async () => {
     const { results, own } = await inOneMinute(async () => {
       const [one, two] = [await limited.newAccount(), await limited.newAccount()];
       const { call } = await connect(limited, one.accessToken);

@@ -53,7 +53,7 @@ describe('The list of tools', () => {
     expect(tools.find(({ name }) => name === 'cancel_server').annotations.destructiveHint).toBe(true);
   });
 
-  it.each(['read', 'servers', 'billing', 'full'])('shows a key what its scope allows: %s', async (scope) => {
+  it.each(['read', 'servers', 'billing', 'full'])('shows a key only the tools of its scope: %s', async (scope) => {
     const { rest } = await freehold.newAccount();
     const { body } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope });
     for (const connect of [NEWEST, OLDEST]) {
@@ -61,13 +61,13 @@ describe('The list of tools', () => {
       const tools = await agent.tools();
       expect(named(tools)).toEqual(ofScopes(INCLUDED[scope]!));
       expect(JSON.stringify(tools.map(({ inputSchema }) => inputSchema))).not.toContain('access_token');
-      // What is not listed is there all the same, for another credential.
+      // An unlisted tool exists all the same, for another credential.
       if (scope === 'read')
         expect((await agent.call('cancel_topup', { order_number: 'x' })).content.code).toBe('insufficient_scope');
     }
   });
 
-  it('has the toolsets that the URL asks for, and with readonly nothing that changes anything', async () => {
+  it('has the toolsets of the URL, and no tool that changes anything with readonly', async () => {
     const some = await NEWEST(endpoint('?toolsets=catalog,servers'));
     expect(named(await some.tools())).toEqual(expect.arrayContaining(['list_vps', 'order_server', 'wait_for_server']));
     expect(named(await some.tools())).not.toContain('get_balance');
@@ -90,14 +90,14 @@ describe('The list of tools', () => {
     }
   });
 
-  it('is small: a model reads it at every step', async () => {
+  it('is small, since a model reads it at every step', async () => {
     const tools = await (await NEWEST(endpoint())).tools();
     const read = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
     expect(JSON.stringify(read).length / 4).toBeLessThan(6_000);
   });
 });
 
-it('A list that an agent asks for is short unless it asks for more', async () => {
+it('A page of a list is short unless the agent asks for more', async () => {
   const account = await freehold.newAccount();
   await account.fund(1_000);
   for (let i = 0; i < 22; i++) await account.rest('POST', '/v1/servers', { service_code: 'vps-1' });

@@ -12,7 +12,7 @@ describe.each([
   ['v1', OldClient, OldTransport, OldProvider],
   ['v2', Client, StreamableHTTPClientTransport, ClientCredentialsProvider],
 ] as const)('The machine client of SDK %s', (_, McpClient, Transport, Provider) => {
-  it('is sent for a token by the path that answers 401 without one, and calls tools with it', async () => {
+  it('gets a token after a 401 from the secure path, and calls tools with it', async () => {
     const { body } = await anonymous('POST', '/v1/oauth/register', { client_name: 'machine', scope: 'read' });
     const provider = new Provider({
       clientId: body.client_id,
@@ -30,7 +30,7 @@ describe.each([
   });
 });
 
-it('Only that path asks for a credential, and says where to get one', async () => {
+it('Only the secure path requires a credential, and names the authorization server', async () => {
   const call = (url: URL | string, authorization?: string) =>
     fetch(url, {
       method: 'POST',

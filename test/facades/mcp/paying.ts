@@ -1,4 +1,4 @@
-/** Calls tools as x402's own client for MCP does: unpaid, and then with what was asked for. */
+/** Calls tools like the MCP client of x402: first unpaid, and then with the requested payment. */
 import { x402Client } from '@x402/core/client';
 import { PaymentRequiredV2Schema } from '@x402/core/schemas';
 import { registerExactEvmScheme } from '@x402/evm/exact/client';

@@ -3,7 +3,7 @@ import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { AGENTS, NEWEST, OLD } from './agents.ts';
 
 const freehold = await startFreehold();
-/** Its machines take their time, so that there is something to wait for. */
+/** Its machines take two seconds, so that clients have to wait. */
 const slow = await startFreehold({ SIMULATED_PROVISION_SECONDS: '2' });
 const url = new URL(`${freehold.publicUrl}/mcp`);
 const PUBLIC = ['catalog', 'coins', 'canary', 'status'];
@@ -31,7 +31,7 @@ async function withServer() {
 }
 
 describe.each(AGENTS)('The client %s at %s', (_, __, connect) => {
-  it('reads what is public without a credential, as REST answers it', async () => {
+  it('reads public resources without a credential, with the answers of REST', async () => {
     const agent = await connect(url);
     const { resources } = await agent.client.listResources();
     expect(resources.map(({ uri }: { uri: string }) => uri).sort()).toEqual(
@@ -44,7 +44,7 @@ describe.each(AGENTS)('The client %s at %s', (_, __, connect) => {
     expect(await agent.read('freehold://status')).toHaveProperty('indicator');
   });
 
-  it('reads its own server, is told when it changes, and completes its number', async () => {
+  it('reads its own server, gets updates about it, and completes its number', async () => {
     const { credential, uri, rest, path, order_number, toggle } = await withServer();
     const agent = await connect(url, { credential });
     const { resourceTemplates } = await agent.client.listResourceTemplates();
@@ -60,7 +60,7 @@ describe.each(AGENTS)('The client %s at %s', (_, __, connect) => {
     expect(new Set(changed)).toEqual(new Set([uri]));
   });
 
-  it('finds nothing of another account, nor what is not there', async () => {
+  it('finds no resource of another account, and none that does not exist', async () => {
     const mine = await withServer();
     const { accessToken: credential } = await freehold.newAccount();
     for (const agent of [await connect(url, { credential }), await connect(url)]) {
@@ -77,7 +77,7 @@ describe.each(AGENTS)('The client %s at %s', (_, __, connect) => {
     }
   });
 
-  it('gets the prompt with what was asked for', async () => {
+  it('gets the prompt with its arguments', async () => {
     const { client } = await connect(url);
     const { prompts } = await client.listPrompts();
     expect(prompts).toMatchObject([{ name: 'onboarding', description: expect.any(String) }]);
@@ -90,7 +90,7 @@ describe.each(AGENTS)('The client %s at %s', (_, __, connect) => {
     await expect(client.getPrompt({ name: 'onboarding', arguments: { purpose: 'x'.repeat(501) } })).rejects.toThrow();
   });
 
-  it('is told how the server comes along while it waits', async () => {
+  it('gets the progress of a server while it waits', async () => {
     const { rest, accessToken: credential, fund } = await slow.newAccount();
     await fund(30);
     const agent = await connect(new URL(`${slow.publicUrl}/mcp`), { credential });
@@ -107,7 +107,7 @@ describe('Updates', () => {
   it.each([
     ['a listening client of 2026', NEWEST],
     ['a session of 2025', OLD],
-  ])('do not cross over to another account or to nobody, for %s', async (_, connect) => {
+  ])('do not reach another account or anonymous clients, for %s', async (_, connect) => {
     const mine = await withServer();
     const theirs = await withServer();
     const heard: string[] = [];
@@ -115,7 +115,7 @@ describe('Updates', () => {
     await owner.watch(mine.uri, (uri) => heard.push(`owner ${uri}`));
     for (const credential of [theirs.credential, undefined]) {
       const other = await connect(url, { ...(credential && { credential }) });
-      // The newest era tells the client that it gets nothing; the older one refuses.
+      // The newest version tells the client that it gets no updates; the older one refuses.
       await other.watch(mine.uri, (uri) => heard.push(`other ${uri}`)).catch(() => {});
       if (credential) await other.watch(theirs.uri, (uri) => heard.push(`their own ${uri}`)).catch(() => {});
     }
@@ -140,7 +140,7 @@ describe('Updates', () => {
     await eventually(async () => changed.length > 0);
     await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
     await expect(agent.tools()).rejects.toThrow();
-    // What was on its way arrives.
+    // Updates on their way may still arrive.
     let before: number;
     do {
       before = changed.length;
@@ -151,7 +151,7 @@ describe('Updates', () => {
     expect(changed).toHaveLength(before);
   });
 
-  it('are only of servers: what is public is read again', async () => {
+  it('exist only for servers, not for public resources', async () => {
     const session = await OLD(url);
     await expect(session.watch('freehold://catalog', () => {})).rejects.toThrow();
     const listening = await NEWEST(url);

@@ -8,7 +8,7 @@ import { AGENTS, type Agent, OLD } from './agents.ts';
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
-/** A client that speaks the wire, for what the official ones would not do. */
+/** A client that writes HTTP itself, for requests that the official clients do not send. */
 function wire(url: string, credential?: string) {
   const headers = { ...HEADERS, ...(credential && { authorization: `Bearer ${credential}` }) };
   const post = (body: object, more: Record<string, string> = {}) =>
@@ -32,7 +32,7 @@ function wire(url: string, credential?: string) {
 describe('A session', () => {
   const started = startFreehold();
 
-  it('belongs to its credential: another one, none, or an id that was made up is told that there is none', async () => {
+  it('belongs to its credential: with another, with none, or under a forged id, it does not exist', async () => {
     const { publicUrl, newAccount } = await started;
     const url = `${publicUrl}/mcp`;
     const [mine, theirs] = [await newAccount(), await newAccount()];
@@ -55,7 +55,7 @@ describe('A session', () => {
       expect([forged, await wire(url, mine.accessToken).list(forged)]).toEqual([forged, 404]);
   });
 
-  it('is over when the client ends it, and others of the client are not', async () => {
+  it('ends when the client ends it, without the other sessions of the client', async () => {
     const { publicUrl, newAccount } = await started;
     const client = wire(`${publicUrl}/mcp`, (await newAccount()).accessToken);
     const [one, two] = [await client.initialize(), await client.initialize()];
@@ -64,7 +64,7 @@ describe('A session', () => {
     expect(await client.end(one)).toBe(404);
   });
 
-  it('goes on after a client has opened so many that the oldest was given up', async () => {
+  it('survives its eviction by many newer sessions of the client', async () => {
     const { publicUrl, newAccount } = await started;
     const client = wire(`${publicUrl}/mcp`, (await newAccount()).accessToken);
     const first = await client.initialize();
@@ -72,7 +72,7 @@ describe('A session', () => {
     expect(await client.list(first)).toBe(200);
   });
 
-  it('has its stream open at once, before there is anything to tell', async () => {
+  it('opens its stream at once, before there is any update', async () => {
     const { publicUrl, newAccount } = await started;
     const { accessToken } = await newAccount();
     const session = await wire(`${publicUrl}/mcp`, accessToken).initialize();
@@ -85,7 +85,7 @@ describe('A session', () => {
     expect(Buffer.from(value!).toString()).toMatch(/^:.*\n\n$/);
   });
 
-  it('answers the calls that are under way when its credential ends', async () => {
+  it('answers open calls when its credential ends', async () => {
     const { publicUrl, newAccount } = await started;
     const { rest } = await newAccount();
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'mine', scope: 'full' });
@@ -100,7 +100,7 @@ describe('A session', () => {
     expect(await client.list(session)).toBe(401);
   });
 
-  it('is refused with the credential when that is revoked', async () => {
+  it('is refused once its credential is revoked', async () => {
     const { publicUrl, newAccount } = await started;
     const { rest } = await newAccount();
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
@@ -111,7 +111,7 @@ describe('A session', () => {
   });
 });
 
-it('A service that stops opens no stream any more for who is in the middle of asking', async () => {
+it('A stopping service opens no stream for a request that is still arriving', async () => {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
   const service = await spawnService({ DATABASE_URL: await newDatabaseUrl(onTestFinished), DATA_DIR: folder });
@@ -137,11 +137,11 @@ it('A service that stops opens no stream any more for who is in the middle of as
   socket.write('\r\n');
   expect(await stopped).toBe(0);
   await closed;
-  // If it was noticed at all that somebody asks.
+  // The service may close the connection before it reads the request.
   expect(answer).toMatch(/^(HTTP\/1\.1 503|$)/);
 });
 
-it('Clients that were connected go on when the service was killed and started again', async () => {
+it('Connected clients go on after a kill and a restart of the service', async () => {
   const environment = {
     DATABASE_URL: await newDatabaseUrl(onTestFinished),
     DATA_DIR: newFolder(),
@@ -174,14 +174,14 @@ it('Clients that were connected go on when the service was killed and started ag
   for (const agent of agents) {
     const { content } = await agent.call('get_server', { order_number });
     expect([agent.version, content.status]).toEqual([agent.version, 'running']);
-    // It remembers that the client can ask its user.
+    // The service remembers that the client can ask its user.
     const { content: refused } = await agent.call('cancel_server', { order_number });
     expect(refused.errors[0].message).toContain('has not confirmed');
   }
   const heard: string[] = [];
   for (const agent of agents) await agent.watch(`freehold://servers/${order_number}`, () => heard.push(agent.version));
   await rest('PATCH', path, { power_state: 'off' });
-  // The stream on which updates of a session come is the client's to open again; it does so after a second or more.
+  // The client itself reopens the stream of session updates, after a second or more.
   await eventually(async () => heard.includes('2026-07-28'));
   expect(await (await OLD(url, { credential })).tools()).not.toHaveLength(0);
 });

@@ -13,7 +13,7 @@ interface Tool {
   inputSchema: { properties?: Record<string, { type?: string }>; required?: string[] };
 }
 
-/** Whatever is wrong, an error can be read: it is flat, of the catalogue, and says what a program and a person need. */
+/** Calls a tool and checks its error: it is flat, of the catalogue, and helps a program and a person. */
 async function failing({ call }: Agent, tool: string, args: Record<string, unknown>, ...codes: ErrorCode[]) {
   const { isError, content } = await call(tool, args);
   const about = `${tool}(${JSON.stringify(args)}): ${JSON.stringify(content)}`;
@@ -31,19 +31,19 @@ async function failing({ call }: Agent, tool: string, args: Record<string, unkno
   return content;
 }
 
-/** Of an argument that is not known: alone, and among other faults. */
+/** Codes of an unknown argument, alone or among other faults. */
 const UNKNOWN = ['unknown_field', 'validation_failed'] as const;
-/** These clients check also errors against the schema of the answer, once they have listed the tools. */
+/** These clients also check errors against the output schema, once they have listed the tools. */
 const CHECKING = AGENTS.filter(([name]) => name === 'v1');
 
-describe.each(CHECKING)('To the official client %s at %s', (_, version, connect) => {
+describe.each(CHECKING)('For the official client %s at %s', (_, version, connect) => {
   const listed = async (credential?: string) => {
     const agent = await connect(url, credential === undefined ? {} : { credential });
     expect(agent.version).toBe(version);
     return { agent, tools: (await agent.tools()) as Tool[] };
   };
 
-  it('each tool tells that a credential is missing, wrong or too narrow', async () => {
+  it('each tool reports a missing, wrong or too narrow credential', async () => {
     const { agent, tools } = await listed();
     let guarded = 0;
     for (const { name, inputSchema } of tools) {
@@ -58,7 +58,7 @@ describe.each(CHECKING)('To the official client %s at %s', (_, version, connect)
     expect(guarded).toBeGreaterThan(25);
   });
 
-  it('each tool tells of an argument that it does not know, and of those that it lacks', async () => {
+  it('each tool reports unknown and missing arguments', async () => {
     const { agent, tools } = await listed(accessToken);
     for (const { name, inputSchema } of tools) {
       const { errors } = await failing(agent, name, { nothing: 1 }, ...UNKNOWN);
@@ -75,7 +75,7 @@ describe('Each tool', async () => {
   const NAMES: Record<string, unknown> = { status: 'running', timeout: 1 };
   const IDS = ['order_number', 'id', 'key_id', 'code'];
 
-  it('tells of each argument that is of a wrong type, by its name', async () => {
+  it('names each argument of a wrong type', async () => {
     const agent = await connect(url, { credential: accessToken });
     let wrong = 0;
     for (const { name, inputSchema } of (await agent.tools()) as Tool[]) {
@@ -90,7 +90,7 @@ describe('Each tool', async () => {
     expect(wrong).toBeGreaterThan(90);
   });
 
-  it('tells that what it is asked for is not there', async () => {
+  it('reports an object that does not exist', async () => {
     const agent = await connect(url, { credential: accessToken });
     const absent: string[] = [];
     for (const { name, inputSchema } of (await agent.tools()) as Tool[]) {

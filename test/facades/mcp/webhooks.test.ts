@@ -11,7 +11,7 @@ it('An agent registers, tests, lists and deletes a webhook', async () => {
   const { accessToken } = await newAccount();
   const client = new Client({ name: 'test', version: '1.0.0' });
   await client.connect(new StreamableHTTPClientTransport(new URL(`${publicUrl}/mcp`)));
-  // biome-ignore lint/suspicious/noExplicitAny: what a tool answers is looked at by the test
+  // biome-ignore lint/suspicious/noExplicitAny: the test checks the answer
   const call = async (name: string, args: object = {}): Promise<any> =>
     (await client.callTool({ name, arguments: { ...args, access_token: accessToken } })).structuredContent;
   const created = await call('create_webhook', { url: receiver.url, events: ['server.*', 'topup.confirmed'] });

@@ -16,7 +16,7 @@ describe('A session', () => {
   const ping = (headers: Headers, without: string[] = []) => outcome({ headers, body: rpc('ping'), without });
   const NONE = [404, [null, -32001]];
 
-  it('is unknown under an id that was not given, or given to another credential', async () => {
+  it('is unknown under a forged id, or with another credential', async () => {
     const headers = await begin();
     const id = headers['mcp-session-id'];
     const last = id.endsWith('A') ? 'B' : 'A';
@@ -40,7 +40,7 @@ describe('A session', () => {
     }
   });
 
-  it('begins once, keeps to revisions that there are, and takes no answers to questions that it did not ask', async () => {
+  it('begins once, keeps to known revisions, and refuses answers to questions that it never asked', async () => {
     const headers = await begin();
     expect(await outcome({ headers, body: rpc('initialize', INITIALIZE) })).toEqual([400, [null, -32600]]);
     expect(await ping({ ...headers, ...of2025('1999-01-01') })).toEqual([400, [null, -32000]]);
@@ -66,7 +66,7 @@ describe('A session', () => {
     gone.abort();
   });
 
-  it('is needed for all but POST', async () => {
+  it('is required for all methods but POST', async () => {
     for (const method of ['GET', 'DELETE']) expect(await outcome({ method })).toEqual([405, [null, -32000]]);
     const body = rpc('tools/list', envelope());
     const headers = { ...modern('tools/list'), 'mcp-session-id': 'of another era' };

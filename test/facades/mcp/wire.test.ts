@@ -19,11 +19,11 @@ const alice = await freehold.newAccount();
 const { send, outcome } = wire(`${freehold.publicUrl}/mcp`, alice.accessToken);
 
 afterEach(async () => {
-  // Whatever was sent, the process lives and serves.
+  // The process survives every request.
   expect(await outcome({ body: rpc('ping') })).toEqual([200, 1]);
 });
 
-describe('What is no message', () => {
+describe('An invalid message', () => {
   it.each<[what: string, body: unknown, code: number, id?: number]>([
     ['half an object', '{', -32700],
     ['nothing', '', -32700],
@@ -45,28 +45,28 @@ describe('What is no message', () => {
     ['an id that is null', rpc('ping', undefined, null), -32600],
     ['params that are a list', { ...rpc('tools/call'), params: [1] }, -32600, 1],
     ['params that are a number', { ...rpc('tools/call'), params: 7 }, -32600, 1],
-    ['a member that nobody knows', { ...rpc('ping'), extra: 1 }, -32600, 1],
-  ])('is refused as such: %s', async (_, body, code, id) => {
+    ['an unknown member', { ...rpc('ping'), extra: 1 }, -32600, 1],
+  ])('is refused: %s', async (_, body, code, id) => {
     expect(await outcome({ body })).toEqual([400, [id ?? null, code]]);
   });
 
-  it('is refused when it is too large, without reading it to its end', async () => {
+  it('is refused at the size limit, without reading the rest', async () => {
     const body = rpc('ping', { x: 'a'.repeat(300_000) });
     expect(await outcome({ body })).toEqual([400, [null, -32000]]);
   });
 });
 
-describe('A header that is wrong', () => {
+describe('A wrong header', () => {
   it.each<[what: string, request: Send, status: number, code: number, id: number | null]>([
     ['a content type that is not JSON', { headers: { 'content-type': 'text/plain' } }, 415, -32000, null],
     ['a form', { headers: { 'content-type': 'application/x-www-form-urlencoded' } }, 415, -32000, null],
     ['an empty content type', { headers: { 'content-type': '' } }, 415, -32000, null],
-    ['JSON alone is accepted', { headers: { accept: 'application/json' } }, 406, -32000, null],
-    ['streams alone are accepted', { headers: { accept: 'text/event-stream' } }, 406, -32000, null],
-    ['the page of somebody else calls', { headers: { origin: 'https://evil.example' } }, 403, -32000, null],
+    ['only JSON is accepted', { headers: { accept: 'application/json' } }, 406, -32000, null],
+    ['only streams are accepted', { headers: { accept: 'text/event-stream' } }, 406, -32000, null],
+    ['a page of another site calls', { headers: { origin: 'https://evil.example' } }, 403, -32000, null],
     ['a page without origin calls', { headers: { origin: 'null' } }, 403, -32000, null],
-    ['a revision before ours', { headers: of2025('2024-10-07') }, 400, -32000, null],
-    ['a revision that is none', { headers: of2025('yesterday') }, 400, -32602, 1],
+    ['a revision before the oldest supported one', { headers: of2025('2024-10-07') }, 400, -32000, null],
+    ['an invalid revision', { headers: of2025('yesterday') }, 400, -32602, 1],
     ['the newest revision, and a message of the older ones', { headers: modern('ping') }, 400, -32602, 1],
   ])('is refused with its status: %s', async (_, request, status, code, id) => {
     expect(await outcome({ body: rpc('ping'), ...request })).toEqual([status, [id, code]]);
@@ -75,12 +75,7 @@ describe('A header that is wrong', () => {
   const list = rpc('tools/list', envelope());
   const balance = rpc('tools/call', { name: 'get_balance', arguments: {}, ...envelope() });
   it.each<[what: string, headers: Headers, body: object, code: number]>([
-    [
-      'a revision that is none',
-      modern('tools/list', '', '1900-01-01'),
-      rpc('tools/list', envelope('1900-01-01')),
-      -32022,
-    ],
+    ['an unknown revision', modern('tools/list', '', '1900-01-01'), rpc('tools/list', envelope('1900-01-01')), -32022],
     ['an older revision', modern('tools/list', '', '2025-11-25'), rpc('tools/list', envelope('2025-11-25')), -32022],
     ['another revision than the message', modern('tools/list', '', '2025-11-25'), list, -32020],
     ['another method than the message', modern('tools/call', 'x'), list, -32020],
@@ -89,21 +84,21 @@ describe('A header that is wrong', () => {
     ['the name of another tool', modern('tools/call', 'get_account'), balance, -32020],
     ['capabilities that are a text', modern('tools/list'), rpc('tools/list', envelope(MODERN, 'all')), -32602],
     ['a revision that is a number', modern('tools/list'), rpc('tools/list', envelope(7)), -32602],
-  ])('is told from the message in the newest era: %s', async (_, headers, body, code) => {
+  ])('is refused in the newest version: %s', async (_, headers, body, code) => {
     expect(await outcome({ headers, body })).toEqual([400, [1, code]]);
   });
 
-  it('says which revisions there are', async () => {
+  it('is answered with the supported revisions', async () => {
     const headers = modern('tools/list', '', '1900-01-01');
     const { messages } = await send({ headers, body: rpc('tools/list', envelope('1900-01-01')) });
     expect(messages[0].error.data).toEqual({ supported: [MODERN], requested: '1900-01-01' });
   });
 });
 
-describe('A message that cannot be done', () => {
+describe('An impossible request', () => {
   it.each<[what: string, body: unknown, code: number]>([
     ['an unknown method', rpc('nothing/here'), -32601],
-    ['a method of the newest era', rpc('server/discover'), -32601],
+    ['a method of the newest version', rpc('server/discover'), -32601],
     ['an unknown tool', call('nothing'), -32602],
     ['a tool named like a member of objects', call('__proto__'), -32602],
     ['no tool', rpc('tools/call', {}), -32602],
@@ -113,7 +108,7 @@ describe('A message that cannot be done', () => {
     ['arguments that are null', call('get_balance', null), -32602],
     ['an unknown prompt', rpc('prompts/get', { name: 'nothing' }), -32602],
     ['an unknown resource', rpc('resources/read', { uri: 'file:///etc/passwd' }), -32602],
-    // The SDK tells so of all malformed params but those of tools/call.
+    // The SDK uses this code for malformed params of every method but tools/call.
     ['a resource that is a number', rpc('resources/read', { uri: 7 }), -32603],
     ['a completion of nothing', rpc('completion/complete', { ref: { type: 'ref/nothing' } }), -32603],
   ])('is a JSON-RPC error: %s', async (_, body, code) => {
@@ -135,7 +130,7 @@ describe('A message that cannot be done', () => {
     ['2025-03-26', '2025-03-26'],
     ['2024-11-05', '2025-11-25'],
     ['2030-01-01', '2025-11-25'],
-  ])('is offered what there is: who asks for %s gets %s', async (protocolVersion, negotiated) => {
+  ])('for revision %s is answered with %s', async (protocolVersion, negotiated) => {
     const { messages } = await send({ body: rpc('initialize', { ...INITIALIZE, protocolVersion }) });
     expect(messages[0].result.protocolVersion).toBe(negotiated);
   });
@@ -143,12 +138,12 @@ describe('A message that cannot be done', () => {
   it.each<[what: string, args: object, code: string]>([
     ['an unknown argument', { nothing: 1 }, 'unknown_field'],
     ['a member of all objects', { constructor: 1 }, 'unknown_field'],
-  ])('is a tool error where the tool is known: %s', async (_, args, code) => {
+  ])('gets a tool error if the tool exists: %s', async (_, args, code) => {
     const { messages } = await send({ body: call('get_balance', args) });
     expect(messages[0].result).toMatchObject({ isError: true, structuredContent: { code } });
   });
 
-  it('answers 404 in the newest era only if the method is unknown', async () => {
+  it('gets 404 in the newest version only if the method is unknown', async () => {
     const unknown = (method: string, name?: string) =>
       outcome({ headers: modern(method, name), body: rpc(method, { ...(name && { name }), ...envelope() }) });
     expect(await unknown('nothing/here')).toEqual([404, [1, -32601]]);
@@ -157,26 +152,26 @@ describe('A message that cannot be done', () => {
   });
 });
 
-describe('A message that wants no answer', () => {
+describe('A message without an answer', () => {
   it.each<[what: string, body: unknown, headers?: Headers]>([
     ['a notification', told('notifications/initialized')],
     ['an unknown notification', told('notifications/nothing')],
-    ['a cancellation of what was never asked', told('notifications/cancelled', { requestId: 99 })],
-    ['progress that nobody waits for', told('notifications/progress', { progressToken: 1, progress: 1 })],
+    ['a cancellation of an unknown request', told('notifications/cancelled', { requestId: 99 })],
+    ['progress of an unknown request', told('notifications/progress', { progressToken: 1, progress: 1 })],
     ['a request without id', told('tools/list')],
     ['a batch of notifications', [told('notifications/initialized'), told('notifications/nothing')]],
-    ['an answer that nobody asked for', { jsonrpc: '2.0', id: 99, result: {} }],
-    ['an error that nobody asked for', { jsonrpc: '2.0', id: 99, error: { code: 1, message: 'no' } }],
+    ['an answer without a request', { jsonrpc: '2.0', id: 99, result: {} }],
+    ['an error without a request', { jsonrpc: '2.0', id: 99, error: { code: 1, message: 'no' } }],
     [
-      'a notification of the newest era',
+      'a notification of the newest version',
       told('notifications/cancelled', { requestId: 1, ...envelope() }),
       modern('notifications/cancelled'),
     ],
-  ])('gets none: %s', async (_, body, headers = {}) => {
+  ])('gets status 202: %s', async (_, body, headers = {}) => {
     expect(await outcome({ body, headers })).toEqual([202]);
   });
 
-  it('is not done either: a tool that is told and not asked', async () => {
+  it('has no effect either, such as a tool call without an id', async () => {
     const public_key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/';
     const body = told('tools/call', { name: 'add_ssh_key', arguments: { public_key } });
     expect(await outcome({ body })).toEqual([202]);
@@ -195,7 +190,7 @@ describe('A batch', () => {
     expect(answers).toEqual(expect.arrayContaining([1, [2, -32602], 'three']));
   });
 
-  it('is no way around the limit of one session, and none in the newest era', async () => {
+  it('cannot bypass the limit of one session, and does not exist in the newest version', async () => {
     const body = [rpc('initialize', INITIALIZE), rpc('ping', {}, 2)];
     expect(await outcome({ body })).toEqual([400, [null, -32600]]);
     const batch = [rpc('tools/list', envelope())];

@@ -1,11 +1,11 @@
-/** MCP as it goes over HTTP, for what no client would send. */
+/** MCP over plain HTTP, for requests that no client sends. */
 
 export const MODERN = '2026-07-28';
 
 export type Headers = Record<string, string>;
 export type Send = { method?: string; headers?: Headers; body?: unknown; without?: string[] };
 
-/** Sends to an endpoint with a credential, unless the headers have another one, or go without it. */
+/** Sends requests with a credential, unless the headers hold another one or omit it. */
 export function wire(url: string, credential: string) {
   const usual: Headers = {
     'content-type': 'application/json',
@@ -13,7 +13,7 @@ export function wire(url: string, credential: string) {
     authorization: `Bearer ${credential}`,
   };
 
-  /** What came back: the HTTP status, and the messages, be they JSON or a stream. */
+  /** Returns the HTTP status and the messages, from JSON or from a stream. */
   async function send({ method = 'POST', headers = {}, body, without = [] }: Send) {
     const sent: Headers = { ...usual, ...headers };
     for (const name of without) delete sent[name];
@@ -22,12 +22,12 @@ export function wire(url: string, credential: string) {
     const text = await response.text();
     const streams = response.headers.get('content-type')?.startsWith('text/event-stream');
     const lines = streams ? [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => data!) : [text];
-    // biome-ignore lint/suspicious/noExplicitAny: what a server answers is looked at by the test
+    // biome-ignore lint/suspicious/noExplicitAny: the test checks the answers
     const messages: any[] = lines.filter(Boolean).map((line) => JSON.parse(line));
     return { status: response.status, messages, session: response.headers.get('mcp-session-id') };
   }
 
-  /** The HTTP status, and of each message its id, with the code if it is an error. */
+  /** Returns the HTTP status, and the id of each message with its error code if it has one. */
   async function outcome(request: Send) {
     const { status, messages } = await send(request);
     return [status, ...messages.map(({ id, error }) => (error ? [id, error.code] : id))];

@@ -19,7 +19,7 @@ const service = await publicServer({
   newRequestId: () => 'req_test',
   onError: (line) => console.error(line),
   mcpSecret: Buffer.alloc(32),
-  watchCredential: () => () => {},
+  onCredentialEnd: () => () => {},
 });
 afterAll(() => service.close());
 

@@ -1,11 +1,11 @@
 /** The counting itself: by memory under a clock of ours, and alike by PostgreSQL and Redis. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { takeRate } from '../../../entities/rate-limit.ts';
-import { network } from '../../../facades/rate-limit/address.ts';
-import { MemoryRates } from '../../../facades/rate-limit/memory.ts';
+import { takeRateLimit } from '../../../entities/rate-limit.ts';
+import { MemoryRateLimits } from '../../../facades/rate-limit/memory.ts';
 import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
-import { RedisRates } from '../../../facades/rate-limit/redis.ts';
-import { type RateStore, waitOf } from '../../../facades/rate-limit/window.ts';
+import { RedisRateLimits } from '../../../facades/rate-limit/redis.ts';
+import { type RateLimitStore, waitOf } from '../../../facades/rate-limit/window.ts';
+import { networkOf } from '../../../resolvers/accounts/auth/networks.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { hasRedis, type RunningRedis, startRedis } from '../../setup/redis.ts';
@@ -15,7 +15,7 @@ const HOUR = 3_600_000;
 
 describe('A sliding window', () => {
   let now = 500_000 * HOUR;
-  const rates = new MemoryRates(() => now);
+  const rates = new MemoryRateLimits(() => now);
   const take = async (n: number, perMinute = 120, perHour = 3000, name = 'key') => {
     let allowed = 0;
     for (let i = 0; i < n; i++) if ((await rates.take(name, perMinute, perHour)).allowed) allowed++;
@@ -94,7 +94,7 @@ describe('An address', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['64:ff9b::192.0.2.7', '64:ff9b:0:0::/64'],
   ])('%s counts as %s', (address, counted) => {
-    expect(network(address)).toBe(counted);
+    expect(networkOf(address)).toBe(counted);
   });
 });
 
@@ -103,7 +103,7 @@ async function earlyInTheMinute() {
   await eventually(async () => Date.now() % 60_000 < 40_000, 25);
 }
 
-function countsExactly(storeOf: () => Promise<[RateStore, RateStore]>) {
+function countsExactly(storeOf: () => Promise<[RateLimitStore, RateLimitStore]>) {
   it('lets 120 in across two processes, and charges the hour for no more', async () => {
     await earlyInTheMinute();
     const stores = await storeOf();
@@ -122,22 +122,22 @@ function countsExactly(storeOf: () => Promise<[RateStore, RateStore]>) {
 describe('Counted in PostgreSQL', () => {
   countsExactly(async () => {
     const db = await newDatabase(afterAll);
-    const store = { take: (name: string, m: number, h: number) => takeRate(db, name, m, h) };
+    const store = { take: (name: string, m: number, h: number) => takeRateLimit(db, name, m, h) };
     return [store, store];
   });
 
   it('calls fade as the window slides', async () => {
     await earlyInTheMinute();
     const db = await newDatabase();
-    for (let i = 0; i < 10; i++) await takeRate(db, 'key', 10, 100);
-    expect((await takeRate(db, 'key', 10, 100)).allowed).toBe(false);
+    for (let i = 0; i < 10; i++) await takeRateLimit(db, 'key', 10, 100);
+    expect((await takeRateLimit(db, 'key', 10, 100)).allowed).toBe(false);
     await db.query('update rate set minute = minute - 1');
-    const { allowed, minute } = await takeRate(db, 'key', 100, 100);
+    const { allowed, minute } = await takeRateLimit(db, 'key', 100, 100);
     expect([allowed, minute.before, minute.current]).toEqual([true, 10, 1]);
     await db.query('update rate set minute = minute - 2');
-    expect((await takeRate(db, 'key', 1, 100)).minute).toMatchObject({ before: 0, current: 1 });
+    expect((await takeRateLimit(db, 'key', 1, 100)).minute).toMatchObject({ before: 0, current: 1 });
     await db.query('update rate set hour = hour - 2');
-    expect((await takeRate(db, 'key', 9, 1)).hour).toMatchObject({ before: 0, current: 1 });
+    expect((await takeRateLimit(db, 'key', 9, 1)).hour).toMatchObject({ before: 0, current: 1 });
   });
 });
 
@@ -147,7 +147,7 @@ describe.runIf(hasRedis)('Counted in Redis', () => {
     redis = await startRedis(afterAll);
   });
   const connected = async () => {
-    const store = new RedisRates(redis.url);
+    const store = new RedisRateLimits(redis.url);
     afterAll(() => store.close());
     await store.ready();
     return store;

@@ -1,4 +1,4 @@
-/** How a chain is read: what its node says is not always what the chain is. */
+/** The reading of a chain through nodes that are not always right. */
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
 import { readBlocks } from '../../../provisioning/payments/chains/blocks.ts';
@@ -10,7 +10,7 @@ import { Chain, ChainDriver } from './chain.ts';
 const { signal } = new AbortController();
 const HASH = /^[0-9a-f]{64}$/;
 
-/** One that reads what lies deep at once, and counts what it is asked for. */
+/** A chain that reads old blocks in one range, and counts its requests. */
 class QuickChain extends Chain {
   readonly rangeMax = 500;
   asked = 0;
@@ -55,7 +55,7 @@ const paid = async (address: string, orderNumber: string) => {
 };
 
 describe('A chain', () => {
-  it('is begun some blocks below its head, so that its first blocks can be taken back, too', async () => {
+  it('is read from some blocks below its head, so that its first blocks can be reverted, too', async () => {
     expect(await read()).toBe('reached');
     expect(await noted()).toEqual({ head: 30, height: 30, reached: true });
     chain.reorganise(5);
@@ -64,7 +64,7 @@ describe('A chain', () => {
     expect(await tip()).toMatchObject({ height: 31, hash: expect.stringMatching(HASH) });
   });
 
-  it('whose node has lost its last blocks is waited for: nothing is taken back', async () => {
+  it('keeps its blocks while its node has lost the last ones', async () => {
     await read();
     const { hash } = (await tip())!;
     const { blocks } = chain;
@@ -77,7 +77,7 @@ describe('A chain', () => {
     expect((await tip())!.height).toBe(31);
   });
 
-  it('that shares no block with what was read is another chain, and is refused', async () => {
+  it('is refused as another chain if it shares no block with the blocks that were read', async () => {
     await read();
     const before = await tip();
     chain.blocks = [];
@@ -86,7 +86,7 @@ describe('A chain', () => {
     expect(await tip()).toEqual(before);
   });
 
-  it('is taken back to where it parted, however far that is, with what came since', async () => {
+  it('is reverted to the block where it forked, at any depth, with all payments since', async () => {
     await read();
     await paid('address', 'TOP-1');
     chain.mine(15);
@@ -99,7 +99,7 @@ describe('A chain', () => {
     expect(await tip()).toMatchObject({ height: 46, hash: chain.blocks.at(-1)!.hash });
   });
 
-  it('is read in ranges when days were missed, and what came meanwhile is found', async () => {
+  it('is read in ranges after an absence of days, with all payments since', async () => {
     await read();
     chain.asked = 0;
     chain.mine(3_000);
@@ -116,9 +116,9 @@ describe('A chain', () => {
 });
 
 describe('A coin', () => {
-  it('cannot be had before its chain was read, nor when it has not been for long', async () => {
+  it('is unavailable before its chain was read, and after a long absence of the chain', async () => {
     const { provisioning } = await openShop(onTestFinished, { db, payments: [new ChainDriver(chain)] });
-    const behind = async () => [...(await provisioning.chainsBehind(db))];
+    const behind = async () => [...(await provisioning.payments.chainsBehind(db))];
     expect(await behind()).toEqual(['testnet']);
     await read();
     expect(await behind()).toEqual([]);

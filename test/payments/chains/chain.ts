@@ -1,13 +1,13 @@
-/** A chain in memory, whose blocks the test mines and takes back; and a driver that reads it. */
+/** A chain in memory, for which the test mines and reverts blocks, and a driver that reads it. */
 import { createHash } from 'node:crypto';
 import type {
   Block,
   ChainReader,
   Coin,
   Invoice,
+  ObservedPayment,
   PaymentDriver,
   PaymentTarget,
-  Sighting,
 } from '../../../provisioning/payments/drivers/driver.ts';
 
 const COIN = { network: 'testnet', decimals: 8, confirmationsRequired: 2, pegged: false };
@@ -16,7 +16,7 @@ export const COINS: readonly Coin[] = [
   { ...COIN, code: 'OTHER', name: 'Another coin of that chain', fixedRateMicros: 1_000_000n },
 ];
 
-type Paid = Omit<Sighting, 'confirmations'>;
+type Paid = Omit<ObservedPayment, 'confirmations'>;
 
 export class Chain implements ChainReader {
   readonly network = 'testnet';
@@ -46,14 +46,14 @@ export class Chain implements ChainReader {
     return this.pool.filter(({ address }) => addresses.has(address)).map((one) => ({ ...one, confirmations: 0 }));
   }
 
-  /** Announces a payment. @returns it, as it is mined */
+  /** Announces a payment. @returns the payment as it will be mined */
   pay(address: string, units: bigint, { coin = 'TST', txId = this.#hash('tx') } = {}): Paid {
     const paid = { txId, position: 0, coin, address, units };
     this.pool.push(paid);
     return paid;
   }
 
-  /** So many blocks more; the first has all that is announced. */
+  /** Mines this many blocks; the first holds all announced payments. */
   mine(count = 1, at = new Date()): void {
     for (let i = 0; i < count; i++) {
       const parent = this.blocks.at(-1)?.hash ?? '';
@@ -62,7 +62,7 @@ export class Chain implements ChainReader {
     }
   }
 
-  /** Takes blocks back; what was in them is announced again, or lost. */
+  /** Reverts blocks. Their payments are announced again, or lost. */
   reorganise(depth: number, { lost = false } = {}): void {
     const gone = this.blocks.splice(this.blocks.length - depth);
     if (!lost) this.pool.push(...gone.flatMap(({ sightings }) => sightings));

@@ -1,11 +1,11 @@
-/** What comes on a chain that is followed: each payment is credited once, for what it is worth, whatever the chain does. */
+/** Payments on a synced chain: each is credited once, at the right exchange rate, through every reorganisation. */
 import { describe, expect, it } from 'vitest';
 import { cancelTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
 import { HALF, openFollowed } from './synced-shop.ts';
 
 const { shop, chain, driver, follow, open } = await openFollowed();
 
-/** Its half hour is over. */
+/** Lets the half hour of a top-up pass. */
 const expire = async (orderNumber: string) => {
   await shop.db.query(
     `update top_up set expires_at = now() - interval '1 second', created_at = now() - interval '1 hour' where order_number = $1`,
@@ -17,7 +17,7 @@ const expire = async (orderNumber: string) => {
   await follow();
 };
 describe('A payment', () => {
-  it('is seen when it is announced, and credited when it has its confirmations', async () => {
+  it('is shown once it is announced, and credited after its confirmations', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     const { txId } = chain.pay(walletAddress!, HALF);
     await follow();
@@ -37,7 +37,7 @@ describe('A payment', () => {
     expect(await shop.events(orderNumber)).toEqual(['topup.created', 'topup.confirming', 'topup.confirmed']);
   });
 
-  it('is credited once, though it is mined again and again in other blocks, by two workers', async () => {
+  it('is credited once, although two workers see it mined in several blocks', async () => {
     const [, { accountId, walletAddress }] = await open();
     chain.pay(walletAddress!, HALF);
     for (let i = 0; i < 5; i++) {
@@ -52,7 +52,7 @@ describe('A payment', () => {
     expect(await shop.balance(accountId)).toBe(50_000_000n);
   });
 
-  it('that was taken back before it was credited leaves the top-up to expire', async () => {
+  it('leaves the top-up to expire if it vanishes before its credit', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     chain.pay(walletAddress!, HALF);
     chain.mine();
@@ -66,7 +66,7 @@ describe('A payment', () => {
     expect(await shop.balance(accountId)).toBe(0n);
   });
 
-  it('in time is worth what was quoted, although it was noticed when the quote was over', async () => {
+  it('gets the quoted rate if it came in time, even if it is noticed later', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     driver.coinList[0]!.fixedRateMicros = 10_000_000n;
     const at = new Date();
@@ -82,7 +82,7 @@ describe('A payment', () => {
     expect(await shop.balance(accountId)).toBe(50_000_000n);
   });
 
-  it('that comes late is credited at the rate of the moment', async () => {
+  it('gets the current rate if it comes late', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     await expire(orderNumber);
     expect((await findTopUp(context, orderNumber)).status).toBe('EXPIRED');
@@ -96,7 +96,7 @@ describe('A payment', () => {
     expect(await shop.balance(accountId)).toBe(60_000_000n);
   });
 
-  it('waits while nobody knows what it is worth, and is credited when somebody does', async () => {
+  it('waits while the coin has no exchange rate, and is credited afterwards', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     await expire(orderNumber);
     delete driver.coinList[0]!.fixedRateMicros;
@@ -112,7 +112,7 @@ describe('A payment', () => {
 });
 
 describe('A top-up', () => {
-  it('that is paid in parts credits each, and is confirmed when it has all', async () => {
+  it('credits each part of its payment, and is confirmed with the last part', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     chain.pay(walletAddress!, HALF / 2n);
     chain.mine(2);
@@ -126,7 +126,7 @@ describe('A top-up', () => {
     expect(await shop.balance(accountId)).toBe(50_000_000n);
   });
 
-  it('that was paid too little is confirmed with that when it expires, with the bonus of what came', async () => {
+  it('is confirmed with a partial payment when it expires, with the bonus for that part', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open(1_000_000_000n);
     chain.pay(walletAddress!, HALF * 4n);
     chain.mine(2);
@@ -139,7 +139,7 @@ describe('A top-up', () => {
     expect(await shop.balance(accountId)).toBe(204_000_000n);
   });
 
-  it('that was paid too much is credited in full: the rest at the lower of the two rates, without bonus', async () => {
+  it('is credited in full if it was paid too much, with the excess at the lower rate and without bonus', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open(100_000_000n);
     driver.coinList[0]!.fixedRateMicros = 50_000_000n;
     chain.pay(walletAddress!, HALF * 4n);
@@ -149,7 +149,7 @@ describe('A top-up', () => {
     expect(await shop.balance(accountId)).toBe(100_000_000n + 50_000_000n + 2_000_000n);
   });
 
-  it('that is confirmed stays so, and what comes to its address is credited all the same', async () => {
+  it('stays confirmed, and credits later payments to its address', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     for (let i = 0; i < 2; i++) {
       chain.pay(walletAddress!, HALF);
@@ -163,7 +163,7 @@ describe('A top-up', () => {
     expect(await shop.events(orderNumber)).toHaveLength(3);
   });
 
-  it('that is cancelled while money comes loses nothing', async () => {
+  it('loses no payment that arrives during its cancellation', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     chain.pay(walletAddress!, HALF);
     await Promise.allSettled([follow(), cancelTopUp(context, orderNumber)]);

@@ -1,4 +1,4 @@
-/** Money that is nobody's, and money that a chain takes back: the operator decides, and nothing is lost. */
+/** Payments without an owner, and payments that a chain reverts. The operator decides about them. */
 import { describe, expect, it } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { findTopUp } from '../../../resolvers/payments/billing.ts';
@@ -7,8 +7,8 @@ import { HALF, openFollowed } from './synced-shop.ts';
 
 const { shop, chain, follow, open, suspense, total } = await openFollowed();
 
-describe('What was paid in another coin', () => {
-  it('is kept in suspense, and the operator is told', async () => {
+describe('A payment in another coin', () => {
+  it('stays in suspense, and the operator gets an event', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     const before = await suspense();
     chain.pay(walletAddress!, 7_00000000n, { coin: 'OTHER' });
@@ -25,7 +25,7 @@ describe('What was paid in another coin', () => {
     expect(await shop.events(payment!.id)).toEqual(['payment.unmatched']);
   });
 
-  it('is credited when the operator assigns it, and goes and comes with its block like any other', async () => {
+  it('is credited once the operator assigns it, and is then reversed and restored like any other', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     const before = await suspense();
     chain.pay(walletAddress!, 7_00000000n, { coin: 'OTHER' });
@@ -48,8 +48,8 @@ describe('What was paid in another coin', () => {
   });
 });
 
-describe('A reorganisation that takes back what was credited', () => {
-  it('takes what the balance still has into suspense, stops the account, and gives it back when it is mined again', async () => {
+describe('A reorganisation that reverts a credited payment', () => {
+  it('reverses the rest of the credit and suspends the account, until the payment is mined again', async () => {
     const [, { accountId, walletAddress }] = await open();
     const before = await suspense();
     chain.pay(walletAddress!, HALF);
@@ -77,7 +77,7 @@ describe('A reorganisation that takes back what was credited', () => {
     expect(await shop.balanced()).toBe(true);
   });
 
-  it('is written off when nobody waits for it any more, and credited all the same if it comes after that', async () => {
+  it('lets the operator write the payment off, and still credits it if it comes afterwards', async () => {
     const [context, { accountId, walletAddress }] = await open();
     const names = ['suspense', 'adjustment', 'gateway:testnet'];
     const totals = () => Promise.all(names.map(total));
@@ -106,7 +106,7 @@ describe('A reorganisation that takes back what was credited', () => {
     expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
   });
 
-  it('and mines it in another block at once changes nothing', async () => {
+  it('changes nothing if another block holds the payment at once', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     chain.pay(walletAddress!, HALF);
     chain.mine(2);

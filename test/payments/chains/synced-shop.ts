@@ -1,27 +1,27 @@
-/** A shop that is paid on a chain of the test's, which it follows. */
+/** A shop that follows a chain of the test. */
 import { afterAll, beforeEach } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/ledger.ts';
 import type { TopUp } from '../../../entities/payments/top-up.ts';
-import { followProcessName } from '../../../provisioning/payments/chains/sync.ts';
+import { chainSyncName } from '../../../provisioning/payments/chains/sync.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
 import { contextOf, openShop } from '../../setup/shop.ts';
 import { Chain, ChainDriver } from './chain.ts';
 
-/** 100 USD for a coin: 50 USD are half a coin. */
+/** The amount for 50 USD at 100 USD a coin, in base units. */
 export const HALF = 50_000_000n;
 
-/** For one test file. */
+/** Opens the shop for one test file. */
 export async function openFollowed() {
   const chain = new Chain();
   const driver = new ChainDriver(chain);
   const shop = await openShop(afterAll, { payments: [driver] });
-  /** The chain is looked at, and all that follows from it is done. */
+  /** Reads the chain, and runs all work that follows from it. */
   const follow = async (worker = shop.provisioning.newWorker()) => {
     await shop.provisioning.schedule();
     await shop.db.query(`update task set run_at = now() + interval '1 day' where lane = 'periodic'`);
     await shop.db.query(`update task set run_at = now(), leased_by = null where subject = $1`, [
-      `cron:${followProcessName('testnet')}`,
+      `cron:${chainSyncName('testnet')}`,
     ]);
     await worker.drain('periodic');
   };
@@ -29,7 +29,7 @@ export async function openFollowed() {
     driver.coinList[0]!.fixedRateMicros = 100_000_000n;
     await follow();
   });
-  /** A top-up of a new account, unless another is given. */
+  /** Opens a top-up for a new account, or for the given one. */
   const open = async (amountUsd = 50_000_000n, accountId?: string): Promise<[Context, TopUp]> => {
     const context = contextOf(shop, accountId ?? (await shop.account(0n)));
     return [context, await createTopUp(context, { amountUsd, crypto: 'TST' })];

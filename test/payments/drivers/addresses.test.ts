@@ -1,4 +1,4 @@
-/** What gateways are set up with, and the addresses that come of it: as published vectors have them. */
+/** The settings of gateways, and the payment addresses they derive, checked against published vectors. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
@@ -20,7 +20,7 @@ const open = (...gateways: object[]) => {
 
 const MNEMONIC = 'abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about';
 const keyAt = (path: string) => mnemonicToAccount(MNEMONIC, { path: path as `m/44'/60'/` }).getHdKey();
-/** The public key of an account, as the wallets of a chain write it. */
+/** Returns the public key of an account in the format of the chain's wallets. */
 const accountOf = (path: string, version = 0x0488b21e) => {
   const { publicKey, chainCode, depth, index, parentFingerprint } = keyAt(path);
   const versions = { public: version, private: 0 };
@@ -44,7 +44,7 @@ describe('Addresses', () => {
     ['litecoin', accountOf("m/84'/2'/0'"), 0, 'litecoin:ltc1qjmxnz78nmc8nq77wuxh25n2es7rzm5c2rkk4wh?amount=0.5'],
     ['dogecoin', accountOf("m/44'/3'/0'", DGUB_VERSION), 0, 'dogecoin:DBus3bamQjgJULBJtYXpEzDWQRwF5iwxgC?amount=0.5'],
   ])(
-    'of %s are those of wallets (BIP 84; BIP 44), and so are their URIs (BIP 21)',
+    'of %s match those of wallets (BIP 84, BIP 44), and their URIs follow BIP 21',
     async (chain, xpub, deposit, uri) => {
       const [gateway] = open({ ...NODE, chain, xpub });
       const target = await gateway!.open(
@@ -56,7 +56,7 @@ describe('Addresses', () => {
     },
   );
 
-  it('of Ethereum are those of BIP 44, with a checksum (EIP-55), and so are their URIs (EIP-681)', async () => {
+  it('of Ethereum follow BIP 44 with a checksum (EIP-55), and their URIs follow EIP-681', async () => {
     const [gateway] = open({ ...EVM, xpub: XPUB, native: ETHER });
     const invoice = { ...INVOICE, coin: 'ETH', amountCrypto: '1.5' };
     const { walletAddress, paymentUri } = await gateway!.open(invoice, 0, AbortSignal.abort());
@@ -64,7 +64,7 @@ describe('Addresses', () => {
     expect(paymentUri).toBe(`ethereum:${walletAddress}@1?value=1500000000000000000`);
   });
 
-  it('of one key share their numbers, however it is written; others do not', () => {
+  it('of one key share one numbering in every notation of the key, and other keys have their own', () => {
     const sourceOf = (gateway: object) => open(gateway)[0]!.depositSource!('any');
     const source = sourceOf({ ...NODE, chain: 'bitcoin', xpub: ZPUB });
     expect(sourceOf({ ...NODE, chain: 'litecoin', xpub: accountOf(BTC) })).toBe(source);
@@ -81,18 +81,18 @@ describe('A gateway', () => {
     ['a key for other addresses', { ...EVM, xpub: ZPUB, native: ETHER }, 'xpub begins with zpub'],
     ['no coin', { ...EVM, xpub: XPUB }, 'neither tokens nor the native coin'],
     ['a contract twice', { ...EVM, xpub: XPUB, tokens: [token('A'), token('B', USDC.toLowerCase())] }, 'same contract'],
-    ['a contract that is none', { ...EVM, xpub: XPUB, tokens: [token('A', '0x1')] }, '/tokens/0/contract'],
+    ['an invalid contract', { ...EVM, xpub: XPUB, tokens: [token('A', '0x1')] }, '/tokens/0/contract'],
     ['a code in lower case', { ...EVM, xpub: XPUB, tokens: [token('usdc')] }, '/tokens/0/code'],
     ['no node', { ...EVM, xpub: XPUB, native: ETHER, urls: [] }, '/urls'],
     ['another chain', { ...NODE, xpub: ZPUB, chain: 'ether' }, '/chain'],
     ['no password', { ...NODE, xpub: ZPUB, chain: 'bitcoin', password: undefined }, 'either cookieFile or both'],
     ['password and cookie', { ...NODE, xpub: ZPUB, chain: 'bitcoin', cookieFile: '/x' }, 'either cookieFile or both'],
-  ])('with %s is refused, and nothing of its keys is said', (_, gateway, sentence) => {
+  ])('with %s is refused, without a word about its keys', (_, gateway, sentence) => {
     expect(() => open(gateway)).toThrow(sentence);
     expect(() => open(gateway)).not.toThrow(String((gateway as { xpub: string }).xpub).slice(20, 60) || 'nothing');
   });
 
-  it('cannot follow a chain that another one follows', () => {
+  it('cannot follow the chain of another gateway', () => {
     const gateway = { ...EVM, xpub: XPUB };
     expect(() => open({ ...gateway, native: ETHER }, { ...gateway, tokens: [token('USDC')] })).toThrow(
       'two gateways follow ethereum',

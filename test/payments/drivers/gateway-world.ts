@@ -1,4 +1,4 @@
-/** The whole service with real gateways, and what the tests of all of them do with it. */
+/** The whole service with real gateways, and the steps that their tests share. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -21,23 +21,23 @@ export interface TopUpBody {
 export interface Till extends Freehold {
   paymentsFile: string;
   databaseUrl: string;
-  /** Opens a top-up, as soon as the coin can be had. */
+  /** Opens a top-up as soon as the coin is available. */
   open(account: TestAccount, amountUsd: number, crypto: string): Promise<TopUpBody>;
-  /** Waits until the top-up is so. @returns it */
+  /** Waits until the top-up has these members. @returns the top-up */
   becomes(account: TestAccount, topUp: TopUpBody, wanted: Record<string, unknown>): Promise<TopUpBody>;
-  /** What a coin is worth from now on. */
+  /** Sets the exchange rate: dollars for one coin. */
   rate(coin: string, usd: number): Promise<unknown>;
-  /** Its half hour is over. */
+  /** Lets the half hour of the top-up pass. */
   expire(topUp: TopUpBody): Promise<unknown>;
-  /** Micro-USD. */
+  /** The sum in suspense, in micro-USD. */
   suspense(): Promise<bigint>;
 }
 
-/** The sources of rates that the file has to have. */
+/** The sources of exchange rates that the payments file requires. */
 export const rateSources = (url: string, codes: readonly string[]): object[] =>
   ['one', 'two'].map((name) => ({ name, url, coins: Object.fromEntries(codes.map((code) => [code, `/${code}`])) }));
 
-/** Starts it over a file with these gateways, for one test file. @param usd dollars for one coin, by its code */
+/** Starts the service with these gateways for one test file. @param usd dollars for one coin, by its code */
 export async function openTill(gateways: readonly object[], usd: Record<string, number>): Promise<Till> {
   const said = { ...usd };
   const exchange = createServer((_request, response) => response.end(JSON.stringify(said))).listen(0, '127.0.0.1');

@@ -12,7 +12,7 @@ import {
   toHex,
 } from 'viem';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { Alone } from '../../../provisioning/payments/drivers/x402/driver.ts';
+import type { Exclusive } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import type { EvmX402 } from '../../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../../provisioning/payments/gateways.ts';
 import { type Anvil, NO_ANVIL, startAnvil } from '../drivers/evm/anvil.ts';
@@ -30,7 +30,7 @@ const OTHER_FACTORY: Hex = '0x00000000000000000000000000000000000fac70';
 const MULTICALL3: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11';
 const SALT = pad('0x');
 
-const alone: Alone = (work) => work();
+const alone: Exclusive = (work) => work();
 const signal = new AbortController().signal;
 const runtimeOf = (name: string): Hex =>
   JSON.parse(readFileSync(join(import.meta.dirname, '../drivers/evm', `${name}.json`), 'utf8')).runtime;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { encodeAbiParameters, encodeEventTopics, type Hex, type LocalAccount, type Log, pad, parseAbi } from 'viem';
 import { afterAll, describe, expect, it } from 'vitest';
 import { fateIn } from '../../../provisioning/payments/drivers/x402/chain.ts';
-import type { Alone } from '../../../provisioning/payments/drivers/x402/driver.ts';
+import type { Exclusive } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { EvmX402 } from '../../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../../provisioning/payments/gateways.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../drivers/evm/anvil.ts';
@@ -13,7 +13,7 @@ import { paymentsFile } from './chain-world.ts';
 import { newPayer } from './clients.ts';
 import { AMOUNT, type Signer, signedPayment } from './signed-payment.ts';
 
-const alone: Alone = (work) => work();
+const alone: Exclusive = (work) => work();
 const signal = new AbortController().signal;
 
 /** A driver with these settings. */

@@ -64,7 +64,7 @@ describe('An order whose settlement is unknown', () => {
     expect((await verifyBooks(shop.db)).balanced).toBe(true);
     // After a day the answer is forgotten, and with it any password; the payment is not.
     await shop.db.query(`update x402_payment set created_at = now() - interval '25 hours'`);
-    await shop.provisioning.x402!.sweep();
+    await shop.provisioning.payments.x402!.sweep();
     const late = await refusalOf(orderServer(another(shop.context), ORDER, payment));
     expect([late.code, late.message]).toEqual(['payment_nonce_used', `The payment was for ${orderNumber}.`]);
   });

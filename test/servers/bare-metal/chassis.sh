@@ -1,6 +1,8 @@
 #!/bin/sh
-# What ipmi_sim does to a box that is a folder: chassis.sh <folder> 0x20 get|set <what> [value]…
-# The folder has: power, boot (of the next start alone) and the journal.
+# usage: chassis.sh <folder> 0x20 get|set <what> [value]…
+#
+# Carries out commands of ipmi_sim on a simulated host, which is a folder.
+# The folder has: power, boot (for the next start only) and the journal.
 D=$1
 op=$3
 shift 3

@@ -1,6 +1,6 @@
 /**
- * Boxes that do by themselves what machines do: they boot what they are told to, install it, phone home, and have a disk.
- * So the contract can be kept by the driver for dedicated servers with neither root nor QEMU.
+ * Simulated bare-metal hosts: they boot as told, install the image, phone home, and have a disk.
+ * With them the bmc driver can run its contract tests without root and without QEMU.
  */
 import type { Database } from '../../../entities/database/database.ts';
 import { newOrderNumber } from '../../../entities/ids.ts';
@@ -13,9 +13,9 @@ import type { DriverUnderTest } from '../drivers/contract.ts';
 import { openRoom, type Rack, specOf, VAULT_KEY } from './room.ts';
 
 const MOMENT_MS = 20;
-/** The system on a disk. */
+/** The installed system on a disk. */
 interface System {
-  /** Where it phones home, once. */
+  /** The address for its single call home. */
   home: string;
   phoned: boolean;
   keys: string[];
@@ -23,14 +23,14 @@ interface System {
   traced: boolean;
 }
 
-/** A box with power is at something. */
+/** A host that works through its boot while it has power. */
 class PlayedBox {
   readonly rack: Rack;
   readonly #machine: Awaited<ReturnType<typeof openRoom>>['machine'] extends (rack: Rack) => infer Machine
     ? Machine
     : never;
   system: System | undefined;
-  /** The numbers of the boot whose system has come up, and of the one in which nothing is left to do. */
+  /** The boot whose system is up, and the boot without any work left. */
   #up = 0;
   #idle = 0;
 
@@ -47,7 +47,7 @@ class PlayedBox {
     return this.rack.isOn() && this.#up === this.boots;
   }
 
-  /** What it does next. */
+  /** Takes the next step of the boot. */
   async go(): Promise<void> {
     const boot = this.boots;
     if (!this.rack.isOn() || this.#idle === boot) return;
@@ -76,7 +76,7 @@ class PlayedBox {
   }
 }
 
-/** The world of the driver `bmc` over these boxes. */
+/** Prepares the bmc driver over these hosts for the contract tests. */
 export async function bmcWorld(
   name: string,
   db: Database,
@@ -110,7 +110,7 @@ export async function bmcWorld(
     return { ...box, bmc: { ...box.bmc, address: `http://127.0.0.1:${closed}` } };
   };
 
-  // The addresses that orders of this test hold.
+  // The addresses that the orders of this test hold.
   const free: MachineSpec[] = [];
   for (let i = 1; i <= 30; i++) {
     const [order, address, gateway] = [newOrderNumber('SRV'), `10.9.0.${i}`, '10.9.0.254'];
@@ -131,7 +131,7 @@ export async function bmcWorld(
     name,
     newDriver: () => newDriver(),
     newSpec: () => free.pop()!,
-    // Over IPMI each call would take its 20 seconds.
+    // Over IPMI each call would time out only after 20 seconds.
     ...(racks.every(({ box }) => box.bmc.protocol === 'redfish') && { unreachable: newDriver(nowhere) }),
     bootOf: async (key) => String((await boxOf(key))?.boots ?? ''),
     trace: {

@@ -1,4 +1,4 @@
-/** The driver for dedicated servers keeps the contract, over Redfish and over IPMI. */
+/** The contract of drivers, for dedicated servers over Redfish and over IPMI. */
 import { afterAll, expect, it } from 'vitest';
 import { IpmiController } from '../../../provisioning/servers/drivers/bmc/ipmi.ts';
 import { newDatabase } from '../../setup/database.ts';
@@ -20,9 +20,9 @@ const newRacks = () => Promise.all([newRack('box-1', 1), newRack('box-2', 2)]);
 
 describeDriver(await world('bmc, over Redfish', await newRacks()));
 
-// Where OpenIPMI is not installed, as on a developer's machine, that is left out.
+// Developers' machines may lack OpenIPMI.
 const reason = missing();
-if (reason) say(`The contract of drivers is not run over IPMI: ${reason}.`);
+if (reason) say(`Skipped: the contract of drivers over IPMI, because ${reason}.`);
 else {
   const models = await newRacks();
   for (const { disconnect } of models) await disconnect();
@@ -30,7 +30,7 @@ else {
   const away = { ...racks[0]!.box.bmc, address: `127.0.0.1:${await freePort()}` };
   const answer = codeOf(new IpmiController({ ...racks[0]!.box, bmc: away }).power(never));
   describeDriver(await world('bmc, over IPMI', racks));
-  it('A controller that is away is unreachable over IPMI, too', async () => {
+  it('An absent controller is unreachable over IPMI, too', async () => {
     expect(await answer).toBe('unreachable');
   });
 }

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
 import { Vault } from '../../../entities/secrets.ts';
-import { boxesOf } from '../../../provisioning/servers/netboot/hosts.ts';
+import { bareMetalHostsOf } from '../../../provisioning/servers/netboot/hosts.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 
@@ -56,7 +56,7 @@ export async function openBoxWorld() {
     port,
     account,
     audited,
-    inventory: boxesOf(db, new Vault(Buffer.from(SECRET_KEY, 'base64'))),
+    inventory: bareMetalHostsOf(db, new Vault(Buffer.from(SECRET_KEY, 'base64'))),
     add: (input: object = {}) => operator(ADD, { input: { ...BOX, ...input } }),
     update: (name: string, input: object) => operator(UPDATE, { name, input }),
     act: (mutation: string, name: string) =>

@@ -1,11 +1,11 @@
-/** A box in a folder, whose controller is OpenIPMI's simulator: real RMCP+ by the real ipmitool, and no machine behind it. */
+/** A host that is only a folder, with OpenIPMI's simulator as its controller: real RMCP+ through the real ipmitool. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PASSWORD, startIpmi, USER } from '../../engine/metal/machine.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import type { Rack } from './room.ts';
 
-/** Why there is no such box here, or undefined if there is. */
+/** Why the simulator cannot run here; undefined if it can. */
 export const missing = (): string | undefined => {
   const folders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
   const packages = { ipmi_sim: 'openipmi', ipmitool: 'ipmitool' };

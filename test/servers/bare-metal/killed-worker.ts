@@ -5,7 +5,7 @@
 import { Database } from '../../../entities/database/database.ts';
 import { Vault } from '../../../entities/secrets.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
-import type { Box } from '../../../provisioning/servers/drivers/bmc/host.ts';
+import type { BareMetalHost } from '../../../provisioning/servers/drivers/bmc/host.ts';
 import { controllerOf } from '../../../provisioning/servers/drivers/bmc/power.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
 import { serverProcess } from '../../../provisioning/servers/steps/process.ts';
@@ -35,7 +35,7 @@ const mortal = <T extends object>(object: T): T =>
 const db = await Database.open(DATABASE_URL!);
 const vault = new Vault(VAULT_KEY);
 const driver = new BmcDriver({
-  inventory: async () => [JSON.parse(BOX!) as Box],
+  inventory: async () => [JSON.parse(BOX!) as BareMetalHost],
   store: mortal(new Deployments(db, vault)),
   controller: (box) => mortal(controllerOf(box)),
   graceSeconds: 0.2,

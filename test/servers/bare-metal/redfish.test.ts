@@ -20,7 +20,7 @@ const powerWith = (certificate: string | undefined) => {
   return new RedfishController({ ...box, bmc }).power(new AbortController().signal);
 };
 
-it('A controller is told its password only if it has the very certificate that the operator told of it', async () => {
+it('The driver sends its password only to a controller with the pinned certificate', async () => {
   for (const certificate of [OTHER_CERTIFICATE, undefined])
     await expect(powerWith(certificate)).rejects.toMatchObject({ code: 'unreachable' });
   expect(asked).toEqual([]);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Database } from '../../../entities/database/database.ts';
 import { Vault } from '../../../entities/secrets.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
-import type { Box } from '../../../provisioning/servers/drivers/bmc/host.ts';
+import type { BareMetalHost } from '../../../provisioning/servers/drivers/bmc/host.ts';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { Netboot } from '../../../provisioning/servers/netboot/boot.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
@@ -17,7 +17,7 @@ import { startRedfish } from '../../engine/metal/redfish.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 
 export interface Rack {
-  box: Box;
+  box: BareMetalHost;
   /** What was done to its power: `on pxe`, `on disk`, `off`, `soft`. */
   journal: string[];
   isOn(): boolean;

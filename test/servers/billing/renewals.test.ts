@@ -33,10 +33,10 @@ describe('A server whose paid time is over', () => {
       kind: 'renewal',
       debit: `available:${account}`,
       credit: 'revenue',
-      amount_micros: PRICE,
-      external_key: `renewal:${order}:${paidUntil.toISOString()}`,
-      period_from: paidUntil,
-      period_to: server.paidUntil,
+      amountMicros: PRICE,
+      externalKey: `renewal:${order}:${paidUntil.toISOString()}`,
+      periodFrom: paidUntil,
+      periodTo: server.paidUntil,
     });
     expect(await shop.db.query(`select action, actor_type, resource_type from audit_entry`)).toEqual([
       { action: 'server.renewed', actor_type: 'system', resource_type: 'server' },
@@ -143,8 +143,8 @@ describe('A suspended server', () => {
       await shop.server(other, suspended('RUNNING', 50)),
     ];
     await shop.fund(account, PRICE);
-    await shop.db.transaction((tx) => shop.provisioning.retrySuspended(tx, account));
-    await shop.db.transaction((tx) => shop.provisioning.retrySuspended(tx, account));
+    await shop.db.transaction((tx) => shop.provisioning.servers.retrySuspended(tx, account));
+    await shop.db.transaction((tx) => shop.provisioning.servers.retrySuspended(tx, account));
     expect(await shop.provisioning.newWorker().drain('periodic')).toBe(1);
     await shop.work();
     const states = await Promise.all(orders.map(async (order) => (await shop.read(order)).status));

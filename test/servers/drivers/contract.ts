@@ -1,6 +1,6 @@
 /**
- * What every hardware driver keeps, whatever it drives. `describeDriver` runs it against one; what it needs of the world
- * (machines to look into, an engine that is not there) the caller gives.
+ * The contract of every hardware driver. `describeDriver` tests one driver against it. The caller provides the
+ * surroundings, such as a view into machines or an absent engine.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type {
@@ -16,32 +16,32 @@ import { keyOf, never, patient, until } from './patience.ts';
 
 export interface DriverUnderTest {
   name: string;
-  /** A driver over the same machines as those that it gave before: another process has one, too. */
+  /** Returns a new driver over the same machines, like that of another process. */
   newDriver(): HardwareDriver;
-  /** A machine that can be made, of an order that there was not before. */
+  /** Returns a valid specification for a machine of a new order. */
   newSpec(): MachineSpec;
-  /** More than what new specifications have. Absent: machines of the kind keep their size. */
+  /** A larger size than that of new specifications. Absent: machines of this kind keep their size. */
   larger?: MachineSize;
-  /** One of the same machines, whose hardware cannot be asked. Absent: there is no such thing. */
+  /** A driver over the same machines whose hardware does not answer. Absent: the driver has no remote hardware. */
   unreachable?: HardwareDriver;
-  /** Something that changes whenever the machine boots. */
+  /** Returns a value that changes at each boot of the machine. */
   bootOf(key: MachineKey): Promise<string>;
-  /** Leaves something on the disk, and says whether it is there. */
+  /** Leaves a trace on the disk, and tells whether it is still there. */
   trace?: { leave(spec: MachineSpec): Promise<void>; left(spec: MachineSpec): Promise<boolean> };
-  /** Whether its first key opens the machine. */
+  /** Whether the first key of the specification opens the machine. */
   opens?(spec: MachineSpec): Promise<boolean>;
   /**
-   * Puts something in the place of a machine that is not ours, such as an instance of that name.
-   * @returns whether it is still there, and how it is taken away
+   * Puts a foreign object in the place of a machine, such as an instance with its name.
+   * @returns functions that look for the object and remove it
    */
   plant?(spec: MachineSpec): Promise<{ there(): Promise<boolean>; remove(): Promise<void> }>;
-  /** How long a machine may take to be made, to give proof, or to go. */
+  /** The limit for a machine to be made, to give proof of life, or to go. */
   bootSeconds: number;
 }
 
 const lost = AbortSignal.abort(new Error('lost'));
 
-/** The code that a call fails with; undefined if it does not. */
+/** Returns the error code of a failed call; undefined after a success. */
 export const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
   call.then(
     () => undefined,
@@ -49,11 +49,11 @@ export const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
   );
 
 export function describeDriver(world: DriverUnderTest): void {
-  describe(`A machine of the driver ${world.name}`, () => machineKeeps(world));
-  describe(`The driver ${world.name}`, () => driverKeeps(world));
+  describe(`A machine of the ${world.name} driver`, () => machineKeeps(world));
+  describe(`The ${world.name} driver`, () => driverKeeps(world));
 }
 
-/** One machine from its making to its end: the tests go on from each other. */
+/** One machine from its creation to its end: each test continues from the one before. */
 function machineKeeps(world: DriverUnderTest): void {
   const { newDriver, newSpec, bootOf, trace, opens, larger, bootSeconds } = world;
   const patience = (bootSeconds * 4 + 30) * 1000;
@@ -61,7 +61,7 @@ function machineKeeps(world: DriverUnderTest): void {
   let spec: MachineSpec;
   const observe = () => driver.observe(keyOf(spec), never);
   const { create, power, rebuild, resize, destroy } = patient(bootSeconds);
-  /** It has proof, and what that stands for is true. */
+  /** Waits for proof of life, and checks that the machine deserves it. */
   const proven = async () => {
     const seen = await until(observe, (one) => one.proven, bootSeconds);
     expect(seen).toMatchObject({ ...keyOf(spec), phase: 'present', power: 'on' });
@@ -75,16 +75,16 @@ function machineKeeps(world: DriverUnderTest): void {
     await destroy(driver, spec);
   }, patience);
 
-  it('is absent before it is made', { timeout: patience }, async () => {
+  it('is absent before its creation', { timeout: patience }, async () => {
     expect(await observe()).toMatchObject({ ...keyOf(spec), phase: 'absent', proven: false });
   });
 
-  it('is made, turned on, and gives proof', { timeout: patience }, async () => {
+  it('is made, turned on, and gives proof of life', { timeout: patience }, async () => {
     expect(await create(driver, spec)).toMatchObject(keyOf(spec));
     await proven();
   });
 
-  it('is the same if it is made again, by another process too', { timeout: patience }, async () => {
+  it('stays the same if another process makes it again', { timeout: patience }, async () => {
     const boot = await bootOf(spec);
     expect(await driver.create(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
     expect(await newDriver().create(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
@@ -92,13 +92,13 @@ function machineKeeps(world: DriverUnderTest): void {
     expect((await driver.list(never)).filter(({ order }) => order === spec.order)).toHaveLength(1);
   });
 
-  it('is not taken for one of another specification', { timeout: patience }, async () => {
+  it('does not count as a machine of another specification', { timeout: patience }, async () => {
     const other = { ...spec, hostname: 'other.example.org' };
     expect(await codeOf(driver.create(other, never))).toBe('conflict');
     expect(await observe()).toMatchObject({ phase: 'present', proven: true });
   });
 
-  it('is turned off and on, and stays so if it is told again', { timeout: patience }, async () => {
+  it('turns off and on, and keeps that state when told again', { timeout: patience }, async () => {
     for (const want of ['off', 'off', 'on', 'on'] as const) {
       await power(driver, spec, want, `chg-${want}`);
       if (want === 'off') expect(await observe()).toMatchObject({ phase: 'present', power: 'off', proven: false });
@@ -106,7 +106,7 @@ function machineKeeps(world: DriverUnderTest): void {
     await proven();
   });
 
-  it('keeps what is on it when it is turned off and on', { timeout: patience }, async () => {
+  it('keeps its data when it is turned off and on', { timeout: patience }, async () => {
     await trace?.leave(spec);
     await power(driver, spec, 'off', 'chg-off-2');
     await power(driver, spec, 'on', 'chg-on-2');
@@ -130,7 +130,7 @@ function machineKeeps(world: DriverUnderTest): void {
   });
 
   if (larger)
-    it('gets another size while it is off, once, and keeps what is on it', { timeout: patience }, async () => {
+    it('is resized once while it is off, and keeps its data', { timeout: patience }, async () => {
       const resized = { ...spec, size: larger };
       expect(await codeOf(driver.resize(resized, 'chg-size-on', never))).toBe('rejected');
       await power(driver, spec, 'off', 'chg-off-3');
@@ -142,7 +142,7 @@ function machineKeeps(world: DriverUnderTest): void {
       expect(await driver.create(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
     });
 
-  it('is neither restarted, made anew nor removed by a worker that has lost its lease', {
+  it('is neither restarted, rebuilt nor removed by a worker that has lost its lease', {
     timeout: patience,
   }, async () => {
     const boot = await bootOf(spec);
@@ -157,7 +157,7 @@ function machineKeeps(world: DriverUnderTest): void {
     expect(await bootOf(spec)).toBe(boot);
   });
 
-  it('is made anew once for each change, with nothing on it', { timeout: patience }, async () => {
+  it('is rebuilt once for each change, without its old data', { timeout: patience }, async () => {
     const rebuilt = { ...spec, sshPublicKeys: [...spec.sshPublicKeys].reverse() };
     const before = await bootOf(spec);
     await rebuild(driver, rebuilt, 'chg-rebuild');
@@ -173,7 +173,7 @@ function machineKeeps(world: DriverUnderTest): void {
     if (trace) expect(await trace.left(spec)).toBe(true);
   });
 
-  it('is confirmed absent when it is destroyed, and when it is destroyed again', { timeout: patience }, async () => {
+  it('is confirmed absent when it is destroyed, once or twice', { timeout: patience }, async () => {
     await destroy(driver, spec);
     expect(await driver.destroy(keyOf(spec), never)).toMatchObject({ phase: 'absent', proven: false });
     expect((await driver.list(never)).filter(({ order }) => order === spec.order)).toEqual([]);
@@ -184,11 +184,11 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
   const patience = (bootSeconds * 4 + 30) * 1000;
   const { create, destroy } = patient(bootSeconds);
 
-  it('makes one machine of five that are asked for at once', { timeout: patience }, async () => {
+  it('makes one machine for five concurrent requests', { timeout: patience }, async () => {
     const spec = newSpec();
     const [one, other] = [newDriver(), newDriver()];
     const raced = await Promise.allSettled([one, other, one, other, one].map((driver) => driver.create(spec, never)));
-    // Who comes second may be told to come back.
+    // The driver may refuse the later requests for now.
     const refused = raced.flatMap((result) => (result.status === 'rejected' ? [result.reason as DriverError] : []));
     expect(
       refused.map(({ code, message }) => `${code} ${message}`).filter((text) => !/^(failed|unreachable) /.test(text)),
@@ -200,7 +200,7 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
     await destroy(one, spec);
   });
 
-  it('does nothing to a machine that is not there', { timeout: patience }, async () => {
+  it('does nothing to an absent machine', { timeout: patience }, async () => {
     const [driver, spec] = [newDriver(), newSpec()];
     expect(await codeOf(driver.power(keyOf(spec), 'on', 'chg-1', never))).toBe('failed');
     expect(await codeOf(driver.resize(spec, 'chg-2', never))).toBe('failed');
@@ -208,7 +208,7 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
     expect(await driver.observe(keyOf(spec), never)).toMatchObject({ phase: 'absent' });
   });
 
-  it('tells one generation of an order from another', { timeout: patience }, async () => {
+  it('distinguishes the generations of an order', { timeout: patience }, async () => {
     const [driver, spec] = [newDriver(), newSpec()];
     await create(driver, spec);
     const next = { ...keyOf(spec), generation: spec.generation + 1 };
@@ -218,7 +218,7 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
     await destroy(driver, spec);
   });
 
-  it('says which hosts there are, each once and with a size', { timeout: patience }, async () => {
+  it('reports each host once, with a size', { timeout: patience }, async () => {
     const hosts = await newDriver().capacity(never);
     expect(new Set(hosts.map(({ name }) => name)).size).toBe(hosts.length);
     for (const { state, size } of hosts.filter((host) => host.state === 'online')) {
@@ -228,7 +228,7 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
   });
 
   if (unreachable)
-    it('takes nothing for absent that it could not ask about', { timeout: patience }, async () => {
+    it('does not report a machine as absent if its hardware does not answer', { timeout: patience }, async () => {
       const [driver, spec] = [newDriver(), newSpec()];
       await create(driver, spec);
       const unknown = async (call: Promise<Observation>) => {
@@ -243,7 +243,7 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
       await unknown(unreachable.create(newSpec(), never));
       await unknown(unreachable.power(keyOf(spec), 'on', 'chg-1', never));
       await unknown(unreachable.destroy(keyOf(spec), never));
-      // An engine says nothing at all; where each machine has a controller of its own, that one's are known.
+      // An absent engine lists nothing. With a controller for each machine, the driver still knows the machines.
       const listed = await unreachable.list(never).catch((error: DriverError) => error.code);
       if (listed !== 'unreachable') expect(listed).toMatchObject([{ ...keyOf(spec), phase: 'unknown', proven: false }]);
       expect((await unreachable.reachable?.(spec.region, never).catch(() => false)) ?? false).toBe(false);
@@ -251,7 +251,7 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
     });
 
   if (plant)
-    it('neither shows nor touches what lacks our mark', { timeout: patience }, async () => {
+    it('neither reports nor touches a machine without our mark', { timeout: patience }, async () => {
       const [driver, spec] = [newDriver(), newSpec()];
       const { there, remove } = await plant(spec);
       expect((await driver.list(never)).filter(({ order }) => order === spec.order)).toEqual([]);
@@ -262,7 +262,7 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
       await remove();
     });
 
-  it('begins nothing for a worker that has lost its lease', { timeout: patience }, async () => {
+  it('begins no work for a worker that has lost its lease', { timeout: patience }, async () => {
     const [driver, spec] = [newDriver(), newSpec()];
     await expect(driver.create(spec, lost)).rejects.toThrow('lost');
     expect(await driver.observe(keyOf(spec), never)).toMatchObject({ phase: 'absent' });

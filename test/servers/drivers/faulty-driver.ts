@@ -1,4 +1,6 @@
-/** A driver that does to another what engines do on a bad day. It is told which call goes wrong, and how. */
+/**
+ * A driver that wraps another one and breaks single calls, as engines do on a bad day. The test picks calls and faults.
+ */
 import {
   DriverError,
   type DriverErrorCode,
@@ -11,25 +13,25 @@ import {
 } from '../../../provisioning/servers/drivers/driver.ts';
 
 /**
- * - `fail`: it does nothing, and says so;
- * - `lose`: it does it, and the answer is lost;
- * - `hang`: it does nothing, and says nothing until it is aborted;
- * - `late`: it does it after it was aborted;
- * - `twice`: it does it twice at once;
- * - `lie`: it does nothing, and says what it was told to say; of hosts and machines that there are none, and of reach that there is.
+ * - `fail`: does nothing, and fails;
+ * - `lose`: carries the call out, and loses the answer;
+ * - `hang`: does nothing, and does not answer until it is aborted;
+ * - `late`: carries the call out after it was aborted;
+ * - `twice`: carries the call out twice at once;
+ * - `lie`: does nothing, and answers with a given observation, with no hosts and machines, or with reachable.
  */
 export type Fault =
   | { kind: 'fail'; code: DriverErrorCode }
   | { kind: 'lose' | 'hang' | 'late' | 'twice' }
   | { kind: 'lie'; observation: Partial<Observation> };
-/** What a driver can be told: a new one of the interface is an error of types here. */
+/** The calls of a driver. A new call in the interface causes a type error here. */
 export type Call = Exclude<keyof HardwareDriver, 'name' | 'simulated' | 'needsHosts'>;
 
 export class FaultyDriver implements HardwareDriver {
   readonly name = 'faulty';
   readonly simulated = true;
   readonly #driver: HardwareDriver;
-  /** Undefined, or what becomes of this call. */
+  /** Returns the fault of a call; undefined leaves the call as it is. */
   fault: (call: Call, key?: MachineKey) => Fault | undefined = () => undefined;
 
   constructor(driver: HardwareDriver) {
@@ -91,10 +93,10 @@ export class FaultyDriver implements HardwareDriver {
       case undefined:
         return act(signal);
       case 'fail':
-        throw new DriverError(fault.code, `${call} fails for the test.`);
+        throw new DriverError(fault.code, `The test makes ${call} fail.`);
       case 'lose':
         await act(signal);
-        throw new DriverError('unreachable', `The answer of ${call} is lost for the test.`);
+        throw new DriverError('unreachable', `The test drops the answer of ${call}.`);
       case 'twice': {
         const answers = await Promise.allSettled([act(signal), act(signal)]);
         const given = answers.find((answer) => answer.status === 'fulfilled');

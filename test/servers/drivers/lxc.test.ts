@@ -1,4 +1,4 @@
-/** What the lxc driver tells an engine, as far as that can be seen without one. */
+/** The requests of the lxc driver, as far as a test without an engine can check them. */
 
 import { verify } from 'unixcrypt';
 import { describe, expect, it } from 'vitest';
@@ -36,7 +36,7 @@ const SPEC: MachineSpec = {
 const configIn = (userData: string) => JSON.parse(/#cloud-config\n(\{[\s\S]*?\n\})/.exec(userData)![1]!);
 
 describe('cloud-init', () => {
-  it('gets the keys of the order, and a root without a password', () => {
+  it('gets the keys of the order, and a root user without a password', () => {
     expect(configIn(userDataOf(SPEC))).toMatchObject({
       hostname: 'web.example.org',
       prefer_fqdn_over_hostname: true,
@@ -46,7 +46,7 @@ describe('cloud-init', () => {
     });
   });
 
-  it('gets a password as a hash alone', () => {
+  it('gets a password only as a hash', () => {
     const told = userDataOf({ ...SPEC, rootPassword: 'correct horse 9' });
     expect(told).not.toContain('correct horse');
     const { ssh_pwauth, users } = configIn(told);
@@ -76,7 +76,7 @@ describe('cloud-init', () => {
     expect(end).toBe('--\n');
   });
 
-  it('gets the addresses, and the gateway only where there is one', () => {
+  it('gets the addresses, and a gateway only if the network has one', () => {
     expect(JSON.parse(networkConfigOf(SPEC.network, ['9.9.9.9']))).toEqual({
       version: 2,
       ethernets: {
@@ -91,23 +91,23 @@ describe('cloud-init', () => {
 });
 
 describe('An instance', () => {
-  it('has the name of its order and generation, by which it is known when its member does not answer', () => {
+  it('is named after its order and generation, which identify it while its member is offline', () => {
     expect(nameOf(SPEC)).toBe('srv-5jx368rqn8-2');
     const lost = { name: nameOf(SPEC), status: 'Error', location: 'n2' };
     const key = keyOf(lost)!;
     expect(key).toEqual({ order: SPEC.order, generation: 2 });
     expect(observationOf(lost, key, 'n1')).toMatchObject({ phase: 'unknown', host: 'n2', proven: false });
-    // One that answers has our mark, or is not ours.
+    // A member that answers reports our mark, so an instance without it is foreign.
     expect(keyOf({ ...lost, status: 'Running', config: {} })).toBeUndefined();
   });
 
-  it('is the same for another host and another password, and for nothing else', () => {
+  it('keeps its digest for another host or password, and for no other change', () => {
     const digest = digestOf(SPEC);
     expect(digestOf({ ...SPEC, host: 'n2', rootPassword: 'x' })).toBe(digest);
     expect(digestOf({ ...SPEC, userData: '#!/bin/sh' })).not.toBe(digest);
   });
 
-  it('may use its own MAC and addresses alone, in either kind of network', () => {
+  it('may use only its own MAC and addresses, in both kinds of network', () => {
     const place = { pool: 'p', nameservers: [] };
     const bridge = devicesOf(SPEC, { ...place, network: { name: 'br0', managed: false, ipv6: true } });
     expect(bridge.eth0).toEqual({

@@ -1,4 +1,4 @@
-/** How the processes wait for what a driver was asked for, for tests. */
+/** Repeats driver calls until they are done, as the workers do. */
 import { expect } from 'vitest';
 import type {
   HardwareDriver,
@@ -13,9 +13,8 @@ export const never = new AbortController().signal;
 export const keyOf = ({ order, generation }: MachineKey): MachineKey => ({ order, generation });
 
 /**
- * Asks again until the answer is it, with the same call, as the processes do: what takes a machine, or people, longer than
- * a call, is not waited for in it. Until then nothing may be promised: a machine that is being made, changed or removed
- * is neither proven nor gone.
+ * Repeats the same call until its answer is final, as the workers do. A driver does not wait within a call for machines
+ * or people. Meanwhile it must not promise too much: an unfinished machine is neither proven nor gone.
  */
 export async function until(
   ask: () => Promise<Observation>,
@@ -30,7 +29,7 @@ export async function until(
   }, seconds);
 }
 
-/** What the tests ask of a driver, each until it is done. */
+/** The driver calls of the tests, each repeated until it is done. */
 export const patient = (seconds: number) => ({
   create: (driver: HardwareDriver, spec: MachineSpec) => until(() => driver.create(spec, never), isOn, seconds),
   power: (driver: HardwareDriver, spec: MachineKey, want: PowerChange, change: string) =>
@@ -39,7 +38,7 @@ export const patient = (seconds: number) => ({
     until(() => driver.rebuild(spec, change, never), isOn, seconds),
   resize: (driver: HardwareDriver, spec: MachineSpec, change: string) =>
     until(() => driver.resize(spec, change, never), isOff, seconds),
-  /** Once it was asked for, a machine is never again one that a customer could have. */
+  /** Once its removal began, a machine never again looks usable. */
   destroy: async (driver: HardwareDriver, spec: MachineKey) => {
     const gone = await until(
       async () => {

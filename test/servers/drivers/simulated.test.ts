@@ -1,4 +1,4 @@
-/** The simulated driver keeps the contract, also if the network between it and the worker is a bad one. */
+/** The contract of drivers for the simulated driver, also behind an unreliable network. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
@@ -49,7 +49,7 @@ const world = (name: string, over: (driver: HardwareDriver) => HardwareDriver): 
 describeDriver(world('simulated', (driver) => driver));
 
 describeDriver(
-  world('simulated, where every call comes twice', (driver) => {
+  world('simulated (every call comes twice)', (driver) => {
     const faulty = new FaultyDriver(driver);
     faulty.fault = () => ({ kind: 'twice' });
     return faulty;

@@ -1,10 +1,10 @@
-/** The driver for machines that people make keeps the contract, with an operator who does what is in the queue. */
+/** The contract of drivers for hand-made machines, with a simulated operator that works through the queue. */
 import { afterAll } from 'vitest';
 import { newOrderNumber } from '../../../entities/ids.ts';
 import { Vault } from '../../../entities/secrets.ts';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
-import { ManualJobs } from '../../../provisioning/servers/manual/queue.ts';
+import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { specOf } from '../bare-metal/room.ts';
 import { describeDriver } from '../drivers/contract.ts';

@@ -2,7 +2,7 @@
 import { Database } from '../../../entities/database/database.ts';
 import { Vault } from '../../../entities/secrets.ts';
 import { ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
-import { ManualJobs } from '../../../provisioning/servers/manual/queue.ts';
+import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { serverProcess } from '../../../provisioning/servers/steps/process.ts';
 import { SERVER_LANE, SERVER_PROCESS } from '../../../provisioning/servers/steps/task.ts';
 import { Worker } from '../../../provisioning/tasks/worker.ts';

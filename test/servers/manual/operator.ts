@@ -1,9 +1,9 @@
-/** Somebody who does what the queue says, in a room of machines that are only remembered. */
+/** An operator that works through the queue. Its machines exist only in memory. */
 import type { Database } from '../../../entities/database/database.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import type { ManualJob } from '../../../entities/servers/manual-job.ts';
 import type { MachineKey, MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
-import { closeManualJob, listManualJobs, manualSpecOf } from '../../../provisioning/servers/manual/queue.ts';
+import { closeManualJob, listManualJobs, manualSpecOf } from '../../../provisioning/servers/manual-jobs.ts';
 
 interface Machine {
   spec: MachineSpec;
@@ -14,7 +14,7 @@ interface Machine {
 const nameOf = ({ order, generation }: MachineKey) => `${order}.${generation}`;
 
 export class Operator {
-  /** What was done, oldest first. */
+  /** The completed jobs, oldest first. */
   readonly done: string[] = [];
   readonly #db: Database;
   readonly #vault: Vault;
@@ -40,7 +40,7 @@ export class Operator {
     await this.#working;
   }
 
-  /** Says that a job is done, whatever it is. */
+  /** Closes any job as done. */
   async close(id: string): Promise<void> {
     await this.#db.transaction((tx) => closeManualJob(tx, id, 'DONE', null));
   }
@@ -48,7 +48,7 @@ export class Operator {
   async #work(): Promise<void> {
     while (!this.#over) {
       for (const job of await listManualJobs(this.#db, 100)) {
-        if (job.state !== 'OPEN') break; // those come first
+        if (job.state !== 'OPEN') break; // open jobs come first
         const did = this.#do(job, manualSpecOf(this.#vault, job));
         await this.#db.transaction((tx) => closeManualJob(tx, job.id, did ? 'DONE' : 'FAILED', null));
       }
@@ -56,7 +56,7 @@ export class Operator {
     }
   }
 
-  /** @returns whether it could be done */
+  /** @returns whether the job was possible */
   #do({ orderNumber: order, generation, action, power }: ManualJob, spec: MachineSpec | null): boolean {
     const key = { order, generation };
     const machine = this.machineOf(key);

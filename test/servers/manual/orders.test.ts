@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/ledger.ts';
 import { type ManualAction, ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
-import { ManualJobs } from '../../../provisioning/servers/manual/queue.ts';
+import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';

@@ -1,6 +1,6 @@
 /** What workers find of drivers, and what the status says when there are no workers. */
 import { afterAll, expect, it } from 'vitest';
-import type { Transaction } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import type { X402Driver, X402Health } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';

@@ -1,7 +1,7 @@
 /** What is noticed of machines that differ from what servers say, and the brake. No clock is waited for. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { Brake, Finding } from '../../../entities/servers/finding.ts';
+import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
 import { Host } from '../../../entities/servers/host.ts';
 import {
   DriverError,
@@ -64,7 +64,7 @@ const findings = async () =>
     orderNumber,
     resolvedAt ? 'resolved' : 'open',
   ]);
-const brakes = async () => (await db.source.manager.find(Brake)).map((brake) => brake.driver);
+const brakes = async () => (await db.source.manager.find(CircuitBreaker)).map((brake) => brake.driver);
 const gone = (order: string) => driver.destroy({ order, generation: 1 }, signal);
 
 describe('The observer', () => {
@@ -85,7 +85,7 @@ describe('The observer', () => {
     await look();
     expect(await findings()).toEqual([['LOST', lost, 'open']]);
     const told = await db.query(`select account_id from event where type = 'finding.reported'`);
-    expect(told).toEqual([{ account_id: 'operator' }]);
+    expect(told).toEqual([{ accountId: 'operator' }]);
     await db.query(`update server set status = 'DELETED' where order_number = $1`, [lost]);
     await look();
     expect(await findings()).toEqual([['LOST', lost, 'resolved']]);
@@ -207,7 +207,8 @@ describe('The brake', () => {
     expect(driver.journal()).toHaveLength(before);
 
     driver.hidden = undefined;
-    await db.query(`delete from brake; update task set run_at = now() where subject = '${doomed}'`);
+    await db.query('delete from brake');
+    await db.query('update task set run_at = now() where subject = $1', [doomed]);
     await shop.work();
     expect((await shop.read(doomed)).status).toBe('DELETED');
     await look();

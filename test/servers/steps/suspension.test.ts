@@ -62,7 +62,7 @@ describe('A server that is suspended', () => {
       JSON.stringify({ ...change, sshKeyIds: [], sshPublicKeys: [] }),
     ]);
     await shop.db.transaction((tx) =>
-      shop.provisioning.changeServer(tx, { kind: 'VPS', orderNumber: order, accountId: account }),
+      shop.provisioning.servers.change(tx, { kind: 'VPS', orderNumber: order, accountId: account }),
     );
     await tick();
     expect((await shop.read(order)).status).toBe('REBUILDING');
@@ -79,7 +79,7 @@ describe('A server that is suspended', () => {
     const { order } = await suspended();
     const { accountId } = await shop.read(order);
     await shop.db.transaction(async (tx) => {
-      await shop.provisioning.deleteServer(tx, { orderNumber: order, accountId });
+      await shop.provisioning.servers.destroy(tx, { orderNumber: order, accountId });
       await tx.query(`update server set status = 'DELETING' where order_number = $1`, [order]);
     });
     await shop.work();

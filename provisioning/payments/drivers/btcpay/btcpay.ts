@@ -2,12 +2,21 @@
  * BTCPay Server, and with it Lightning: an invoice of a store for each top-up, by its Greenfield API. What BTCPay calls us
  * with is a hint only; what is credited is what it answers when it is asked.
  */
-import type { Coin, Hint, Hinted, Invoice, OpenInvoice, PaymentDriver, PaymentTarget, Sighting } from '../driver.ts';
-import type { GatewayKind } from '../gateway.ts';
+import type {
+  Coin,
+  GatewayKind,
+  Invoice,
+  ObservedPayment,
+  OpenInvoice,
+  PaymentDriver,
+  PaymentTarget,
+  ProcessorWebhook,
+  WebhookSubject,
+} from '../driver.ts';
 import { roundedUp, unitsIn } from './amounts.ts';
 import { CONFIRMATIONS, coinOf, currencyOf, DEFAULT_METHODS, type MethodSettings, type SpeedPolicy } from './coins.ts';
 import { Greenfield, GreenfieldError, type GreenfieldInvoice, type GreenfieldPayment } from './greenfield.ts';
-import { readHint } from './webhook.ts';
+import { readWebhook } from './webhook.ts';
 
 interface Settings {
   url: string;
@@ -129,7 +138,7 @@ class BtcpayDriver implements PaymentDriver {
   async observe(
     { orderNumber, coin, reference, walletAddress }: OpenInvoice,
     aborted: AbortSignal,
-  ): Promise<Sighting[]> {
+  ): Promise<ObservedPayment[]> {
     const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
     const settings = this.#methodOf(coin);
     const invoice = await this.#greenfield.invoice(reference!, signal);
@@ -142,7 +151,7 @@ class BtcpayDriver implements PaymentDriver {
     return counting.map((payment) => this.#sighting(settings, payment, walletAddress!));
   }
 
-  #sighting({ code, decimals }: MethodSettings, payment: GreenfieldPayment, address: string): Sighting {
+  #sighting({ code, decimals }: MethodSettings, payment: GreenfieldPayment, address: string): ObservedPayment {
     // On a chain it is an output, such as f4e8…-1; over Lightning the hash of the payment.
     const [, txId = payment.id, position = '0'] = /^([0-9a-f]{64})-(\d{1,9})$/.exec(payment.id) ?? [];
     const { confirmationsRequired } = this.#coins.find((coin) => coin.code === code)!;
@@ -157,9 +166,9 @@ class BtcpayDriver implements PaymentDriver {
     };
   }
 
-  hintOf(hint: Hint): Hinted | undefined {
+  readWebhook(hint: ProcessorWebhook): WebhookSubject | undefined {
     const { webhook_secret: secret } = this.#settings;
-    return secret === undefined ? undefined : readHint(secret, hint);
+    return secret === undefined ? undefined : readWebhook(secret, hint);
   }
 
   #methodOf(coin: string): MethodSettings {

@@ -1,9 +1,9 @@
 /** What BTCPay Server calls us with: an event of an invoice, signed by the secret of the webhook. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Hint, Hinted } from '../driver.ts';
+import type { ProcessorWebhook, WebhookSubject } from '../driver.ts';
 
 /** Undefined if it was not signed with that secret. */
-export function readHint(secret: string, { headers, body }: Hint): Hinted | undefined {
+export function readWebhook(secret: string, { headers, body }: ProcessorWebhook): WebhookSubject | undefined {
   const [, signature = ''] = /^sha256=([0-9a-f]{64})$/i.exec(headers['btcpay-sig'] ?? '') ?? [];
   const given = Buffer.from(signature, 'hex');
   const wanted = createHmac('sha256', secret).update(body).digest();
@@ -12,7 +12,7 @@ export function readHint(secret: string, { headers, body }: Hint): Hinted | unde
 }
 
 /** Events of other things than invoices name none, and neither does a test. */
-function namedIn(body: Buffer): Hinted {
+function namedIn(body: Buffer): WebhookSubject {
   try {
     const { invoiceId, metadata } = JSON.parse(body.toString()) as Record<string, unknown>;
     const { orderId } = (metadata ?? {}) as Record<string, unknown>;

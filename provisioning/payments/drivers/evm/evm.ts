@@ -1,8 +1,7 @@
 /** Coins of an EVM chain: its tokens (ERC-20) and its native coin, each top-up paid to an address of its own. */
 import { ECDH } from 'node:crypto';
-import type { Coin, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
+import type { Coin, GatewayKind, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
 import { ExtendedKey } from '../extended-key.ts';
-import type { GatewayKind } from '../gateway.ts';
 import { EvmReader } from './reader.ts';
 
 interface NamedCoin {
@@ -43,7 +42,11 @@ export class EvmPayments implements PaymentDriver {
     this.#settings = settings;
     this.#key = new ExtendedKey(xpub, [XPUB]);
     this.#coins = [...(native ? [native] : []), ...tokens].map(({ code, name, decimals, pegged }) => ({
-      ...{ code, name, network, decimals, pegged },
+      code,
+      name,
+      network,
+      decimals,
+      pegged,
       confirmationsRequired: confirmations,
     }));
     this.chains = [

@@ -2,7 +2,7 @@
  * Reads an EVM chain over JSON-RPC: transfers of tokens by their logs (ERC-20), and the native coin by the transactions that
  * pay to an address themselves. What a contract passes on of the native coin leaves no trace in a block, and is not seen.
  */
-import type { Block, ChainReader, Sighting } from '../driver.ts';
+import type { Block, ChainReader, ObservedPayment } from '../driver.ts';
 import { type Call, JsonRpc } from '../json-rpc.ts';
 import { blockOf, type EvmBlock, type Log, type Receipt, TRANSFER, type Transfer, topicOf, transferOf } from './rpc.ts';
 
@@ -181,7 +181,10 @@ export class EvmReader implements ChainReader {
     };
     return blocks.map(
       ({ height, hash, parent, at }): Block => ({
-        ...{ height, hash, parent, at },
+        height,
+        hash,
+        parent,
+        at,
         sightings: [
           ...transfers
             .filter(({ log }) => log.blockHash === hash)
@@ -190,8 +193,11 @@ export class EvmReader implements ChainReader {
             .filter(({ blockHash }) => blockHash === hash)
             .filter((tx) => inBlock(tx.hash, hash).status === '0x1')
             .map(
-              ({ hash: txId, to, value }): Sighting => ({
-                ...{ txId, position: NATIVE_POSITION, coin: native!, units: BigInt(value) },
+              ({ hash: txId, to, value }): ObservedPayment => ({
+                txId,
+                position: NATIVE_POSITION,
+                coin: native!,
+                units: BigInt(value),
                 address: watched.get(to!.toLowerCase())!,
               }),
             ),
@@ -201,7 +207,7 @@ export class EvmReader implements ChainReader {
   }
 
   /** A place in the block would change when a reorganisation mines the transaction again; that in its own receipt does not. */
-  #ofToken({ log, to, units }: Transfer, { logs }: Receipt, watched: Watched): Sighting[] {
+  #ofToken({ log, to, units }: Transfer, { logs }: Receipt, watched: Watched): ObservedPayment[] {
     const [coin, address] = [this.#chain.tokens.get(log.address.toLowerCase()), watched.get(to)];
     const position = logs.findIndex(({ logIndex }) => logIndex === log.logIndex);
     return coin && address && position >= 0 ? [{ txId: log.transactionHash, position, coin, address, units }] : [];

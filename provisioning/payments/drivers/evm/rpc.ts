@@ -41,7 +41,9 @@ export function blockOf(block: EvmBlock | null) {
   if (!block) throw new Error('The node does not have that block.');
   const { number, hash, parentHash: parent, timestamp, transactions } = block;
   return {
-    ...{ height: Number(number), hash, parent },
+    height: Number(number),
+    hash,
+    parent,
     at: new Date(Number(timestamp) * 1000),
     transactions: transactions.filter((one) => typeof one !== 'string'),
   };

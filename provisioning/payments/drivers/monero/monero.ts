@@ -1,8 +1,15 @@
 /** Monero: a subaddress of a view-only wallet for each top-up, and what the wallet sees there. */
-import type { Coin, Invoice, OpenInvoice, PaymentDriver, PaymentTarget, Sighting } from '../driver.ts';
-import type { GatewayKind } from '../gateway.ts';
+import type {
+  Coin,
+  GatewayKind,
+  Invoice,
+  ObservedPayment,
+  OpenInvoice,
+  PaymentDriver,
+  PaymentTarget,
+} from '../driver.ts';
 import type { Login } from './digest.ts';
-import { JsonRpc } from './rpc.ts';
+import { MoneroRpc } from './rpc.ts';
 import { type Transfer, ViewWallet } from './wallet.ts';
 
 interface Endpoint {
@@ -44,7 +51,8 @@ export const monero: GatewayKind<Settings> = {
     new MoneroDriver(new ViewWallet(rpcOf(wallet), rpcOf(daemon), address), confirmations),
 };
 
-const rpcOf = ({ url, login }: Endpoint): JsonRpc => new JsonRpc(url, login === undefined ? undefined : loginOf(login));
+const rpcOf = ({ url, login }: Endpoint): MoneroRpc =>
+  new MoneroRpc(url, login === undefined ? undefined : loginOf(login));
 const loginOf = (login: string): Login => {
   const [user = '', ...password] = login.split(':');
   return { user, password: password.join(':') };
@@ -84,7 +92,7 @@ class MoneroDriver implements PaymentDriver {
   }
 
   /** The wallet does not tell outputs apart, but sums those of a transaction to one subaddress: that is the position. */
-  async observe({ walletAddress, reference }: OpenInvoice, aborted: AbortSignal): Promise<Sighting[]> {
+  async observe({ walletAddress, reference }: OpenInvoice, aborted: AbortSignal): Promise<ObservedPayment[]> {
     const index = Number(reference);
     const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
     const { mined, pool } = await this.#wallet.received(walletAddress!, index, signal);

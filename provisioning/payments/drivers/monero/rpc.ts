@@ -1,22 +1,13 @@
 /** JSON-RPC over HTTP as monerod and monero-wallet-rpc speak it. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { RpcError } from '../json-rpc.ts';
 import { type Challenge, challengeOf, digestOf, type Login } from './digest.ts';
 
 const PATH = '/json_rpc';
 
-/** What the program itself answered. */
-export class RpcError extends Error {
-  override readonly name = 'RpcError';
-  readonly code: number;
-  constructor(method: string, code: number, message: string) {
-    super(`${method}: ${message} (${code})`);
-    this.code = code;
-  }
-}
-
 /** With a login, one call after the other over one connection: a nonce is of the connection on which it was given. */
-export class JsonRpc {
+export class MoneroRpc {
   readonly #url: URL;
   readonly #login: Login | undefined;
   readonly #agent: HttpAgent;
@@ -40,7 +31,7 @@ export class JsonRpc {
       result?: T;
       error?: { code: number; message: string };
     };
-    if (error) throw new RpcError(method, error.code, error.message);
+    if (error) throw new RpcError({ code: error.code, message: `${method}: ${error.message} (${error.code})` });
     return result!;
   }
 

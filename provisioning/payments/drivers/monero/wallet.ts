@@ -1,5 +1,6 @@
 /** A view-only wallet behind monero-wallet-rpc, and the daemon by which is seen whether the wallet is up to date. */
-import { type JsonRpc, RpcError } from './rpc.ts';
+import { RpcError } from '../json-rpc.ts';
+import type { MoneroRpc } from './rpc.ts';
 
 /** One transaction's outputs to one subaddress, summed by the wallet. */
 export interface Transfer {
@@ -25,12 +26,12 @@ const WATCH_ONLY = -29;
 const ACCOUNT = { account_index: 0 };
 
 export class ViewWallet {
-  readonly #wallet: JsonRpc;
-  readonly #daemon: JsonRpc;
+  readonly #wallet: MoneroRpc;
+  readonly #daemon: MoneroRpc;
   readonly #address: string;
 
   /** @param address the primary one of the wallet that is meant */
-  constructor(wallet: JsonRpc, daemon: JsonRpc, address: string) {
+  constructor(wallet: MoneroRpc, daemon: MoneroRpc, address: string) {
     this.#wallet = wallet;
     this.#daemon = daemon;
     this.#address = address;

@@ -1,5 +1,5 @@
 /** Reads a chain from a node of Bitcoin's family by its RPC. The node needs no wallet, and keeps no key. */
-import type { Block, ChainReader, Sighting } from '../driver.ts';
+import type { Block, ChainReader, ObservedPayment } from '../driver.ts';
 import { type Call, JsonRpc, RpcError } from '../json-rpc.ts';
 import type { UtxoChain } from './chains.ts';
 
@@ -52,7 +52,7 @@ export class UtxoReader implements ChainReader {
   readonly #fullBlocks: boolean;
   readonly #rpc: JsonRpc;
   /** What is announced, with what of it is ours: whoever was given an address later cannot have paid it. */
-  #announced = new Map<string, Sighting[]>();
+  #announced = new Map<string, ObservedPayment[]>();
   readonly #code: string;
 
   constructor({ network, chain, url, pollSeconds, credentials }: UtxoNode) {
@@ -86,12 +86,15 @@ export class UtxoReader implements ChainReader {
     const hash = await this.#rpc.call<string>(signal, 'getblockhash', height);
     const { previousblockhash: parent = '', time, tx } = await this.#whole(hash, signal);
     return {
-      ...{ height, hash, parent, at: new Date(time * 1000) },
+      height,
+      hash,
+      parent,
+      at: new Date(time * 1000),
       sightings: tx.flatMap((one) => this.#sighted(one, addresses)),
     };
   }
 
-  async announced(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Sighting[]> {
+  async announced(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<ObservedPayment[]> {
     if (!addresses.size) return [];
     const ids = await this.#rpc.call<string[]>(signal, 'getrawmempool');
     const fresh = ids.filter((id) => !this.#announced.has(id)).slice(0, ANNOUNCED_MAX);
@@ -127,7 +130,7 @@ export class UtxoReader implements ChainReader {
     ];
   }
 
-  #sighted({ txid, vout }: Transaction, addresses: ReadonlySet<string>): Sighting[] {
+  #sighted({ txid, vout }: Transaction, addresses: ReadonlySet<string>): ObservedPayment[] {
     return vout.flatMap(({ n, value, scriptPubKey }) => {
       const address = addressOf(scriptPubKey);
       if (address === undefined || !addresses.has(address) || value <= 0) return [];

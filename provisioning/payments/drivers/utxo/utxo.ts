@@ -1,8 +1,7 @@
 /** Coins of Bitcoin and its descendants, from a node of one's own; each top-up is paid to an address of its own. */
 import { readFileSync } from 'node:fs';
-import type { Coin, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
+import type { Coin, GatewayKind, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
 import { ExtendedKey } from '../extended-key.ts';
-import type { GatewayKind } from '../gateway.ts';
 import { CHAINS, type UtxoChain } from './chains.ts';
 import { UtxoReader } from './reader.ts';
 
@@ -33,7 +32,11 @@ export class UtxoPayments implements PaymentDriver {
     this.#chain = chain;
     this.#key = new ExtendedKey(xpub, chain.versions);
     this.#coin = {
-      ...{ code: chain.code, name: chain.name, network, decimals: 8, pegged: false },
+      code: chain.code,
+      name: chain.name,
+      network,
+      decimals: 8,
+      pegged: false,
       confirmationsRequired: confirmations ?? chain.confirmations,
     };
     this.chains = [new UtxoReader({ network, chain, url, pollSeconds, credentials })];

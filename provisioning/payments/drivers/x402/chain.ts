@@ -20,7 +20,7 @@ import {
   toEventSelector,
   toHex,
 } from 'viem';
-import type { Authorization, AuthorizationKey, Settlement, X402Terms } from './driver.ts';
+import { type Authorization, type AuthorizationKey, isSameHex, type Settlement, type X402Terms } from './driver.ts';
 
 const TOKEN = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
@@ -212,23 +212,21 @@ export function fateIn(
   asset: string,
   { payer, payTo, nonce, amountMicros }: Pick<AuthorizationKey, 'payer' | 'payTo' | 'nonce' | 'amountMicros'>,
 ): 'paid' | 'spent' | undefined {
-  const own = logs.filter(({ address }) => same(address, asset));
+  const own = logs.filter(({ address }) => isSameHex(address, asset));
   const told = parseEventLogs({ abi: TOKEN, logs: own });
   const isOurs = (log: (typeof told)[number]) =>
-    log.eventName !== 'Transfer' && same(log.args.authorizer, payer) && same(log.args.nonce, nonce);
+    log.eventName !== 'Transfer' && isSameHex(log.args.authorizer, payer) && isSameHex(log.args.nonce, nonce);
   const at = told.findIndex(isOurs);
   if (at < 0) return undefined;
   const next = told[at + 1];
   const isPaid =
     told[at]!.eventName === 'AuthorizationUsed' &&
     next?.eventName === 'Transfer' &&
-    same(next.args.from, payer) &&
-    same(next.args.to, payTo) &&
+    isSameHex(next.args.from, payer) &&
+    isSameHex(next.args.to, payTo) &&
     next.args.value === amountMicros;
   return isPaid ? 'paid' : 'spent';
 }
-
-const same = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
 /** Whether nobody answered, as opposed to an answer that nobody likes. */
 export const isAway = (error: unknown): boolean =>

@@ -25,6 +25,9 @@ export interface Authorization {
   nonce: `0x${string}`;
 }
 
+/** Whether two addresses or hashes are the same one: hexadecimal digits count in either case. */
+export const isSameHex = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
+
 /** By what the chain knows an authorization, and what it has to have done. */
 export interface AuthorizationKey {
   payer: string;
@@ -50,11 +53,11 @@ export interface Settling {
 }
 
 /** Lets one process at a time work with what all of them share. */
-export type Alone = <T>(work: () => Promise<T>) => Promise<T>;
+export type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
 
 export interface SettleOptions {
   signal: AbortSignal;
-  alone: Alone;
+  alone: Exclusive;
   /** It was asked for before, and may be under way: nothing is sent while anything else is. */
   again?: boolean;
 }

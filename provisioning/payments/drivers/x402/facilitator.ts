@@ -9,7 +9,15 @@ import { toFacilitatorEvmSigner } from '@x402/evm';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { type Abi, encodeFunctionData, type Hash, type Hex } from 'viem';
 import { isAway, type X402Chain } from './chain.ts';
-import type { Alone, Authorization, Settling, X402Driver, X402Health, X402Terms } from './driver.ts';
+import {
+  type Authorization,
+  type Exclusive,
+  isSameHex,
+  type Settling,
+  type X402Driver,
+  type X402Health,
+  type X402Terms,
+} from './driver.ts';
 import { GasWallet, isRejected, type Prepared, readGasKey, type Sent } from './wallet.ts';
 
 export interface Facilitator extends Pick<X402Driver, 'verify' | 'settle'> {
@@ -43,7 +51,7 @@ export function localFacilitator(
   { gasKeyFile, walletFactories, settleSeconds, gasReserve }: LocalSettings,
 ): Facilitator {
   const wallet = new GasWallet(chain, readGasKey(gasKeyFile));
-  if (wallet.address.toLowerCase() === terms.payTo.toLowerCase())
+  if (isSameHex(wallet.address, terms.payTo))
     throw new Error('payTo is the gas wallet: what is paid belongs to a key that is kept offline.');
   const scheme = (signer: LocalSigner) =>
     new ExactEvmScheme(toFacilitatorEvmSigner(signer as never, { confirmationTimeoutMs: settleSeconds * 1000 }), {
@@ -105,7 +113,7 @@ interface Call {
 class LocalSigner {
   readonly #chain: X402Chain;
   readonly #wallet: GasWallet;
-  alone: Alone = (work) => work();
+  alone: Exclusive = (work) => work();
   readonly sent: Sent = { txId: undefined };
   #away: unknown;
   readonly #codes = new Map<Hex, Promise<Hex | undefined>>();

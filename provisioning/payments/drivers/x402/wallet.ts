@@ -11,7 +11,7 @@ import {
 } from 'viem';
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import type { X402Chain } from './chain.ts';
-import type { Alone } from './driver.ts';
+import type { Exclusive } from './driver.ts';
 
 /** A contract wallet decides itself how much its signature costs to check; ours pays for it. */
 const GAS_MAX = 1_000_000n;
@@ -75,7 +75,7 @@ export class GasWallet {
    * @param sent is told of the transaction just before it goes
    * @throws what the chain has against it
    */
-  async send(request: Prepared, alone: Alone, sent: Sent): Promise<Hash> {
+  async send(request: Prepared, alone: Exclusive, sent: Sent): Promise<Hash> {
     const { client } = this.#chain;
     return alone(async () => {
       for (let attempt = 1; ; attempt++) {

@@ -15,15 +15,15 @@ import {
   type PowerChange,
 } from '../driver.ts';
 import type { Controller } from './controller.ts';
-import type { BoxDeployment, DeploymentStore } from './deployment.ts';
-import type { Box, Inventory } from './host.ts';
+import type { DeploymentStore, HostDeployment } from './deployment.ts';
+import type { BareMetalHost, Inventory } from './host.ts';
 import { carryCycle, controllerOf, fenced, type Patience, type Proof, turnOff } from './power.ts';
 
 export interface BmcOptions extends Partial<Patience> {
   inventory: Inventory;
   store: DeploymentStore;
   /** Default: what the box has. */
-  controller?: (box: Box) => Controller;
+  controller?: (box: BareMetalHost) => Controller;
   /**
    * Whether an SSH server answers at an address. Systems phone home once, when they are new: this is the proof of those that
    * were turned on again. Default: that they are on is all that can be known.
@@ -32,8 +32,8 @@ export interface BmcOptions extends Partial<Patience> {
 }
 
 /** The states in which a box is at work for us, and on. */
-const AT_WORK: ReadonlySet<BoxDeployment['state']> = new Set(['WAITING', 'INSTALLING', 'INSTALLED', 'WIPING']);
-const LEAVING: ReadonlySet<BoxDeployment['state']> = new Set(['WIPING', 'WIPED']);
+const AT_WORK: ReadonlySet<HostDeployment['state']> = new Set(['WAITING', 'INSTALLING', 'INSTALLED', 'WIPING']);
+const LEAVING: ReadonlySet<HostDeployment['state']> = new Set(['WIPING', 'WIPED']);
 /** How many boxes are asked for the health of a region. */
 const ASKED = 3;
 
@@ -45,7 +45,7 @@ export class BmcDriver implements HardwareDriver {
   readonly needsHosts = true;
   readonly #inventory: Inventory;
   readonly #store: DeploymentStore;
-  readonly #controller: (box: Box) => Controller;
+  readonly #controller: (box: BareMetalHost) => Controller;
   readonly #patience: Patience;
   readonly #proof: Proof;
   /** By order and generation: the end of what is being done to it in this process. */
@@ -130,7 +130,7 @@ export class BmcDriver implements HardwareDriver {
     return this.#alone(machine, signal, async () => {
       const found = await this.#store.find(machine);
       if (!found || found.state === 'RETIRED') return absent(machine);
-      const untouched = ({ state, run }: BoxDeployment) => state === 'WAITING' && run === 1;
+      const untouched = ({ state, run }: HostDeployment) => state === 'WAITING' && run === 1;
       if (found.state !== 'WIPED' && !untouched(found)) return this.#wipe(found, signal);
       await turnOff(await this.#controllerOf(found), this.#patience, false, signal);
       // While it was still on, it may have begun to install.
@@ -148,13 +148,13 @@ export class BmcDriver implements HardwareDriver {
     return (await Promise.all(boxes.map((box) => this.#answers(box, signal)))).some(Boolean);
   }
 
-  async #wipe(found: BoxDeployment, signal: AbortSignal): Promise<Observation> {
+  async #wipe(found: HostDeployment, signal: AbortSignal): Promise<Observation> {
     if (found.state !== 'WIPING') await this.#store.wipe(found);
     return this.#carry(await this.#existing(keyOf(found)), signal);
   }
 
   /** Takes the box that was picked, or the first that is free and can be reached. */
-  async #place(spec: MachineSpec, specDigest: string, signal: AbortSignal): Promise<BoxDeployment> {
+  async #place(spec: MachineSpec, specDigest: string, signal: AbortSignal): Promise<HostDeployment> {
     const boxes = (await this.#inventory(spec.host ?? undefined)).filter(({ name, region, serviceCode }) =>
       spec.host ? name === spec.host : region === spec.region && serviceCode === spec.serviceCode,
     );
@@ -177,7 +177,7 @@ export class BmcDriver implements HardwareDriver {
   }
 
   /** Does what is left to do, and says how it is then. A box that is at work for us but off, for whatever reason, goes on. */
-  async #carry(found: BoxDeployment, signal: AbortSignal, gently = false): Promise<Observation> {
+  async #carry(found: HostDeployment, signal: AbortSignal, gently = false): Promise<Observation> {
     const controller = await this.#controllerOf(found);
     let now = found;
     if (!now.cycle && AT_WORK.has(now.state) && (await controller.power(signal)) === 'off') {
@@ -191,23 +191,23 @@ export class BmcDriver implements HardwareDriver {
     return observation(now, await controller.power(signal));
   }
 
-  async #existing(machine: MachineKey): Promise<BoxDeployment> {
+  async #existing(machine: MachineKey): Promise<HostDeployment> {
     const found = await this.#store.find(machine);
     if (!found || found.state === 'RETIRED') throw new DriverError('failed', 'There is no machine of that order.');
     return found;
   }
 
-  async #controllerOf(found: BoxDeployment): Promise<Controller> {
+  async #controllerOf(found: HostDeployment): Promise<Controller> {
     const box = (await this.#inventory(found.box)).find((one) => one.name === found.box);
     if (!box) throw new DriverError('unreachable', `There is no box ${found.box} any more.`);
     return fenced(this.#controller(box), this.#store, found);
   }
 
-  async #powerOf(found: BoxDeployment, signal: AbortSignal): Promise<Power> {
+  async #powerOf(found: HostDeployment, signal: AbortSignal): Promise<Power> {
     return (await this.#controllerOf(found)).power(signal);
   }
 
-  #answers(box: Box, signal: AbortSignal): Promise<boolean> {
+  #answers(box: BareMetalHost, signal: AbortSignal): Promise<boolean> {
     return this.#controller(box)
       .power(signal)
       .then(
@@ -232,7 +232,7 @@ export class BmcDriver implements HardwareDriver {
   }
 }
 
-const keyOf = ({ orderNumber, generation }: BoxDeployment): MachineKey => ({ order: orderNumber, generation });
+const keyOf = ({ orderNumber, generation }: HostDeployment): MachineKey => ({ order: orderNumber, generation });
 
 const absent = ({ order, generation }: MachineKey): Observation => ({
   order,
@@ -241,12 +241,12 @@ const absent = ({ order, generation }: MachineKey): Observation => ({
   proven: false,
 });
 
-const phaseOf = ({ state }: BoxDeployment) => {
+const phaseOf = ({ state }: HostDeployment) => {
   if (state === 'RETIRED') return 'absent';
   return LEAVING.has(state) ? 'incomplete' : 'present';
 };
 
-const observation = (found: BoxDeployment, power: Power): Observation => ({
+const observation = (found: HostDeployment, power: Power): Observation => ({
   ...keyOf(found),
   phase: phaseOf(found),
   power,

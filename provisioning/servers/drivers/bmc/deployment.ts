@@ -1,9 +1,9 @@
 /** What the driver keeps of the machines that it makes. It is kept outside of this process, so that any other can go on. */
 import type { MachineKey, MachineSpec } from '../driver.ts';
 import type { Device } from './controller.ts';
-import type { Box } from './host.ts';
+import type { BareMetalHost } from './host.ts';
 
-export interface BoxDeployment {
+export interface HostDeployment {
   id: string;
   orderNumber: string;
   generation: number;
@@ -34,17 +34,17 @@ export interface PowerPlan {
 
 /** All writes are fenced by the run: of a deployment that went on meanwhile they change nothing. */
 export interface DeploymentStore {
-  find(machine: MachineKey): Promise<BoxDeployment | undefined>;
-  list(): Promise<BoxDeployment[]>;
+  find(machine: MachineKey): Promise<HostDeployment | undefined>;
+  list(): Promise<HostDeployment[]>;
   /** Writes that the machine goes onto that box. Undefined: another is there. Of the same machine: the one that is. */
-  begin(spec: MachineSpec, specDigest: string, box: Box): Promise<BoxDeployment | undefined>;
+  begin(spec: MachineSpec, specDigest: string, box: BareMetalHost): Promise<HostDeployment | undefined>;
   /** Writes that the system is to be made anew, for a change. */
-  renew(of: BoxDeployment, spec: MachineSpec, specDigest: string, change: string): Promise<void>;
+  renew(of: HostDeployment, spec: MachineSpec, specDigest: string, change: string): Promise<void>;
   /** Writes that the disk is to be wiped. */
-  wipe(of: BoxDeployment): Promise<void>;
-  plan(of: BoxDeployment, plan: PowerPlan): Promise<void>;
+  wipe(of: HostDeployment): Promise<void>;
+  plan(of: HostDeployment, plan: PowerPlan): Promise<void>;
   /** Writes that a half of the power cycle is done: the first, or the second, which `of` has as the next. */
-  cycled(of: BoxDeployment): Promise<void>;
+  cycled(of: HostDeployment): Promise<void>;
   /** The box is free again. */
-  release(of: BoxDeployment): Promise<void>;
+  release(of: HostDeployment): Promise<void>;
 }

@@ -11,7 +11,7 @@ export interface BmcAccess {
   certificate?: string;
 }
 
-export interface Box {
+export interface BareMetalHost {
   name: string;
   region: string;
   /** The tier that it is. */
@@ -30,4 +30,4 @@ export interface Box {
  * The boxes that there are, in the order in which they are to be given out, or, where one is named, that one alone. It is
  * asked each time, so that whatever an operator changes is so at once.
  */
-export type Inventory = (name?: string) => Promise<readonly Box[]>;
+export type Inventory = (name?: string) => Promise<readonly BareMetalHost[]>;

@@ -2,15 +2,15 @@
 import { execFile } from 'node:child_process';
 import { DriverError, type Power } from '../driver.ts';
 import type { Controller, Device } from './controller.ts';
-import type { Box } from './host.ts';
+import type { BareMetalHost } from './host.ts';
 
 /** Controllers are slow, and lose packets. */
 const [RETRIES, RETRY_SECONDS, CALL_SECONDS] = ['3', '2', 20];
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export class IpmiController implements Controller {
-  readonly #box: Box;
-  constructor(box: Box) {
+  readonly #box: BareMetalHost;
+  constructor(box: BareMetalHost) {
     this.#box = box;
   }
 

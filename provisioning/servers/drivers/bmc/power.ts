@@ -5,8 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DriverError, type Power } from '../driver.ts';
 import type { Controller } from './controller.ts';
-import type { BoxDeployment, DeploymentStore } from './deployment.ts';
-import type { Box } from './host.ts';
+import type { DeploymentStore, HostDeployment } from './deployment.ts';
+import type { BareMetalHost } from './host.ts';
 import { IpmiController } from './ipmi.ts';
 import { RedfishController } from './redfish.ts';
 
@@ -18,14 +18,14 @@ export interface Patience {
   pollSeconds: number;
 }
 
-export const controllerOf = (box: Box): Controller =>
+export const controllerOf = (box: BareMetalHost): Controller =>
   box.bmc.protocol === 'redfish' ? new RedfishController(box) : new IpmiController(box);
 
 /** Whether the SSH server of a machine answers; true where nobody could know. */
-export type Proof = (deployment: BoxDeployment, signal: AbortSignal) => Promise<boolean>;
+export type Proof = (deployment: HostDeployment, signal: AbortSignal) => Promise<boolean>;
 
 /** The same controller, which is told nothing any more once the deployment went on without the caller. */
-export function fenced(controller: Controller, store: DeploymentStore, of: BoxDeployment): Controller {
+export function fenced(controller: Controller, store: DeploymentStore, of: HostDeployment): Controller {
   const check = async (signal: AbortSignal) => {
     const now = await store.find({ order: of.orderNumber, generation: of.generation });
     signal.throwIfAborted();
@@ -39,7 +39,9 @@ export function fenced(controller: Controller, store: DeploymentStore, of: BoxDe
     };
   return {
     power: (signal) => controller.power(signal),
-    ...{ on: act('on'), off: act('off'), shutDown: act('shutDown') },
+    on: act('on'),
+    off: act('off'),
+    shutDown: act('shutDown'),
     bootFrom: async (device, signal) => {
       await check(signal);
       await controller.bootFrom(device, signal);
@@ -55,7 +57,7 @@ export function fenced(controller: Controller, store: DeploymentStore, of: BoxDe
 export async function carryCycle(
   controller: Controller,
   store: DeploymentStore,
-  deployment: BoxDeployment,
+  deployment: HostDeployment,
   { gently = false, proof, ...patience }: Patience & { gently?: boolean; proof: Proof },
   signal: AbortSignal,
 ): Promise<void> {

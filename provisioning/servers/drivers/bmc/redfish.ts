@@ -3,7 +3,7 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { DriverError, type Power } from '../driver.ts';
 import type { Controller, Device } from './controller.ts';
-import type { Box } from './host.ts';
+import type { BareMetalHost } from './host.ts';
 
 const CALL_SECONDS = 20;
 const ANSWER_BYTES_MAX = 1 << 20;
@@ -20,8 +20,8 @@ interface Answer {
 }
 
 export class RedfishController implements Controller {
-  readonly #box: Box;
-  constructor(box: Box) {
+  readonly #box: BareMetalHost;
+  constructor(box: BareMetalHost) {
     this.#box = box;
   }
 

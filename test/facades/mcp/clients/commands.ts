@@ -1,4 +1,4 @@
-/** Commands of the packages that we test with, run beside this process, which goes on serving them. */
+/** Runs commands of npm packages as child processes, so that this process can serve them meanwhile. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ export interface Ran {
   stderr: string;
 }
 
-/** Runs a command of node_modules with the Node of this process, in a home and a folder that are new. */
+/** Runs a command of node_modules with the Node of this process, in a new home and a new folder. */
 export async function run(command: string, args: string[]): Promise<Ran> {
   const home = newFolder();
   const child = spawn(process.execPath, [join(BIN, command), ...args], {

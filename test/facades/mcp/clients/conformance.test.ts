@@ -7,7 +7,7 @@ import { run } from './commands.ts';
 import { openFixtures } from './conformance/server.ts';
 
 const REVISIONS = ['2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'];
-/** How many checks there are at least: a suite that found nothing to check would pass, too. */
+/** The least number of passed checks of each revision: a suite without any checks would pass, too. */
 const LEAST = [3, 56, 81, 150];
 
 interface Check {
@@ -16,7 +16,7 @@ interface Check {
   errorMessage?: string;
 }
 
-/** Runs all scenarios of a revision. @returns the exit code, the number of checks that passed, and those that did not */
+/** Runs all scenarios of a revision. @returns the exit code, the number of passed checks, and the others */
 async function conformance(url: string, revision: string, baseline?: string) {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
@@ -34,7 +34,7 @@ async function conformance(url: string, revision: string, baseline?: string) {
 }
 
 const ids = (checks: Check[]) => checks.map(({ id }) => id);
-/** Streams that can be resumed are recommended, and not offered. */
+/** The suite recommends resumable streams; the service does not offer them. */
 const RECOMMENDED = ['server-sse-priming-event', 'server-sse-retry-field'];
 
 describe('The endpoint with the fixtures of the suite', async () => {
@@ -42,7 +42,7 @@ describe('The endpoint with the fixtures of the suite', async () => {
   afterAll(() => fixtures.close());
 
   it.each(REVISIONS.map((revision, i) => [revision, LEAST[i]!] as const))(
-    'conforms to %s in each of %i checks',
+    'conforms to %s in at least %i checks',
     async (revision, least) => {
       const { code, stdout, unmet, passed } = await conformance(fixtures.url, revision);
       expect(ids(unmet)).toEqual(revision === '2025-11-25' ? RECOMMENDED : []);
@@ -57,7 +57,7 @@ describe('The endpoint of the service', async () => {
   const { publicUrl } = await startFreehold();
 
   it.each(REVISIONS)(
-    'conforms to %s in all that needs no fixture',
+    'conforms to %s in every check that needs no fixture',
     async (revision) => {
       const file = join(import.meta.dirname, 'conformance', `product.${revision}.yaml`);
       const { code, stdout, unmet } = await conformance(
@@ -65,7 +65,7 @@ describe('The endpoint of the service', async () => {
         revision,
         existsSync(file) ? file : undefined,
       );
-      // One scenario of the baseline has other checks, too, which must pass.
+      // One scenario of the baseline has further checks, which must pass.
       for (const { id, errorMessage } of unmet)
         if (id.startsWith('sep-2575-')) expect(errorMessage).toMatch(/^Not testable: server does not list/);
       expect(code, stdout).toBe(0);

@@ -5,16 +5,16 @@ import { run } from './commands.ts';
 
 const freehold = await startFreehold();
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/ agent@nowhere';
-/** Of its exit codes. */
+/** Exit codes of the inspector. */
 const [AUTH_REQUIRED, TOOL_ERROR] = [3, 5];
 const SECONDS = 240_000;
 
-/** Each command takes half a second of a processor, so each era goes one of the two ways whole, and a step of the other. */
+/** Commands are slow, so each protocol version tests one way of authentication in full, and one step of the other. */
 describe.each([
   ['legacy', '2025-11-25', 'the header'],
   ['modern', '2026-07-28', 'access_token'],
-])('The inspector in the %s era', (era, version, way) => {
-  /** Runs one method. It says everything that it has to say about a server on stderr. */
+])('The inspector in the %s version', (era, version, way) => {
+  /** Runs one method. The inspector reports all its complaints on stderr. */
   const inspect = async (method: string, options: string[] = [], credential?: string) => {
     const header = credential === undefined ? [] : ['--header', `Authorization: Bearer ${credential}`];
     const args = ['--cli', `${freehold.publicUrl}/mcp`, '--protocol-era', era, '--format', 'json', ...header];
@@ -28,7 +28,7 @@ describe.each([
   };
 
   it(
-    'negotiates the revision, and finds no fault with the schemas of the tools',
+    'negotiates the revision, and accepts the schemas of all tools',
     async () => {
       const { code, result } = await inspect('initialize');
       expect([code, result]).toMatchObject([
@@ -46,7 +46,7 @@ describe.each([
   );
 
   it(
-    `does the whole journey, with ${way}`,
+    `runs the whole journey with ${way}`,
     async () => {
       const registered = await caller()('register_account', {
         email: `inspector-${era}@example.org`,
@@ -87,7 +87,7 @@ describe.each([
   );
 
   it(
-    'tells a refused credential from a refused call',
+    'distinguishes a refused credential from a refused call',
     async () => {
       expect((await inspect('tools/list', [], 'svc_live_nonsense')).code).toBe(AUTH_REQUIRED);
       expect(await caller()('get_balance', {})).toMatchObject({

@@ -1,4 +1,4 @@
-/** The stdio package as a user has it: its tarball, installed in an empty folder, run by the official clients. */
+/** The stdio package as users get it: its tarball, installed in an empty folder, run by the official clients. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ export type ConnectStdio = (environment: Environment, options?: AgentOptions) =>
 
 let installation: string | undefined;
 
-/** The command, in a folder that holds nothing else; installed once a process, without a network. */
+/** Installs the package once a process in an empty folder, without a network. @returns the path of the command */
 export function installed(): string {
   if (installation) return installation;
   const folder = newFolder();
@@ -35,7 +35,7 @@ export function installed(): string {
   return installation;
 }
 
-/** The Node that the machine has, which may be older than the one that runs the tests. */
+/** The machine's own Node, which may be older than the Node of the tests. */
 const machinePath = (process.env.PATH ?? '')
   .split(':')
   .filter((folder) => !folder.includes('node_modules'))
@@ -48,7 +48,7 @@ const parameters = (environment: Environment) => ({
   stderr: 'pipe' as const,
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: both SDKs, and what they answer is looked at by the test
+// biome-ignore lint/suspicious/noExplicitAny: the test checks the answers of both SDKs
 type Any = any;
 
 const old =
@@ -105,7 +105,7 @@ export const STDIO_AGENTS: [name: string, version: string, connect: ConnectStdio
   ['v2', '2026-07-28', modern({ versionNegotiation: { mode: { pin: '2026-07-28' } } })],
 ];
 
-/** The process itself, for what no client would do. It is ended with the test. */
+/** Starts the process without a client, for messages that no client sends. It ends with the test. */
 export function start(environment: Environment) {
   const child = spawn(installed(), [], {
     env: { ...environment, PATH: machinePath, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },

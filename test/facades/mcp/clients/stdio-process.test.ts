@@ -1,4 +1,4 @@
-/** What a host meets when something is wrong. */
+/** Failures of the stdio process, as a host sees them. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -54,7 +54,7 @@ describe('The process', () => {
     expect(process.output()).toBe('');
   });
 
-  it('answers lines that are no messages, and lives', async () => {
+  it('answers invalid lines, and goes on', async () => {
     const process = start({ FREEHOLD_URL });
     process.write('nonsense', '', '{"jsonrpc":"2.0","id":5,"method":7}', '"text"', '[]', 'null');
     expect((await answerTo(process, null)).error.code).toBe(-32_700);
@@ -66,7 +66,7 @@ describe('The process', () => {
     expect((await answerTo(process, 8)).result.protocolVersion).toBe('2025-06-18');
   });
 
-  it('answers what was piped into it at once, and ends the session and itself with its input', async () => {
+  it('answers all piped requests, and ends its session and itself at the end of the input', async () => {
     const methods: string[] = [];
     const url = await recorder(methods);
     const process = start({ FREEHOLD_URL: url });
@@ -79,7 +79,7 @@ describe('The process', () => {
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'ends the session and itself by %s, whatever is under way',
+    'ends its session and itself on %s, even during a request',
     async (signal) => {
       const methods: string[] = [];
       const { order_number, FREEHOLD_API_KEY } = await withServer();
@@ -97,7 +97,7 @@ describe('The process', () => {
 });
 
 describe('A request', () => {
-  it('with a key that is refused is answered by a sentence that says so, and the key is not repeated', async () => {
+  it('with a refused key gets an error that says so, without the key', async () => {
     const key = `svc_live_${'a'.repeat(38)}`;
     const process = start({ FREEHOLD_URL, FREEHOLD_API_KEY: key });
     process.write(initialize(1), request(2, 'tools/list', { _meta: META }), INITIALIZED);
@@ -107,20 +107,20 @@ describe('A request', () => {
     expect(process.output() + process.complaints()).not.toContain(key);
   });
 
-  it('to an address that is none of MCP says so', async () => {
+  it('to an address without MCP gets an error that says so', async () => {
     const process = start({ FREEHOLD_URL: `${FREEHOLD_URL}/nowhere` });
     process.write(initialize(1));
     const { error } = await answerTo(process, 1);
     expect(error.message).toContain(`${FREEHOLD_URL}/nowhere/mcp: check FREEHOLD_URL`);
   });
 
-  it('for toolsets that there are not names those that there are', async () => {
+  it('for unknown toolsets gets an error with the known ones', async () => {
     const process = start({ FREEHOLD_URL, FREEHOLD_TOOLSETS: 'nonsense' });
     process.write(initialize(1));
     expect((await answerTo(process, 1)).error.message).toContain('billing');
   });
 
-  it('has no key where a host has left a placeholder in its place', async () => {
+  it('has no key if the host left a placeholder in its place', async () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: as Claude Desktop does
     const process = start({ FREEHOLD_URL, FREEHOLD_API_KEY: '${user_config.api_key}', FREEHOLD_READONLY: 'false' });
     process.write(initialize(1));
@@ -129,8 +129,8 @@ describe('A request', () => {
 
   it.each([
     ['a session', {}],
-    ['the modern era', { _meta: META }],
-  ])('that is cancelled is not answered, and others are, in %s', async (_, meta) => {
+    ['the modern version', { _meta: META }],
+  ])('gets no answer once it is cancelled, while others do: %s', async (_, meta) => {
     const { order_number, FREEHOLD_API_KEY } = await withServer();
     const process = start({ FREEHOLD_URL, FREEHOLD_API_KEY });
     if (!('_meta' in meta)) process.write(initialize(1), INITIALIZED);
@@ -147,7 +147,7 @@ describe('A request', () => {
 });
 
 describe.each(STDIO_AGENTS)('The official client %s at %s', (_, __, connect) => {
-  it('hears of the progress while it waits', async () => {
+  it('gets progress while it waits', async () => {
     const { order_number, FREEHOLD_API_KEY } = await withServer();
     const { call } = await connect({ FREEHOLD_URL, FREEHOLD_API_KEY });
     const heard: string[] = [];
@@ -159,7 +159,7 @@ describe.each(STDIO_AGENTS)('The official client %s at %s', (_, __, connect) => 
 
 const RESTARTED = [STDIO_AGENTS[1]!, STDIO_AGENTS[3]!];
 describe.each(RESTARTED)('Through a restart, the official client %s at %s', (_, version, connect) => {
-  it('is told what it does not know, and goes on when the endpoint is back', async () => {
+  it('gets an error for an uncertain request, and goes on once the endpoint is back', async () => {
     const [DATA_DIR, DATABASE_URL, PORT] = [newFolder(), await newDatabaseUrl(afterAll), String(await freePort())];
     onTestFinished(() => removeFolder(DATA_DIR));
     const simulated = { SIMULATED_PAYMENT_SECONDS: '0.05', SIMULATED_PROVISION_SECONDS: '600', POLL_SECONDS: '0.02' };
@@ -177,7 +177,7 @@ describe.each(RESTARTED)('Through a restart, the official client %s at %s', (_, 
 
     const heard = Promise.withResolvers<unknown>();
     const waiting = call('wait_for_server', { order_number, status: 'running' }, { onprogress: heard.resolve });
-    const told = expect(waiting).rejects.toThrow('may have been carried out');
+    const told = expect(waiting).rejects.toThrow('may have taken effect');
     await heard.promise;
     await first.kill();
     await told;
@@ -188,9 +188,9 @@ describe.each(RESTARTED)('Through a restart, the official client %s at %s', (_, 
     onTestFinished(async () => void (await second.stop()));
     expect((await call('get_server', { order_number })).content.order_number).toBe(order_number);
     changes = 0;
-    // In the modern era the stream is the client's own, which was told that it has ended.
+    // In the modern version the client opens the stream itself, and was told of its end.
     if (version === '2026-07-28') await listen();
-    // What changes before there is a stream again is not told.
+    // The service sends no updates for changes before the new stream.
     await eventually(async () => {
       await call('update_server', { order_number, labels: { change: `n${Math.round(performance.now())}` } });
       return changes > 0;
@@ -198,7 +198,7 @@ describe.each(RESTARTED)('Through a restart, the official client %s at %s', (_, 
   });
 });
 
-/** Passes everything on to the service, and notes the methods. */
+/** Forwards all requests to the service, and records their methods. */
 async function recorder(methods: string[]): Promise<string> {
   const server = createServer(async (incoming, outgoing) => {
     methods.push(incoming.method!);

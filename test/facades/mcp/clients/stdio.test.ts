@@ -9,7 +9,7 @@ const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXe
 
 let agents = 0;
 describe.each(STDIO_AGENTS)('Over stdio, the official client %s at %s', (_, version, connect) => {
-  it('pays a call by x402, and has its receipt', async () => {
+  it('pays for a call by x402, and gets the receipt', async () => {
     const { accessToken } = await freehold.newAccount();
     const agent = await connect({ FREEHOLD_URL, FREEHOLD_API_KEY: accessToken });
     const { unpaid, paid } = await callPaid(agent, 'order_server', { service_code: 'vps-1' });
@@ -18,7 +18,7 @@ describe.each(STDIO_AGENTS)('Over stdio, the official client %s at %s', (_, vers
     expect(paid._meta['x402/payment-response']).toMatchObject({ success: true, network: 'eip155:84532' });
   });
 
-  it.each(['access_token alone', 'the key of the environment'])('does the whole journey, with %s', async (way) => {
+  it.each(['access_token alone', 'the key of the environment'])('runs the whole journey with %s', async (way) => {
     const asked: string[] = [];
     const user = (message: string) => {
       asked.push(message);
@@ -47,7 +47,7 @@ describe.each(STDIO_AGENTS)('Over stdio, the official client %s at %s', (_, vers
     const onprogress = ({ message }: { message: string }) => progress.push(message);
     const { content: running } = await call('wait_for_server', waiting, { onprogress });
     expect(running).toMatchObject({ order_number, status: 'running' });
-    // A host may drop the last one, which comes together with the answer.
+    // A host may drop the last message, which arrives together with the answer.
     expect(progress.every((message) => message.startsWith(`${order_number} is `))).toBe(true);
 
     const { content: unread } = await call('get_server', { order_number, ...credential });
@@ -58,7 +58,7 @@ describe.each(STDIO_AGENTS)('Over stdio, the official client %s at %s', (_, vers
     expect(asked).toEqual([expect.stringContaining(order_number)]);
   });
 
-  it('confirms by the order number where the user cannot be asked, and hears of what changes', async () => {
+  it('confirms by the order number if it cannot ask the user, and gets updates', async () => {
     const account = await freehold.newAccount();
     await account.fund(30);
     const { call, watch } = await connect({ FREEHOLD_URL, FREEHOLD_API_KEY: account.accessToken });
@@ -75,7 +75,7 @@ describe.each(STDIO_AGENTS)('Over stdio, the official client %s at %s', (_, vers
     await unwatch();
   });
 
-  it('sees the toolsets that the environment asks for, and only what reads', async () => {
+  it('lists only the read-only tools of the toolsets in the environment', async () => {
     const { tools } = await connect({
       FREEHOLD_URL: `${FREEHOLD_URL}/`,
       FREEHOLD_TOOLSETS: 'servers, catalog',

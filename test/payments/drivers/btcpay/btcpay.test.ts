@@ -1,4 +1,4 @@
-/** BTCPay Server: what its invoices have is credited once, for what it is worth. */
+/** BTCPay Server: the service credits each payment of an invoice once, at the right exchange rate. */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../../setup/freehold.ts';
 import { openStore } from './store.ts';
@@ -7,7 +7,7 @@ const { btcpay, freehold, worth, order, read, topUps, balance, opened, shows, te
 const { db } = freehold;
 
 describe('A top-up by BTCPay', () => {
-  it('is an invoice in the coin, for what was quoted', async () => {
+  it('is an invoice in the coin, for the quoted amount', async () => {
     const { topUp, invoice } = await opened();
     expect(topUp).toMatchObject({
       crypto: 'BTC',
@@ -25,7 +25,7 @@ describe('A top-up by BTCPay', () => {
     });
   });
 
-  it('over Lightning is final when it is paid', async () => {
+  it('over Lightning is final once it is paid', async () => {
     const { topUp, invoice } = await opened('BTC-LN');
     expect(topUp.payment_uri).toBe(`lightning:${topUp.wallet_address.toUpperCase()}`);
     btcpay.pay(invoice, '0.00100000123', 'Settled');
@@ -33,7 +33,7 @@ describe('A top-up by BTCPay', () => {
     await shows(topUp.order_number, { status: 'confirmed', received_crypto: '0.001', credited_usd: 50 });
   });
 
-  it('asks for what the store adds, and credits what was asked for', async () => {
+  it('asks for the fee of the store, too, and credits only the ordered amount', async () => {
     btcpay.fee = 150n;
     const { topUp, invoice } = await opened();
     expect(topUp.amount_crypto).toBe('0.0010015');
@@ -42,14 +42,14 @@ describe('A top-up by BTCPay', () => {
     await shows(topUp.order_number, { status: 'confirmed', credited_usd: 50, payment_exception: null });
   });
 
-  it('is made once, though the answer to its making was lost', async () => {
+  it('makes one invoice although the first answer was lost', async () => {
     btcpay.faults = ['lost'];
     const { topUp } = await opened();
     const made = btcpay.invoices.filter(({ metadata }) => metadata.orderId === topUp.order_number);
     expect(made).toHaveLength(1);
   });
 
-  it('is refused where somebody else pays to', async () => {
+  it('is refused if its address belongs to another top-up', async () => {
     const { topUp } = await opened();
     btcpay.destination = topUp.wallet_address;
     expect((await order()).body.code).toBe('coin_unavailable');
@@ -58,7 +58,7 @@ describe('A top-up by BTCPay', () => {
   });
 
   it.each([[['broken', 'broken']], [['lost', 'broken']]] as const)(
-    'is refused while BTCPay is %j, and nothing is left of it',
+    'is refused without a trace while BTCPay is %j',
     async (faults) => {
       btcpay.faults = [...faults];
       expect((await order()).body.code).toBe('coin_unavailable');
@@ -68,7 +68,7 @@ describe('A top-up by BTCPay', () => {
 });
 
 describe('A payment to BTCPay', () => {
-  it('is seen, and credited when it is settled; what is replaced is not', async () => {
+  it('is shown, and credited once it is settled, except if another payment replaced it', async () => {
     const { topUp, invoice } = await opened();
     const replaced = btcpay.pay(invoice, '0.001');
     await tell(invoice, 'InvoiceProcessing');
@@ -84,7 +84,7 @@ describe('A payment to BTCPay', () => {
     expect(await balance()).toBe(50);
   });
 
-  it('in parts, too large, or late is credited for what it is worth', async () => {
+  it('is credited at its value if it is partial, too large or late', async () => {
     const { topUp, invoice } = await opened();
     btcpay.pay(invoice, '0.0004', 'Settled');
     invoice.additionalStatus = 'PaidPartial';
@@ -107,7 +107,7 @@ describe('A payment to BTCPay', () => {
     await shows(late.topUp.order_number, { status: 'confirmed', payment_exception: 'late', credited_usd: 60 });
   });
 
-  it('of an invoice that the store calls invalid is not credited', async () => {
+  it('to an invoice that the store calls invalid is not credited', async () => {
     const { topUp, invoice } = await opened();
     btcpay.pay(invoice, '0.001');
     await tell(invoice);
@@ -118,7 +118,7 @@ describe('A payment to BTCPay', () => {
     expect(await balance()).toBe(0);
   });
 
-  it('that has been credited and is gone is told to the operator, and nothing is taken', async () => {
+  it('is reported to the operator, and stays credited, when it vanishes after its credit', async () => {
     const { topUp, invoice } = await opened();
     const payment = btcpay.pay(invoice, '0.001', 'Settled');
     await tell(invoice);
@@ -144,7 +144,7 @@ describe('A payment to BTCPay', () => {
     expect(await balance()).toBe(50);
   });
 
-  it('is waited for, though it takes longer than an address is looked at', async () => {
+  it('is credited even after the usual observation time of its address', async () => {
     const { topUp, invoice } = await opened();
     const payment = btcpay.pay(invoice, '0.001');
     await tell(invoice);
@@ -164,7 +164,7 @@ describe('A payment to BTCPay', () => {
     await eventually(async () => !(await tasks()).length);
   });
 
-  it('waits while BTCPay cannot be asked, and is credited when it can', async () => {
+  it('waits while BTCPay is unreachable, and is credited afterwards', async () => {
     const { topUp, invoice } = await opened();
     btcpay.pay(invoice, '0.001', 'Settled');
     btcpay.faults = ['broken'];

@@ -1,6 +1,6 @@
 /**
- * A stand-in for BTCPay Server: a store with invoices in memory, whose payments the test makes. What it is asked and what it
- * answers is held against the published document; what differs is in `problems`.
+ * A stand-in for BTCPay Server: a store with invoices in memory, for which the test makes payments. It checks requests
+ * and answers against the published document, and collects deviations in `problems`.
  */
 import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -37,13 +37,13 @@ const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 export class Btcpay {
   readonly invoices: StoredInvoice[] = [];
   readonly problems: string[] = [];
-  /** The operations that were called. */
+  /** The called operations. */
   readonly calls: string[] = [];
-  /** What goes wrong with the next calls: it does what it is told and does not say so, or breaks. */
+  /** Faults of the next calls: `lost` carries the call out and fails, `broken` only fails. */
   faults: ('lost' | 'broken')[] = [];
-  /** Where to pay to, instead of somewhere fresh. */
+  /** The payment address of all invoices, instead of a fresh one for each. */
   destination: string | undefined;
-  /** What the store adds to what is due. */
+  /** The fee that the store adds to the due amount. */
   fee = 0n;
   url = '';
   readonly #server = createServer((request, response) => {
@@ -69,7 +69,7 @@ export class Btcpay {
     return this.invoices.find(({ metadata }) => metadata.orderId === orderNumber)!;
   }
 
-  /** A payment of decimal coins to an invoice. */
+  /** Pays an amount in decimal coins to an invoice. */
   pay(invoice: StoredInvoice, value: string, status: Payment['status'] = 'Processing', at = Date.now()): Payment {
     const hash = digest(randomUUID());
     const isChain = invoice.checkout.paymentMethods[0]!.endsWith('-CHAIN');
@@ -81,7 +81,7 @@ export class Btcpay {
     return payment;
   }
 
-  /** An event as BTCPay sends it: its bytes, and their signature. */
+  /** Returns the bytes and the signature of an event, as BTCPay sends it. */
   event(invoice: StoredInvoice, type: string, secret = WEBHOOK_SECRET, more: object = {}) {
     const ids = { deliveryId: randomUUID(), webhookId: 'hook', originalDeliveryId: randomUUID(), isRedelivery: false };
     const about = { storeId: STORE, invoiceId: invoice.id, metadata: invoice.metadata };

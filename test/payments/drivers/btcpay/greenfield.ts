@@ -1,14 +1,14 @@
-/** What BTCPay Server publishes of its API (test/payments/drivers/btcpay/greenfield.json), as a judge of requests and of answers. */
+/** Checks requests and answers against the API document of BTCPay Server (greenfield.json). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
-// biome-ignore lint/suspicious/noExplicitAny: a document of which the test knows the form
+// biome-ignore lint/suspicious/noExplicitAny: the test knows the shape of the document
 type Document = any;
 
 const document: Document = JSON.parse(readFileSync(join(import.meta.dirname, 'greenfield.json'), 'utf8'));
 
-/** Its parts forbid what other parts have: what none of them knows is refused by the whole. */
+/** Parts of a schema forbid each other's members, so this moves the ban on unknown members to the whole. */
 function open(schema: Document): Document {
   if (Array.isArray(schema)) return schema.map(open);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -20,7 +20,7 @@ function open(schema: Document): Document {
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 ajv.addSchema(open(document), 'greenfield');
 
-/** What is wrong with a value, by the schema at a place. */
+/** Returns the faults of a value, by the schema at a JSON pointer. */
 export function problemsOf(pointer: string, value: unknown): string[] {
   const validate = ajv.compile({ $ref: `greenfield#${pointer}`, unevaluatedProperties: false });
   validate(value);
@@ -36,7 +36,7 @@ export interface Endpoint {
   problemsOfAnswer(value: unknown): string[];
 }
 
-/** Undefined: there is no such endpoint. */
+/** Returns undefined if there is no such endpoint. */
 export function endpointOf(method: string, pathname: string): Endpoint | undefined {
   const found = Object.entries<Document>(document.paths).find(([path]) =>
     new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(pathname),

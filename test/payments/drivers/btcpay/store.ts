@@ -1,4 +1,4 @@
-/** The service with a store of BTCPay (a stand-in), and a customer. Nothing is looked at but what BTCPay calls for. */
+/** The service with a stand-in for BTCPay, and a customer. Only calls of BTCPay trigger a check of invoices. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect } from 'vitest';
@@ -34,7 +34,7 @@ export async function openStore() {
   const freehold = await startFreehold(environment);
   let account: TestAccount;
   let usd = 0;
-  /** From now on, a coin. */
+  /** Changes the exchange rate: dollars for one coin. */
   const worth = (wanted: number) => {
     usd = wanted;
     return rates.say(freehold.db, { BTC: usd, 'BTC-LN': usd });
@@ -74,7 +74,7 @@ export async function openStore() {
         const body = await read(number);
         return Object.entries(wanted).every(([key, value]) => String(body[key]) === String(value)) && body;
       }),
-    /** Has BTCPay call; the status that it gets. */
+    /** Sends an event of BTCPay. @returns the HTTP status */
     tell: (invoice: StoredInvoice, type = 'InvoiceProcessing') => send(btcpay.event(invoice, type)),
   };
 }

@@ -1,4 +1,4 @@
-/** What BTCPay Server calls us with: a hint, which is signed, and may come again, late, and out of order. */
+/** Webhook calls of BTCPay Server: signed, possibly repeated, late and out of order. */
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../../config.ts';
 import { startService } from '../../../../main.ts';
@@ -10,8 +10,8 @@ import { openStore } from './store.ts';
 const { btcpay, freehold, environment, read, balance, opened, shows, send, tell } = await openStore();
 const { db } = freehold;
 
-describe('What BTCPay calls us with', () => {
-  it('is believed to be his word only if it is signed, and then changes nothing by itself', async () => {
+describe('A webhook call of BTCPay', () => {
+  it('needs a signature, and then only makes the service check the invoice', async () => {
     const { topUp, invoice } = await opened();
     await eventually(async () => {
       const idle = await db.query('select 1 from task where subject = $1 and run_at > now() and leased_by is null', [
@@ -34,14 +34,14 @@ describe('What BTCPay calls us with', () => {
     expect((await read(topUp.order_number)).status).toBe('pending');
   });
 
-  it('may be about what is not ours, or no JSON', async () => {
+  it('may name an unknown invoice, or be no JSON', async () => {
     const { topUp } = await opened();
     const foreign: StoredInvoice = { ...btcpay.invoiceOf(topUp.order_number), id: 'another' };
     expect(await tell(foreign)).toBe(200);
     expect(await tell({ ...foreign, metadata: { orderId: 'cron:renewals' } })).toBe(200);
   });
 
-  it('fifty times, in any order, before and after a restart, is one credit', async () => {
+  it('leads to one credit when it comes fifty times, in any order, before and after a restart', async () => {
     const { topUp, invoice } = await opened();
     const payment = btcpay.pay(invoice, '0.001');
     const types = ['InvoiceProcessing', 'InvoiceReceivedPayment', 'InvoiceSettled'] as const;

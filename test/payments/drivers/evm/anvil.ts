@@ -1,4 +1,7 @@
-/** A real EVM chain of the test's own (anvil), with USD Coin where it stands on Base: the client and its default asset are those of production. */
+/**
+ * A private, real EVM chain (anvil), with USD Coin at its address on Base. The client and its default asset are those
+ * of production.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -19,9 +22,9 @@ import { base } from 'viem/chains';
 import { say } from '../../../setup/say.ts';
 import { freePort } from '../../../setup/spawn.ts';
 
-/** Of USD Coin on Base. */
+/** USD Coin on Base. */
 export const USDC: Hex = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
-/** Compiled from usd-coin.sol: ERC-20 and EIP-3009, and anybody may mint. */
+/** Compiled from usd-coin.sol: ERC-20 and EIP-3009; every account may mint. */
 const { runtime } = JSON.parse(readFileSync(join(import.meta.dirname, 'usd-coin.json'), 'utf8')) as { runtime: Hex };
 export const TOKEN_ABI = parseAbi([
   'event Transfer(address indexed from, address indexed to, uint256 value)',
@@ -33,7 +36,7 @@ export const TOKEN_ABI = parseAbi([
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
 ]);
 
-/** The program, from the npm package of this platform; undefined: there is none. */
+/** The anvil program of the npm package for this platform; undefined if it is not installed. */
 const PROGRAM = (() => {
   const platform = process.platform === 'win32' ? 'win32' : process.platform;
   const name = `@foundry-rs/anvil-${platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`;
@@ -41,7 +44,7 @@ const PROGRAM = (() => {
     const folder = dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
     return join(folder, 'bin', platform === 'win32' ? 'anvil.exe' : 'anvil');
   } catch {
-    say(`Tests over anvil are skipped: ${name} is not installed.`);
+    say(`Skipped: tests over anvil, because ${name} is not installed.`);
     return undefined;
   }
 })();
@@ -49,17 +52,17 @@ const PROGRAM = (() => {
 export const NO_ANVIL = PROGRAM === undefined;
 
 interface Options {
-  /** Default: that of Base. */
+  /** Default: the chain id of Base. */
   chainId?: number;
-  /** Seconds between blocks. Default: a block for each transaction, at once. */
+  /** Seconds between blocks. Default: each transaction gets its own block at once. */
   blockSeconds?: number;
-  /** Where USD Coin is put besides `USDC`. */
+  /** Further addresses for USD Coin besides `USDC`. */
   tokens?: readonly Hex[];
 }
 
 export type Anvil = Awaited<ReturnType<typeof startAnvil>>;
 
-/** Starts it, which takes a third of a second. The caller stops it, or the end of the process does. */
+/** Starts anvil, which takes a third of a second. It runs until the caller stops it, or until the process ends. */
 export async function startAnvil({ chainId = base.id, blockSeconds, tokens = [] }: Options = {}) {
   const port = await freePort();
   const pace = blockSeconds ? ['--block-time', String(blockSeconds)] : [];
@@ -81,7 +84,7 @@ export async function startAnvil({ chainId = base.id, blockSeconds, tokens = [] 
     if (Date.now() > end || child.exitCode !== null) throw new Error('anvil did not start.');
   }
   for (const address of [USDC, ...tokens]) await control.setCode({ address, bytecode: runtime });
-  /** Ten of them have 10,000 ether each. */
+  /** The first ten accounts have 10,000 ether each. */
   const account = (index: number) =>
     mnemonicToAccount('test test test test test test test test test test test junk', { addressIndex: index });
   const wallet = (index: number) =>
@@ -92,18 +95,18 @@ export async function startAnvil({ chainId = base.id, blockSeconds, tokens = [] 
   return {
     url,
     chain,
-    /** Reads. */
+    /** Reads the chain. */
     client,
-    /** Mines, takes blocks back, and the like. */
+    /** Controls the chain: mines blocks, reverts them, and sets state. */
     control,
     account,
     wallet,
     mined,
     balance: (address: Hex, token: Hex = USDC) =>
       client.readContract({ address: token, abi: TOKEN_ABI, functionName: 'balanceOf', args: [address] }),
-    /** Waits for the block. */
+    /** Mints tokens, and waits for the block. */
     mint: async (to: Hex, units: bigint, token: Hex = USDC) => mined(await call(9, 'mint', to, units, token)),
-    /** Sends a token from an account, and does not wait. @returns the transaction */
+    /** Sends a token without waiting for the block. @returns the transaction */
     transfer: (from: number, to: Hex, units: bigint, token: Hex = USDC) => call(from, 'transfer', to, units, token),
     stop: async () => {
       process.off('exit', kill);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
-/// A contract wallet (ERC-1271) of one owner, who stands in its first slot: no constructor, so that its runtime code can be
-/// placed anywhere. Its signature is that of the owner with one byte more, as no key signs.
+/// A contract wallet (ERC-1271) of one owner, whose address is in its first slot. Without a constructor, its runtime code
+/// can be placed anywhere. Its signature is the owner's with an extra byte, which no key would produce.
 contract ContractWallet {
     address public owner;
 

@@ -1,4 +1,4 @@
-/** Top-ups on a real EVM chain, through the whole service: every payment is credited once, for what it is worth. */
+/** Top-ups on a real EVM chain through the whole service, which credits every payment once at the right value. */
 import { type Hex, parseEther } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,10 +8,10 @@ import { openTill, type Till, type TopUpBody } from '../gateway-world.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from './anvil.ts';
 import { type Gate, openGate } from './gate.ts';
 
-/** Another token of that chain, and one that nobody knows of. */
+/** Another configured token of the chain, and a token that is not configured. */
 const USDT: Hex = '0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2';
 const UNKNOWN: Hex = '0x00000000000000000000000000000000000c0145';
-/** The operator's own, which the service never sees. */
+/** The key of the operator, which the service never sees. */
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
 const XPUB = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'" }).getHdKey().publicExtendedKey;
 const CONFIRMATIONS = 3;
@@ -46,7 +46,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
   });
 
   const mine = (blocks = CONFIRMATIONS) => anvil.control.mine({ blocks });
-  /** Sends so many dollars in a token; they are in a block then. */
+  /** Sends an amount of dollars in a token, and waits for the block. */
   const pay = async ({ wallet_address }: TopUpBody, usd: bigint, token: Hex = USDC) => {
     const hash = await anvil.transfer(0, wallet_address as Hex, usd * DOLLAR, token);
     await anvil.mined(hash);
@@ -57,7 +57,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     return [account, await till.open(account, usd, crypto)];
   };
 
-  it('a top-up is paid to an address of its own, whose key the operator has, as its URI says (EIP-681)', async () => {
+  it('a top-up has its own address under the key of the operator, and a URI (EIP-681)', async () => {
     const [, topUp] = await fresh();
     const [deposit] = await till.db.query<{ next: number }>('select next from deposit');
     const { address } = mnemonicToAccount(MNEMONIC, { addressIndex: deposit!.next - 1 });
@@ -67,7 +67,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     });
   });
 
-  it('is seen in its block, and credited when it has its confirmations', async () => {
+  it('a payment is shown in its block, and credited after its confirmations', async () => {
     const [payer, topUp] = await fresh();
     const hash = await pay(topUp, 50n);
     await till.becomes(payer, topUp, { status: 'confirming', received_crypto: '50', confirmations: 1, tx_ids: [hash] });
@@ -77,7 +77,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     expect(await payer.balance()).toBe(50);
   });
 
-  it('ether that is sent is credited, too', async () => {
+  it('a payment in ether is credited, too', async () => {
     const [payer, topUp] = await fresh('ETH-BASE');
     expect(topUp).toMatchObject({
       amount_crypto: '0.02',
@@ -90,7 +90,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     await till.becomes(payer, topUp, { status: 'confirmed', credited_usd: 50, received_crypto: '0.02' });
   });
 
-  it('what a reorganisation took back is not credited, and once it is sent and mined again, it is: once', async () => {
+  it('a payment in a reverted block is credited once, after it was sent and mined again', async () => {
     const [payer, topUp] = await fresh();
     for (let round = 0; round < 3; round++) {
       const hash = await pay(topUp, 50n);
@@ -106,7 +106,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     expect(await payer.balance()).toBe(50);
   });
 
-  it('a reorganisation deeper than the confirmations freezes the account, and takes back what it still has', async () => {
+  it('a reorganisation deeper than the confirmations suspends the account, and reverses the rest of the credit', async () => {
     const [payer, topUp] = await fresh();
     await pay(topUp, 50n);
     await mine();
@@ -120,7 +120,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     expect(refused.body.code).toBe('account_suspended');
   });
 
-  it('several in one block are told apart by their place in their own receipts', async () => {
+  it('several payments in one transaction are distinguished by their place in its receipt', async () => {
     const topUps = [];
     for (let i = 0; i < 3; i++) topUps.push(await fresh());
     await anvil.control.setAutomine(false);
@@ -137,7 +137,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     expect(positions).toEqual([{ position: 0 }, { position: 0 }, { position: 0 }]);
   });
 
-  it('what is paid in parts, twice or too much is credited in full', async () => {
+  it('a payment in parts, twice or too large is credited in full', async () => {
     const [payer, topUp] = await fresh();
     await pay(topUp, 20n);
     await mine();
@@ -149,7 +149,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     expect(await payer.balance()).toBe(100);
   });
 
-  it('what is too little when its time is over is credited as it is', async () => {
+  it('a partial payment is credited at its value when the top-up expires', async () => {
     const [payer, topUp] = await fresh();
     await pay(topUp, 20n);
     await mine();
@@ -158,7 +158,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     await till.becomes(payer, topUp, { status: 'confirmed', payment_exception: 'underpaid', credited_usd: 20 });
   });
 
-  it('what comes late is credited at the rate of the moment', async () => {
+  it('a late payment is credited at the current exchange rate', async () => {
     const [payer, topUp] = await fresh('ETH-BASE');
     await till.expire(topUp);
     await till.becomes(payer, topUp, { status: 'expired' });
@@ -169,7 +169,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     await till.rate('ETH-BASE', 2_500);
   });
 
-  it('another coin of the gateway goes into suspense, and a token that it does not name is out of sight', async () => {
+  it('another configured coin goes into suspense, and an unknown token is ignored', async () => {
     const [payer, topUp] = await fresh();
     const before = await till.suspense();
     await pay(topUp, 7n, USDT);
@@ -181,7 +181,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     expect(length).toBe(1);
   });
 
-  it('nodes that are down only delay it', async () => {
+  it('absent nodes only delay a payment', async () => {
     const [payer, topUp] = await fresh();
     gate.closed = true;
     await pay(topUp, 50n);
@@ -197,7 +197,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     await till.becomes(payer, topUp, { status: 'confirmed', credited_usd: 50 });
   });
 
-  it('blocks that are read fifty times are credited once', async () => {
+  it('a payment is credited once even if its block is read fifty times', async () => {
     const [payer, topUp] = await fresh();
     await pay(topUp, 50n);
     await mine();
@@ -213,7 +213,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     expect(transfers).toHaveLength(1);
   });
 
-  it('a worker that dies while it is read, mined and credited does not credit it twice', async () => {
+  it('a payment is credited once even if a worker dies while it reads and credits it', async () => {
     const worker = await spawnService({
       ...{ DATABASE_URL: till.databaseUrl, ROLES: 'worker', PAYMENTS_FILE: till.paymentsFile, ALLOW_SIMULATED: 'true' },
       ...{ POLL_SECONDS: '0.02', DATA_DIR: till.dataDir, LEASE_SECONDS: '1' },

@@ -1,12 +1,12 @@
-/** A way to a node over HTTP that can be closed, and counts what passes. */
+/** An HTTP proxy to a node. It can be closed, and counts requests. */
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 
 export interface Gate {
   url: string;
-  /** Whether nobody comes through. */
+  /** Whether the proxy refuses every request. */
   closed: boolean;
-  /** Requests that have passed. */
+  /** The number of forwarded requests. */
   passed: number;
   stop(): Promise<unknown>;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
-/// Of Multicall3, which stands at one address on public chains, what facilitators of x402 simulate with.
+/// The part of Multicall3 that x402 facilitators use for simulations. Public chains have it at one fixed address.
 contract Multicall {
     struct Call {
         address target;

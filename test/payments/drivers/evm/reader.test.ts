@@ -1,4 +1,4 @@
-/** How an EVM chain is read. */
+/** The reader of EVM chains. */
 import { type Hex, parseEther } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -24,7 +24,7 @@ describe.skipIf(NO_ANVIL)('An EVM chain', () => {
       ...{ native: undefined, tokens: new Map([[USDC.toLowerCase(), 'USDC-BASE']]), ...settings },
     });
 
-  it.each([undefined, 'ETH-BASE'])('is read in ranges as it is block by block; native coin: %s', async (native) => {
+  it.each([undefined, 'ETH-BASE'])('gives the same in ranges as block by block; native coin: %s', async (native) => {
     const reader = readerOf({ native });
     const addresses = new Set([newAddress(), newAddress()]);
     const [one, other] = [...addresses] as [Hex, Hex];
@@ -47,7 +47,7 @@ describe.skipIf(NO_ANVIL)('An EVM chain', () => {
     expect(ranged).toEqual(single.filter(({ height: n, sightings }) => n === first || n === last || sightings.length));
   });
 
-  it('is read in smaller ranges while a node does not manage larger ones', async () => {
+  it('is read in smaller ranges if a node refuses larger ones', async () => {
     const reader = readerOf({ rangeMax: 8 });
     gate.closed = true;
     for (const size of [4, 2, 1, 1]) {
@@ -61,7 +61,7 @@ describe.skipIf(NO_ANVIL)('An EVM chain', () => {
     }
   });
 
-  it('is read for more addresses than a filter may have', async () => {
+  it('is read for more addresses than one filter may hold', async () => {
     const addresses = new Set(Array.from({ length: 1_100 }, (_, n): Hex => `0x${String(n).padStart(40, '0')}`));
     addresses.add(newAddress());
     const wanted = [...addresses].at(-1) as Hex;
@@ -72,7 +72,7 @@ describe.skipIf(NO_ANVIL)('An EVM chain', () => {
     ]);
   });
 
-  it('has no block above its head, and no node that is down or of another chain is believed', async () => {
+  it('has no block above its head, and is not read from absent nodes or nodes of other chains', async () => {
     const { height } = await readerOf().head(signal);
     expect(await readerOf().hash(height + 1, signal)).toBeUndefined();
     await expect(readerOf().block(height + 1, new Set(), signal)).rejects.toThrow('does not have that block');

@@ -1,11 +1,11 @@
-/** The RPC of a chain, with somebody on the way who sees each call first. */
+/** A proxy for the RPC of a chain, which shows each call to the test first. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface RpcProxy {
   url: string;
-  /** Called before each call goes on; what it throws breaks the connection. */
+  /** Runs before each call is forwarded; an error breaks the connection. */
   before: (method: string, parameters: unknown[]) => Promise<unknown> | unknown;
   stop(): Promise<void>;
 }

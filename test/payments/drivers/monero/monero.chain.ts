@@ -1,4 +1,4 @@
-/** Monero on a real chain: what is paid is credited once, whatever the chain and the wallet do. */
+/** Monero on a real chain: each payment is credited once, through reorganisations and failures of the wallet. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -9,9 +9,9 @@ import { startRates } from '../../exchange-rates.ts';
 import { moneroVersion, startRegtest, WALLET_LOGIN } from './monerod.ts';
 
 const version = moneroVersion();
-if (!version) say('skipped: Monero is not installed (apt-get install monero)');
+if (!version) say('Skipped: tests over Monero, because it is not installed (apt-get install monero).');
 
-/** The service, its wallet, and a customer. */
+/** Starts the service with a wallet and a customer. */
 async function open() {
   const chain = await startRegtest();
   const folder = newFolder();
@@ -31,7 +31,7 @@ const world = version ? await open() : undefined;
 describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
   const { chain, freehold, account } = world!;
 
-  /** 50 USD at 160 USD for one. */
+  /** 50 USD at 160 USD for one coin. */
   const DUE = 312_500_000_000n;
   const order = async () => {
     const { status, body } = await account.rest('POST', '/v1/billing/topups', { amount_usd: 50, crypto: 'XMR' });
@@ -42,7 +42,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
       const { status, body } = await order();
       return status === 200 && body;
     });
-  /** While the wallet catches up it is asked ever more seldom, which is not what is tested here. */
+  /** Waits until the top-up has these members. It triggers checks, which become rare while the wallet catches up. */
   const shows = async (number: string, wanted: object) => {
     let shown: Record<string, unknown> = {};
     await eventually(async () => {
@@ -59,7 +59,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
       'select status, missing_since is not null as missing from payment where order_number = $1',
       [number],
     );
-  /** Another look, that is over. */
+  /** Triggers another check, and waits for its end. */
   const lookedAt = async (number: string) => {
     await freehold.db.query(`update task set run_at = now() where subject = $1`, [number]);
     await eventually(async () => {
@@ -71,7 +71,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     });
   };
 
-  it('opens no top-up while the wallet is another, could spend, or is closed', async () => {
+  it('opens no top-up while the wallet has another address, holds a spend key, or is closed', async () => {
     for (const which of ['none', 'full'] as const) {
       await chain.open(which);
       const { status, body } = await order();
@@ -79,7 +79,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     }
   });
 
-  it('is seen, counted, forgotten by the chain, and credited once', async () => {
+  it('credits a payment once although the chain forgets it in between', async () => {
     await chain.open('view');
     const { order_number: number, wallet_address: address, payment_uri: uri, amount_crypto: amount } = await opened();
     expect(amount).toBe('0.3125');
@@ -91,7 +91,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     await chain.forget(2);
     await chain.mine(3);
     await shows(number, { status: 'confirming', received_crypto: '0', tx_ids: '' });
-    // The wallet does not look again at what is announced a second time, until it is in a block.
+    // The wallet ignores a repeated announcement until the transaction is in a block.
     await chain.resend(blob);
     await chain.confirm(hash, 2);
     await shows(number, { status: 'confirming', received_crypto: '0.3125', confirmations: 2 });
@@ -103,7 +103,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     expect(await account.balance()).toBe(50);
   });
 
-  it('is credited for all outputs of a transaction, to whichever top-ups they are', async () => {
+  it('credits every output of a transaction to its top-up', async () => {
     const [one, two] = [await opened(), await opened()];
     expect(one.wallet_address).not.toBe(two.wallet_address);
     const { tx_hash: hash } = await chain.pay([
@@ -117,7 +117,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     expect(await account.balance()).toBe(150);
   });
 
-  it('is not credited before it is unlocked', async () => {
+  it('does not credit a locked payment', async () => {
     const { order_number: number, wallet_address: address } = await opened();
     const { tx_hash: hash } = await chain.pay([[address, DUE]], { unlock_time: (await chain.height()) + 8 });
     await chain.confirm(hash, 5);
@@ -129,7 +129,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     expect(await account.balance()).toBe(200);
   });
 
-  it('keeps the addresses that it gave out, though the wallet is killed', async () => {
+  it('keeps its addresses although the wallet is killed', async () => {
     const before = await opened();
     await chain.killWallet();
     const after = await opened();
@@ -140,7 +140,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     expect(await account.balance()).toBe(250);
   });
 
-  it('that vanishes after it was credited is told to the operator, and nothing is taken', async () => {
+  it('reports a payment that vanishes after its credit to the operator, and takes nothing back', async () => {
     const { order_number: number, wallet_address: address } = await opened();
     const { tx_hash: hash, tx_blob: blob } = await chain.pay([[address, DUE]]);
     await chain.confirm(hash, 3);

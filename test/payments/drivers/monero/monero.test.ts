@@ -1,4 +1,4 @@
-/** The driver for Monero, where its wallet is not as it should be. test/payments/drivers/monero/monero.chain.ts has a real one. */
+/** The Monero driver with a faulty wallet. monero.chain.ts tests it with a real wallet. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { OpenInvoice, PaymentDriver } from '../../../../provisioning/payments/drivers/driver.ts';
 import { monero } from '../../../../provisioning/payments/drivers/monero/monero.ts';
@@ -32,8 +32,8 @@ const transfer = (set: object) => ({
   ...{ double_spend_seen: false, locked: false, timestamp: 1_700_000_000, unlock_time: 0, ...set },
 });
 
-describe('A wallet of Monero', () => {
-  it('writes an address down before it is given to anybody', async () => {
+describe('A Monero wallet', () => {
+  it('stores an address before the driver gives it out', async () => {
     const target = await driver.open(invoice, undefined, signal());
     expect(target).toEqual({
       walletAddress: rpc.addresses[1],
@@ -53,18 +53,18 @@ describe('A wallet of Monero', () => {
     ['lacks blocks', () => (rpc.daemonHeight = 104)],
     ['has blocks that were taken back', () => (rpc.height = 104)],
     ['has a daemon that lacks blocks', () => (rpc.synchronized = false)],
-    ['cannot see what is announced', () => (rpc.errors.get_transfers = { code: -38, message: 'no connection' })],
+    ['cannot see announced payments', () => (rpc.errors.get_transfers = { code: -38, message: 'no connection' })],
     ['cannot be reached', () => void stops.pop()!()],
-  ])('that %s is not believed that nothing has come', async (what, broken) => {
+  ])('is not taken for empty if it %s', async (what, broken) => {
     const opened = await open();
     broken();
     await expect(driver.observe!(opened, signal())).rejects.toThrow();
-    if (what === 'cannot see what is announced') return;
+    if (what === 'cannot see announced payments') return;
     await expect(driver.open(invoice, undefined, signal())).rejects.toThrow();
     await expect(driver.reachable!(signal())).rejects.toThrow();
   });
 
-  it('that does not know its address any more is not believed, either', async () => {
+  it('is not trusted if it does not know one of its addresses any more', async () => {
     const opened = await open();
     rpc.addresses[1] = `8${'D'.repeat(94)}`;
     await expect(driver.observe!(opened, signal())).rejects.toThrow('does not know its subaddress');
@@ -73,7 +73,7 @@ describe('A wallet of Monero', () => {
     await expect(driver.observe!(opened, signal())).rejects.toThrow('another address');
   });
 
-  it.each([undefined, LOGIN])('that says nothing is given up when the time is over (login: %s)', async (login) => {
+  it.each([undefined, LOGIN])('is abandoned after the time limit if it does not answer (login: %s)', async (login) => {
     await start(login);
     rpc.delayMs = 60_000;
     const begun = performance.now();
@@ -84,7 +84,7 @@ describe('A wallet of Monero', () => {
     expect((await open()).walletAddress).toBe(rpc.addresses.at(-1));
   });
 
-  it.each([undefined, LOGIN])('may close connections that were kept (login: %s)', async (login) => {
+  it.each([undefined, LOGIN])('may close idle connections (login: %s)', async (login) => {
     await start(login);
     for (let i = 1; i <= 5; i++) {
       expect((await open()).walletAddress).toBe(rpc.addresses[i]);
@@ -92,7 +92,7 @@ describe('A wallet of Monero', () => {
     }
   });
 
-  it('may want a login, which many calls at once use', async () => {
+  it('may require a login, which concurrent calls share', async () => {
     await start(LOGIN);
     const opened = await Promise.all(Array.from({ length: 10 }, () => open()));
     expect(new Set(opened.map(({ walletAddress }) => walletAddress)).size).toBe(10);
@@ -101,8 +101,8 @@ describe('A wallet of Monero', () => {
   });
 });
 
-describe('What a wallet of Monero has received', () => {
-  it('is shown to the last piconero, once each, as long as nobody spends it elsewhere', async () => {
+describe('A payment to a Monero wallet', () => {
+  it('is reported once, to the last piconero, unless its payer spends the coins elsewhere', async () => {
     const opened = await open();
     const amount = 2n ** 53n + 1n;
     rpc.transfers = {
@@ -126,7 +126,7 @@ describe('What a wallet of Monero has received', () => {
     [{ locked: false, unlock_time: 5_000 }, 12],
     [{ locked: true, unlock_time: 0 }, 12],
     [{ locked: true, unlock_time: 2_000_000_000, confirmations: 3 }, 3],
-  ])('counts when it could be spent: %j', async (set, confirmations) => {
+  ])('gets confirmations only once it is spendable: %j', async (set, confirmations) => {
     const opened = await open();
     rpc.transfers = { in: [transfer(set)] };
     expect(await driver.observe!(opened, signal())).toMatchObject([{ confirmations }]);

@@ -1,17 +1,17 @@
-/** A Monero network of one node, made by the test (Debian's monero): a daemon, a wallet that pays, one that only sees. */
+/** A private Monero network of one node: a daemon, a wallet that pays, and a view-only wallet (Debian's monero). */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll } from 'vitest';
-import { JsonRpc } from '../../../../provisioning/payments/drivers/monero/rpc.ts';
+import { MoneroRpc } from '../../../../provisioning/payments/drivers/monero/rpc.ts';
 import { eventually } from '../../../setup/freehold.ts';
 import { freePort, MACHINE, newFolder, removeFolder } from '../../../setup/spawn.ts';
 
 const { signal } = new AbortController();
 export const WALLET_LOGIN = 'merchant:a password of the wallet';
-/** Coins of new blocks cannot be spent before 60 others, and a payment hides among the outputs of 16. */
+/** Coins of new blocks stay locked for 60 blocks, and a payment hides among the outputs of 16. */
 const BLOCKS_BEFORE_SPENDING = 90;
 
-/** What Debian's package has; undefined: it is not installed. */
+/** The version of Debian's package; undefined if it is not installed. */
 export const moneroVersion = (): string | undefined =>
   ['monerod', 'monero-wallet-rpc']
     .map((program) => spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout?.trim())
@@ -22,33 +22,33 @@ export interface Regtest {
   walletUrl: string;
   /** The primary address of the view-only wallet. */
   address: string;
-  /** The wallet that the service asks, by the login of the configuration. */
+  /** Calls the wallet of the service with the login of the configuration. */
   merchant(method: string, params?: object): Promise<unknown>;
   mine(blocks: number): Promise<void>;
   /**
-   * Mines until a transaction, which the node may leave out of the next block, has so many confirmations, and has the
-   * merchant's wallet look.
+   * Mines until a transaction has this many confirmations, and refreshes the merchant's wallet. The node may leave the
+   * transaction out of the next block.
    */
   confirm(hash: string, confirmations: number): Promise<void>;
   height(): Promise<number>;
-  /** Pays piconero to each address, in one transaction. @returns it, and its bytes */
+  /** Pays piconero to each address in one transaction. @returns its hash and its bytes */
   pay(to: [address: string, amount: bigint][], more?: object): Promise<{ tx_hash: string; tx_blob: string }>;
-  /** Sends a transaction again. */
+  /** Announces a transaction again. */
   resend(blob: string): Promise<void>;
-  /** Takes so many blocks back, and with them what was announced. */
+  /** Reverts this many blocks, and drops announced transactions. */
   forget(blocks: number): Promise<void>;
-  /** Opens the wallet with all its keys instead of the one that only sees, or that again. */
+  /** Opens the wallet with the spend key, or the view-only wallet, or none. */
   open(which: 'full' | 'view' | 'none'): Promise<void>;
-  /** SIGKILL for the merchant's wallet, and a new one. */
+  /** Kills the merchant's wallet and starts a new one. */
   killWallet(): Promise<void>;
 }
 
-/** Called while the tests of a file are collected. What it has started ends with them, also if it does not come to its end. */
+/** Starts the network while a test file is collected. Its processes end with this process, also after a crash. */
 export async function startRegtest(): Promise<Regtest> {
   const folder = newFolder();
   const children: ChildProcess[] = [];
   const run = (program: string, args: string[]) => {
-    // Otherwise each makes an RSA key for itself at its start, which takes up to half a minute.
+    // With SSL each program would first make an RSA key, which takes up to half a minute.
     const plain = ['--non-interactive', '--rpc-ssl', 'disabled', '--log-file', `${folder}/${program}.log`];
     const child = spawn(program, [...plain, ...args], {
       stdio: 'ignore',
@@ -87,10 +87,10 @@ export async function startRegtest(): Promise<Regtest> {
   wallet(payerPort, ['--disable-rpc-login']);
   const startMerchant = () => wallet(merchantPort, ['--rpc-login', WALLET_LOGIN]);
   let merchantProcess = startMerchant();
-  const daemon = new JsonRpc(daemonUrl);
-  const payer = new JsonRpc(urlOf(payerPort));
-  let merchant = new JsonRpc(urlOf(merchantPort), { user, password });
-  const ready = (rpc: JsonRpc, method: string) =>
+  const daemon = new MoneroRpc(daemonUrl);
+  const payer = new MoneroRpc(urlOf(payerPort));
+  let merchant = new MoneroRpc(urlOf(merchantPort), { user, password });
+  const ready = (rpc: MoneroRpc, method: string) =>
     eventually(() =>
       rpc.call(method, {}, signal).then(
         () => true,
@@ -99,7 +99,7 @@ export async function startRegtest(): Promise<Regtest> {
     );
   await Promise.all([ready(daemon, 'get_info'), ready(payer, 'get_version'), ready(merchant, 'get_version')]);
 
-  const call = <T>(rpc: JsonRpc, method: string, params: object = {}) => rpc.call<T>(method, params, signal);
+  const call = <T>(rpc: MoneroRpc, method: string, params: object = {}) => rpc.call<T>(method, params, signal);
   const raw = async (path: string, body: object) => {
     const answer = await fetch(daemonUrl + path, { method: 'POST', body: JSON.stringify(body) });
     const { status } = (await answer.json()) as { status: string };
@@ -131,7 +131,7 @@ export async function startRegtest(): Promise<Regtest> {
       return isMined(hash);
     });
     if (confirmations > 1) await mine(confirmations - 1);
-    // It looks by itself each second, but not always at once after a reorganisation.
+    // The wallet refreshes each second, but sometimes later after a reorganisation.
     await call(merchant, 'refresh');
   };
   await mine(BLOCKS_BEFORE_SPENDING);
@@ -164,7 +164,7 @@ export async function startRegtest(): Promise<Regtest> {
     killWallet: async () => {
       await end(merchantProcess);
       merchantProcess = startMerchant();
-      merchant = new JsonRpc(urlOf(merchantPort), { user, password });
+      merchant = new MoneroRpc(urlOf(merchantPort), { user, password });
       await ready(merchant, 'get_version');
       await open('view');
     },

@@ -1,4 +1,4 @@
-/** A stand-in for monero-wallet-rpc and monerod: their answers as the test wants them, behind a login by Digest. */
+/** A stand-in for monero-wallet-rpc and monerod with answers of the test, behind a Digest login. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -16,12 +16,12 @@ export class WalletRpc {
   synchronized = true;
   delayMs = 0;
   transfers: { in?: object[]; pool?: object[] } = {};
-  /** What was called, in order. */
+  /** The called methods, in order. */
   calls: string[] = [];
-  /** What a method answers instead. */
+  /** The errors of methods, instead of their answers. */
   errors: Record<string, { code: number; message: string }> = {};
   readonly #login: string | undefined;
-  /** A nonce is of its connection, as with Monero. */
+  /** As with Monero, a nonce belongs to one connection. */
   readonly #nonces = new WeakMap<object, string>();
   readonly #server = createServer((request, response) => void this.#answer(request, response));
 
@@ -64,7 +64,7 @@ export class WalletRpc {
     const watchOnly = { code: -29, message: 'The wallet is watch-only. Cannot retrieve spend key.' };
     const error = this.errors[method] ?? (method === 'query_key' && !this.canSpend ? watchOnly : undefined);
     const answer = error ? { error } : { result: this.#result(method, params) };
-    // Numbers may be larger than a double has digits for.
+    // A number may have more digits than a double.
     const text = JSON.stringify(answer, (_, value) => (typeof value === 'bigint' ? `big:${value}` : value));
     response.end(text.replace(/"big:(\d+)"/g, '$1'));
   }

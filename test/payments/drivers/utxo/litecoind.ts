@@ -1,4 +1,4 @@
-/** A real node of Bitcoin's family (litecoind) on a chain of its own, with a wallet that pays; the service uses none. */
+/** A real node of the Bitcoin family (litecoind) on a private chain. Its wallet pays; the service uses no wallet. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -11,19 +11,19 @@ export const NO_LITECOIND = (() => {
     execFileSync('litecoind', ['-version'], { stdio: 'ignore' });
     return false;
   } catch {
-    say('Tests over litecoind are skipped: it is not installed (apt-get install litecoind).');
+    say('Skipped: tests over litecoind, because it is not installed (apt-get install litecoind).');
     return true;
   }
 })();
 
-/** Of the password `secret`: a salt, and the HMAC of both. A cookie is made beside it. */
+/** The RPC login with the password `secret`: a salt, and the HMAC of both. litecoind also makes a cookie. */
 const RPC_AUTH = 'c0ffee$0c4c1a87fa16ce0cb0be6571825c8de06d966c5b59347cbec7843347908a67f8';
 
 export type Litecoind = Awaited<ReturnType<typeof startLitecoind>>;
 
 const OF_WALLET = new Set(['getnewaddress', 'sendtoaddress', 'bumpfee']);
 
-/** Starts it, with 101 blocks, so that the wallet has something to spend. */
+/** Starts litecoind and mines 101 blocks, so that the wallet has coins to spend. */
 export async function startLitecoind() {
   const folder = newFolder();
   const port = await freePort();
@@ -61,9 +61,9 @@ export async function startLitecoind() {
     url,
     cookieFile: join(folder, 'regtest', '.cookie'),
     rpc,
-    /** @returns their hashes */
+    /** @returns the block hashes */
     mine,
-    /** Announces a payment. @returns its transaction */
+    /** Announces a payment. @returns the transaction */
     pay: (address: string, amount: string) => rpc<string>('sendtoaddress', address, amount),
     stop: async () => {
       process.off('exit', kill);

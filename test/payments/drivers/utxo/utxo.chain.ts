@@ -1,4 +1,4 @@
-/** Top-ups on a real chain of Bitcoin's family, through the whole service. */
+/** Top-ups on a real chain of the Bitcoin family, through the whole service. */
 
 import { HDKey } from '@scure/bip32';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,11 +10,11 @@ import { type Litecoind, NO_LITECOIND, startLitecoind } from './litecoind.ts';
 
 /** Versions of extended keys on test networks (BIP 32). */
 const TEST_VERSIONS = { public: 0x043587cf, private: 0x04358394 };
-/** The operator's own, which the service never sees. */
+/** The key of the operator, which the service never sees. */
 const MASTER = HDKey.fromMasterSeed(Buffer.alloc(32, 7), TEST_VERSIONS);
 const ACCOUNT = MASTER.derive("m/84'/1'/0'");
 
-describe.skipIf(NO_LITECOIND)('On a chain of the family of Bitcoin', () => {
+describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
   let node: Litecoind;
   let till: Till;
 
@@ -36,7 +36,7 @@ describe.skipIf(NO_LITECOIND)('On a chain of the family of Bitcoin', () => {
     return [account, await till.open(account, 40, 'LTC')];
   };
 
-  it('a top-up has an address of its own, of which the operator has the key, and a URI (BIP 84, BIP 21)', async () => {
+  it('a top-up has its own address under the key of the operator, and a URI (BIP 84, BIP 21)', async () => {
     const [, topUp] = await fresh();
     const [deposit] = await till.db.query<{ next: number }>('select next from deposit');
     const key = ACCOUNT.derive(`m/0/${deposit!.next - 1}`).publicKey!;
@@ -49,7 +49,7 @@ describe.skipIf(NO_LITECOIND)('On a chain of the family of Bitcoin', () => {
     expect(topUp.payment_uri).toBe(`litecoin:${topUp.wallet_address}?amount=0.5`);
   });
 
-  it('a payment is seen when it is announced, and credited when it has its confirmations', async () => {
+  it('a payment is shown once it is announced, and credited after its confirmations', async () => {
     const [account, topUp] = await fresh();
     const txId = await node.pay(topUp.wallet_address, '0.5');
     await till.becomes(account, topUp, {
@@ -66,7 +66,7 @@ describe.skipIf(NO_LITECOIND)('On a chain of the family of Bitcoin', () => {
     expect(await account.balance()).toBe(40);
   });
 
-  it('a reorganisation puts it back to where it was, and it is credited once', async () => {
+  it('a payment in a reverted block waits again, and is credited once', async () => {
     const [account, topUp] = await fresh();
     await node.pay(topUp.wallet_address, '0.5');
     for (let round = 0; round < 3; round++) {
@@ -82,7 +82,7 @@ describe.skipIf(NO_LITECOIND)('On a chain of the family of Bitcoin', () => {
     expect(await account.balance()).toBe(40);
   });
 
-  it('one that is replaced by another is counted once (BIP 125)', async () => {
+  it('a payment that another replaces is counted once (BIP 125)', async () => {
     const [account, topUp] = await fresh();
     const txId = await node.rpc<string>('sendtoaddress', topUp.wallet_address, '0.5', '', '', false, true);
     await till.becomes(account, topUp, { tx_ids: [txId], received_crypto: '0.5' });
@@ -92,7 +92,7 @@ describe.skipIf(NO_LITECOIND)('On a chain of the family of Bitcoin', () => {
     await till.becomes(account, topUp, { status: 'confirmed', received_crypto: '0.5', payment_exception: null });
   });
 
-  it('what is paid late, in parts or too much is credited in full', async () => {
+  it('a payment that is late, partial or too large is credited in full', async () => {
     const [account, topUp] = await fresh();
     await till.expire(topUp);
     await till.becomes(account, topUp, { status: 'expired' });
@@ -101,7 +101,7 @@ describe.skipIf(NO_LITECOIND)('On a chain of the family of Bitcoin', () => {
     await till.becomes(account, topUp, { status: 'confirmed', payment_exception: 'late', credited_usd: 60 });
   });
 
-  it('a node that gives no block with all transactions, such as that of Dogecoin, is asked for each', async () => {
+  it('a node without full blocks, such as that of Dogecoin, is asked for each transaction', async () => {
     const [, { wallet_address: address }] = await fresh();
     await node.pay(address, '0.12345678');
     const [hash] = await node.mine(1);
@@ -121,7 +121,7 @@ describe.skipIf(NO_LITECOIND)('On a chain of the family of Bitcoin', () => {
     expect(whole).toMatchObject({ hash, sightings: [{ coin: 'LTC', address, units: 12_345_678n }] });
   });
 
-  it('a node of another chain is not believed', async () => {
+  it('a node of another chain is not trusted', async () => {
     const { url } = node;
     const chain = CHAINS['bitcoin-regtest']!;
     const reader = new UtxoReader({ network: 'bitcoin', chain, url, pollSeconds: 1, credentials: () => 'till:secret' });

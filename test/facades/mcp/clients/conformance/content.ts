@@ -1,4 +1,4 @@
-/** What the fixtures answer with. */
+/** The contents that the fixtures answer with. */
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
 
 /** One red pixel. */
@@ -7,7 +7,7 @@ export const PNG = {
   data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC',
 };
 
-/** A RIFF header, and no samples. */
+/** A RIFF header without samples. */
 const WAV = {
   mimeType: 'audio/wav',
   data: Buffer.from(

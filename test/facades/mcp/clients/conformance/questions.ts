@@ -1,4 +1,4 @@
-/** Tools and a prompt that ask the client before they answer: its user, its model, or for its folders. */
+/** Tools and a prompt that ask the client for user input, sampling or roots before they answer. */
 import {
   acceptedContent,
   CLIENT_CAPABILITIES_META_KEY,
@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { answer, text } from './content.ts';
 
-/** How far a conversation is; signed, as it goes through the client. */
+/** The progress of a conversation. The server signs it, since the client carries it. */
 export type Step = { step: number };
 type Codec = RequestStateCodec<Step>;
 type Envelope = Record<string, unknown> | undefined;
@@ -39,7 +39,7 @@ const STEPS: Questions[] = [
   { step2: ask('Step 2: What is your favorite color?', 'color') },
 ];
 
-/** Whether each question has an answer; one of another kind is none. */
+/** Whether each question has an answer of the right kind. */
 const answered = ({ mcpReq }: ServerContext, questions: Questions): boolean =>
   Object.keys(questions).every((key) => inputResponse(mcpReq.inputResponses, key).kind !== 'missing');
 
@@ -63,7 +63,7 @@ function addRounds(server: McpServer, codec: Codec): void {
     answered(request, inputRequests)
       ? said(request, inputRequests)
       : inputRequired({ inputRequests, ...(state && { requestState: await codec.mint(state) }) });
-  /** Answers only who brings back the state that was given. */
+  /** Accepts answers only together with the state that the server gave out. */
   const held = async (request: ServerContext, inputRequests: Questions) =>
     request.mcpReq.requestState<Step>()
       ? once(request, inputRequests)
@@ -94,7 +94,7 @@ function addRounds(server: McpServer, codec: Codec): void {
   });
 }
 
-/** Answers without the state that they belong to are no answers. */
+/** Ignores answers without their state. */
 const UNASKED = (request: ServerContext): ServerContext => ({
   ...request,
   mcpReq: { ...request.mcpReq, inputResponses: undefined },
@@ -109,7 +109,7 @@ const CONTACT = {
   required: ['username', 'email'],
 };
 
-/** Tools of the scenarios of 2025. */
+/** Tools of the 2025 scenarios. */
 function addArguments(server: McpServer): void {
   const elicited = (name: string, description: string, requestedSchema: typeof DEFAULTS | typeof ENUMS) =>
     server.registerTool(name, { description }, (request) => {
@@ -144,7 +144,7 @@ function addArguments(server: McpServer): void {
   );
 }
 
-/** SEP-1034: a default of each primitive type. */
+/** SEP-1034: one default for each primitive type. */
 const DEFAULTS = {
   type: 'object' as const,
   properties: {

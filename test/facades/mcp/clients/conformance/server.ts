@@ -1,4 +1,4 @@
-/** A server with what the scenarios of the conformance suite look for, behind the mount of the service. */
+/** A server with the fixtures of the conformance suite, behind the HTTP handler of the service. */
 import {
   createRequestStateCodec,
   fromJsonSchema,
@@ -107,7 +107,7 @@ function addResources(server: McpServer): void {
   }));
 }
 
-/** Listens on a free port. @returns its URL, and what ends it */
+/** Listens on a free port. @returns its URL, and a function that closes it */
 export async function openFixtures(): Promise<{ url: string; close: () => Promise<void> }> {
   let requests = 0;
   const app = await publicServer({
@@ -116,7 +116,7 @@ export async function openFixtures(): Promise<{ url: string; close: () => Promis
     contextOf: (context) => context as never,
     publicUrl: 'http://127.0.0.1',
     mcpSecret: Buffer.alloc(32, 7),
-    watchCredential: () => () => {},
+    onCredentialEnd: () => () => {},
     newRequestId: () => `req_${++requests}`,
     onError: (line) => console.error(line),
     factoryOf: () => factory,

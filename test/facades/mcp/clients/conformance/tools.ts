@@ -1,4 +1,4 @@
-/** Tools that the scenarios of the conformance suite call by their names; none asks the client for anything. */
+/** Tools that the conformance suite calls by name. None of them asks the client a question. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { fromJsonSchema, type McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { answer, audio, embedded, image, text } from './content.ts';
@@ -56,7 +56,7 @@ async function progressing({ mcpReq }: ServerContext) {
   return answer(text('It is done.'));
 }
 
-/** Tools of which the scenarios look at the schema. */
+/** Tools whose schemas the scenarios check. */
 function addSchemas(server: McpServer): void {
   server.registerTool(
     'json_schema_2020_12_tool',

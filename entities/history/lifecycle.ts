@@ -1,0 +1,27 @@
+/** The states of a row, the moves between them, and the event of each. `transition.ts` moves rows by them. */
+import type { EntitySchema } from 'typeorm';
+import type { ChangeKind } from '../database/bus.ts';
+import type { EventType, ResourceType } from './event.ts';
+
+export interface Lifecycle<T, State extends string> {
+  table: EntitySchema<T>;
+  /** The property by which callers name a row. */
+  key: keyof T & string;
+  /** The property that holds the state. */
+  state: keyof T & string;
+  /** From each state, the states that may follow. */
+  transitions: Readonly<Record<State, readonly State[]>>;
+  /** What the account of the row is told of a move. Absent: nothing. */
+  told?: {
+    resource: ResourceType;
+    change: ChangeKind;
+    /** The event of arriving in a state. */
+    events: Partial<Readonly<Record<State, EventType>>>;
+  };
+}
+
+/** The states from which a row may come to that one. */
+export const statesBefore = <State extends string>(
+  { transitions }: Pick<Lifecycle<never, State>, 'transitions'>,
+  to: State,
+): State[] => (Object.keys(transitions) as State[]).filter((state) => transitions[state].includes(to));

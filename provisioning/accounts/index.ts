@@ -1,0 +1,38 @@
+/** The work that ends credentials, OAuth clients and old audit entries. */
+import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
+import { startTask, type WorkerPart } from '../tasks/tasks.ts';
+import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
+import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
+import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './expire-api-keys.ts';
+import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './remove-oauth-clients.ts';
+
+export class Accounts implements WorkerPart {
+  readonly #db: Database;
+  readonly lanes = { [API_KEY_LANE]: 2, [OAUTH_CLIENT_LANE]: 1 };
+  readonly periodic = [AUDIT_RETENTION_PROCESS, CREDENTIAL_RETENTION_PROCESS];
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  get processes() {
+    return {
+      [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(this.#db),
+      [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(this.#db),
+      [API_KEY_PROCESS]: apiKeyProcess,
+      [OAUTH_CLIENT_PROCESS]: oauthClientProcess(this.#db),
+    };
+  }
+
+  /** Lets the worker record the expiry of an API key when its time comes. */
+  expireApiKey(tx: Transaction, key: ExpiringKey): Promise<void> {
+    return startTask(tx, expiryTask(key));
+  }
+
+  /** Lets the worker remove an OAuth client after a long time without use. */
+  removeUnusedClient(tx: Transaction, client: Pick<OauthClient, 'id' | 'accountId'>): Promise<void> {
+    return startTask(tx, removalTask(client));
+  }
+}

@@ -1,0 +1,28 @@
+/** The work that verifies the directory of agents. */
+import type { Agent } from '../../entities/agents/agent.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
+import type { Outbound } from '../outbound/call.ts';
+import { startTask, type WorkerPart } from '../tasks/tasks.ts';
+import { AGENT_LANE, AGENT_PROCESS, agentProcess, verificationTask } from './verify.ts';
+
+export class Agents implements WorkerPart {
+  readonly #db: Database;
+  readonly #outbound: Outbound;
+  readonly lanes = { [AGENT_LANE]: 4 };
+  readonly periodic = [];
+
+  constructor(db: Database, outbound: Outbound) {
+    this.#db = db;
+    this.#outbound = outbound;
+  }
+
+  get processes() {
+    return { [AGENT_PROCESS]: agentProcess(this.#db, this.#outbound) };
+  }
+
+  /** Lets the worker compare the agent's own card with the key of its entry: now, and then each day. */
+  verify(tx: Transaction, agent: Pick<Agent, 'id' | 'accountId'>): Promise<void> {
+    return startTask(tx, verificationTask(agent));
+  }
+}

@@ -1,0 +1,130 @@
+/** The public directory of agents. Names follow the A2A agent card. */
+import type { Agent, AgentEndpoint, AgentSkill } from '../entities/agents/agent.ts';
+import { AGENT_STATUSES, publishAgent, searchAgents, thumbprint } from '../resolvers/agents.ts';
+import { builder } from './builder.ts';
+import { pageArgs, pageOf } from './pages.ts';
+
+const AgentStatus = builder.enumType('AgentStatus', {
+  description: 'Only listed ones are found.',
+  values: AGENT_STATUSES,
+});
+const AgentProtocol = builder.enumType('AgentProtocol', {
+  description: 'What an endpoint speaks.',
+  values: ['MCP', 'A2A', 'HTTP', 'GRAPHQL'] as const,
+});
+
+const AgentEndpointType = builder.objectRef<AgentEndpoint>('AgentEndpoint').implement({
+  description: 'Where an agent is reached.',
+  fields: (t) => ({
+    protocol: t.expose('protocol', { type: AgentProtocol }),
+    url: t.exposeString('url'),
+    protocolVersion: t.string({ nullable: true, resolve: ({ protocolVersion }) => protocolVersion ?? null }),
+  }),
+});
+const AgentSkillType = builder.objectRef<AgentSkill>('AgentSkill').implement({
+  description: 'What an agent can do.',
+  fields: (t) => ({
+    id: t.exposeString('id'),
+    name: t.exposeString('name'),
+    description: t.exposeString('description'),
+    tags: t.exposeStringList('tags'),
+  }),
+});
+const AgentType = builder.objectRef<Agent>('Agent').implement({
+  description: 'An entry of the directory. Its owner is not shown.',
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    slug: t.exposeString('slug'),
+    name: t.exposeString('name'),
+    description: t.exposeString('description'),
+    url: t.exposeString('url'),
+    status: t.expose('status', { type: AgentStatus }),
+    version: t.exposeString('version', { nullable: true }),
+    providerName: t.exposeString('providerName', { nullable: true }),
+    providerUrl: t.exposeString('providerUrl', { nullable: true }),
+    documentationUrl: t.exposeString('documentationUrl', { nullable: true }),
+    iconUrl: t.exposeString('iconUrl', { nullable: true }),
+    endpoints: t.expose('endpoints', { type: [AgentEndpointType] }),
+    skills: t.expose('skills', { type: [AgentSkillType] }),
+    publicKey: t.string({
+      nullable: true,
+      description: 'Ed25519, base64.',
+      resolve: ({ publicKey }) => publicKey?.toString('base64') ?? null,
+    }),
+    publicKeyThumbprint: t.string({
+      nullable: true,
+      description: 'RFC 7638.',
+      resolve: ({ publicKey }) => publicKey && thumbprint(publicKey),
+    }),
+    verified: t.exposeBoolean('verified', {
+      description:
+        "Whether the agent's own card, at url + /.well-known/agent-card.json, names that key: as publicKey (JWK or base64)," +
+        ' in jwks.keys, or by jwk or kid (the thumbprint) in a signature. Checked when the entry changes, and each day.',
+    }),
+    x402: t.exposeBoolean('x402', { description: 'Whether it takes x402 payments.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+  }),
+});
+const AgentPage = pageOf('Agent', AgentType);
+
+const AgentEndpointInput = builder.inputType('AgentEndpointInput', {
+  fields: (t) => ({
+    protocol: t.field({ type: AgentProtocol, required: true }),
+    url: t.field({ type: 'HttpsUrl', required: true }),
+    protocolVersion: t.field({ type: 'Line' }),
+  }),
+});
+const AgentSkillInput = builder.inputType('AgentSkillInput', {
+  fields: (t) => ({
+    id: t.field({ type: 'Slug', required: true }),
+    name: t.field({ type: 'Title', required: true }),
+    description: t.field({ type: 'Paragraph', required: true }),
+    tags: t.field({ type: 'Tags', required: true }),
+  }),
+});
+const PublishAgentInput = builder.inputType('PublishAgentInput', {
+  fields: (t) => ({
+    slug: t.field({ type: 'Slug', required: true, description: 'Names the entry; publishing it again replaces it.' }),
+    name: t.field({ type: 'Title', required: true }),
+    description: t.field({ type: 'Paragraph', required: true }),
+    url: t.field({ type: 'HttpsUrl', required: true, description: 'Of the agent.' }),
+    version: t.field({ type: 'Line' }),
+    providerName: t.field({ type: 'Line' }),
+    providerUrl: t.field({ type: 'HttpsUrl' }),
+    documentationUrl: t.field({ type: 'HttpsUrl' }),
+    iconUrl: t.field({ type: 'HttpsUrl' }),
+    endpoints: t.field({ type: [AgentEndpointInput], required: true, description: 'One to ten.' }),
+    skills: t.field({ type: [AgentSkillInput], description: 'Up to 20.' }),
+    publicKey: t.field({ type: 'Ed25519Key', description: 'As JWK or base64.' }),
+    x402: t.boolean({ required: true, defaultValue: false }),
+    listed: t.boolean({ required: true, defaultValue: true, description: 'False takes it out of the directory.' }),
+  }),
+});
+
+builder.queryFields((t) => ({
+  agents: t.field({
+    type: AgentPage,
+    scope: 'public',
+    description: 'The listed agents, newest first.',
+    args: {
+      ...pageArgs(),
+      q: t.arg({ type: 'Line', description: 'Part of a name, slug or description.' }),
+      skill: t.arg({ type: 'Line', description: 'The id or a tag of a skill.' }),
+      protocol: t.arg({ type: AgentProtocol, description: 'Only those that speak it.' }),
+      verified: t.arg.boolean({ description: 'Only those whose key is verified, or is not.' }),
+    },
+    resolve: (_, { limit, cursor, ...filter }, context) => searchAgents(context, { limit, cursor }, filter),
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  publishAgent: t.field({
+    type: AgentType,
+    scope: 'full',
+    description: 'Adds an agent to the directory, or replaces it.',
+    args: { input: t.arg({ type: PublishAgentInput, required: true }) },
+    resolve: (_, { input: { skills, endpoints, ...card } }, context) =>
+      publishAgent(context, { ...card, endpoints: [...endpoints], skills: [...(skills ?? [])] }),
+  }),
+}));

@@ -1,0 +1,164 @@
+/** Webhooks: register, list, delete, test; deliveries for whoever looks after them. */
+import type { WebhookDelivery } from '../entities/webhooks/webhook.ts';
+import {
+  type CreatedWebhook,
+  createWebhook,
+  DELIVERY_STATUSES,
+  deleteWebhook,
+  listWebhookDeliveries,
+  listWebhooks,
+  redeliver,
+  type ShownWebhook,
+  testWebhook,
+  WEBHOOK_STATUSES,
+  type WebhookTest,
+} from '../resolvers/webhooks.ts';
+import { Deleted } from './accounts/ssh-keys.ts';
+import { builder } from './builder.ts';
+import { pageArgs, pageOf } from './pages.ts';
+
+const WebhookStatus = builder.enumType('WebhookStatus', {
+  description: 'A disabled webhook is told nothing until a test succeeds.',
+  values: WEBHOOK_STATUSES,
+});
+const DeliveryStatus = builder.enumType('DeliveryStatus', {
+  description: 'Succeeded and failed are the end.',
+  values: DELIVERY_STATUSES,
+});
+
+const DeliveryType = builder.objectRef<WebhookDelivery>('WebhookDelivery').implement({
+  description: 'One event on its way to one webhook.',
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    eventId: t.exposeID('eventId', { description: 'The webhook-id of the message, the same at every attempt.' }),
+    eventType: t.exposeString('eventType', { description: 'Such as server.running.' }),
+    status: t.expose('status', { type: DeliveryStatus }),
+    attempts: t.exposeInt('attempts', { description: 'Attempts that came to an end.' }),
+    responseStatus: t.exposeInt('responseStatus', {
+      nullable: true,
+      description: 'The HTTP status of the last answer.',
+    }),
+    durationMs: t.exposeInt('durationMs', { nullable: true, description: 'How long the last attempt took.' }),
+    error: t.exposeString('error', {
+      nullable: true,
+      description: 'refused_address, dns, tls, connection, timeout, http_status or disabled.',
+    }),
+    nextAttemptAt: t.expose('nextAttemptAt', { type: 'DateTime', nullable: true, description: 'Null at the end.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  }),
+});
+
+const WebhookType = builder.objectRef<ShownWebhook>('Webhook').implement({
+  description: 'A URL that is told of events.',
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    url: t.exposeString('url'),
+    eventFilter: t.string({
+      description: 'What it is told of: *, groups such as server.*, or names, with commas.',
+      resolve: ({ eventFilter }) => eventFilter.join(','),
+    }),
+    description: t.exposeString('description', { nullable: true }),
+    status: t.expose('status', { type: WebhookStatus }),
+    disabledReason: t.exposeString('disabledReason', {
+      nullable: true,
+      description: 'endpoint_gone or retries_exhausted; null while it is enabled.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    lastDelivery: t.field({
+      type: DeliveryType,
+      nullable: true,
+      description: 'The delivery of the latest event.',
+      resolve: ({ lastDelivery }) => lastDelivery ?? null,
+    }),
+  }),
+});
+const CreatedWebhookType = builder.objectRef<CreatedWebhook>('CreatedWebhook').implement({
+  description: 'A new webhook, and the secret that its messages are signed with.',
+  fields: (t) => ({
+    webhook: t.expose('webhook', { type: WebhookType }),
+    secret: t.exposeString('secret', { description: 'For Standard Webhooks. It is shown here and never again.' }),
+  }),
+});
+const WebhookTestType = builder.objectRef<WebhookTest>('WebhookTest').implement({
+  description: 'What became of a test message.',
+  fields: (t) => ({
+    delivered: t.exposeBoolean('delivered', { description: 'Whether it was answered with 2xx.' }),
+    eventId: t.exposeID('eventId'),
+    responseStatus: t.exposeInt('responseStatus', { nullable: true }),
+    durationMs: t.exposeInt('durationMs'),
+    error: t.exposeString('error', {
+      nullable: true,
+      description: 'refused_address, dns, tls, connection, timeout or http_status.',
+    }),
+  }),
+});
+const WebhookPage = pageOf('Webhook', WebhookType);
+const DeliveryPage = pageOf('WebhookDelivery', DeliveryType);
+
+const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
+  fields: (t) => ({
+    url: t.field({ type: 'WebhookUrl', required: true, description: 'An https URL at a public address.' }),
+    eventFilter: t.field({
+      type: 'EventFilter',
+      required: true,
+      defaultValue: ['*'],
+      description: '*, groups such as server.*, or names such as topup.confirmed.',
+    }),
+    description: t.field({ type: 'WebhookDescription', description: 'For humans.' }),
+  }),
+});
+const idArg = { type: 'ID', required: true, description: 'The id of the webhook.' } as const;
+
+builder.queryFields((t) => ({
+  webhooks: t.field({
+    type: WebhookPage,
+    scope: 'read',
+    description: 'The webhooks of the account, newest first.',
+    args: pageArgs(),
+    resolve: (_, page, context) => listWebhooks(context, page),
+  }),
+  webhookDeliveries: t.field({
+    type: DeliveryPage,
+    scope: 'read',
+    description: 'What was and is to be delivered, newest first. What has been over for a month may be gone.',
+    args: {
+      ...pageArgs(),
+      webhookId: t.arg({ type: 'ID', description: 'Only to this webhook.' }),
+      status: t.arg({ type: DeliveryStatus, description: 'Only in this state.' }),
+    },
+    resolve: (_, { webhookId, status, ...page }, context) =>
+      listWebhookDeliveries(context, page, { webhookId, status }),
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  createWebhook: t.field({
+    type: CreatedWebhookType,
+    scope: 'full',
+    description: 'Registers a URL that is told of events.',
+    args: { input: t.arg({ type: CreateWebhookInput, required: true }) },
+    resolve: (_, { input }, context) => createWebhook(context, input),
+  }),
+  deleteWebhook: t.field({
+    type: Deleted,
+    scope: 'full',
+    whileSuspended: true,
+    description: 'Deletes a webhook, and drops what it was still to be told.',
+    args: { id: t.arg(idArg) },
+    resolve: (_, { id }, context) => deleteWebhook(context, id),
+  }),
+  testWebhook: t.field({
+    type: WebhookTestType,
+    scope: 'full',
+    description: 'Sends webhook.test now, once. A success enables a disabled webhook.',
+    args: { id: t.arg(idArg) },
+    resolve: (_, { id }, context) => testWebhook(context, id),
+  }),
+  redeliver: t.field({
+    type: DeliveryType,
+    scope: 'full',
+    description: 'Delivers an event once more, with all attempts.',
+    args: { id: t.arg({ type: 'ID', required: true, description: 'The id of the delivery.' }) },
+    resolve: (_, { id }, context) => redeliver(context, id),
+  }),
+}));
