@@ -10,7 +10,7 @@ import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { FUNDS_MICROS, openCustomerShop, traces } from '../../setup/customer-shop.ts';
-import { eventually } from '../../setup/freehold.ts';
+import { eventually, leasedAgain } from '../../setup/freehold.ts';
 import { bothKinds, type OnEnd, VAULT } from '../../setup/shop.ts';
 import { MACHINE } from '../../setup/spawn.ts';
 import { Operator } from './operator.ts';
@@ -106,7 +106,7 @@ describe('An order of a server that people make', () => {
       );
       return (await shop.db.query(`select from task where step in ('prove', 'create')`)).length;
     });
-    await new Promise((resume) => setTimeout(resume, 500));
+    await leasedAgain(shop.db, number);
     expect(await jobs()).toEqual([{ action: 'CREATE', state: 'OPEN' }]);
     await shop.db.query('update task set deadline_at = now()');
     await eventually(async () => (await jobs()).length === 2);

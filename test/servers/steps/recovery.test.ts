@@ -8,7 +8,7 @@ import { cronSubject } from '../../../provisioning/tasks/schedule.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { type CustomerShop, finish, openCustomerShop, traces } from '../../setup/customer-shop.ts';
-import { eventually } from '../../setup/freehold.ts';
+import { eventually, leasedAgain } from '../../setup/freehold.ts';
 
 const ORDER = { serviceCode: 'vps-1', region: 'ams', os: 'debian-13', labels: {}, autoRenew: true };
 const order = async ({ context }: CustomerShop) => (await orderServer(context, ORDER)).server.orderNumber;
@@ -83,7 +83,7 @@ describe('A machine that gives no proof', () => {
     const worker = shop.provisioning.newWorker();
     worker.start();
     await eventually(async () => (await read(shop, orderNumber)).status === 'PROVISIONING');
-    await new Promise((resume) => setTimeout(resume, 400));
+    await leasedAgain(shop.db, orderNumber);
     expect(journal(shop)).toEqual(['create 1']);
     expect(await claims(shop)).toEqual([{ machines: 1, memory: 2048, placements: 1 }]);
     isVisible = true;
