@@ -20,9 +20,9 @@ import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
 import { readGateways } from './provisioning/payments/gateways.ts';
+import { hardwareDriversOf } from './provisioning/servers/hardware-drivers.ts';
 import { Netboot } from './provisioning/servers/netboot/boot.ts';
 import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
-import { enginesOf } from './provisioning/servers/placement/engines.ts';
 import { endLeases } from './provisioning/tasks/lease.ts';
 import { RequestAudit } from './resolvers/accounts/audit.ts';
 import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/credential.ts';
@@ -92,7 +92,7 @@ async function compose(
   const provisioning = new Provisioning({
     db,
     vault,
-    drivers: enginesOf(config, db, vault),
+    drivers: hardwareDriversOf(config, db, vault),
     ...gateways,
     pollSeconds: config.pollSeconds,
     allowCidrs: config.webhookAllowCidrs,

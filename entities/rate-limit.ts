@@ -6,7 +6,7 @@
 import { bigint, boolean, type Column, entity, int, key } from './database/table.ts';
 import type { Queryable } from './database/transaction.ts';
 
-export const Rate = entity('rate', {
+export const RateLimitCount = entity('rate', {
   /** A credential, or the keyed hash of an address; never an address. */
   key: key(),
   /** Seconds since the epoch, by the clock of the database. */

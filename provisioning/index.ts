@@ -16,8 +16,8 @@ export type { Coin, ProcessorWebhook } from './payments/drivers/driver.ts';
 export { formatUnits, unitsOf } from './payments/top-ups/amount.ts';
 export { writeOffPayment } from './payments/top-ups/credit.ts';
 export type { SignedPayment } from './payments/x402/message.ts';
+export { confirmPaidTopUp } from './payments/x402/reconcile.ts';
 export { assignX402, writeOffX402 } from './payments/x402/suspense.ts';
-export { confirmPaidTopUp } from './payments/x402/watch.ts';
 export { releaseChange } from './servers/billing/hold.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-jobs.ts';
@@ -27,13 +27,7 @@ export { releaseHold } from './servers/steps/outcome.ts';
 export { passwordContext } from './servers/steps/process.ts';
 export { beginResize, type Resize } from './servers/steps/resize.ts';
 export { serverTask } from './servers/steps/task.ts';
-export {
-  START_TASK_PARAMETERS,
-  signalTask,
-  startTaskParameters,
-  startTaskSql,
-  taskChange,
-} from './tasks/tasks.ts';
+export { signalTask } from './tasks/tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 
 export interface ProvisioningOptions extends ServersOptions, PaymentsOptions {

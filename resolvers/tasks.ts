@@ -5,7 +5,7 @@ import type { Transaction } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
 import { record } from '../entities/history/record.ts';
-import { Task } from '../entities/task.ts';
+import { Task } from '../entities/tasks/task.ts';
 import { cancelServer, signalTask } from '../provisioning/index.ts';
 import { actorOf, type Context } from './context.ts';
 import { invalid } from './errors.ts';
@@ -41,7 +41,7 @@ export async function retryTask(context: Context, subject: string): Promise<Task
  * removed the operator vouches that it is gone.
  * @returns the task as it was @throws ApiError not_found, or validation_failed for what is never given up
  */
-export async function giveUpTask(context: Context, subject: string): Promise<Task> {
+export async function cancelTask(context: Context, subject: string): Promise<Task> {
   return context.db.transaction(async (tx) => {
     const task = await findTask(tx, subject);
     if (!(await cancelServer(tx, subject)))

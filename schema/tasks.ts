@@ -1,6 +1,6 @@
 /** The work that is left to do, for the operator. */
-import type { Task } from '../entities/task.ts';
-import { giveUpTask, listTasks, retryTask, WORK_STATES } from '../resolvers/tasks.ts';
+import type { Task } from '../entities/tasks/task.ts';
+import { cancelTask, listTasks, retryTask, WORK_STATES } from '../resolvers/tasks.ts';
 import { builder } from './builder.ts';
 
 const TaskState = builder.enumType('TaskState', {
@@ -54,6 +54,6 @@ builder.mutationFields((t) => ({
     description:
       'Gives up what is done for a server: an order is paid back, a change falls back. Where a machine is to be removed, you vouch that it is gone: its place and addresses are given to others.',
     args: { subject: t.arg(subject) },
-    resolve: (_, args, context) => giveUpTask(context, args.subject),
+    resolve: (_, args, context) => cancelTask(context, args.subject),
   }),
 }));

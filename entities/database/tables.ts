@@ -16,23 +16,23 @@ import { Balance, Transfer } from '../payments/ledger.ts';
 import { Payment } from '../payments/payment.ts';
 import { TopUp } from '../payments/top-up.ts';
 import { X402Payment } from '../payments/x402-payment.ts';
-import { Rate } from '../rate-limit.ts';
-import { Address, AddressPool, ReverseDnsTold } from '../servers/address.ts';
+import { RateLimitCount } from '../rate-limit.ts';
 import { Deployment } from '../servers/deployment.ts';
 import { Engine } from '../servers/engine.ts';
 import { CircuitBreaker, Finding } from '../servers/finding.ts';
 import { Host, Placement } from '../servers/host.ts';
+import { AddressPool, IpAddress, ReverseDnsTold } from '../servers/ip-address.ts';
 import { ManualJob } from '../servers/manual-job.ts';
 import { Place } from '../servers/place.ts';
 import { Server } from '../servers/server.ts';
-import { Task } from '../task.ts';
+import { Task } from '../tasks/task.ts';
 import { Health } from '../transparency/health.ts';
 import { Canary, Incident, Peering } from '../transparency/transparency.ts';
 import { Webhook, WebhookDelivery } from '../webhooks/webhook.ts';
 
 export const ENTITIES = [
   Account,
-  Address,
+  IpAddress,
   AddressPool,
   Agent,
   ApiKey,
@@ -62,7 +62,7 @@ export const ENTITIES = [
   PendingLogin,
   Place,
   Placement,
-  Rate,
+  RateLimitCount,
   RecoveryCode,
   ReverseDnsTold,
   Server,

@@ -77,7 +77,7 @@ function camel(column: string): string {
 export const sqlStateOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code;
 
 /** No connection, or no more: codes of PostgreSQL, of sockets and of name servers. */
-const LOST =
+const CONNECTION_LOST =
   /^(08...|57P0[1-5]|25P0[34]|ECONN(RESET|REFUSED|ABORTED)|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
 /** What the drivers say without a code. */
 const LOST_MESSAGE =
@@ -95,7 +95,9 @@ export const isDatabaseAway = (error: unknown): boolean =>
 function isLost(error: Error & { syscall?: string }): boolean {
   const code = sqlStateOf(error) ?? '';
   // PostgreSQL's Unix socket is a file, which is gone while it does not run.
-  return LOST.test(code) || LOST_MESSAGE.test(error.message) || (code === 'ENOENT' && error.syscall === 'connect');
+  return (
+    CONNECTION_LOST.test(code) || LOST_MESSAGE.test(error.message) || (code === 'ENOENT' && error.syscall === 'connect')
+  );
 }
 
 /** The causes of an error, and those of each address that was tried when a name has several. */

@@ -1,6 +1,6 @@
 /**
- * A dedicated machine on its way onto a box, and off it again: which system it gets, how far it is, and what its box is
- * still to be told. One row for each box that is not free. It is no customer's and tells no customer anything, as tasks do
+ * A dedicated machine on its way onto a host, and off it again: which system it gets, how far it is, and what its host is
+ * still to be told. One row for each host that is not free. It is no customer's and tells no customer anything, as tasks do
  * not: what becomes of the server is told by the server's own states.
  */
 
@@ -35,7 +35,7 @@ export const Deployment = entity(
     id: key(),
     orderNumber: text(),
     generation: int(),
-    /** The name of the box. */
+    /** The name of the host. */
     box: text(),
     /** Of the card that boots from the network; lower case, with colons. */
     mac: text(),
@@ -49,7 +49,7 @@ export const Deployment = entity(
     specDigest: text(),
     /** Sealed: what the new system is told (host name, keys, user data, root password). Erased when it has booted. */
     seed: nullable(bytes()),
-    /** What the box is to boot from next. */
+    /** What the host is to boot from next. */
     device: defaulting(oneOf('PXE', 'DISK'), "'PXE'"),
     /** What is left of a power cycle: both halves, or only the second. Null: nothing. */
     cycle: nullable(oneOf('OFF', 'ON')),
@@ -70,7 +70,7 @@ export type Deployment = RowOf<typeof Deployment>;
 export type DeploymentState = Deployment['state'];
 
 /**
- * From each state, the states that it can go to. Whatever was once given out is wiped; then the row goes. A box that the
+ * From each state, the states that it can go to. Whatever was once given out is wiped; then the row goes. A host that the
  * operator has retired is out of service with whatever is on it: its row stays, and keeps it from being sold, until the
  * operator says that it is wiped.
  */

@@ -1,4 +1,4 @@
-/** Where an engine and we believe different things, and the brake that stops the destroyer. */
+/** Where an engine and we believe different things, and the circuit breaker that stops the destroyer. */
 
 import { entity, int, key, now, nullable, oneOf, type RowOf, text, timestamp } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
@@ -42,6 +42,6 @@ export const CircuitBreaker = entity('brake', { driver: key(), reason: text(), c
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
 export async function isBreakerOpen(db: Queryable, driver: string): Promise<boolean> {
-  const [braked] = await db.query('select 1 from brake where driver = $1', [driver]);
-  return braked !== undefined;
+  const [open] = await db.query('select 1 from brake where driver = $1', [driver]);
+  return open !== undefined;
 }

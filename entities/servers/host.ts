@@ -24,7 +24,7 @@ import { freePlacesSql } from './place.ts';
 export const BMC_PROTOCOLS = ['IPMI', 'REDFISH'] as const;
 export const FIRMWARES = ['BIOS', 'UEFI'] as const;
 
-/** How the controller of a box is reached. */
+/** How the controller of a host is reached. */
 export interface Bmc {
   protocol: (typeof BMC_PROTOCOLS)[number];
   address: string;
@@ -115,7 +115,7 @@ export type Placement = RowOf<typeof Placement>;
 export const needSql = (column: 'vcpus' | 'memoryMb' | 'diskGb'): string =>
   `case tier.kind when 'vps' then (tier.details->>'${column}')::int else 0 end`;
 
-/** Whether a box still has something of another machine on it: also one whose order was given up, or that was retired. */
+/** Whether a host still has something of another machine on it: also one whose order was given up, or that was retired. */
 const SOILED_SQL = `exists (select from deployment where deployment.box = host.name or deployment.mac = host.mac)`;
 
 /** How many machines of the tier `tier` a host `host` has room for, whatever its state. */

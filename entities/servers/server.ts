@@ -38,7 +38,7 @@ export const SERVER_STATUSES = [
 export type ServerStatus = (typeof SERVER_STATUSES)[number];
 
 /** States in which nothing is under way. */
-export const SETTLED: ReadonlySet<ServerStatus> = new Set(['RUNNING', 'STOPPED', 'SUSPENDED', 'FAILED', 'DELETED']);
+export const STABLE: ReadonlySet<ServerStatus> = new Set(['RUNNING', 'STOPPED', 'SUSPENDED', 'FAILED', 'DELETED']);
 
 /** States in which a change of a running or stopped server is carried out. */
 export const CHANGING: ReadonlySet<ServerStatus> = new Set([

@@ -24,6 +24,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { pathNames, snake, wireOfEnum } from './names.ts';
+import { directiveOn } from './selection.ts';
 
 /** What a variable feeds. */
 type Fed = GraphQLArgument | GraphQLInputField;
@@ -54,6 +55,7 @@ export interface Input {
   variable: string;
   type: GraphQLInputObjectType;
   required: boolean;
+  node: VariableDefinitionNode;
 }
 
 /** @throws GraphQLError if there are two input objects, or one where it cannot be a body */
@@ -75,7 +77,7 @@ export function parametersOf(
     if (!isInputObjectType(getNamedType(type))) parameters.push(parameter(node, type, fed.get(variable), inPath));
     else if (!isInputObjectType(bare)) throw new GraphQLError(`$${variable} is a list of objects.`, { nodes: node });
     else if (input) throw new GraphQLError('An operation has one input object: the body.', { nodes: node });
-    else input = { variable, type: bare, required };
+    else input = { variable, type: bare, required, node };
   }
   return { parameters, input };
 }
@@ -88,7 +90,7 @@ function parameter(
 ): Parameter {
   const variable = node.variable.name.value;
   const name = snake(variable);
-  const header = headerOf(node);
+  const header = directiveOn(node, 'header') as { name: string; tool?: boolean } | undefined;
   const scalar = getNamedType(type);
   return {
     name,
@@ -102,18 +104,6 @@ function parameter(
       node.description?.value ?? fed?.description ?? (isSpecifiedScalarType(scalar) ? '' : (scalar.description ?? '')),
     default: node.defaultValue ? onWire(node.defaultValue, type) : defaultOf(fed),
     node,
-  };
-}
-
-/** What `@header` says of a variable, if it has that. */
-function headerOf({ directives = [] }: VariableDefinitionNode): { name: string; tool: boolean } | undefined {
-  const header = directives.find(({ name }) => name.value === 'header');
-  if (!header) return undefined;
-  const given = new Map(header.arguments?.map(({ name, value }) => [name.value, value]));
-  const [name, tool] = [given.get('name'), given.get('tool')];
-  return {
-    name: name?.kind === Kind.STRING ? name.value : '',
-    tool: tool?.kind !== Kind.BOOLEAN || tool.value,
   };
 }
 

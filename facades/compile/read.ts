@@ -33,7 +33,7 @@ import { clashes, problemsOf } from './rules.ts';
 /** The documents of the service. */
 const OPERATIONS = join(import.meta.dirname, '..', 'operations');
 const DIRECTIVES = 'directives.graphql';
-/** Fields of different types may share a name though their nullability differs; answers.ts has the check for the rest. */
+/** Fields of different types may share a name though their nullability differs; outputs.ts has the check for the rest. */
 const RULES = specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule);
 
 /** @throws Error with all that is wrong, each with file, line and caret */

@@ -1,11 +1,12 @@
 /**
- * Where payment processors call: POST /hooks/payments. Their signature is over the bytes of the body, so these are not read
+ * Processor webhooks: POST /hooks/payments. Their signature is over the bytes of the body, so these are not read
  * as JSON. What is signed is not counted; who has no signature is, as any stranger.
  */
 import type { FastifyInstance } from 'fastify';
 import { ApiError, acceptProcessorWebhook } from '../../schema/index.ts';
+import type { ContextOf } from '../compile/run.ts';
 import type { Admit } from '../rate-limit/rate-limit.ts';
-import { type ContextOf, callerOf } from './rest.ts';
+import { callerOf } from './rest.ts';
 
 export const HOOK_PATH = '/hooks/payments';
 

@@ -1,15 +1,14 @@
 /** Tells a client how a server comes along, while it waits for it. */
 import type { ServerContext } from '@modelcontextprotocol/server';
-import type { Values } from '../compile/run.ts';
-import type { ContextOf } from '../http/rest.ts';
+import type { ContextOf, Values } from '../compile/run.ts';
 import { serverUpdates } from './server-updates.ts';
-import type { Follow } from './tools.ts';
+import type { ReportProgress } from './tools.ts';
 
 /** The tools that wait, and the argument that says for what. */
 const WAITS: ReadonlyMap<string, string> = new Map([['wait_for_server', 'order_number']]);
 
 /** Follows a call of a tool that waits, if the client has asked for progress. */
-export function followOf(name: string, contextOf: ContextOf): Follow | undefined {
+export function progressOf(name: string, contextOf: ContextOf): ReportProgress | undefined {
   const argument = WAITS.get(name);
   if (!argument) return undefined;
   return (args, caller, request) => {

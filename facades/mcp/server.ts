@@ -12,7 +12,7 @@ import {
 import { callerIn, callerOf } from './caller.ts';
 import { confirmOf } from './confirm.ts';
 import type { McpParts } from './parts.ts';
-import { followOf } from './progress.ts';
+import { progressOf } from './progress.ts';
 import { PROMPTS, promptOf } from './prompts.ts';
 import { Subscriptions } from './subscriptions.ts';
 
@@ -48,7 +48,7 @@ export function serverFactory(parts: McpParts): McpServerFactory {
       const caller = callerIn(request);
       return parts.resources.refusing(undefined, caller, () => parts.complete(params, caller));
     });
-    // In the newer era clients listen instead (see eras.ts).
+    // In the newer era clients listen instead (see protocol-versions.ts).
     if (era === 'legacy') handleSubscriptions(server, parts);
     return server;
   };
@@ -62,7 +62,7 @@ function handleTools(server: Server, { lists, codec, contextOf }: McpParts): voi
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. See tools/list.');
     return tool.call(params.arguments ?? {}, request, {
       confirm: confirmOf(tool.operation, codec, canAsk),
-      follow: followOf(params.name, contextOf),
+      reportProgress: progressOf(params.name, contextOf),
     });
   });
 }

@@ -14,16 +14,15 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import type { Viewer } from '../../schema/index.ts';
 import { isRecord } from '../compile/inputs.ts';
+import type { OnCredentialEnd } from '../compile/run.ts';
 import { callerOf, type McpCaller } from './caller.ts';
 import { rpcError, SERVER_ERROR } from './rpc.ts';
 
 export interface SessionOptions {
   factory: McpServerFactory;
   secret: Buffer;
-  /** Calls back when a credential ends; returns what stops the watch. */
-  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: OnCredentialEnd;
   onError: (error: Error) => void;
   idleMs?: number;
 }
@@ -89,7 +88,7 @@ export class Sessions {
       throw error;
     });
     if (this.#closed) this.#drop(id);
-    return watched(response, ended);
+    return afterBody(response, ended);
   }
 
   /** Ends all streams, and those that are on their way; calls are answered. The clients come back with their ids. */
@@ -221,7 +220,7 @@ const ASKS = 'a';
 const ownerOf = ({ viewer }: McpCaller): string => viewer?.credentialId ?? '';
 
 /** The same response; `ended` is called when its body was sent, or its client is gone. */
-function watched(response: Response, ended: () => void): Response {
+function afterBody(response: Response, ended: () => void): Response {
   if (!response.body) {
     ended();
     return response;

@@ -12,7 +12,7 @@ export class Subscriptions {
   readonly #tell: (uri: string) => Promise<void> | void;
   readonly #uris = new Set<string>();
   readonly #closed = new AbortController();
-  #following = false;
+  #listening = false;
 
   constructor(parts: Pick<McpParts, 'resources' | 'contextOf'>, tell: (uri: string) => Promise<void> | void) {
     this.#parts = parts;
@@ -24,10 +24,10 @@ export class Subscriptions {
     if (!uri.startsWith(SERVER_URI) || this.#uris.size >= URIS_MAX) throw new ResourceNotFoundError(uri);
     await this.#parts.resources.read(uri, caller);
     this.#uris.add(uri);
-    if (this.#following) return;
-    this.#following = true;
-    void this.#follow(caller).catch(() => {
-      this.#following = false;
+    if (this.#listening) return;
+    this.#listening = true;
+    void this.#listen(caller).catch(() => {
+      this.#listening = false;
     });
   }
 
@@ -40,13 +40,13 @@ export class Subscriptions {
     this.#closed.abort();
   }
 
-  async #follow(caller: McpCaller & Caller): Promise<void> {
+  async #listen(caller: McpCaller & Caller): Promise<void> {
     // It outlives the request that it began with.
     const context = this.#parts.contextOf({ ...caller, signal: this.#closed.signal });
     for await (const { orderNumber } of serverUpdates(context)) {
       const uri = SERVER_URI + orderNumber;
       if (this.#uris.has(uri)) await this.#tell(uri);
     }
-    this.#following = false;
+    this.#listening = false;
   }
 }

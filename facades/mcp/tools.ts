@@ -4,12 +4,19 @@ import { ApiError } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
-import { type Caller, permit, type Refuse, runner, type Values } from '../compile/run.ts';
+import {
+  type Authenticate,
+  type Caller,
+  type ContextOf,
+  permit,
+  type Refuse,
+  runner,
+  type Values,
+} from '../compile/run.ts';
 import type { AnswerError } from '../http/errors.ts';
 import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
 import type { AuditRequest } from '../http/requests.ts';
-import type { Authenticate, ContextOf } from '../http/rest.ts';
 import { type Count, callerIn } from './caller.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';
@@ -26,13 +33,13 @@ export interface ToolOptions {
 }
 
 /** Told of a call while it runs; returns what ends the telling. */
-export type Follow = (args: Values, caller: Caller, request: ServerContext) => () => void;
+export type ReportProgress = (args: Values, caller: Caller, request: ServerContext) => () => void;
 
 /** Where an operation has another way than to run and to answer. */
 export interface ToolExtras {
   /** Makes sure that the caller means it; answers what has to be asked first. */
   confirm?: Confirm | undefined;
-  follow?: Follow | undefined;
+  reportProgress?: ReportProgress | undefined;
 }
 
 /** A tool: what tools/call does. A refusal is a result, never an exception. */
@@ -73,7 +80,7 @@ function toolOf(
   return {
     operation,
     args,
-    async call({ access_token: token = null, ...given }, request, { confirm, follow } = {}) {
+    async call({ access_token: token = null, ...given }, request, { confirm, reportProgress } = {}) {
       const header = callerIn(request);
       const payment = newPayment?.();
       const caller: Caller = { ...header, viewer: null, ...(payment && { setHeader: payment.setHeader }) };
@@ -93,11 +100,11 @@ function toolOf(
         const asked = await confirm?.(meant, confirmed, caller, request);
         if (asked) return asked;
         const context = contextOf(caller);
-        const unfollow = follow?.(meant, caller, request);
+        const stopReporting = reportProgress?.(meant, caller, request);
         const answer = await (key === undefined
           ? run(values, body, context).then(shown)
           : runOnce(key, values, body, context).then(repeated)
-        ).finally(unfollow);
+        ).finally(stopReporting);
         audit(caller, 200);
         return payment?.receipted(answer) ?? answer;
       } catch (error) {

@@ -8,7 +8,7 @@ import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../http/idempotency.ts';
 import { DRAWINGS } from '../http/qr.ts';
 import { ABOUT, TAGS } from './about.ts';
 import { ERROR } from './error-schema.ts';
-import { answerExample, parameterExample, requestExample, type Shared } from './examples.ts';
+import { answerExample, parameterExample, requestExample } from './examples.ts';
 import { HEADERS, responsesOf, sharedResponses } from './responses.ts';
 
 type Json = Record<string, unknown>;
@@ -20,7 +20,7 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
   for (const operation of operations) {
     if (!operation.http) continue;
     const { path, method } = operation.http;
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define, schemas) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define) };
   }
   return {
     openapi: '3.1.1',
@@ -68,7 +68,7 @@ const opening =
   (name, make) =>
     define(name, () => ({ ...make(), additionalProperties: true }));
 
-function describe(operation: Operation, define: Define, shared: Shared): Json {
+function describe(operation: Operation, define: Define): Json {
   const { name, noun, description, scopes, input, http } = operation;
   const { forms, lenient, security } = STYLES[http!.style];
   const types = ['application/json', ...(forms ? [FORM_TYPE] : [])];
@@ -87,13 +87,11 @@ function describe(operation: Operation, define: Define, shared: Shared): Json {
     ...(input && {
       requestBody: {
         required: input.required && Object.values(input.type.getFields()).some(({ type }) => isNonNullType(type)),
-        content: Object.fromEntries(
-          types.map((type) => [type, { schema: body, example: requestExample(name, body!, shared) }]),
-        ),
+        content: Object.fromEntries(types.map((type) => [type, { schema: body, example: requestExample(input) }])),
       },
     }),
     responses: responsesOf(operation, {
-      'application/json': { schema: answer, example: answerExample(name, answer, shared) },
+      'application/json': { schema: answer, example: answerExample(operation) },
       ...(http!.qr && Object.fromEntries(Object.entries(DRAWINGS).map(([type, { schema }]) => [type, { schema }]))),
     }),
   };
@@ -101,19 +99,17 @@ function describe(operation: Operation, define: Define, shared: Shared): Json {
 
 /** Its own, and the idempotency key, unless it reads that itself. */
 function parametersOf(operation: Operation): Json {
-  const { name, parameters } = operation;
+  const { parameters } = operation;
   const reads = parameters.some(({ header }) => header?.toLowerCase() === KEY_HEADER);
   const all = [
     // OpenAPI has security schemes for this header, and ignores a parameter of its name.
-    ...parameters
-      .filter((parameter) => !readsCredential(parameter))
-      .map((parameter) => parameterObject(name, parameter)),
+    ...parameters.filter((parameter) => !readsCredential(parameter)).map(parameterObject),
     ...(takesKey(operation) && !reads ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ];
   return all.length ? { parameters: all } : {};
 }
 
-function parameterObject(operation: string, parameter: Parameter): Json {
+function parameterObject(parameter: Parameter): Json {
   const { description, ...schema } = parameterSchema(parameter);
   return {
     name: parameter.header ?? parameter.name,
@@ -121,7 +117,7 @@ function parameterObject(operation: string, parameter: Parameter): Json {
     required: parameter.required,
     description,
     schema,
-    example: parameterExample(operation, parameter.header ?? parameter.name, schema),
+    example: parameterExample(parameter),
   };
 }
 

@@ -1,100 +1,71 @@
 /**
- * Examples for the OpenAPI document. Requests are written down; answers are made from their schemas, with values that go
- * by the names of the fields. test/facades/openapi/examples.test.ts validates all of them.
+ * The examples of parameters, requests and answers. The scalars and `@example` in the documents state the values of
+ * leaves, and objects are composed of them. test/facades/openapi/examples.test.ts validates all of them.
  */
+import {
+  type GraphQLInputType,
+  type GraphQLLeafType,
+  type GraphQLOutputType,
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isLeafType,
+  isListType,
+  isRequiredInputField,
+  type SelectionSetNode,
+} from 'graphql';
+import { snake, wireOfEnum } from '../compile/names.ts';
+import type { Operation } from '../compile/operation.ts';
+import { wholePage } from '../compile/outputs.ts';
+import type { Input, Parameter } from '../compile/parameters.ts';
+import { directiveOn, type Fragments, fieldsOf, possibleTypes } from '../compile/selection.ts';
 
-import type { JsonSchema } from '../compile/json-schema.ts';
-import { PLACES } from './example-places.ts';
-import { REQUESTS } from './example-requests.ts';
-import { VALUES as NAMES } from './example-values.ts';
+type Members = Record<string, unknown>;
 
-/** Shared schemas by name. */
-export type Shared = ReadonlyMap<string, JsonSchema>;
+export const parameterExample = ({ node, default: fallback, type }: Parameter): unknown =>
+  stated(node) ?? fallback ?? inputExample(type);
 
-/** Where a value stands: in which component or operation, and under which name. */
-interface Place {
-  owner: string;
-  name: string;
+/** The fields that a request requires, and those that its document states. */
+export const requestExample = ({ node, type }: Input): Members => ({
+  ...(inputExample(type) as Members),
+  ...(stated(node) as Members | undefined),
+});
+
+/** The members of an answer. The document states only those that differ. */
+export function answerExample(operation: Operation): unknown {
+  const { type, sets, node, page } = operation.answer;
+  const example = outputExample(operation, type, sets, node && stated(node));
+  return page ? wholePage(example) : example;
 }
 
-/** The body of a request. */
-export const requestExample = (operation: string, schema: JsonSchema, shared: Shared): unknown =>
-  REQUESTS[operation] ?? exampleOf(schema, { owner: operation, name: '' }, shared, 'required');
+const stated = (node: Parameters<typeof directiveOn>[0]): unknown => directiveOn(node, 'example')?.value;
 
-/** The body of an answer, with all that it may have. */
-export const answerExample = (operation: string, schema: JsonSchema, shared: Shared): unknown =>
-  exampleOf(schema, { owner: operation, name: '' }, shared, 'all');
+function inputExample(type: GraphQLInputType): unknown {
+  const bare = getNullableType(type);
+  if (isListType(bare)) return [inputExample(bare.ofType)];
+  if (!isInputObjectType(bare)) return leafExample(bare);
+  const required = Object.values(bare.getFields()).filter(isRequiredInputField);
+  return Object.fromEntries(required.map((field) => [snake(field.name), inputExample(field.type)]));
+}
 
-export const parameterExample = (operation: string, name: string, schema: JsonSchema): unknown =>
-  exampleOf(schema, { owner: operation, name }, new Map(), 'all');
-
-const VALUES: Readonly<Record<string, unknown>> = { ...NAMES, ...PLACES };
-const NAMED = '#/components/schemas/';
-const TIME = '2026-11-21T12:00:00.000Z';
-const FORMATS: Readonly<Record<string, string>> = {
-  'date-time': TIME,
-  date: TIME.slice(0, 10),
-  uri: 'https://www.example.com/',
-  email: 'you@example.com',
-};
-
-function exampleOf(schema: JsonSchema, { owner, name }: Place, shared: Shared, members: 'all' | 'required'): unknown {
-  const known = [`${owner}.${name}`, name].find((key) => Object.hasOwn(VALUES, key) && fits(VALUES[key], schema));
-  if (known !== undefined) return VALUES[known];
-  const { $ref, anyOf, type, enum: values, items, properties = {}, required = [] } = schema as Keywords;
-  if ($ref) {
-    const component = $ref.slice(NAMED.length);
-    return exampleOf(shared.get(component)!, { owner: component, name: '' }, shared, members);
+function outputExample(from: Fragments, type: GraphQLOutputType, sets: SelectionSetNode[], own: unknown): unknown {
+  const bare = getNullableType(type);
+  if (isLeafType(bare)) return own === undefined ? leafExample(bare) : own;
+  if (own === null) return null;
+  if (isListType(bare)) return own ?? [outputExample(from, bare.ofType, sets, undefined)];
+  const [possible] = possibleTypes(from.schema, getNamedType(bare));
+  const members: Members = {};
+  for (const { key, field, node, sets: inner, spread, optional } of fieldsOf(from, possible!, sets).values()) {
+    const example = outputExample(from, field.type, inner, stated(node));
+    if (spread) Object.assign(members, example);
+    else if (example !== null || !optional) members[key] = example;
   }
-  if (anyOf) return exampleOf(anyOf[0]!, { owner, name }, shared, members);
-  if ('default' in schema) return schema.default;
-  if ('const' in schema) return schema.const;
-  if (values) return values[0];
-  if (type === 'array') return [exampleOf(items!, { owner, name }, shared, members)];
-  if (type === 'object')
-    return Object.fromEntries(
-      Object.entries(properties)
-        .filter(([key]) => required.includes(key) || (members === 'all' && !isLeftOut(`${owner}.${key}`)))
-        .map(([key, inner]) => [key, exampleOf(inner, { owner, name: key }, shared, members)]),
-    );
-  if (type === 'boolean') return true;
-  if (type === 'integer' || type === 'number') return Math.max(1, (schema.minimum as number | undefined) ?? 1);
-  return FORMATS[schema.format as string] ?? name;
+  return { ...members, ...(own as Members | undefined) };
 }
 
-interface Keywords {
-  $ref?: string;
-  anyOf?: JsonSchema[];
-  type?: string;
-  enum?: unknown[];
-  items?: JsonSchema;
-  properties?: Record<string, JsonSchema>;
-  required?: string[];
-}
+const BUILT_IN: Readonly<Record<string, unknown>> = { Boolean: false, Int: 1, Float: 1 };
 
-/** What is not there when the rest is: its value is written down as undefined. */
-const isLeftOut = (key: string): boolean => Object.hasOwn(VALUES, key) && VALUES[key] === undefined;
-
-/** Whether a value may stand there, as far as its kind goes. */
-function fits(value: unknown, schema: JsonSchema): boolean {
-  const { anyOf, type, enum: values } = schema as Keywords;
-  if (anyOf) return anyOf.some((one) => fits(value, one));
-  if (values) return values.includes(value);
-  if ('const' in schema) return value === schema.const;
-  if (value === null) return type === 'null';
-  if (Array.isArray(value)) return type === 'array';
-  if (type === 'integer') return Number.isInteger(value);
-  return typeof value === type && !(typeof value === 'string' && misses(value, schema));
-}
-
-function misses(value: string, { pattern, format }: JsonSchema): boolean {
-  if (typeof format === 'string' && !FORM[format]?.test(value)) return true;
-  return typeof pattern === 'string' && !new RegExp(pattern).test(value);
-}
-
-const FORM: Readonly<Record<string, RegExp>> = {
-  'date-time': /^\d{4}-\d\d-\d\dT.*Z$/,
-  date: /^\d{4}-\d\d-\d\d$/,
-  uri: /^\w+:/,
-  email: /@/,
-};
+/** Null where neither the scalar nor the document has an example. */
+const leafExample = (type: GraphQLLeafType): unknown =>
+  isEnumType(type) ? wireOfEnum(type.getValues()[0]!.name) : (type.extensions.example ?? BUILT_IN[type.name] ?? null);

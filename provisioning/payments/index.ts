@@ -14,8 +14,8 @@ import { EXCHANGE_RATES_PROCESS, exchangeRatesProcess } from './exchange-rates/f
 import type { ExchangeRateSource } from './exchange-rates/source.ts';
 import { driverOf, isKnownAddress, TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './top-ups/await-payment.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './top-ups/low-balance.ts';
+import { x402Process } from './x402/reconcile.ts';
 import { X402_PROCESS } from './x402/task.ts';
-import { x402Process } from './x402/watch.ts';
 import { X402, x402CoinOf } from './x402/x402.ts';
 
 export interface PaymentsOptions {
@@ -143,8 +143,8 @@ export class Payments implements WorkerPart {
     });
   }
 
-  /** Lets the worker look now at the top-up that a payment processor names. @returns whether a processor of ours sent it */
-  acceptProcessorWebhook(db: Database, hint: ProcessorWebhook): Promise<boolean> {
-    return acceptProcessorWebhook(db, this.#options.payments, hint);
+  /** Lets the worker look now at the top-up that a payment processor names. @returns whether a configured processor has signed it */
+  acceptProcessorWebhook(db: Database, webhook: ProcessorWebhook): Promise<boolean> {
+    return acceptProcessorWebhook(db, this.#options.payments, webhook);
   }
 }

@@ -61,6 +61,8 @@ export const manualSpecOf = (vault: Vault, { id, spec }: Pick<ManualJob, 'id' | 
 export const listManualJobs = (db: Queryable, limit: number): Promise<ManualJob[]> =>
   db.query(`select ${COLUMNS} from manual_job order by state <> 'OPEN', id limit $1`, [limit]);
 
+const GONE = 'It is gone.';
+
 /**
  * Closes a job that is open, and has the server go on. With a machine that is gone its other jobs are closed, too: where it
  * was may be another's by the time somebody reads them.
@@ -88,7 +90,6 @@ export async function closeManualJob(
   await signalTask(tx, job.orderNumber);
   return closed;
 }
-const GONE = 'It is gone.';
 
 /** Closes the open jobs of all machines of an order that are gone: their addresses may be those of another by now. */
 export const closeJobsOfGone = (tx: Transaction, orderNumber: string): Promise<unknown> =>

@@ -1,23 +1,24 @@
-/** Wakes the loop of a lane. A ring while the loop is at work is heard afterwards. */
+/** Wakes the loop of a lane. The loop hears a wakeup that comes while it works afterwards. */
 export class Wakeup {
-  #rung = false;
-  #wake = () => {};
+  #pending = false;
+  #resume = () => {};
 
-  ring(): void {
-    this.#rung = true;
-    this.#wake();
+  wake(): void {
+    this.#pending = true;
+    this.#resume();
   }
 
-  async heard(withinSeconds: number): Promise<void> {
-    if (!this.#rung) {
+  /** Waits for a wakeup, or so many seconds at most. */
+  async wait(withinSeconds: number): Promise<void> {
+    if (!this.#pending) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, withinSeconds * 1000);
-        this.#wake = () => {
+        this.#resume = () => {
           clearTimeout(timer);
           resolve();
         };
       });
     }
-    this.#rung = false;
+    this.#pending = false;
   }
 }

@@ -43,7 +43,7 @@ export class Worker {
   readonly #graceMs: number;
   readonly #onError: (error: unknown) => void;
   readonly #runner: Runner;
-  readonly #bells = new Map<string, Wakeup>();
+  readonly #wakeups = new Map<string, Wakeup>();
   /** What runs now, with a promise that is fulfilled at the end. */
   readonly #busy = new Map<Lease, Promise<void>>();
   /** Steps that do not end. Nothing that they still do is written. */
@@ -72,15 +72,15 @@ export class Worker {
       holder: this,
       processes: this.#processes,
       release: (tx, task, outcome) => this.release(tx, task, outcome),
-      onRest: (lane, seconds) => this.#ringAfter(lane, seconds),
+      onRest: (lane, seconds) => this.#wakeAfter(lane, seconds),
       onError,
     });
   }
 
   start(): void {
-    for (const lane of Object.keys(this.#lanes)) this.#bells.set(lane, new Wakeup());
+    for (const lane of Object.keys(this.#lanes)) this.#wakeups.set(lane, new Wakeup());
     this.#stopListening = this.#db.bus.listen(({ kind, id }) => {
-      if (kind === 'task') this.#ring(id);
+      if (kind === 'task') this.#wake(id);
     });
     this.#loops = Object.entries(this.#lanes).map(([lane, concurrency]) => this.#serve(lane, concurrency));
     void this.#keepLeases();
@@ -95,7 +95,7 @@ export class Worker {
   async stop(graceSeconds = 10): Promise<void> {
     this.#stopping = true;
     this.#stopListening();
-    this.#ring(null);
+    this.#wake(null);
     await Promise.race([this.#settled(), sleep(graceSeconds * 1000, undefined, { ref: false })]);
     this.#stopped.abort();
     await giveBack(this.#db, this).catch(this.#onError);
@@ -148,7 +148,7 @@ export class Worker {
 
   /** Keeps a lane busy until the worker stops. */
   async #serve(lane: string, concurrency: number): Promise<void> {
-    const bell = this.#bells.get(lane)!;
+    const wakeup = this.#wakeups.get(lane)!;
     while (!this.#stopping) {
       const room = this.#room(lane, concurrency);
       const leases = room > 0 ? await this.lease(lane, room).catch(this.#onError) : undefined;
@@ -157,11 +157,11 @@ export class Worker {
         const end = () => {
           this.#busy.delete(lease);
           this.#abandoned.delete(lease);
-          bell.ring();
+          wakeup.wake();
         };
         this.#busy.set(lease, this.run(lease).then(end));
       }
-      await bell.heard(this.#pollSeconds);
+      await wakeup.wait(this.#pollSeconds);
     }
   }
 
@@ -206,19 +206,19 @@ export class Worker {
     if (!this.#busy.delete(lease)) return;
     const { task, abort } = lease;
     this.#abandoned.add(lease);
-    this.#ring(task.lane);
+    this.#wake(task.lane);
     const why = `${textOf(abort.signal.reason)} The step does not end.`;
     const count = `Abandoned in the lane "${task.lane}": ${this.abandoned(task.lane)}.`;
     this.#onError(new Error(`${task.subject}, step "${task.step}" of "${task.process}": ${why} ${count}`));
     await this.#runner.retry(task, why);
   }
 
-  #ring(lane: string | null): void {
-    for (const [name, bell] of this.#bells) if (lane === null || lane === name) bell.ring();
+  #wake(lane: string | null): void {
+    for (const [name, wakeup] of this.#wakeups) if (lane === null || lane === name) wakeup.wake();
   }
 
   /** Rests that are shorter than the poll end in time. What goes on at once is seen to when its run ends. */
-  #ringAfter(lane: string, seconds: number): void {
-    if (seconds > 0 && seconds < this.#pollSeconds) setTimeout(() => this.#ring(lane), seconds * 1000 + 1).unref();
+  #wakeAfter(lane: string, seconds: number): void {
+    if (seconds > 0 && seconds < this.#pollSeconds) setTimeout(() => this.#wake(lane), seconds * 1000 + 1).unref();
   }
 }

@@ -9,8 +9,8 @@ import {
 } from '../../entities/catalog.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { hourlyMicros } from '../../entities/money.ts';
-import { addressRoomSql } from '../../entities/servers/address.ts';
 import { freeSql } from '../../entities/servers/host.ts';
+import { addressRoomSql } from '../../entities/servers/ip-address.ts';
 import type { Context } from '../context.ts';
 
 /** An item with what depends on the moment: stock, and the hourly rate. */

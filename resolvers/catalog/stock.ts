@@ -5,8 +5,8 @@ import type { Queryable, Transaction } from '../../entities/database/transaction
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
-import { addressRoomSql } from '../../entities/servers/address.ts';
 import { freeSql } from '../../entities/servers/host.ts';
+import { addressRoomSql } from '../../entities/servers/ip-address.ts';
 import { PLACES_MAX } from '../../entities/servers/place.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';

@@ -30,6 +30,6 @@ export async function listExchangeRates({ db, provisioning }: Context): Promise<
   }));
 }
 
-/** @returns whether it was the word of a processor of ours */
-export const acceptProcessorWebhook = ({ db, provisioning }: Context, hint: ProcessorWebhook): Promise<boolean> =>
-  provisioning.payments.acceptProcessorWebhook(db, hint);
+/** @returns whether a configured processor has signed it */
+export const acceptProcessorWebhook = ({ db, provisioning }: Context, webhook: ProcessorWebhook): Promise<boolean> =>
+  provisioning.payments.acceptProcessorWebhook(db, webhook);

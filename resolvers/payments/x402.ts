@@ -154,7 +154,7 @@ async function settle<T>(
     return await context.db.transaction((tx) => fulfil(tx, context, payment, row, sale, txId));
   } catch (error) {
     // Not waited for: a request with an idempotency key has a connection, and would wait for a second one.
-    void x402.giveUp(row, context.requestId).catch(() => {});
+    void x402.release(row, context.requestId).catch(() => {});
     if (txId === undefined || !(error instanceof ApiError)) throw error;
     receipt(context, row, txId);
     throw refusedAfterPayment(error, row);
@@ -189,8 +189,8 @@ async function fulfil<T>(
   if (row.orderNumber) return answered(context, payment, row);
   // Who looks after the payment may have found out meanwhile.
   const txId = moved ?? (row.status === 'SETTLED' ? row.txId! : undefined);
-  const isLost = row.status === 'REVERSED' || row.status === 'WRITTEN_OFF';
-  if (isLost || (txId === undefined && row.status === 'FAILED')) throw rejected(context, sale, row);
+  const isReversed = row.status === 'REVERSED' || row.status === 'WRITTEN_OFF';
+  if (isReversed || (txId === undefined && row.status === 'FAILED')) throw rejected(context, sale, row);
   const orderNumber = newOrderNumber(sale.kind);
   if (txId !== undefined) await creditPayment(tx, row, orderNumber);
   const answer = await sale.fulfil(tx, orderNumber, txId);

@@ -5,7 +5,7 @@ import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId, newId } from '../../entities/ids.ts';
-import type { AddressPool } from '../../entities/servers/address.ts';
+import type { AddressPool } from '../../entities/servers/ip-address.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 import { requireRegion } from './hosts.ts';

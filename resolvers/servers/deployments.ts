@@ -1,5 +1,5 @@
 /**
- * What is on boxes, and the operator's word where the driver does not come to its end with one. A box is given to the next
+ * What is on bare-metal hosts, and the operator's word where the driver does not come to its end with one. A host is given to the next
  * customer when its own wiper, or the operator by name and reason, has said that it is empty; never otherwise.
  */
 
@@ -19,17 +19,17 @@ export { DEPLOYMENT_STATES } from '../../entities/servers/deployment.ts';
 
 const SELECT = `select ${columnsOf(Deployment)} from deployment`;
 
-/** Of each box that is not free, the longest unchanged first. */
+/** Of each host that is not free, the longest unchanged first. */
 export const listDeployments = ({ db }: Context, limit: number): Promise<Deployment[]> =>
   db.query(`${SELECT} order by updated_at, id limit $1`, [limit]);
 
 /**
- * The disk of a box is empty, for it was wiped, replaced or destroyed by hand. Where a server is still to be deleted, it
- * is as if the wiper had said so: the box is turned off, and free. One that was retired is free at once.
+ * The disk of a host is empty, for it was wiped, replaced or destroyed by hand. Where a server is still to be deleted, it
+ * is as if the wiper had said so: the host is turned off, and free. One that was retired is free at once.
  * @throws ApiError not_found, or validation_failed while a customer has it
  */
-export const declareWiped = (context: Context, box: string, reason: string): Promise<Deployment> =>
-  override(context, box, reason, 'host.wiped', async (tx, found) => {
+export const declareWiped = (context: Context, host: string, reason: string): Promise<Deployment> =>
+  override(context, host, reason, 'host.wiped', async (tx, found) => {
     const [task] = await tx.query('select 1 from task where subject = $1', [found.orderNumber]);
     if (task && found.state === 'WIPED') return found;
     if (task && found.state === 'WIPING') return (await moveDeployment(tx, found, 'WIPED', { note: reason }))!;
@@ -38,33 +38,33 @@ export const declareWiped = (context: Context, box: string, reason: string): Pro
   });
 
 /**
- * A box is out of service, off and not connected, with whatever is on its disk. What was to be deleted with it counts as
- * gone: a server becomes deleted, and its addresses are free. The box is given to nobody until it is declared wiped.
+ * A host is out of service, off and not connected, with whatever is on its disk. What was to be deleted with it counts as
+ * gone: a server becomes deleted, and its addresses are free. The host is given to nobody until it is declared wiped.
  * @throws ApiError not_found, or validation_failed while a customer has it
  */
-export const retireBox = (context: Context, box: string, reason: string): Promise<Deployment> =>
-  override(context, box, reason, 'host.retired', async (tx, found) => {
+export const retireHost = (context: Context, host: string, reason: string): Promise<Deployment> =>
+  override(context, host, reason, 'host.retired', async (tx, found) => {
     if (found.state === 'RETIRED') return found;
     return (await moveDeployment(tx, found, 'RETIRED', { run: found.run + 1, seed: null, cycle: null, note: reason }))!;
   });
 
 async function override(
   context: Context,
-  box: string,
+  host: string,
   reason: string,
   type: EventType & `host.${string}`,
   act: (tx: Transaction, found: Deployment) => Promise<Deployment>,
 ): Promise<Deployment> {
   return context.db.transaction(async (tx) => {
-    await tx.query('select 1 from host where name = $1 for update', [box]);
-    const [found] = await tx.query<Deployment>(`${SELECT} where box = $1 for update`, [box]);
-    if (!found) throw new ApiError('not_found', 'Nothing is on that box.');
+    await tx.query('select 1 from host where name = $1 for update', [host]);
+    const [found] = await tx.query<Deployment>(`${SELECT} where box = $1 for update`, [host]);
+    if (!found) throw new ApiError('not_found', 'Nothing is on that host.');
     if (!LEFT.has(found.state) && (await isHad(tx, found)))
       throw invalid('name', `${found.orderNumber} is on it, and ${found.state}. Delete that server first.`);
     const after = await act(tx, found);
     if (after === found) return found;
-    await moveHost(tx, box, 'DRAINING', actorOf(context));
-    await record(tx, OPERATOR_ACCOUNT, box, {
+    await moveHost(tx, host, 'DRAINING', actorOf(context));
+    await record(tx, OPERATOR_ACCOUNT, host, {
       type,
       actor: actorOf(context),
       data: { order_number: found.orderNumber, generation: found.generation, state: found.state, reason },
@@ -74,7 +74,7 @@ async function override(
   });
 }
 
-/** The states of boxes that no customer has any more. */
+/** The states of bare-metal hosts that no customer has any more. */
 const LEFT: ReadonlySet<Deployment['state']> = new Set(['WIPING', 'WIPED', 'RETIRED']);
 
 /** Whether that very machine is one of a server that is not gone. */

@@ -6,11 +6,11 @@ import { ApiError } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
 import {
   lockServerSql,
-  SETTLED,
   Server,
   type ServerStatus,
   SHOWN_COLUMNS,
   type ShownServer,
+  STABLE,
 } from '../../entities/servers/server.ts';
 import type { Context } from '../context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
@@ -53,7 +53,7 @@ export async function waitForServer(
   orderNumber: string,
   { waitFor, timeoutSeconds }: Waiting,
 ): Promise<ShownServer> {
-  const present = (server: ShownServer) => server.status === waitFor || SETTLED.has(server.status);
+  const present = (server: ShownServer) => server.status === waitFor || STABLE.has(server.status);
   if (!waitFor) return findServer(context, orderNumber);
   const signal = AbortSignal.any([context.signal, context.stopping, AbortSignal.timeout(timeoutSeconds * 1000)]);
   // The subscription comes before the first look, so that no change is missed between the two.

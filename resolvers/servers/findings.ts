@@ -1,4 +1,4 @@
-/** What watching the engines has found, and the brakes that it has pulled. */
+/** What watching the engines has found, and the circuit breakers that it has opened. */
 
 import { columnsOf } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
@@ -20,7 +20,7 @@ export const listBreakers = ({ db }: Context): Promise<CircuitBreaker[]> =>
   db.query(`select ${columnsOf(CircuitBreaker)} from brake order by driver`);
 
 /** Lets the machines of an engine be destroyed again. @throws ApiError not_found */
-export async function releaseBrake(context: Context, driver: string): Promise<CircuitBreaker> {
+export async function closeBreaker(context: Context, driver: string): Promise<CircuitBreaker> {
   return context.db.transaction(async (tx) => {
     const [released] = await tx.query<CircuitBreaker>(
       `delete from brake where driver = $1 returning ${columnsOf(CircuitBreaker)}`,

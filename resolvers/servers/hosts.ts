@@ -45,7 +45,7 @@ export async function addHost(context: Context, given: NewHost): Promise<Host> {
     await requireRegion(tx, region);
     if (kind === 'DEDICATED' && !serviceCode) throw invalid('service_code', 'A dedicated server is sold as a tier.');
     if (kind === 'VPS' && serviceCode) throw invalid('kind', 'Only dedicated servers have a tier.');
-    const box = await bareMetalColumns(tx, context, { name, kind }, given);
+    const bareMetal = await bareMetalColumns(tx, context, { name, kind }, given);
     if (engine === 'bmc') requireWhole(given);
     const { vcpus, memoryMb, diskGb } = serviceCode
       ? { ...(await sizeOfTier(tx, serviceCode)), ...known(given) }
@@ -56,7 +56,7 @@ export async function addHost(context: Context, given: NewHost): Promise<Host> {
           bmc_protocol, bmc_address, bmc_user, bmc_password, bmc_certificate, mac, disk, firmware)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
         on conflict do nothing returning ${columnsOf(Host)}`,
-      [name, region, kind, engine, serviceCode, vcpus, memoryMb, diskGb, given.vcpuOvercommit ?? 1, ...box],
+      [name, region, kind, engine, serviceCode, vcpus, memoryMb, diskGb, given.vcpuOvercommit ?? 1, ...bareMetal],
     );
     if (!added[0]) throw invalid('name', 'There is a host of that name.');
     await recordHost(tx, context, name, { added: true });
@@ -70,7 +70,7 @@ export async function updateHost(context: Context, name: string, given: HostSize
   return context.db.transaction(async (tx) => {
     const before = await findHost(tx, name);
     if ([vcpus, memoryMb, diskGb].includes(0)) throw invalid('vcpus', 'A host has some of everything.');
-    const box = await bareMetalColumns(tx, context, before, given);
+    const bareMetal = await bareMetalColumns(tx, context, before, given);
     const [host] = await tx.query<Host>(
       `update host set vcpus = coalesce($2, vcpus), memory_mb = coalesce($3, memory_mb), disk_gb = coalesce($4, disk_gb),
           vcpu_overcommit = coalesce($5, vcpu_overcommit), bmc_protocol = coalesce($6, bmc_protocol),
@@ -80,7 +80,7 @@ export async function updateHost(context: Context, name: string, given: HostSize
         where name = $1 and (kind = 'DEDICATED' or claimed_vcpus <= coalesce($2, vcpus) * coalesce($5, vcpu_overcommit)
           and claimed_memory_mb <= coalesce($3, memory_mb) and claimed_disk_gb <= coalesce($4, disk_gb))
         returning ${columnsOf(Host)}`,
-      [name, vcpus, memoryMb, diskGb, vcpuOvercommit, ...box],
+      [name, vcpus, memoryMb, diskGb, vcpuOvercommit, ...bareMetal],
     );
     if (!host) throw invalid('vcpus', 'Machines have claimed more than that.');
     await recordHost(tx, context, name, { updated: Object.keys(given) });
@@ -100,7 +100,7 @@ export async function setHostState(context: Context, name: string, state: HostSt
 }
 
 /**
- * A retired box may go with what is on it: what keeps it from being sold stays.
+ * A retired host may go with what is on it: what keeps it from being sold stays.
  * @throws ApiError not_found, or validation_failed while it holds machines
  */
 export async function removeHost(context: Context, name: string): Promise<Host> {
@@ -164,7 +164,7 @@ export function requireWhole({ bmc, mac, disk }: BareMetalFacts): void {
 }
 
 /**
- * The values of the columns from bmc_protocol to firmware; null for what is not given. A machine that is on the box goes
+ * The values of the columns from bmc_protocol to firmware; null for what is not given. A machine that is on the host goes
  * on with the MAC of its new card.
  * @throws ApiError validation_failed
  */
@@ -187,7 +187,7 @@ export async function bareMetalColumns(
   return [...controller, reached?.certificate ?? null, mac, disk, firmware];
 }
 
-/** Of two boxes with one controller or one card, the wrong one would be wiped. */
+/** Of two bare-metal hosts with one controller or one card, the wrong one would be wiped. */
 async function requireUnshared(tx: Transaction, name: string, mac: string | null, address: string | null) {
   const [other] = await tx.query<{ name: string; field: string }>(
     `select name, case when mac = $2 then 'mac' else 'bmc.address' end as field from host

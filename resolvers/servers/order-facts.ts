@@ -4,8 +4,8 @@ import { STOCK_LOW, stockLevel } from '../../entities/catalog.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { usdFromMicros } from '../../entities/money.ts';
-import { addressRoomSql } from '../../entities/servers/address.ts';
 import { freeSql } from '../../entities/servers/host.ts';
+import { addressRoomSql } from '../../entities/servers/ip-address.ts';
 
 export interface ServerOrder {
   serviceCode: string;

@@ -6,10 +6,10 @@ import { transition } from '../../entities/history/transition.ts';
 import { newId } from '../../entities/ids.ts';
 import {
   SERVER_LIFECYCLE,
-  SETTLED,
   Server,
   type ServerChange,
   type ServerStatus,
+  STABLE,
 } from '../../entities/servers/server.ts';
 import { passwordContext } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
@@ -84,7 +84,7 @@ function fieldsOf(server: Server, update: ServerUpdate): Partial<Server> {
   );
   const set: Partial<Server> = Object.fromEntries(changed);
   // A machine that is being made has the name that it was asked for with.
-  if (set.hostname && !SETTLED.has(server.status)) throw new ApiError('server_busy');
+  if (set.hostname && !STABLE.has(server.status)) throw new ApiError('server_busy');
   return set;
 }
 

@@ -12,6 +12,8 @@ type Name = Exclude<
   'String' | 'Int' | 'Float' | 'Boolean' | 'ID'
 >;
 interface Options {
+  /** A value on the wire, for the OpenAPI document. The operator's scalars need none. */
+  example?: unknown;
   parse?: (value: never) => unknown;
   serialize?: (value: never) => unknown;
 }
@@ -26,11 +28,12 @@ export const malformed = (value: unknown): boolean => {
   return Object.entries(value).some(([key, inner]) => malformed(key) || malformed(inner));
 };
 
-export function scalar(name: Name, description: string, jsonSchema: object, { parse, serialize }: Options = {}) {
+export function scalar(name: Name, description: string, jsonSchema: object, options: Options = {}) {
+  const { example, parse, serialize } = options;
   const valid = ajv.compile(jsonSchema);
   builder.scalarType(name, {
     description,
-    extensions: { jsonSchema: { ...jsonSchema, description } },
+    extensions: { jsonSchema: { ...jsonSchema, description }, example },
     serialize: (serialize ?? ((value: unknown) => value)) as never,
     parseValue: (value) => {
       if (!valid(value)) throw new GraphQLError(`${name} ${ajv.errorsText(valid.errors, { dataVar: 'it' })}.`);

@@ -1,21 +1,30 @@
+/** Orders and servers, and the hosts and networks of the operator. */
 import { scalar, text } from './scalar.ts';
 
+scalar('Code', 'A code of the catalog.', text(1, 32), { example: 'vps-1' });
 const LABEL_KEY = '[a-z0-9]([a-z0-9_./-]{0,61}[a-z0-9])?';
-scalar('Labels', 'Up to 20 labels: lower-case keys of up to 63 characters, and values of up to 63.', {
-  type: 'object',
-  maxProperties: 20,
-  propertyNames: { pattern: `^${LABEL_KEY}$` },
-  additionalProperties: { type: 'string', maxLength: 63 },
-});
+scalar(
+  'Labels',
+  'Up to 20 labels: lower-case keys of up to 63 characters, and values of up to 63.',
+  {
+    type: 'object',
+    maxProperties: 20,
+    propertyNames: { pattern: `^${LABEL_KEY}$` },
+    additionalProperties: { type: 'string', maxLength: 63 },
+  },
+  { example: { env: 'prod' } },
+);
 scalar(
   'LabelSelector',
   'Up to 20 terms key=value or key!=value with commas between them, all of which have to hold.',
   text(1, 2700, { pattern: `^${LABEL_KEY}!?=[^,]{0,63}(,${LABEL_KEY}!?=[^,]{0,63}){0,19}$` }),
+  { example: 'env=prod' },
 );
 const HOSTNAME = text(1, 253, {
   pattern: '^(?!.*-(\\.|$))[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(\\.[a-zA-Z0-9][a-zA-Z0-9-]{0,62})*$',
 });
 scalar('Hostname', 'A name of a host (RFC 1123).', HOSTNAME, {
+  example: 'web-1.example.com',
   parse: (value: string) => value.toLowerCase(),
 });
 scalar('ReverseDnsList', 'Names of up to 20 addresses, as {ip, ptr}.', {
@@ -43,3 +52,24 @@ scalar('SshKeyIds', 'Ids of up to 20 SSH keys.', {
 });
 scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
 scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', format: 'int32', minimum: 0, maximum: 25 });
+
+scalar('HostName', 'A host as its engine calls it.', text(1, 63, { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }));
+scalar('Amount', 'How many of something, up to a hundred million.', {
+  type: 'integer',
+  format: 'int32',
+  minimum: 0,
+  maximum: 100_000_000,
+});
+scalar('Overcommit', 'A factor of 0.1 to 100.', { type: 'number', minimum: 0.1, maximum: 100 });
+scalar('Mac', 'A MAC address with colons.', text(17, 17, { pattern: '^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$' }));
+scalar(
+  'BlockDevice',
+  'A device such as /dev/nvme0n1.',
+  text(6, 205, { pattern: '^/dev/[A-Za-z0-9/_.:-]{1,200}$', not: { pattern: '\\.\\.' } }),
+);
+scalar('IpAddress', 'An IPv4 or IPv6 address.', text(2, 45, { anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] }));
+scalar(
+  'Cidr',
+  'A network in CIDR notation, such as 192.0.2.0/24.',
+  text(4, 49, { pattern: '^[0-9a-fA-F:.]+/[0-9]{1,3}$' }),
+);

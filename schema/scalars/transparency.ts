@@ -1,7 +1,6 @@
+/** The document of the network that the operator publishes. */
 import { scalar, text } from './scalar.ts';
 
-scalar('Line', 'A line of text.', text(1, 255));
-scalar('Prose', 'A text of up to 16 KiB.', text(1, 16_384));
 const country = { type: 'string', pattern: '^[A-Z]{2}$' };
 const optional = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
 const closed = (properties: object) => ({

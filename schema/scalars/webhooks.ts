@@ -1,3 +1,4 @@
+/** Webhooks. */
 import { scalar, text } from './scalar.ts';
 
 scalar(
@@ -15,4 +16,5 @@ scalar(
   'WebhookUrl',
   'An https URL of up to 2048 characters.',
   text(1, 2048, { 'x-error': { minLength: 'invalid_url', maxLength: 'invalid_url' } }),
+  { example: 'https://hooks.example.com/freehold' },
 );

@@ -1,6 +1,6 @@
-/** What is on boxes, and what the operator does with one that the driver does not come to an end with. */
+/** What is on bare-metal hosts, and what the operator does with one that the driver does not come to an end with. */
 import type { Deployment } from '../../entities/servers/deployment.ts';
-import { DEPLOYMENT_STATES, declareWiped, listDeployments, retireBox } from '../../resolvers/servers/deployments.ts';
+import { DEPLOYMENT_STATES, declareWiped, listDeployments, retireHost } from '../../resolvers/servers/deployments.ts';
 import { builder } from '../builder.ts';
 
 const DeploymentState = builder.enumType('DeploymentState', {
@@ -50,6 +50,6 @@ builder.mutationFields((t) => ({
       'Takes a box that does not come to the end of its wipe out of service, with whatever is on its disks. You vouch that ' +
       'it is off and stays off: its server counts as gone, and its addresses are given to others. The box is not, until it is declared wiped.',
     args: { name: t.arg(name), reason: t.arg(reason) },
-    resolve: (_, args, context) => retireBox(context, args.name, args.reason),
+    resolve: (_, args, context) => retireHost(context, args.name, args.reason),
   }),
 }));

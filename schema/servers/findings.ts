@@ -1,6 +1,6 @@
 /** What watching the engines has found, for the operator. */
 import type { CircuitBreaker, Finding } from '../../entities/servers/finding.ts';
-import { FINDING_KINDS, listBreakers, listFindings, releaseBrake } from '../../resolvers/servers/findings.ts';
+import { closeBreaker, FINDING_KINDS, listBreakers, listFindings } from '../../resolvers/servers/findings.ts';
 import { builder } from '../builder.ts';
 
 const FindingKind = builder.enumType('FindingKind', {
@@ -52,6 +52,6 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     description: 'Lets the machines of an engine be destroyed again.',
     args: { engine: t.arg({ type: 'Line', required: true, description: 'As brakes names it.' }) },
-    resolve: (_, { engine }, context) => releaseBrake(context, engine),
+    resolve: (_, { engine }, context) => closeBreaker(context, engine),
   }),
 }));

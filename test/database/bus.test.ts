@@ -220,13 +220,13 @@ describe('A closed bus', () => {
     const bus = await newBus();
     const heard = heardBy(bus);
     const [begun, going, ended] = [withResolvers(), withResolvers(), withResolvers()];
-    const { connect } = pg.Client.prototype;
+    const connect = pg.Client.prototype.connect as (this: pg.Client) => Promise<pg.Client>;
     const spy = vi.spyOn(pg.Client.prototype, 'connect').mockImplementationOnce(async function (this: pg.Client) {
       this.once('end', ended.resolve);
       begun.resolve();
       await going.promise;
       return connect.call(this);
-    } as typeof connect);
+    } as never);
     onTestFinished(() => spy.mockRestore());
     await terminate('listen %');
     await begun.promise;

@@ -50,7 +50,7 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
   for (let i = 0; i < 6; i++) await work(shop);
 
   expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
-  const paid = chain.blocks.flatMap(({ sightings }) => sightings.map(({ txId }) => txId));
+  const paid = chain.blocks.flatMap(({ payments }) => payments.map(({ txId }) => txId));
   // What is in suspense stays there when it vanishes from its chain; nobody can have it then.
   const kept = await shop.db.query<{ txId: string }>(
     `select tx_id as "txId" from payment where status = 'CREDITED' or (status = 'UNMATCHED' and block_hash is not null)`,

@@ -9,7 +9,7 @@ import type { Context } from '../../resolvers/context.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
-import { giveUpTask, listTasks, retryTask } from '../../resolvers/tasks.ts';
+import { cancelTask, listTasks, retryTask } from '../../resolvers/tasks.ts';
 import { type CustomerShop, finish, openCustomerShop, traces } from '../setup/customer-shop.ts';
 
 const asOperator = ({ context }: CustomerShop): Context => ({
@@ -55,7 +55,7 @@ describe('Stuck work', () => {
     await finish(shop, orderNumber, 'RUNNING');
     expect(await audited(shop)).toEqual({ account: 'operator', type: 'operator', what: 'retried' });
     await expect(retryTask(asOperator(shop), orderNumber)).rejects.toThrow('There is nothing here.');
-    await expect(giveUpTask(asOperator(shop), orderNumber)).rejects.toThrow('There is nothing here.');
+    await expect(cancelTask(asOperator(shop), orderNumber)).rejects.toThrow('There is nothing here.');
   });
 
   it('of an order is given up: paid back in full, cleaned up, and whoever is at it commits nothing', async () => {
@@ -66,7 +66,7 @@ describe('Stuck work', () => {
     await shop.db.query('update task set run_at = now()');
     const [lease] = await worker.lease(SERVER_LANE);
     shop.driver.refused = [];
-    await giveUpTask(asOperator(shop), orderNumber);
+    await cancelTask(asOperator(shop), orderNumber);
     await worker.run(lease!);
     expect(await statusOf(shop, orderNumber)).toBe('FAILED');
     await finish(shop, orderNumber, 'FAILED');
@@ -83,7 +83,7 @@ describe('Stuck work', () => {
     await finish(shop, orderNumber, 'RUNNING');
     shop.driver.refused = ['rebuild'];
     await updateServer(shop.context, orderNumber, { action: 'REBUILD' });
-    await giveUpTask(asOperator(shop), orderNumber);
+    await cancelTask(asOperator(shop), orderNumber);
     await finish(shop, orderNumber, 'RUNNING');
     expect((await traces(shop, orderNumber)).events.at(-1)).toBe('action_failed');
     expect(shop.driver.journal().filter((line) => line.startsWith('rebuild'))).toEqual([]);
@@ -98,7 +98,7 @@ describe('Stuck work', () => {
     await shop.provisioning.newWorker().drain(SERVER_LANE);
     expect(await statusOf(shop, orderNumber)).toBe('DELETING');
     expect(await stuck(shop)).toEqual([orderNumber]);
-    await giveUpTask(asOperator(shop), orderNumber);
+    await cancelTask(asOperator(shop), orderNumber);
     expect(await statusOf(shop, orderNumber)).toBe('DELETED');
     const { addresses, places } = await traces(shop, orderNumber);
     expect({ addresses, places }).toEqual({ addresses: 0, places: 0 });
@@ -108,7 +108,7 @@ describe('Stuck work', () => {
   it('that is no server of anybody, or is never given up, is refused', async () => {
     const shop = await open([]);
     await shop.provisioning.schedule();
-    await expect(giveUpTask(asOperator(shop), 'cron:renewals')).rejects.toThrow('can be given up');
-    await expect(giveUpTask(asOperator(shop), 'nothing')).rejects.toThrow('There is nothing here.');
+    await expect(cancelTask(asOperator(shop), 'cron:renewals')).rejects.toThrow('can be given up');
+    await expect(cancelTask(asOperator(shop), 'nothing')).rejects.toThrow('There is nothing here.');
   });
 });

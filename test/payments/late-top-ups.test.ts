@@ -12,11 +12,11 @@ import { contextOf, HOUR_MS, openShop } from '../setup/shop.ts';
 /** A chain for which the test makes payments. The test can act between its observation and the record of it. */
 class Chain extends SimulatedPayments {
   override readonly simulated = false as never;
-  sightings: ObservedPayment[] = [];
+  payments: ObservedPayment[] = [];
   /** Runs after an observation, before the worker gets its result. */
   looked: () => Promise<unknown> = async () => {};
   override async observe(): Promise<ObservedPayment[]> {
-    const seen = this.sightings;
+    const seen = this.payments;
     await this.looked();
     return seen;
   }
@@ -29,7 +29,7 @@ const chain = new Chain({ confirmSeconds: 0 });
 const shop = await openShop(afterAll, { payments: [chain] });
 beforeEach(async () => {
   await shop.db.query('truncate task');
-  Object.assign(chain, { sightings: [], looked: async () => {} });
+  Object.assign(chain, { payments: [], looked: async () => {} });
 });
 
 const open = async (): Promise<[Context, TopUp]> => {
@@ -50,7 +50,7 @@ describe('A cancelled top-up', () => {
     await shop.db.query('update task set leased_by = null');
     await watch();
     expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CANCELLED', paymentException: null });
-    chain.sightings = paid();
+    chain.payments = paid();
     await watch();
     expect(await findTopUp(context, orderNumber)).toMatchObject({
       status: 'CONFIRMED',
@@ -65,7 +65,7 @@ describe('A cancelled top-up', () => {
 
   it('is late, too, if the cancellation falls between an observation and its record', async () => {
     const [context, { orderNumber, accountId }] = await open();
-    chain.sightings = paid();
+    chain.payments = paid();
     chain.looked = async () => {
       chain.looked = async () => {};
       await cancelTopUp(context, orderNumber);
@@ -77,7 +77,7 @@ describe('A cancelled top-up', () => {
 
   it('cannot have a payment already', async () => {
     const [context, { orderNumber }] = await open();
-    chain.sightings = paid(0);
+    chain.payments = paid(0);
     await watch().catch(() => {});
     expect((await findTopUp(context, orderNumber)).status).toBe('CONFIRMING');
     await expect(cancelTopUp(context, orderNumber)).rejects.toMatchObject({ code: 'topup_not_cancellable' });
@@ -98,7 +98,7 @@ describe('A confirmed top-up', () => {
     const order = await shop.server(accountId, {
       ...{ status: 'SUSPENDED', suspendedAt: at, suspendedFrom: 'RUNNING', paidUntil: at },
     });
-    chain.sightings = paid();
+    chain.payments = paid();
     await watch();
     expect((await shop.read(order)).status).toBe('SUSPENDED');
     await shop.provisioning.newWorker().drain('periodic');

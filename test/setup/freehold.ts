@@ -1,7 +1,7 @@
 /** The whole service in this process, over a database of its own. */
 import { afterAll } from 'vitest';
 import { readConfig } from '../../config.ts';
-import type { Queryable } from '../../entities/database/database.ts';
+import type { Queryable } from '../../entities/database/transaction.ts';
 import { type Service, startService } from '../../main.ts';
 import { newDatabaseUrl } from './database.ts';
 import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient, UNLIMITED } from './spawn.ts';

@@ -6,7 +6,7 @@ import type { Database } from '../../../entities/database/database.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import type { Block, ChainReader } from '../drivers/driver.ts';
 import { DEPOSIT_ADDRESS_SECONDS } from '../top-ups/await-payment.ts';
-import { recordObserved } from './record.ts';
+import { writeObserved } from './observed-payments.ts';
 
 /** Reads of a step: the lease is renewed meanwhile, and what is there is credited before the next blocks are read. */
 const READS_MAX = 100;
@@ -29,7 +29,7 @@ export async function readBlocks(db: Database, reader: ChainReader, signal: Abor
   if (before?.hash === head.hash) return noted(db, reader, head.height, head.height, 'reached');
   if (before && before.height > head.height) return noted(db, reader, head.height, before.height, 'waiting');
   // After the head: whoever was given an address later than that cannot have paid in a block that there was.
-  const addresses = await addressesOf(db, reader.network);
+  const addresses = await depositAddressesOf(db, reader.network);
   let tip = before && (await lastOnChain(db, reader, before, signal));
   for (let reads = 0; !tip || tip.height < head.height; reads++) {
     const next = tip ? tip.height + 1 : Math.max(0, head.height - BLOCKS_BEFORE);
@@ -72,7 +72,7 @@ async function lastOnChain(db: Database, reader: ChainReader, tip: Tip, signal: 
   const last = kept[shared];
   if (!last)
     throw new Error(`${reader.network} is another chain than before: it has none of the blocks that were read.`);
-  await db.transaction((tx) => takeBack(tx, reader.network, last, tip));
+  await db.transaction((tx) => removeBlocks(tx, reader.network, last, tip));
   return last;
 }
 
@@ -100,13 +100,13 @@ async function writeBlocks(tx: Transaction, network: string, blocks: readonly Bl
     blocks.at(-1)!.height - BLOCKS_KEPT,
   ]);
   for (const block of blocks) {
-    const sightings = block.sightings.map((sighting) => ({ at: block.at, ...sighting }));
-    await recordObserved(tx, { network, block }, sightings);
+    const payments = block.payments.map((payment) => ({ at: block.at, ...payment }));
+    await writeObserved(tx, { network, block }, payments);
   }
   return true;
 }
 
-async function takeBack(tx: Transaction, network: string, last: Tip, tip: Tip): Promise<void> {
+async function removeBlocks(tx: Transaction, network: string, last: Tip, tip: Tip): Promise<void> {
   await lockChain(tx, network);
   if ((await tipOf(tx, network))?.hash !== tip.hash) return;
   await tx.query('delete from chain_block where network = $1 and height > $2', [network, last.height]);
@@ -139,7 +139,7 @@ const NOTE = `
     or excluded.reached_at > coalesce(kept.reached_at, '-infinity') + interval '10 seconds'`;
 
 /** The addresses that are watched. */
-export async function addressesOf(db: Database, network: string): Promise<ReadonlySet<string>> {
+export async function depositAddressesOf(db: Database, network: string): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ address: string }>(
     `select wallet_address as address from top_up where network = $1 and mode = 'CRYPTO' and wallet_address is not null
       and created_at > now() - interval '${DEPOSIT_ADDRESS_SECONDS} seconds'`,

@@ -1,16 +1,16 @@
-/** Calls of payment processors. They change nothing by themselves: whoever repeats or reorders them has his top-up looked at. */
+/** Processor webhooks. They change nothing by themselves: the worker asks the processor about the top-up that one names. */
 import type { Database } from '../../../entities/database/database.ts';
 import { signalTask } from '../../tasks/tasks.ts';
 import type { PaymentDriver, ProcessorWebhook } from '../drivers/driver.ts';
 
-/** @returns whether it was the word of a processor of ours */
+/** @returns whether a configured processor has signed it */
 export async function acceptProcessorWebhook(
   db: Database,
   drivers: readonly PaymentDriver[],
-  hint: ProcessorWebhook,
+  webhook: ProcessorWebhook,
 ): Promise<boolean> {
   for (const driver of drivers) {
-    const subject = driver.readWebhook?.(hint);
+    const subject = driver.readWebhook?.(webhook);
     if (!subject) continue;
     const codes = driver.coins().map(({ code }) => code);
     const [topUp] = await db.query<{ orderNumber: string }>(

@@ -19,7 +19,7 @@ export interface ReversedPayment {
  * Takes into suspense what the balance still has of a payment that is gone, and suspends the account.
  * @returns how much that was
  */
-export async function takeBack(
+export async function reverse(
   tx: Transaction,
   { accountId, orderNumber, creditedMicros, key }: ReversedPayment,
   description: string,

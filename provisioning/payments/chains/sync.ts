@@ -1,4 +1,4 @@
-/** Follows a chain: reads what is new of it (blocks.ts), and settles what came, top-up by top-up. */
+/** Syncs a chain: reads what is new of it (blocks.ts), and settles what came, top-up by top-up. */
 import type { Database } from '../../../entities/database/database.ts';
 import { columnsOf } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
@@ -10,8 +10,8 @@ import type { ChainReader, Coin } from '../drivers/driver.ts';
 import { exchangeRatesOf } from '../exchange-rates/exchange-rate.ts';
 import { reversePayment } from '../top-ups/credit.ts';
 import { settleTopUps } from '../top-ups/settle.ts';
-import { addressesOf, readBlocks, tipOf } from './blocks.ts';
-import { orphanUnobserved, recordObserved } from './record.ts';
+import { depositAddressesOf, readBlocks, tipOf } from './blocks.ts';
+import { orphanUnobserved, writeObserved } from './observed-payments.ts';
 
 export const chainSyncName = (network: string): string => `follow:${network}`;
 const BACKOFF_SECONDS_MAX = 60;
@@ -42,10 +42,13 @@ export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): P
 /** @returns the top-ups for which something is new */
 async function readAnnounced(db: Database, reader: ChainReader, signal: AbortSignal): Promise<string[]> {
   const { network } = reader;
-  const announced = (await reader.announced?.(await addressesOf(db, network), signal)) ?? [];
-  const seen = await recordObserved(db, { network }, announced);
+  const announced = (await reader.announced?.(await depositAddressesOf(db, network), signal)) ?? [];
+  const seen = await writeObserved(db, { network }, announced);
   return [...seen, ...(await orphanUnobserved(db, { network }, announced))];
 }
+
+/** Top-ups that are settled in one transaction. */
+const CHUNK = 50;
 
 /** Settles what is due. */
 async function settleAll(db: Database, network: string, coins: readonly Coin[], announced: string[]): Promise<void> {
@@ -60,8 +63,9 @@ async function settleAll(db: Database, network: string, coins: readonly Coin[], 
     await settle(numbers).catch(() => each(numbers, (number) => settle([number])));
   });
 }
-/** Top-ups that are settled in one transaction. */
-const CHUNK = 50;
+
+/** Each has a connection of the pool. */
+const AT_ONCE = 3;
 
 /** Some at once. One that fails does not keep the others from it. @throws what the first one threw */
 async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
@@ -73,18 +77,18 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>)
   await Promise.all(Array.from({ length: AT_ONCE }, one));
   if (faults.length) throw faults[0];
 }
-/** Each has a connection of the pool. */
-const AT_ONCE = 3;
+
+const GONE = `status = 'CREDITED' and height is not null and block_hash is null`;
 
 async function reverseGone(db: Database, network: string): Promise<void> {
   const gone = await db.query<Pick<Payment, 'id' | 'accountId'>>(
     `select id, account_id from payment where ${GONE} and network = $1`,
     [network],
   );
-  await each(gone, (payment) => db.transaction((tx) => reverse(tx, payment)));
+  await each(gone, (payment) => db.transaction((tx) => reverseIfGone(tx, payment)));
 }
 
-async function reverse(tx: Transaction, { id, accountId }: Pick<Payment, 'id' | 'accountId'>): Promise<void> {
+async function reverseIfGone(tx: Transaction, { id, accountId }: Pick<Payment, 'id' | 'accountId'>): Promise<void> {
   await lockAccount(tx, accountId);
   const [payment] = await tx.query<Payment>(
     `select ${columnsOf(Payment)} from payment where id = $1 and ${GONE} for update`,
@@ -92,7 +96,6 @@ async function reverse(tx: Transaction, { id, accountId }: Pick<Payment, 'id' | 
   );
   if (payment) await reversePayment(tx, payment);
 }
-const GONE = `status = 'CREDITED' and height is not null and block_hash is null`;
 
 /** Counts confirmations, and finds the top-ups that have something new, or had when a worker died. */
 const DUE = `

@@ -8,19 +8,19 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
 import type { ObservedPayment } from '../drivers/driver.ts';
 import { tell } from '../top-ups/credit.ts';
-import type { Origin } from './record.ts';
+import type { Origin } from './observed-payments.ts';
 
-/** @param sightings all that there are of the top-up */
+/** @param payments all that there are of the top-up */
 export async function tellUnreported(
   tx: Transaction,
   { network, orderNumber }: Pick<Origin, 'network' | 'orderNumber'>,
-  sightings: readonly ObservedPayment[],
+  payments: readonly ObservedPayment[],
 ): Promise<void> {
   const changed = await tx.query<Pick<Payment, 'id' | 'orderNumber' | 'network' | 'txId' | 'missingSince'>>(CHANGE, [
     network,
     orderNumber,
-    sightings.map(({ txId }) => txId),
-    sightings.map(({ position }) => position),
+    payments.map(({ txId }) => txId),
+    payments.map(({ position }) => position),
   ]);
   for (const payment of changed) await tell(tx, payment, payment.missingSince ? 'payment.missing' : 'payment.found');
 }

@@ -38,7 +38,7 @@ export interface OpenInvoice extends Omit<Invoice, 'expiresAt'> {
 }
 
 export interface PaymentTarget {
-  /** Used for this invoice only; as the driver's sightings spell it. */
+  /** Used for this invoice only; as the driver's observed payments spell it. */
   walletAddress: string;
   /** BIP 21, EIP-681 or monero:. */
   paymentUri: string;
@@ -71,7 +71,7 @@ export interface Block {
   parent: string;
   at: Date;
   /** What came to the addresses in question. */
-  sightings: ObservedPayment[];
+  payments: ObservedPayment[];
 }
 
 /** Reads one chain. Whatever it throws is tried again. */
@@ -97,14 +97,14 @@ export interface ChainReader {
   announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<ObservedPayment[]>;
 }
 
-/** What somebody called us with who says that he is a payment processor. */
+/** A request that claims to come from a payment processor. */
 export interface ProcessorWebhook {
   /** In lower case. */
   headers: Readonly<Record<string, string | undefined>>;
   body: Buffer;
 }
 
-/** What a processor's call is about; empty: nothing of ours. */
+/** The top-up that a processor webhook names; empty: none of ours. */
 export interface WebhookSubject {
   orderNumber?: string;
   reference?: string;
@@ -132,8 +132,8 @@ export interface PaymentDriver {
   readonly chains?: readonly ChainReader[];
   /** All that has come for an invoice so far, and was not taken back. */
   observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<ObservedPayment[]>;
-  /** What a call of its processor is about, which is observed then; undefined: it is no word of his. */
-  readWebhook?(hint: ProcessorWebhook): WebhookSubject | undefined;
+  /** The top-up that a webhook of its processor names; undefined: its processor has not signed the webhook. */
+  readWebhook?(webhook: ProcessorWebhook): WebhookSubject | undefined;
 }
 
 export interface GatewayKind<Settings> {

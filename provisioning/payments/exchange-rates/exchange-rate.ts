@@ -1,4 +1,4 @@
-/** What coins are worth: as the sources agree, or fixed where nobody has to be asked. */
+/** Exchange rates of coins: the sources agree on them, or the operator fixes them. */
 
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { agreedRate, freshRates, peggedRate } from '../../../entities/payments/coin.ts';

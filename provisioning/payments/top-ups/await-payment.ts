@@ -8,7 +8,7 @@ import type { Queryable } from '../../../entities/database/transaction.ts';
 import { lockPayments } from '../../../entities/payments/payment.ts';
 import { TopUp } from '../../../entities/payments/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
-import { orphanUnobserved, recordObserved } from '../chains/record.ts';
+import { orphanUnobserved, writeObserved } from '../chains/observed-payments.ts';
 import { tellUnreported } from '../chains/unreported.ts';
 import type { PaymentDriver, PaymentTarget } from '../drivers/driver.ts';
 import { exchangeRatesOf } from '../exchange-rates/exchange-rate.ts';
@@ -72,13 +72,13 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
     // A simulation pays every invoice once, by itself; who cancels one would not have paid.
     if (driver.simulated && (before.status === 'CANCELLED' || before.status === 'CONFIRMED')) return done();
     if (driver.observe) {
-      const sightings = await driver.observe({ ...before, coin: before.crypto }, aborted);
+      const payments = await driver.observe({ ...before, coin: before.crypto }, aborted);
       const origin = { network: before.network, orderNumber: subject };
       await db.transaction(async (tx) => {
         await lockPayments(tx, [subject]);
-        await recordObserved(tx, origin, sightings);
-        await orphanUnobserved(tx, origin, sightings);
-        await tellUnreported(tx, origin, sightings);
+        await writeObserved(tx, origin, payments);
+        await orphanUnobserved(tx, origin, payments);
+        await tellUnreported(tx, origin, payments);
       });
     }
     const outcome = next(driver, (await settle(subject)) ?? before, pollSeconds);
@@ -99,7 +99,7 @@ async function hasOpen(db: Database, orderNumber: string): Promise<boolean> {
   return open.length > 0;
 }
 
-/** What is followed block by block is looked at here only when it expires. */
+/** A chain that is synced block by block is looked at here only when it expires. */
 function next(driver: PaymentDriver, { status, createdAt, expiresAt }: TopUp, pollSeconds: number): Outcome {
   const ageSeconds = (Date.now() - createdAt.getTime()) / 1000;
   const restSeconds = Math.max(0, (expiresAt!.getTime() - Date.now()) / 1000);

@@ -12,14 +12,14 @@ import {
   paymentStatesBefore,
 } from '../../../entities/payments/payment.ts';
 import type { TopUp } from '../../../entities/payments/top-up.ts';
-import { takeBack, writeOff } from '../chains/reversal.ts';
+import { reverse, writeOff } from '../chains/reversal.ts';
 import type { ExchangeRates } from '../exchange-rates/exchange-rate.ts';
 import { microsOf, parseUnits } from './amount.ts';
 
 export type AccountPosting = Posting & { accountId: string };
 
-/** What payments are settled with; who has settled them writes the rows down. */
-export interface Till {
+/** One settlement of several payments: the caller writes the rows and the postings when all are settled. */
+export interface SettlementBatch {
   tx: Transaction;
   exchangeRates: ExchangeRates;
   /** What is to be posted in the end, for all of them at once. */
@@ -33,7 +33,7 @@ export interface Till {
  * @returns what was credited, in micro-USD; nothing while nobody knows what it is worth
  */
 export function creditPayment(
-  { exchangeRates, postings }: Till,
+  { exchangeRates, postings }: SettlementBatch,
   topUp: TopUp,
   payment: Payment,
   payments: readonly Payment[],
@@ -79,7 +79,10 @@ const posting = (
 });
 
 /** What came in another coin is nobody's yet: the operator decides. Waits while nobody knows what it is worth. */
-export async function suspendPayment({ tx, exchangeRates, postings }: Till, payment: Payment): Promise<void> {
+export async function suspendPayment(
+  { tx, exchangeRates, postings }: SettlementBatch,
+  payment: Payment,
+): Promise<void> {
   const { decimals, spotMicros } = exchangeRates.get(payment.coin) ?? { decimals: 0, spotMicros: null };
   if (spotMicros === null) return;
   const micros = microsOf(BigInt(payment.units), spotMicros, decimals);
@@ -95,8 +98,8 @@ export async function suspendPayment({ tx, exchangeRates, postings }: Till, paym
 export async function reversePayment(tx: Transaction, payment: Payment): Promise<void> {
   const { creditedMicros, coin, accountId, orderNumber } = payment;
   const reversals = payment.reversals + 1;
-  const lost = { accountId, orderNumber, creditedMicros, key: `${reversals}:${keyOf(payment)}` };
-  const reversedMicros = await takeBack(tx, lost, `Top-up in ${coin}`);
+  const reversed = { accountId, orderNumber, creditedMicros, key: `${reversals}:${keyOf(payment)}` };
+  const reversedMicros = await reverse(tx, reversed, `Top-up in ${coin}`);
   move(payment, 'REVERSED', { reversedMicros, reversals });
   await keepPayments(tx, [payment]);
   await tell(tx, payment, 'payment.reversed');
@@ -111,7 +114,7 @@ export async function writeOffPayment(tx: Transaction, payment: Payment): Promis
 }
 
 /** It is on its chain again, and has confirmed: what was taken is given back. The operator ends the suspension. */
-export async function restorePayment({ tx, postings }: Till, payment: Payment): Promise<void> {
+export async function restorePayment({ tx, postings }: SettlementBatch, payment: Payment): Promise<void> {
   const { accountId, network, creditedMicros, reversedMicros, reversals } = payment;
   const isWrittenOff = payment.status === 'WRITTEN_OFF';
   move(payment, 'CREDITED', { reversedMicros: 0n });

@@ -14,7 +14,7 @@ import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended, suspendedAmong } from '../../servers/steps/resume.ts';
 import type { ExchangeRates } from '../exchange-rates/exchange-rate.ts';
 import { formatUnits, parseUnits } from './amount.ts';
-import { creditPayment, restorePayment, suspendPayment, type Till } from './credit.ts';
+import { creditPayment, restorePayment, type SettlementBatch, suspendPayment } from './credit.ts';
 
 /** @param exchangeRates of all coins, as they are now; while the coin of the top-up is not among them, its payments wait */
 export async function settleTopUp(
@@ -54,17 +54,17 @@ export async function settleTopUps(
     return { topUp: row, own, others, decimals };
   });
   await moveAll(tx, all.map(begin));
-  const till: Till = { tx, exchangeRates, postings: [] };
+  const batch: SettlementBatch = { tx, exchangeRates, postings: [] };
   const conclusions: Conclusion[] = [];
-  for (const one of all) conclusions.push(conclude(one, till, await settlePayments(one, till)));
+  for (const one of all) conclusions.push(conclude(one, batch, await settlePayments(one, batch)));
   await moveAll(tx, conclusions);
   for (const { settling, to, set } of conclusions) if (!to) settling.topUp = await update(tx, settling.topUp, set);
   await keepPayments(
     tx,
     payments.filter(({ id, status }) => statuses.get(id) !== status),
   );
-  await postAll(tx, till.postings);
-  const credited = till.postings.filter(({ kind }) => kind === 'topup').map(({ accountId }) => accountId);
+  await postAll(tx, batch.postings);
+  const credited = batch.postings.filter(({ kind }) => kind === 'topup').map(({ accountId }) => accountId);
   for (const accountId of await suspendedAmong(tx, new Set(credited))) await retrySuspended(tx, accountId, RESUME_TASK);
   return all.map(({ topUp }) => topUp);
 }
@@ -95,19 +95,19 @@ async function moveAll(tx: Transaction, conclusions: readonly Conclusion[]): Pro
 }
 
 /** @returns what has been credited by now, in micro-USD */
-async function settlePayments({ topUp, own, others }: Settling, till: Till): Promise<bigint> {
+async function settlePayments({ topUp, own, others }: Settling, batch: SettlementBatch): Promise<bigint> {
   let { creditedMicros } = topUp;
   for (const payment of own.filter((one) => isDue(one, topUp)))
-    creditedMicros += creditPayment(till, topUp, payment, own);
+    creditedMicros += creditPayment(batch, topUp, payment, own);
   // Also those in another coin, which the operator had assigned.
-  for (const payment of [...own, ...others].filter((one) => isLost(one) && one.blockHash !== null))
-    if (payment.confirmations >= topUp.confirmationsRequired) await restorePayment(till, payment);
-  for (const payment of others) if (isDue(payment, topUp)) await suspendPayment(till, payment);
+  for (const payment of [...own, ...others].filter((one) => isReversed(one) && one.blockHash !== null))
+    if (payment.confirmations >= topUp.confirmationsRequired) await restorePayment(batch, payment);
+  for (const payment of others) if (isDue(payment, topUp)) await suspendPayment(batch, payment);
   return creditedMicros;
 }
 
 const isOpen = ({ status }: Payment): boolean => status === 'SEEN' || status === 'MINED';
-const isLost = ({ status }: Payment): boolean => status === 'REVERSED' || status === 'WRITTEN_OFF';
+const isReversed = ({ status }: Payment): boolean => status === 'REVERSED' || status === 'WRITTEN_OFF';
 const isDue = (payment: Payment, { confirmationsRequired }: TopUp): boolean =>
   isOpen(payment) && payment.confirmations >= Math.max(1, confirmationsRequired);
 const isLive = (payment: Payment): boolean => isOpen(payment) || payment.status === 'CREDITED';
@@ -122,7 +122,7 @@ function begin(settling: Settling): Conclusion {
   return { settling, to: 'CONFIRMING', set: { ...seenOf(settling), ...(late && { paymentException: 'LATE' }) } };
 }
 
-function conclude(settling: Settling, till: Till, creditedMicros: bigint): Conclusion {
+function conclude(settling: Settling, batch: SettlementBatch, creditedMicros: bigint): Conclusion {
   const { topUp, own, decimals } = settling;
   const live = own.filter(isLive);
   const credited = live.filter(({ status }) => status === 'CREDITED');
@@ -135,7 +135,7 @@ function conclude(settling: Settling, till: Till, creditedMicros: bigint): Concl
   const isComplete = creditedUnits >= dueUnits || (isOver && credited.length > 0 && credited.length === live.length);
   const paymentException = exceptionOf(topUp, credited, creditedUnits, dueUnits);
   if (topUp.status === 'CONFIRMING' && isComplete)
-    return { settling, to: 'CONFIRMED', set: { ...set, paymentException, ...confirm(till, topUp, creditedMicros) } };
+    return { settling, to: 'CONFIRMED', set: { ...set, paymentException, ...confirm(batch, topUp, creditedMicros) } };
   return { settling, to: undefined, set: topUp.status === 'CONFIRMED' ? { ...set, paymentException } : set };
 }
 
@@ -159,7 +159,7 @@ function seenOf({ topUp, own, decimals }: Settling): Partial<TopUp> {
 const sumOf = (payments: Payment[]): bigint => payments.reduce((sum, { units }) => sum + BigInt(units), 0n);
 
 /** The bonus is for what came, and never for more than was asked for. */
-function confirm({ postings }: Till, topUp: TopUp, creditedMicros: bigint): Partial<TopUp> {
+function confirm({ postings }: SettlementBatch, topUp: TopUp, creditedMicros: bigint): Partial<TopUp> {
   const { accountId, orderNumber, amountMicros } = topUp;
   const full = creditedMicros >= amountMicros;
   const bonus = full ? topUp.bonusMicros : least(topUp.bonusMicros, bonusMicros(creditedMicros));

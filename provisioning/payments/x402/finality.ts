@@ -12,7 +12,7 @@ import {
   x402Key,
 } from '../../../entities/payments/x402-payment.ts';
 import { done, nap, type Outcome } from '../../tasks/tasks.ts';
-import { takeBack } from '../chains/reversal.ts';
+import { reverse } from '../chains/reversal.ts';
 import { tell } from '../top-ups/credit.ts';
 import type { X402 } from './x402.ts';
 
@@ -33,18 +33,18 @@ export async function checkFinality(
     return nap(seconds, { data: { missed: 0 } });
   }
   if (missed + 1 >= MISSED_MAX) {
-    if (settlement.state === 'dead') return done({ commit: (tx) => reverse(tx, payment) });
+    if (settlement.state === 'dead') return done({ commit: (tx) => reversePayment(tx, payment) });
     await x402.settleAgain(payment);
   }
   return nap(seconds, { data: { missed: missed + 1 } });
 }
 
-async function reverse(tx: Transaction, { id, accountId: payer }: X402Payment): Promise<void> {
+async function reversePayment(tx: Transaction, { id, accountId: payer }: X402Payment): Promise<void> {
   const payment = await lockPayment(tx, id, payer);
   if (payment.status !== 'SETTLED') return;
   const { accountId, orderNumber, amountMicros: creditedMicros, network, txId } = payment;
-  const lost = { accountId, orderNumber, creditedMicros, key: x402Key(payment) };
-  const reversedMicros = await takeBack(tx, lost, 'Payment by x402');
+  const reversed = { accountId, orderNumber, creditedMicros, key: x402Key(payment) };
+  const reversedMicros = await reverse(tx, reversed, 'Payment by x402');
   await moveX402(tx, payment, 'REVERSED', { reversedMicros });
   await tell(tx, { id, orderNumber, network, txId: txId! }, 'payment.reversed');
 }

@@ -12,7 +12,8 @@ import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { X402Payment } from '../../../entities/payments/x402-payment.ts';
 import { digest, type Vault } from '../../../entities/secrets.ts';
-import { startTask, startTaskParameters, startTaskSql } from '../../tasks/tasks.ts';
+import { startTaskParameters, startTaskSql } from '../../../entities/tasks/start.ts';
+import { startTask } from '../../tasks/tasks.ts';
 import type { Coin } from '../drivers/driver.ts';
 import type { Authorization, Exclusive, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
 import {
@@ -49,7 +50,7 @@ export class X402 {
   readonly #db: Database;
   readonly #driver: X402Driver;
   readonly #vault: Vault;
-  /** What of this process waits to be alone. */
+  /** The exclusive work of this process. */
   #queue: Promise<unknown> = Promise.resolve();
 
   /** @param db not that of a request: what it commits is committed at once */
@@ -168,7 +169,7 @@ export class X402 {
   }
 
   /** Lets others take it, and has the chain asked now. */
-  async giveUp({ id, accountId }: X402Payment, requestId: string): Promise<void> {
+  async release({ id, accountId }: X402Payment, requestId: string): Promise<void> {
     await this.#db.transaction(async (tx) => {
       await tx.query('update x402_payment set lease_until = now() where id = $1 and leased_by = $2', [id, requestId]);
       await startTask(tx, x402Task({ id, accountId }));
@@ -184,7 +185,7 @@ export class X402 {
     if (row.status === 'SETTLED') return { state: 'settled', txId: row.txId! };
     const before: Settlement = isFirst ? { state: 'open' } : await this.#driver.observe(row);
     if (before.state !== 'open') return before;
-    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone };
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive };
     // What it throws is hearsay: the chain is asked.
     const { refused, unsent, txId } = await this.#driver
       .settle(authorization, signature, options)
@@ -225,12 +226,12 @@ export class X402 {
       validAfter: BigInt(validAfter),
       validBefore: BigInt(validBefore.getTime()) / 1000n,
     } as Authorization;
-    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), alone: this.#alone, again: true };
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive, again: true };
     await this.#driver.settle(authorization, signature, options).catch(() => {});
   }
 
   /** One in this process, and then one of all processes: whoever waits here keeps no connection. */
-  readonly #alone: Exclusive = (work) =>
+  readonly #exclusive: Exclusive = (work) =>
     new Promise((resolve, reject) => {
       let done: ReturnType<typeof work> | undefined;
       const locked = async (tx: Transaction) => {

@@ -36,7 +36,7 @@ export class Deployments implements DeploymentStore {
     return this.#db.query(`select ${COLUMNS} from deployment order by id limit ${LIST_MAX}`);
   }
 
-  async begin(spec: MachineSpec, specDigest: string, box: BareMetalHost): Promise<Row | undefined> {
+  async begin(spec: MachineSpec, specDigest: string, host: BareMetalHost): Promise<Row | undefined> {
     const id = newId('dep');
     const [begun] = await this.#db.query<Row>(
       `insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
@@ -45,9 +45,9 @@ export class Deployments implements DeploymentStore {
         id,
         spec.order,
         spec.generation,
-        box.name,
-        box.mac.toLowerCase(),
-        box.disk,
+        host.name,
+        host.mac.toLowerCase(),
+        host.disk,
         spec.image,
         specDigest,
         this.#sealed(id, spec),

@@ -1,4 +1,4 @@
-/** The inventory of boxes: the operator's dedicated hosts that have all that the driver needs. */
+/** The inventory of bare-metal hosts: the operator's dedicated hosts that have all that the driver needs. */
 
 import { columnsOf } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
@@ -15,9 +15,9 @@ const SELECT = `
 export const bareMetalHostsOf =
   (db: Queryable, vault: Vault): Inventory =>
   async (name) =>
-    (await db.query<Host>(SELECT, [name ?? null])).map((host) => boxOf(host, vault));
+    (await db.query<Host>(SELECT, [name ?? null])).map((host) => bareMetalHostOf(host, vault));
 
-const boxOf = (host: Host, vault: Vault): BareMetalHost => ({
+const bareMetalHostOf = (host: Host, vault: Vault): BareMetalHost => ({
   name: host.name,
   region: host.regionCode,
   serviceCode: host.serviceCode!,

@@ -4,7 +4,7 @@
  */
 
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
-import { freeAddressSql } from '../../../entities/servers/address.ts';
+import { freeAddressSql } from '../../../entities/servers/ip-address.ts';
 
 /** How long an address rests after its machine ran, so that old connections do not reach the next machine. */
 const REST_SECONDS = 60;

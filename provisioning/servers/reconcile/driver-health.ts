@@ -40,11 +40,11 @@ export const driverHealthProcess = (db: Database, { machines, payments, x402 }: 
       const regions = await db.query<{ code: string }>(
         `select code from catalog_item where kind = 'bastion' and offered`,
       );
-      const brakes = await db.query<{ driver: string }>('select driver from brake');
+      const breakers = await db.query<{ driver: string }>('select driver from brake');
       const offline = await db.query<{ region: string }>(
         `select distinct region_code as region from host where state = 'OFFLINE'`,
       );
-      const isBreakerOpen = machines.some(({ name }) => brakes.some(({ driver }) => driver === name));
+      const isBreakerOpen = machines.some(({ name }) => breakers.some(({ driver }) => driver === name));
       let x402Health: X402Health | undefined;
       const askX402 = async (signal: AbortSignal) => {
         x402Health = await x402!.health!(signal);

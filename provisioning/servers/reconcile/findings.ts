@@ -73,7 +73,7 @@ export async function resolve(
   );
 }
 
-/** Stops the destroyer of an engine, until the operator releases it. */
+/** Opens the circuit breaker of an engine: the worker destroys no machine there until the operator closes it. */
 export async function openBreaker(tx: Transaction, driver: string, reason: string): Promise<void> {
   const pulled = await tx.query(
     'insert into brake (driver, reason) values ($1, $2) on conflict do nothing returning driver',

@@ -1,4 +1,4 @@
-/** Hosts are ACTIVE or OFFLINE as their engine says; one that the operator drains stays so. Unknown ones are left alone. */
+/** Syncs the states of hosts: they are ACTIVE or OFFLINE as their engine says; one that the operator drains stays so. Unknown ones are left alone. */
 
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';

@@ -1,12 +1,12 @@
 /**
- * Machines of servers that an engine does not list. Each is asked for before it is called lost; that takes as long as it
- * takes, so the brake is pulled before it, for what is missing, and not for what was confirmed.
+ * Machines of servers that an engine does not list. Each is asked for before it is called missing; that takes as long as it
+ * takes, so the circuit breaker opens before it, for what is missing, and not for what was confirmed.
  */
 import type { Database } from '../../../entities/database/database.ts';
 import type { HardwareDriver, MachineKey } from '../drivers/driver.ts';
 import { type Found, openBreaker } from './findings.ts';
 
-/** More than this part of an engine's machines, and at least so many, are not lost at once: then the brake is pulled. */
+/** More than this part of an engine's machines, and at least so many, do not vanish at once: then the circuit breaker opens. */
 const [MISSING_PART, MISSING_AT_LEAST] = [0.1, 2];
 const ASKED_AT_ONCE = 16;
 
@@ -53,7 +53,7 @@ export async function guardDestroyer(db: Database, driver: string, { believed, l
  * @param within those that could not be asked for in this time are `unasked`
  * @throws DriverError
  */
-export async function lost(driver: HardwareDriver, missing: Believed[], within: AbortSignal) {
+export async function confirmMissing(driver: HardwareDriver, missing: Believed[], within: AbortSignal) {
   const waiting = [...missing];
   const [found, unasked]: [Found[], Believed[]] = [[], []];
   const ask = async () => {

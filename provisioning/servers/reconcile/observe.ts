@@ -1,7 +1,7 @@
 /**
  * Watches the engines: compares the machines that they have with those that servers should have, and their hosts with
  * ours. What differs is reported, and nothing is ever deleted for it. Where many machines are missing at once, the engine
- * is more likely to be wrong than they are to be gone: that pulls the brake, before anything else is asked, and nothing of
+ * is more likely to be wrong than they are to be gone: that opens the circuit breaker, before anything else is asked, and nothing of
  * that engine is destroyed until the operator releases it.
  *
  * What an engine that cannot be asked has is unknown, so that changes nothing.
@@ -15,7 +15,7 @@ import { DriverError, type HardwareDriver, type MachineKey, type Observation } f
 import { freeGenerations, lockHostsOf } from '../placement/allocate.ts';
 import { type Found, report, resolve } from './findings.ts';
 import { syncHostStates } from './host-states.ts';
-import { type Believed, believedOf, guardDestroyer, lost, nameOf, sortOut } from './missing.ts';
+import { type Believed, believedOf, confirmMissing, guardDestroyer, nameOf, sortOut } from './missing.ts';
 
 export const OBSERVER_PROCESS = 'observer';
 const TICK_SECONDS = 60;
@@ -76,7 +76,7 @@ export const observerProcess = (db: Database, drivers: Drivers, onError: (error:
     },
   });
 
-/** Pulls the brake where it has to be. @returns what else is to be written @throws DriverError */
+/** opens the circuit breaker where it has to be. @returns what else is to be written @throws DriverError */
 async function observe(db: Database, look: Look) {
   const { driver, kinds, known, orphans, heard, signal } = look;
   // What servers have is read before and after the engine is asked, so nothing is taken for something else that is being
@@ -92,11 +92,11 @@ async function observe(db: Database, look: Look) {
   await guardDestroyer(db, driver.name, { believed: believed.length, listed: listed.length, news });
 
   const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_SECONDS * 1000)]);
-  const { found: losses, unasked } = await lost(driver, [...untold, ...told], within);
+  const { found: absent, unasked } = await confirmMissing(driver, [...untold, ...told], within);
   look.unasked.push(...unasked.map(nameOf));
   const hosts = await driver.capacity(signal);
   const found: Found[] = [
-    ...losses,
+    ...absent,
     ...believed.flatMap((machine) => powerOf(machine, seen.get(nameOf(machine)))),
     ...old(await unowned(db, listed), known, orphans),
   ];

@@ -7,7 +7,7 @@ import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';
 import type { PowerChange } from '../drivers/driver.ts';
 import { keyOf } from '../placement/spec.ts';
-import { isFinal, move } from './outcome.ts';
+import { isPermanent, move } from './outcome.ts';
 import { completeResize, undoResize } from './resize.ts';
 import type { ServerStep } from './step.ts';
 
@@ -29,7 +29,7 @@ export const change: ServerStep = async (task, { server, driver, specOf }) => {
       await driver[operation](spec, id, task.aborted);
     } else await driver.power(keyOf(server), POWER[operation], id, task.aborted);
   } catch (error) {
-    if (!isFinal(error)) throw error;
+    if (!isPermanent(error)) throw error;
     return hop('restore');
   }
   return hop('confirm');

@@ -9,7 +9,7 @@ import { done, hop, nap } from '../../tasks/tasks.ts';
 import { releaseCapacity, reserveCapacity } from '../placement/capacity.ts';
 import { keyOf } from '../placement/spec.ts';
 import { destroyAll, restSeconds } from './delete.ts';
-import { fail, isFinal, move, UNDELIVERABLE } from './outcome.ts';
+import { fail, isPermanent, move, UNDELIVERABLE } from './outcome.ts';
 import { codeOf, isHopeless, nextRecoveryStep, proofWithin } from './recovery.ts';
 import type { ServerStep } from './step.ts';
 
@@ -30,7 +30,8 @@ export const create: ServerStep = async (task, { server, driver, specOf, proofSe
   } catch (error) {
     // Another host may have room.
     if (server.host && codeOf(error) === 'no_capacity') return hop('replace');
-    if (isFinal(error)) return hop('clean', { commit: (tx) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE) });
+    if (isPermanent(error))
+      return hop('clean', { commit: (tx) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE) });
     if (isHopeless(error, task.attempts)) return hop('replace');
     throw error;
   }

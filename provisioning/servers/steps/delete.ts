@@ -9,7 +9,7 @@ import { done, type LeasedTask, nap } from '../../tasks/tasks.ts';
 import { releaseCapacity } from '../placement/capacity.ts';
 import type { ServerStep, Work } from './step.ts';
 
-/** How long the destroyer rests while it is braked. */
+/** How long the destroyer rests while the circuit breaker is open. */
 const BREAKER_OPEN_SECONDS = 30;
 
 export const destroy: ServerStep = async (task, work) =>
@@ -18,7 +18,7 @@ export const destroy: ServerStep = async (task, work) =>
     : nap(await restSeconds(work));
 
 /**
- * Has all machines of a server removed, those among them that were given up, unless the engine is braked.
+ * Has all machines of a server removed, those among them that were given up, unless the circuit breaker of the engine is open.
  * @returns whether all are confirmed absent
  */
 export async function destroyAll({ aborted }: LeasedTask, { db, server, driver }: Work): Promise<boolean> {

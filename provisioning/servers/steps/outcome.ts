@@ -7,9 +7,10 @@ import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.
 import { Conflict } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode } from '../drivers/driver.ts';
 
+const PERMANENT: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
+
 /** Whether trying again would change nothing. */
-export const isFinal = (error: unknown): boolean => error instanceof DriverError && FINAL.has(error.code);
-const FINAL: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
+export const isPermanent = (error: unknown): boolean => error instanceof DriverError && PERMANENT.has(error.code);
 export const UNDELIVERABLE = 'The machine could not be delivered. The order was paid back in full.';
 
 /** Lets an order fail that has not run yet: the hold is released in full. */

@@ -72,9 +72,11 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
       resume: step(powerOn, 'SUSPENDED'),
       destroy: step(destroy, 'DELETING'),
     },
-    onExhausted: giveUp,
+    onExhausted: exhausted,
   };
 }
+
+const LOCK = lockServerSql('1');
 
 /** What a step commits holds the account and the server first: money, places and tasks come after them. */
 const underLock = ({ orderNumber }: Server, outcome: Outcome): Outcome => ({
@@ -86,11 +88,10 @@ const underLock = ({ orderNumber }: Server, outcome: Outcome): Outcome => ({
       await outcome.commit!(tx);
     }),
 });
-const LOCK = lockServerSql('1');
 
 /** An order that cannot be fulfilled fails, and a change falls back; cleaning up, deleting and
  * suspending are never given up. */
-async function giveUp({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
+async function exhausted({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
   const [server] = await tx.query<Server>(lockServerSql(columnsOf(Server)), [subject]);
   if (step === 'destroy' || step === 'clean' || !server) return step;
   if (server.status === 'DELETING') return 'destroy';

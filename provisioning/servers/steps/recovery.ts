@@ -45,17 +45,17 @@ export function isHopeless(error: unknown, attempts: number): boolean {
   return code === 'stuck' || ((code === 'failed' || code === 'conflict') && attempts >= ATTEMPTS_MAX);
 }
 
-/** Whatever the engine says but that it cannot be asked leads to the next rung. */
+/** Every answer of the engine leads to the next recovery step, except that it is unreachable. */
 const tryRecovery =
-  (rung: 'restart' | 'remake', call: (task: LeasedTask, work: Work) => Promise<Observation>): ServerStep =>
+  (step: 'restart' | 'remake', call: (task: LeasedTask, work: Work) => Promise<Observation>): ServerStep =>
   async (task, work) => {
-    const data = proofWithin(work.proofSeconds, rung);
+    const data = proofWithin(work.proofSeconds, step);
     try {
       await call(task, work);
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined || code === 'unreachable') throw error;
-      return hop(nextRecoveryStep({ ...task, data: { tried: rung } }), { data });
+      return hop(nextRecoveryStep({ ...task, data: { tried: step } }), { data });
     }
     return hop('prove', { data });
   };

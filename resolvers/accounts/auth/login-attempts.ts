@@ -5,7 +5,7 @@ import type { Queryable } from '../../../entities/database/transaction.ts';
 
 export const WINDOW_SECONDS = 15 * 60;
 
-/** Who tries, in keyed hashes. */
+/** A login attempt in keyed hashes. */
 export interface HashedLoginAttempt {
   pair: string;
   /** The name and the network, for a pair that is not known. */
@@ -17,15 +17,15 @@ export type Beginning = { end: (failed: boolean) => void } | { wait: Promise<voi
 
 export interface LoginAttempts {
   /** Begins a login, if as many as are under way could fail without one too many. */
-  begin(trier: HashedLoginAttempt, max: number): Promise<Beginning>;
+  begin(attempt: HashedLoginAttempt, max: number): Promise<Beginning>;
   /** Remembers that the name has logged in from the network. */
-  welcome(pair: string): void;
+  remember(pair: string): void;
 }
 
 /** More than can fail within a window: each failure costs a password hash. */
 const KEPT_MAX = 100_000;
 
-class Tally {
+class LoginCounter {
   /** Milliseconds since the epoch, oldest first. */
   failures: number[] = [];
   /** Attempts of which it is not known yet how they end. */
@@ -46,40 +46,40 @@ class Tally {
 }
 
 export class MemoryLoginAttempts implements LoginAttempts {
-  readonly #tallies = new Map<string, Tally>();
+  readonly #counters = new Map<string, LoginCounter>();
   /** Pairs of name and network that have logged in. */
   readonly #known = new Set<string>();
 
   async begin({ pair, apart }: HashedLoginAttempt, max: number): Promise<Beginning> {
-    const tallies = (this.#known.has(pair) ? [pair] : apart).map((key) => this.#tally(key));
+    const counters = (this.#known.has(pair) ? [pair] : apart).map((key) => this.#counter(key));
     const now = Date.now();
-    for (const tally of tallies) tally.forget(now);
-    const full = tallies.filter(({ failures }) => failures.length >= max);
+    for (const counter of counters) counter.forget(now);
+    const full = counters.filter(({ failures }) => failures.length >= max);
     if (full.length)
       return { refusedMs: Math.max(...full.map(({ failures }) => failures.at(-max)! + WINDOW_SECONDS * 1000 - now)) };
-    const busy = tallies.find(({ failures, underWay }) => failures.length + underWay >= max);
+    const busy = counters.find(({ failures, underWay }) => failures.length + underWay >= max);
     if (busy) return { wait: busy.wait() };
-    for (const tally of tallies) tally.underWay++;
+    for (const counter of counters) counter.underWay++;
     return {
       end: (failed) => {
-        for (const tally of tallies) tally.end(failed);
+        for (const counter of counters) counter.end(failed);
       },
     };
   }
 
-  welcome(pair: string): void {
+  remember(pair: string): void {
     if (this.#known.size >= KEPT_MAX) this.#known.delete(this.#known.values().next().value!);
     this.#known.add(pair);
   }
 
-  #tally(key: string): Tally {
-    const kept = this.#tallies.get(key);
+  #counter(key: string): LoginCounter {
+    const kept = this.#counters.get(key);
     if (kept) return kept;
-    const oldest = this.#tallies.size >= KEPT_MAX && this.#tallies.entries().next().value;
-    if (oldest && oldest[1].underWay === 0) this.#tallies.delete(oldest[0]);
-    const tally = new Tally();
-    this.#tallies.set(key, tally);
-    return tally;
+    const oldest = this.#counters.size >= KEPT_MAX && this.#counters.entries().next().value;
+    if (oldest && oldest[1].underWay === 0) this.#counters.delete(oldest[0]);
+    const counter = new LoginCounter();
+    this.#counters.set(key, counter);
+    return counter;
   }
 }
 
@@ -120,7 +120,7 @@ export class SharedLoginAttempts implements LoginAttempts {
     });
   }
 
-  welcome(pair: string): void {
+  remember(pair: string): void {
     rememberLogin(this.#db, pair).catch(this.#onError);
   }
 

@@ -34,8 +34,8 @@ export interface Login {
 
 /** @throws ApiError invalid_login, invalid_totp or login_throttled */
 export async function login(context: Context, { email, password, totpCode }: Login): Promise<LoginResult> {
-  const trier = { name: email, address: context.address };
-  return context.logins.attempt(trier, async () => {
+  const attempt = { name: email, address: context.address };
+  return context.logins.attempt(attempt, async () => {
     const found = await context.db.source.manager.findOneBy(Account, { email });
     if (!(await verifyPassword(found?.passwordHash, password)) || !found) throw new ApiError('invalid_login');
     const result = await context.db.transaction(async (tx) => {
@@ -47,7 +47,7 @@ export async function login(context: Context, { email, password, totpCode }: Log
       if (account.totpEnabled) await useSecondFactor(context, tx, account.id, totpCode);
       return { account, tokens: await openSession(context, tx, account.id, 'login') };
     });
-    if ('tokens' in result) context.logins.welcome(trier);
+    if ('tokens' in result) context.logins.remember(attempt);
     return result;
   });
 }
@@ -71,12 +71,12 @@ export async function loginTotp(
 ): Promise<LoggedIn> {
   const known = credentialKind(loginToken) === 'lt' && (await findPending(context, loginToken));
   if (!known) throw new ApiError('login_token_expired');
-  const trier = { name: known.name, address: context.address };
-  return context.logins.attempt(trier, async () => {
+  const attempt = { name: known.name, address: context.address };
+  return context.logins.attempt(attempt, async () => {
     const outcome = await context.db.transaction((tx) => complete(context, tx, known, totpCode));
     // Thrown out here, because the wrong code must be counted.
     if (outcome instanceof ApiError) throw outcome;
-    context.logins.welcome(trier);
+    context.logins.remember(attempt);
     return outcome;
   });
 }

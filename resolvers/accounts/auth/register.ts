@@ -23,7 +23,7 @@ export async function register(
       const tokens = await openSession(context, tx, id, 'register');
       return { account: await tx.manager.findOneByOrFail(Account, { id }), tokens };
     });
-    context.logins.welcome({ name: email, address: context.address });
+    context.logins.remember({ name: email, address: context.address });
     return registered;
   } catch (error) {
     if (constraintOf(error) === 'account_email') throw new ApiError('email_taken');

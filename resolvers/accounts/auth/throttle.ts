@@ -10,7 +10,7 @@ import { networkOf } from './networks.ts';
 
 const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp', 'wrong_password']);
 
-/** Who tries: the email or id of an account, and where from. */
+/** The name that a login gives, and the address that it comes from. */
 export interface LoginAttempt {
   name: string;
   address: string | null;
@@ -18,16 +18,16 @@ export interface LoginAttempt {
 
 export class LoginThrottle {
   readonly #failuresMax: number;
-  readonly #tallies: LoginAttempts;
+  readonly #attempts: LoginAttempts;
   readonly #key: Buffer;
 
   /**
-   * @param tallies by default those of this process
+   * @param attempts by default those of this process
    * @param key of the HMACs, the same for all who count together; by default one that ends with this process
    */
-  constructor(failuresMax: number, tallies: LoginAttempts = new MemoryLoginAttempts(), key: Buffer = randomBytes(32)) {
+  constructor(failuresMax: number, attempts: LoginAttempts = new MemoryLoginAttempts(), key: Buffer = randomBytes(32)) {
     this.#failuresMax = failuresMax;
-    this.#tallies = tallies;
+    this.#attempts = attempts;
     this.#key = key;
   }
 
@@ -35,8 +35,8 @@ export class LoginThrottle {
    * Tries. Exact under concurrency: as many are under way as could still fail, and the others wait for them.
    * @throws ApiError login_throttled, or what the work throws; wrong passwords and codes are counted
    */
-  async attempt<T>(trier: LoginAttempt, work: () => Promise<T>): Promise<T> {
-    const end = await this.#begin(this.#hashed(trier));
+  async attempt<T>(login: LoginAttempt, work: () => Promise<T>): Promise<T> {
+    const end = await this.#begin(this.#hashed(login));
     let failed = false;
     try {
       return await work();
@@ -49,14 +49,14 @@ export class LoginThrottle {
   }
 
   /** Remembers that they have logged in from there. */
-  welcome(trier: LoginAttempt): void {
-    this.#tallies.welcome(this.#hashed(trier).pair);
+  remember(login: LoginAttempt): void {
+    this.#attempts.remember(this.#hashed(login).pair);
   }
 
   /** Waits until the login may be tried. @throws ApiError login_throttled */
-  async #begin(trier: HashedLoginAttempt): Promise<(failed: boolean) => void> {
+  async #begin(login: HashedLoginAttempt): Promise<(failed: boolean) => void> {
     for (;;) {
-      const beginning = await this.#tallies.begin(trier, this.#failuresMax);
+      const beginning = await this.#attempts.begin(login, this.#failuresMax);
       if ('end' in beginning) return beginning.end;
       if ('refusedMs' in beginning)
         throw new ApiError('login_throttled', undefined, {

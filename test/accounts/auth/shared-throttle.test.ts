@@ -57,7 +57,7 @@ describe('The throttle of logins of several processes', () => {
 
   it('knows in each of them who has logged in from where in any, so that strangers lock no owner out', async () => {
     const home = { name: 'owner@example.org', address: '203.0.113.9' };
-    processes[0]!.welcome(home);
+    processes[0]!.remember(home);
     await eventually(async () => (await db.query('select 1 from login_tally where known_until > 0')).length);
     await tryAll(20, (i) => ({ ...home, address: `198.51.100.${100 + i}` }), wrong);
     const elsewhere = { ...home, address: '198.51.100.200' };

@@ -57,7 +57,7 @@ describe('The throttle of logins', () => {
   it('does not lock out an owner who has logged in from there before, and limits that network, too', async () => {
     const throttle = new LoginThrottle(10);
     const home = { name: 'ada@example.org', address: '203.0.113.9' };
-    throttle.welcome(home);
+    throttle.remember(home);
     for (let i = 0; i < 30; i++) await codeOf(throttle.attempt({ ...home, address: `198.51.100.${i}` }, wrong));
     expect(await codeOf(throttle.attempt({ ...home, address: '198.51.100.77' }, wrong))).toBe('login_throttled');
     const tries = [];

@@ -34,8 +34,6 @@ describe.each(operations.map((operation): [string, Document] => [operation.opera
       for (const { schema, example } of [...bodies, ...Object.values<Document>(requestBody?.content ?? {})]) {
         expect(example).toBeTypeOf('object');
         expect(problems(schema, example)).toEqual([]);
-        // What has no value of its own is called as its field.
-        expect(JSON.stringify(example)).not.toMatch(/"(\w+)":\[?"\1"/);
       }
     });
   },

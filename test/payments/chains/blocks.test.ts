@@ -25,7 +25,7 @@ class QuickChain extends Chain {
     const blocks = await Promise.all(
       this.blocks.slice(from, to + 1).map(({ height }) => super.block(height, addresses)),
     );
-    return blocks.filter(({ height, sightings }) => height === from || height === to || sightings.length);
+    return blocks.filter(({ height, payments }) => height === from || height === to || payments.length);
   }
 }
 

@@ -39,7 +39,7 @@ export class Chain implements ChainReader {
 
   async block(height: number, addresses: ReadonlySet<string>): Promise<Block> {
     const block = this.blocks[height]!;
-    return { ...block, sightings: block.sightings.filter(({ address }) => addresses.has(address)) };
+    return { ...block, payments: block.payments.filter(({ address }) => addresses.has(address)) };
   }
 
   async announced(addresses: ReadonlySet<string>) {
@@ -57,7 +57,7 @@ export class Chain implements ChainReader {
   mine(count = 1, at = new Date()): void {
     for (let i = 0; i < count; i++) {
       const parent = this.blocks.at(-1)?.hash ?? '';
-      this.blocks.push({ height: this.blocks.length, hash: this.#hash('block'), parent, at, sightings: this.pool });
+      this.blocks.push({ height: this.blocks.length, hash: this.#hash('block'), parent, at, payments: this.pool });
       this.pool = [];
     }
   }
@@ -65,7 +65,7 @@ export class Chain implements ChainReader {
   /** Reverts blocks. Their payments are announced again, or lost. */
   reorganise(depth: number, { lost = false } = {}): void {
     const gone = this.blocks.splice(this.blocks.length - depth);
-    if (!lost) this.pool.push(...gone.flatMap(({ sightings }) => sightings));
+    if (!lost) this.pool.push(...gone.flatMap(({ payments }) => payments));
   }
 
   #hash(kind: string): string {

@@ -11,7 +11,7 @@ import {
 } from '../../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';
 import { report } from '../../../provisioning/servers/reconcile/findings.ts';
-import { lost } from '../../../provisioning/servers/reconcile/missing.ts';
+import { confirmMissing } from '../../../provisioning/servers/reconcile/missing.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { destroyTask } from '../../../provisioning/servers/steps/task.ts';
 import { startTask } from '../../../provisioning/tasks/tasks.ts';
@@ -255,7 +255,7 @@ describe('The brake', () => {
       within.throwIfAborted();
       return { ...key, phase: 'absent', proven: false };
     };
-    const { found, unasked } = await lost(driver, believed, over.signal);
+    const { found, unasked } = await confirmMissing(driver, believed, over.signal);
     expect([found.length, unasked.length]).toEqual([1, 2]);
 
     await shop.provisioning.schedule();

@@ -1,6 +1,6 @@
 /**
  * BTCPay Server, and with it Lightning: an invoice of a store for each top-up, by its Greenfield API. What BTCPay calls us
- * with is a hint only; what is credited is what it answers when it is asked.
+ * with is a webhook, which changes nothing; what is credited is what it answers when it is asked.
  */
 import type {
   Coin,
@@ -148,10 +148,10 @@ class BtcpayDriver implements PaymentDriver {
     if (!method) throw new Error(`The invoice ${reference} has no ${settings.method}.`);
     if (invoice.status === 'Invalid') return [];
     const counting = method.payments.filter(({ status }) => status !== 'Invalid');
-    return counting.map((payment) => this.#sighting(settings, payment, walletAddress!));
+    return counting.map((payment) => this.#observed(settings, payment, walletAddress!));
   }
 
-  #sighting({ code, decimals }: MethodSettings, payment: GreenfieldPayment, address: string): ObservedPayment {
+  #observed({ code, decimals }: MethodSettings, payment: GreenfieldPayment, address: string): ObservedPayment {
     // On a chain it is an output, such as f4e8…-1; over Lightning the hash of the payment.
     const [, txId = payment.id, position = '0'] = /^([0-9a-f]{64})-(\d{1,9})$/.exec(payment.id) ?? [];
     const { confirmationsRequired } = this.#coins.find((coin) => coin.code === code)!;
@@ -166,9 +166,9 @@ class BtcpayDriver implements PaymentDriver {
     };
   }
 
-  readWebhook(hint: ProcessorWebhook): WebhookSubject | undefined {
+  readWebhook(webhook: ProcessorWebhook): WebhookSubject | undefined {
     const { webhook_secret: secret } = this.#settings;
-    return secret === undefined ? undefined : readWebhook(secret, hint);
+    return secret === undefined ? undefined : readWebhook(secret, webhook);
   }
 
   #methodOf(coin: string): MethodSettings {

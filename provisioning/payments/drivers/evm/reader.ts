@@ -27,7 +27,7 @@ export interface EvmChain {
 }
 
 /** As they are spelled, by their lower case. */
-type Watched = ReadonlyMap<string, string>;
+type DepositAddresses = ReadonlyMap<string, string>;
 
 export class EvmReader implements ChainReader {
   readonly network: string;
@@ -37,7 +37,7 @@ export class EvmReader implements ChainReader {
   /** Blocks that a range has now: fewer after each that a node refused or did not manage. */
   #range: number;
   /** They are the same for many blocks. */
-  readonly #watched = new WeakMap<ReadonlySet<string>, Watched>();
+  readonly #deposits = new WeakMap<ReadonlySet<string>, DepositAddresses>();
 
   constructor(chain: EvmChain) {
     const { network, chainId, urls, batchMax } = chain;
@@ -73,11 +73,11 @@ export class EvmReader implements ChainReader {
   }
 
   async block(height: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block> {
-    const watched = this.#lowerCase(addresses);
-    const [block] = await this.#blocks([height], this.#isFull(watched), signal);
+    const deposits = this.#lowerCase(addresses);
+    const [block] = await this.#blocks([height], this.#isFull(deposits), signal);
     // By its hash: a node that does not have this very block says so.
-    const [logs] = await this.#logs({ blockHash: block!.hash }, watched, [], signal);
-    return (await this.#sighted([block!], logs, watched, signal))[0]!;
+    const [logs] = await this.#logs({ blockHash: block!.hash }, deposits, [], signal);
+    return (await this.#paymentsOf([block!], logs, deposits, signal))[0]!;
   }
 
   async range(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]> {
@@ -92,14 +92,14 @@ export class EvmReader implements ChainReader {
   }
 
   async #readRange(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]> {
-    const watched = this.#lowerCase(addresses);
-    const isFull = this.#isFull(watched);
+    const deposits = this.#lowerCase(addresses);
+    const isFull = this.#isFull(deposits);
     const heights = isFull ? Array.from({ length: to - from + 1 }, (_, index) => from + index) : [from, to];
     const blocks = await this.#blocks(heights, isFull, signal);
     // A node that lags finds nothing, and says nothing of it; so the same one is asked for the last block.
     const [logs, last] = await this.#logs(
       { fromBlock: hex(from), toBlock: hex(to) },
-      watched,
+      deposits,
       [blockCall(to, false)],
       signal,
     );
@@ -112,23 +112,23 @@ export class EvmReader implements ChainReader {
     const isMoved = logs.some((log) => found.get(Number(log.blockNumber))!.hash !== log.blockHash);
     if (isBroken || isMoved || blockOf(last as EvmBlock | null).hash !== found.get(to)!.hash)
       throw new Error(`${this.network} has changed while blocks ${from} to ${to} were read.`);
-    const sighted = await this.#sighted(
+    const filled = await this.#paymentsOf(
       blocks.toSorted((a, b) => a.height - b.height),
       logs,
-      watched,
+      deposits,
       signal,
     );
-    return sighted.filter(({ height, sightings }) => sightings.length || height === from || height === to);
+    return filled.filter(({ height, payments }) => payments.length || height === from || height === to);
   }
 
-  #lowerCase(addresses: ReadonlySet<string>): Watched {
-    const known = this.#watched.get(addresses) ?? new Map([...addresses].map((one) => [one.toLowerCase(), one]));
-    this.#watched.set(addresses, known);
+  #lowerCase(addresses: ReadonlySet<string>): DepositAddresses {
+    const known = this.#deposits.get(addresses) ?? new Map([...addresses].map((one) => [one.toLowerCase(), one]));
+    this.#deposits.set(addresses, known);
     return known;
   }
 
-  #isFull(watched: Watched): boolean {
-    return this.#chain.native !== undefined && watched.size > 0;
+  #isFull(deposits: DepositAddresses): boolean {
+    return this.#chain.native !== undefined && deposits.size > 0;
   }
 
   async #blocks(heights: readonly number[], full: boolean, signal: AbortSignal) {
@@ -142,12 +142,12 @@ export class EvmReader implements ChainReader {
   /** The transfers of our tokens to these addresses, and what the last of the other calls has given. */
   async #logs(
     where: object,
-    watched: Watched,
+    deposits: DepositAddresses,
     others: readonly Call[],
     signal: AbortSignal,
   ): Promise<[Log[], unknown]> {
     const address = [...this.#chain.tokens.keys()];
-    const topics = [...watched.keys()].map(topicOf);
+    const topics = [...deposits.keys()].map(topicOf);
     const calls: Call[] = [];
     for (let from = 0; address.length && from < topics.length; from += TOPICS_MAX) {
       const to = topics.slice(from, from + TOPICS_MAX);
@@ -157,17 +157,17 @@ export class EvmReader implements ChainReader {
     return [answers.slice(0, calls.length).flat(), answers.at(-1)];
   }
 
-  async #sighted(
+  async #paymentsOf(
     blocks: readonly ReturnType<typeof blockOf>[],
     logs: readonly Log[],
-    watched: Watched,
+    deposits: DepositAddresses,
     signal: AbortSignal,
   ): Promise<Block[]> {
     const { native } = this.#chain;
     const transfers = logs.map(transferOf).filter((one) => one !== undefined);
     const paid = native
       ? blocks.flatMap(({ transactions }) =>
-          transactions.filter(({ to, value }) => watched.has(to?.toLowerCase() ?? '') && BigInt(value) > 0n),
+          transactions.filter(({ to, value }) => deposits.has(to?.toLowerCase() ?? '') && BigInt(value) > 0n),
         )
       : [];
     const receipts = await this.#receipts(
@@ -185,10 +185,10 @@ export class EvmReader implements ChainReader {
         hash,
         parent,
         at,
-        sightings: [
+        payments: [
           ...transfers
             .filter(({ log }) => log.blockHash === hash)
-            .flatMap((one) => this.#ofToken(one, inBlock(one.log.transactionHash, hash), watched)),
+            .flatMap((one) => this.#ofToken(one, inBlock(one.log.transactionHash, hash), deposits)),
           ...paid
             .filter(({ blockHash }) => blockHash === hash)
             .filter((tx) => inBlock(tx.hash, hash).status === '0x1')
@@ -198,7 +198,7 @@ export class EvmReader implements ChainReader {
                 position: NATIVE_POSITION,
                 coin: native!,
                 units: BigInt(value),
-                address: watched.get(to!.toLowerCase())!,
+                address: deposits.get(to!.toLowerCase())!,
               }),
             ),
         ],
@@ -207,8 +207,8 @@ export class EvmReader implements ChainReader {
   }
 
   /** A place in the block would change when a reorganisation mines the transaction again; that in its own receipt does not. */
-  #ofToken({ log, to, units }: Transfer, { logs }: Receipt, watched: Watched): ObservedPayment[] {
-    const [coin, address] = [this.#chain.tokens.get(log.address.toLowerCase()), watched.get(to)];
+  #ofToken({ log, to, units }: Transfer, { logs }: Receipt, deposits: DepositAddresses): ObservedPayment[] {
+    const [coin, address] = [this.#chain.tokens.get(log.address.toLowerCase()), deposits.get(to)];
     const position = logs.findIndex(({ logIndex }) => logIndex === log.logIndex);
     return coin && address && position >= 0 ? [{ txId: log.transactionHash, position, coin, address, units }] : [];
   }

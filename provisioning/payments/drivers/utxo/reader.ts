@@ -90,7 +90,7 @@ export class UtxoReader implements ChainReader {
       hash,
       parent,
       at: new Date(time * 1000),
-      sightings: tx.flatMap((one) => this.#sighted(one, addresses)),
+      payments: tx.flatMap((one) => this.#paymentsOf(one, addresses)),
     };
   }
 
@@ -103,7 +103,7 @@ export class UtxoReader implements ChainReader {
     );
     for (let from = 0; from < fresh.length; from += BATCH_MAX)
       for (const one of await this.#announcements(fresh.slice(from, from + BATCH_MAX), signal))
-        kept.set(one.txid, this.#sighted(one, addresses));
+        kept.set(one.txid, this.#paymentsOf(one, addresses));
     this.#announced = kept;
     return [...kept.values()].flat();
   }
@@ -130,7 +130,7 @@ export class UtxoReader implements ChainReader {
     ];
   }
 
-  #sighted({ txid, vout }: Transaction, addresses: ReadonlySet<string>): ObservedPayment[] {
+  #paymentsOf({ txid, vout }: Transaction, addresses: ReadonlySet<string>): ObservedPayment[] {
     return vout.flatMap(({ n, value, scriptPubKey }) => {
       const address = addressOf(scriptPubKey);
       if (address === undefined || !addresses.has(address) || value <= 0) return [];

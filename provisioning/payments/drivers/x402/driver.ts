@@ -57,7 +57,7 @@ export type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
 
 export interface SettleOptions {
   signal: AbortSignal;
-  alone: Exclusive;
+  exclusive: Exclusive;
   /** It was asked for before, and may be under way: nothing is sent while anything else is. */
   again?: boolean;
 }

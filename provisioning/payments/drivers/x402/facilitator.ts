@@ -75,11 +75,11 @@ export function localFacilitator(
       const fault = invalidReason === UNEXPLAINED ? await chain.faultOf(authorization) : undefined;
       return fault ?? invalidReason ?? 'unexpected_verify_error';
     },
-    async settle(authorization, signature, { alone, again }) {
+    async settle(authorization, signature, { exclusive, again }) {
       if (again && (await wallet.standing()).pending > 0) return { unsent: true };
       const signer = verified.get(signature) ?? new LocalSigner(chain, wallet);
       verified.delete(signature);
-      signer.alone = alone;
+      signer.exclusive = exclusive;
       const answer: Partial<SettleResponse> = (await signer.sendVerified(settleSeconds * 1000))
         ? {}
         : await scheme(signer).settle(...messagesOf(terms, authorization, signature));
@@ -91,6 +91,9 @@ export function localFacilitator(
   };
 }
 
+/** More at once means that the first of them is stuck. */
+const PENDING_MAX = 50;
+
 const healthOf = (
   { settlements, pending }: Awaited<ReturnType<GasWallet['standing']>>,
   gasReserve: number,
@@ -99,8 +102,6 @@ const healthOf = (
   ...(settlements < BigInt(gasReserve) && { warning: `The gas wallet has gas for about ${settlements} payments.` }),
   ...(pending > PENDING_MAX && { warning: `${pending} transactions of the gas wallet are in no block yet.` }),
 });
-/** More at once means that the first of them is stuck. */
-const PENDING_MAX = 50;
 
 interface Call {
   address: Hex;
@@ -113,7 +114,7 @@ interface Call {
 class LocalSigner {
   readonly #chain: X402Chain;
   readonly #wallet: GasWallet;
-  alone: Exclusive = (work) => work();
+  exclusive: Exclusive = (work) => work();
   readonly sent: Sent = { txId: undefined };
   #away: unknown;
   readonly #codes = new Map<Hex, Promise<Hex | undefined>>();
@@ -145,13 +146,13 @@ class LocalSigner {
 
   readContract = (call: Call) => {
     if (call.functionName === 'transferWithAuthorization') this.#prepare(call);
-    return this.#watched(this.#chain.client.readContract(call));
+    return this.#noteOutage(this.#chain.client.readContract(call));
   };
-  verifyTypedData = (message: never) => this.#watched(this.#chain.client.verifyTypedData(message));
+  verifyTypedData = (message: never) => this.#noteOutage(this.#chain.client.verifyTypedData(message));
 
   /** It does not change between two questions of one payment; it is asked for up to four times. */
   getCode = ({ address }: { address: Hex }) => {
-    const asked = this.#codes.get(address) ?? this.#watched(this.#chain.client.getCode({ address }));
+    const asked = this.#codes.get(address) ?? this.#noteOutage(this.#chain.client.getCode({ address }));
     this.#codes.set(address, asked);
     return asked;
   };
@@ -184,7 +185,7 @@ class LocalSigner {
 
   async #send(prepared: Prepared | Promise<Prepared>, sent: Sent = this.sent): Promise<Hash> {
     try {
-      return await this.#wallet.send(await prepared, this.alone, sent);
+      return await this.#wallet.send(await prepared, this.exclusive, sent);
     } catch (error) {
       if (!isRejected(error)) this.#away = error;
       throw error;
@@ -201,7 +202,7 @@ class LocalSigner {
     }
   };
 
-  async #watched<T>(asked: Promise<T>): Promise<T> {
+  async #noteOutage<T>(asked: Promise<T>): Promise<T> {
     try {
       return await asked;
     } catch (error) {
@@ -210,6 +211,8 @@ class LocalSigner {
     }
   }
 }
+
+const UNHEARD = 'unheard';
 
 export function remoteFacilitator(
   terms: X402Terms,
@@ -251,16 +254,15 @@ export function remoteFacilitator(
   };
 }
 
-const UNHEARD = 'unheard';
+/** What a facilitator finds before it sends anything. Of other reasons nobody knows what was done. */
+const REFUSALS =
+  /^(insufficient_funds|asset_not_deployed_contract|eip6492_factory_not_allowed|invalid_exact_evm_(scheme|network_mismatch|missing_eip712_domain|recipient_mismatch|signature|payload_\w+|authorization_value|token_\w+_mismatch|eip3009_not_supported|insufficient_balance|transaction_simulation_failed|failed_to_parse_signature))$/;
 
 function hearsayOf({ success, transaction, errorReason = '' }: Partial<SettleResponse>): Settling {
   if (errorReason === UNHEARD) return { unsent: true };
   if (!success && !transaction && REFUSALS.test(errorReason)) return { refused: errorReason };
   return { txId: transaction || undefined };
 }
-/** What a facilitator finds before it sends anything. Of other reasons nobody knows what was done. */
-const REFUSALS =
-  /^(insufficient_funds|asset_not_deployed_contract|eip6492_factory_not_allowed|invalid_exact_evm_(scheme|network_mismatch|missing_eip712_domain|recipient_mismatch|signature|payload_\w+|authorization_value|token_\w+_mismatch|eip3009_not_supported|insufficient_balance|transaction_simulation_failed|failed_to_parse_signature))$/;
 
 /** Nothing was sent to it: there was no connection. */
 const isUnheard = (error: unknown): boolean =>

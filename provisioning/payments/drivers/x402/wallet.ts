@@ -75,9 +75,9 @@ export class GasWallet {
    * @param sent is told of the transaction just before it goes
    * @throws what the chain has against it
    */
-  async send(request: Prepared, alone: Exclusive, sent: Sent): Promise<Hash> {
+  async send(request: Prepared, exclusive: Exclusive, sent: Sent): Promise<Hash> {
     const { client } = this.#chain;
-    return alone(async () => {
+    return exclusive(async () => {
       for (let attempt = 1; ; attempt++) {
         const nonce = await this.#nextNonce();
         const serializedTransaction = await this.#account.signTransaction({ ...request, nonce });

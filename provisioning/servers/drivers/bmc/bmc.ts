@@ -1,6 +1,6 @@
 /**
- * Dedicated servers: boxes that are turned on and off through their controllers (BMC), install their system from the
- * network, and phone home. What a box is at is written before it is told, in a store that other processes see too; a
+ * Dedicated servers: bare-metal hosts that are turned on and off through their controllers (BMC), install their system from the
+ * network, and phone home. What a host is at is written before it is told, in a store that other processes see too; a
  * deployment that stands still is carried on by whoever observes it.
  */
 import { createHash } from 'node:crypto';
@@ -22,8 +22,8 @@ import { carryCycle, controllerOf, fenced, type Patience, type Proof, turnOff } 
 export interface BmcOptions extends Partial<Patience> {
   inventory: Inventory;
   store: DeploymentStore;
-  /** Default: what the box has. */
-  controller?: (box: BareMetalHost) => Controller;
+  /** Default: what the host has. */
+  controller?: (host: BareMetalHost) => Controller;
   /**
    * Whether an SSH server answers at an address. Systems phone home once, when they are new: this is the proof of those that
    * were turned on again. Default: that they are on is all that can be known.
@@ -31,10 +31,10 @@ export interface BmcOptions extends Partial<Patience> {
   probe?: (address: string, host: string, signal: AbortSignal) => Promise<boolean>;
 }
 
-/** The states in which a box is at work for us, and on. */
+/** The states in which a host is at work for us, and on. */
 const AT_WORK: ReadonlySet<HostDeployment['state']> = new Set(['WAITING', 'INSTALLING', 'INSTALLED', 'WIPING']);
 const LEAVING: ReadonlySet<HostDeployment['state']> = new Set(['WIPING', 'WIPED']);
-/** How many boxes are asked for the health of a region. */
+/** How many bare-metal hosts are asked for the health of a region. */
 const ASKED = 3;
 
 const digestOf = ({ host: _, ...spec }: MachineSpec) => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
@@ -45,7 +45,7 @@ export class BmcDriver implements HardwareDriver {
   readonly needsHosts = true;
   readonly #inventory: Inventory;
   readonly #store: DeploymentStore;
-  readonly #controller: (box: BareMetalHost) => Controller;
+  readonly #controller: (host: BareMetalHost) => Controller;
   readonly #patience: Patience;
   readonly #proof: Proof;
   /** By order and generation: the end of what is being done to it in this process. */
@@ -55,15 +55,15 @@ export class BmcDriver implements HardwareDriver {
     this.#inventory = inventory;
     this.#store = store;
     this.#controller = controller;
-    this.#proof = async ({ address, box }, signal) => !probe || !address || probe(address, box, signal);
+    this.#proof = async ({ address, box: host }, signal) => !probe || !address || probe(address, host, signal);
     this.#patience = { graceSeconds: 30, powerSeconds: 60, pollSeconds: 1, ...patience };
   }
 
   async capacity(signal: AbortSignal): Promise<HostReport[]> {
     return Promise.all(
-      (await this.#inventory()).map(async (box) => {
-        const state = (await this.#answers(box, signal)) ? ('online' as const) : ('offline' as const);
-        return { name: box.name, state, size: box.size };
+      (await this.#inventory()).map(async (host) => {
+        const state = (await this.#answers(host, signal)) ? ('online' as const) : ('offline' as const);
+        return { name: host.name, state, size: host.size };
       }),
     );
   }
@@ -79,7 +79,7 @@ export class BmcDriver implements HardwareDriver {
   }
 
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(spec, signal, async () => {
+    return this.#exclusive(spec, signal, async () => {
       const specDigest = digestOf(spec);
       const found = (await this.#store.find(spec)) ?? (await this.#place(spec, specDigest, signal));
       if (found.specDigest !== specDigest)
@@ -91,14 +91,14 @@ export class BmcDriver implements HardwareDriver {
   }
 
   observe(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(machine, signal, async () => {
+    return this.#exclusive(machine, signal, async () => {
       const found = await this.#store.find(machine);
       return found && found.state !== 'RETIRED' ? this.#carry(found, signal) : absent(machine);
     });
   }
 
   power(machine: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(machine, signal, async () => {
+    return this.#exclusive(machine, signal, async () => {
       const found = await this.#existing(machine);
       const { device } = found;
       if (want === 'off') {
@@ -113,7 +113,7 @@ export class BmcDriver implements HardwareDriver {
   }
 
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(spec, signal, async () => {
+    return this.#exclusive(spec, signal, async () => {
       const found = await this.#existing(spec);
       if (found.change !== change) await this.#store.renew(found, spec, digestOf(spec), change);
       return this.#carry(await this.#existing(spec), signal);
@@ -125,9 +125,9 @@ export class BmcDriver implements HardwareDriver {
     throw new DriverError('rejected', 'A dedicated machine is what it is.');
   }
 
-  /** Whatever was installed is wiped first. A box to which nothing was ever given has nothing on it of this order. */
+  /** Whatever was installed is wiped first. A host to which nothing was ever given has nothing on it of this order. */
   destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(machine, signal, async () => {
+    return this.#exclusive(machine, signal, async () => {
       const found = await this.#store.find(machine);
       if (!found || found.state === 'RETIRED') return absent(machine);
       const untouched = ({ state, run }: HostDeployment) => state === 'WAITING' && run === 1;
@@ -141,11 +141,11 @@ export class BmcDriver implements HardwareDriver {
     });
   }
 
-  /** True if one of the first boxes of the region answers, or it has none. */
+  /** True if one of the first bare-metal hosts of the region answers, or it has none. */
   async reachable(region: string, signal: AbortSignal): Promise<boolean> {
-    const boxes = (await this.#inventory()).filter((box) => box.region === region).slice(0, ASKED);
-    if (!boxes.length) return true;
-    return (await Promise.all(boxes.map((box) => this.#answers(box, signal)))).some(Boolean);
+    const hosts = (await this.#inventory()).filter((host) => host.region === region).slice(0, ASKED);
+    if (!hosts.length) return true;
+    return (await Promise.all(hosts.map((host) => this.#answers(host, signal)))).some(Boolean);
   }
 
   async #wipe(found: HostDeployment, signal: AbortSignal): Promise<Observation> {
@@ -153,30 +153,30 @@ export class BmcDriver implements HardwareDriver {
     return this.#carry(await this.#existing(keyOf(found)), signal);
   }
 
-  /** Takes the box that was picked, or the first that is free and can be reached. */
+  /** Takes the host that was picked, or the first that is free and can be reached. */
   async #place(spec: MachineSpec, specDigest: string, signal: AbortSignal): Promise<HostDeployment> {
-    const boxes = (await this.#inventory(spec.host ?? undefined)).filter(({ name, region, serviceCode }) =>
+    const hosts = (await this.#inventory(spec.host ?? undefined)).filter(({ name, region, serviceCode }) =>
       spec.host ? name === spec.host : region === spec.region && serviceCode === spec.serviceCode,
     );
-    const taken = new Set((await this.#store.list()).map(({ box }) => box));
-    const free = boxes.filter(({ name }) => !taken.has(name));
-    if (!free.length) throw new DriverError('no_capacity', 'No box of that kind is free.');
+    const taken = new Set((await this.#store.list()).map((deployment) => deployment.box));
+    const free = hosts.filter(({ name }) => !taken.has(name));
+    if (!free.length) throw new DriverError('no_capacity', 'No bare-metal host of that kind is free.');
     let unreachable: unknown;
-    for (const box of free) {
+    for (const host of free) {
       try {
-        await this.#controller(box).power(signal);
+        await this.#controller(host).power(signal);
       } catch (error) {
         signal.throwIfAborted();
         unreachable = error;
         continue;
       }
-      const begun = await this.#store.begin(spec, specDigest, box);
+      const begun = await this.#store.begin(spec, specDigest, host);
       if (begun) return begun;
     }
-    throw unreachable ?? new DriverError('failed', 'Others have just taken the last free boxes.');
+    throw unreachable ?? new DriverError('failed', 'Others have just taken the last free hosts.');
   }
 
-  /** Does what is left to do, and says how it is then. A box that is at work for us but off, for whatever reason, goes on. */
+  /** Does what is left to do, and says how it is then. A host that is at work for us but off, for whatever reason, goes on. */
   async #carry(found: HostDeployment, signal: AbortSignal, gently = false): Promise<Observation> {
     const controller = await this.#controllerOf(found);
     let now = found;
@@ -198,17 +198,17 @@ export class BmcDriver implements HardwareDriver {
   }
 
   async #controllerOf(found: HostDeployment): Promise<Controller> {
-    const box = (await this.#inventory(found.box)).find((one) => one.name === found.box);
-    if (!box) throw new DriverError('unreachable', `There is no box ${found.box} any more.`);
-    return fenced(this.#controller(box), this.#store, found);
+    const host = (await this.#inventory(found.box)).find((one) => one.name === found.box);
+    if (!host) throw new DriverError('unreachable', `There is no host ${found.box} any more.`);
+    return fenced(this.#controller(host), this.#store, found);
   }
 
   async #powerOf(found: HostDeployment, signal: AbortSignal): Promise<Power> {
     return (await this.#controllerOf(found)).power(signal);
   }
 
-  #answers(box: BareMetalHost, signal: AbortSignal): Promise<boolean> {
-    return this.#controller(box)
+  #answers(host: BareMetalHost, signal: AbortSignal): Promise<boolean> {
+    return this.#controller(host)
       .power(signal)
       .then(
         () => true,
@@ -217,7 +217,7 @@ export class BmcDriver implements HardwareDriver {
   }
 
   /** One call at a time for each machine; those of other processes are kept apart by the task that they belong to. */
-  #alone<T>({ order, generation }: MachineKey, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  #exclusive<T>({ order, generation }: MachineKey, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const name = `${order}.${generation}`;
     const begin = () => {
       signal.throwIfAborted(); // before anything is written that others would carry out

@@ -10,7 +10,7 @@ export interface HostDeployment {
   box: string;
   /**
    * WAITING until the machine has been given its installer by the network, BOOTED when its own system phoned home. RETIRED:
-   * the operator vouches that the machine is gone; the box is given to nobody.
+   * the operator vouches that the machine is gone; the host is given to nobody.
    */
   state: 'WAITING' | 'INSTALLING' | 'INSTALLED' | 'BOOTED' | 'WIPING' | 'WIPED' | 'RETIRED';
   /** Grows with each system that is installed, and with the wipe. */
@@ -36,8 +36,8 @@ export interface PowerPlan {
 export interface DeploymentStore {
   find(machine: MachineKey): Promise<HostDeployment | undefined>;
   list(): Promise<HostDeployment[]>;
-  /** Writes that the machine goes onto that box. Undefined: another is there. Of the same machine: the one that is. */
-  begin(spec: MachineSpec, specDigest: string, box: BareMetalHost): Promise<HostDeployment | undefined>;
+  /** Writes that the machine goes onto that host. Undefined: another is there. Of the same machine: the one that is. */
+  begin(spec: MachineSpec, specDigest: string, host: BareMetalHost): Promise<HostDeployment | undefined>;
   /** Writes that the system is to be made anew, for a change. */
   renew(of: HostDeployment, spec: MachineSpec, specDigest: string, change: string): Promise<void>;
   /** Writes that the disk is to be wiped. */
@@ -45,6 +45,6 @@ export interface DeploymentStore {
   plan(of: HostDeployment, plan: PowerPlan): Promise<void>;
   /** Writes that a half of the power cycle is done: the first, or the second, which `of` has as the next. */
   cycled(of: HostDeployment): Promise<void>;
-  /** The box is free again. */
+  /** The host is free again. */
   release(of: HostDeployment): Promise<void>;
 }

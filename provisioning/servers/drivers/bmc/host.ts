@@ -1,4 +1,4 @@
-/** Boxes: physical machines that stand somewhere, each with a controller (BMC) that turns it on and off. */
+/** Bare-metal hosts: physical machines, each with a controller (BMC) that turns it on and off. */
 import type { MachineSize } from '../driver.ts';
 
 export interface BmcAccess {
@@ -27,7 +27,7 @@ export interface BareMetalHost {
 }
 
 /**
- * The boxes that there are, in the order in which they are to be given out, or, where one is named, that one alone. It is
+ * The bare-metal hosts that there are, in the order in which they are to be given out, or, where one is named, that one alone. It is
  * asked each time, so that whatever an operator changes is so at once.
  */
 export type Inventory = (name?: string) => Promise<readonly BareMetalHost[]>;

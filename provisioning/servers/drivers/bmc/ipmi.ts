@@ -9,15 +9,16 @@ const [RETRIES, RETRY_SECONDS, CALL_SECONDS] = ['3', '2', 20];
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export class IpmiController implements Controller {
-  readonly #box: BareMetalHost;
-  constructor(box: BareMetalHost) {
-    this.#box = box;
+  readonly #host: BareMetalHost;
+  constructor(host: BareMetalHost) {
+    this.#host = host;
   }
 
   async power(signal: AbortSignal): Promise<Power> {
     const said = await this.#chassis(['power', 'status'], signal);
     const [, state] = /Chassis Power is (on|off)/i.exec(said) ?? [];
-    if (!state) throw new DriverError('unreachable', `The controller of ${this.#box.name} says no state of its power.`);
+    if (!state)
+      throw new DriverError('unreachable', `The controller of ${this.#host.name} says no state of its power.`);
     return state.toLowerCase() as Power;
   }
 
@@ -35,13 +36,13 @@ export class IpmiController implements Controller {
 
   /** For the next start alone; controllers forget it after a minute, so it is said right before. */
   async bootFrom(device: Device, signal: AbortSignal): Promise<void> {
-    const options = this.#box.firmware === 'UEFI' ? ['options=efiboot'] : [];
+    const options = this.#host.firmware === 'UEFI' ? ['options=efiboot'] : [];
     await this.#chassis(['bootdev', device === 'PXE' ? 'pxe' : 'disk', ...options], signal);
   }
 
   /** The password goes through the environment: arguments can be read by every user of the machine. */
   #chassis(what: string[], signal: AbortSignal): Promise<string> {
-    const { name, bmc } = this.#box;
+    const { name, bmc } = this.#host;
     const [, host = '', port = '623'] = /^(.*?)(?::(\d+))?$/.exec(bmc.address) ?? [];
     // Cipher suite 3 is what every controller has; without a word ipmitool asks for the list, which takes a second.
     const session = ['-I', 'lanplus', '-C', '3', '-H', host, '-p', port, '-U', bmc.user, '-E'];

@@ -1,6 +1,6 @@
 /**
- * The power of a box, and the cycles that a deployment needs: so that what was killed half way is not done twice, and so
- * that whoever was only thought to be dead tells a box nothing that has another machine by then.
+ * The power of a host, and the cycles that a deployment needs: so that what was killed half way is not done twice, and so
+ * that whoever was only thought to be dead tells a host nothing that has another machine by then.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DriverError, type Power } from '../driver.ts';
@@ -18,8 +18,8 @@ export interface Patience {
   pollSeconds: number;
 }
 
-export const controllerOf = (box: BareMetalHost): Controller =>
-  box.bmc.protocol === 'redfish' ? new RedfishController(box) : new IpmiController(box);
+export const controllerOf = (host: BareMetalHost): Controller =>
+  host.bmc.protocol === 'redfish' ? new RedfishController(host) : new IpmiController(host);
 
 /** Whether the SSH server of a machine answers; true where nobody could know. */
 export type Proof = (deployment: HostDeployment, signal: AbortSignal) => Promise<boolean>;
@@ -51,7 +51,7 @@ export function fenced(controller: Controller, store: DeploymentStore, of: HostD
 
 /**
  * Does what is left of a power cycle: off, then on from the device that comes next. Each half is written when it is done.
- * A box that is found on in the second half was turned on by whoever died before he could write it. A system that was
+ * A host that is found on in the second half was turned on by whoever died before he could write it. A system that was
  * there before phones home no more, so it is left in the second half until its SSH server answers.
  */
 export async function carryCycle(

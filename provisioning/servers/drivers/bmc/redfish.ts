@@ -20,9 +20,9 @@ interface Answer {
 }
 
 export class RedfishController implements Controller {
-  readonly #box: BareMetalHost;
-  constructor(box: BareMetalHost) {
-    this.#box = box;
+  readonly #host: BareMetalHost;
+  constructor(host: BareMetalHost) {
+    this.#host = host;
   }
 
   async power(signal: AbortSignal): Promise<Power> {
@@ -30,7 +30,7 @@ export class RedfishController implements Controller {
     // A machine that is on its way is still what it was.
     if (PowerState === 'On' || PowerState === 'PoweringOff') return 'on';
     if (PowerState === 'Off' || PowerState === 'PoweringOn') return 'off';
-    throw new DriverError('unreachable', `The controller of ${this.#box.name} says no state of its power.`);
+    throw new DriverError('unreachable', `The controller of ${this.#host.name} says no state of its power.`);
   }
 
   on(signal: AbortSignal): Promise<void> {
@@ -50,7 +50,7 @@ export class RedfishController implements Controller {
     const Boot = {
       BootSourceOverrideEnabled: 'Once',
       BootSourceOverrideTarget: device === 'PXE' ? 'Pxe' : 'Hdd',
-      ...(this.#box.firmware && { BootSourceOverrideMode: this.#box.firmware === 'UEFI' ? 'UEFI' : 'Legacy' }),
+      ...(this.#host.firmware && { BootSourceOverrideMode: this.#host.firmware === 'UEFI' ? 'UEFI' : 'Legacy' }),
     };
     const { status } = await this.#call('PATCH', system['@odata.id'], signal, { Boot }, etag);
     if (status >= 400) throw this.#refused('the boot override', status);
@@ -63,7 +63,7 @@ export class RedfishController implements Controller {
     const known = reset?.['ResetType@Redfish.AllowableValues'];
     const ResetType = kinds.find((kind) => !known || known.includes(kind));
     if (!reset?.target || !ResetType)
-      throw new DriverError('failed', `The controller of ${this.#box.name} cannot do it: ${kinds.join(', ')}.`);
+      throw new DriverError('failed', `The controller of ${this.#host.name} cannot do it: ${kinds.join(', ')}.`);
     const { status } = await this.#call('POST', reset.target, signal, { ResetType });
     if (status >= 400 && (await this.power(signal)) !== want) throw this.#refused(ResetType, status);
   }
@@ -71,7 +71,7 @@ export class RedfishController implements Controller {
   async #system(signal: AbortSignal): Promise<{ system: System; etag: string | undefined }> {
     const { Members } = (await this.#get('/redfish/v1/Systems', signal)).body as { Members?: System[] };
     const path = Members?.[0]?.['@odata.id'];
-    if (!path) throw new DriverError('unreachable', `The controller of ${this.#box.name} has no system.`);
+    if (!path) throw new DriverError('unreachable', `The controller of ${this.#host.name} has no system.`);
     const { body, etag } = await this.#get(path, signal);
     return { system: { ...(body as System), '@odata.id': path }, etag };
   }
@@ -81,18 +81,18 @@ export class RedfishController implements Controller {
     if (answer.status === 200 && answer.body && typeof answer.body === 'object') return answer;
     throw new DriverError(
       'unreachable',
-      `The controller of ${this.#box.name} answered ${answer.status} to GET ${path}.`,
+      `The controller of ${this.#host.name} answered ${answer.status} to GET ${path}.`,
     );
   }
 
   #refused(what: string, status: number) {
     const code = status >= 500 || status === 401 || status === 403 ? 'unreachable' : 'failed';
-    return new DriverError(code, `The controller of ${this.#box.name} answered ${status} to ${what}.`);
+    return new DriverError(code, `The controller of ${this.#host.name} answered ${status} to ${what}.`);
   }
 
   /** Paths come from the controller, and lead nowhere but to it. */
   async #call(method: string, path: string, signal: AbortSignal, body?: object, etag?: string): Promise<Answer> {
-    const { name, bmc } = this.#box;
+    const { name, bmc } = this.#host;
     try {
       const url = new URL(path, bmc.address);
       if (url.origin !== new URL(bmc.address).origin) throw new Error('It leads elsewhere.');

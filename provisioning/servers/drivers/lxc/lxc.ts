@@ -86,7 +86,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(spec, async () => {
+    return this.#exclusive(spec, async () => {
       const found = await this.#finished(spec, signal);
       if (!found) await this.#make(spec, {}, signal);
       else if (found.config?.[MARK.spec] !== digestOf(spec))
@@ -97,7 +97,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   power(key: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(key, async () => {
+    return this.#exclusive(key, async () => {
       const { name, status, config } = await this.#existing(key, signal);
       const off = status === 'Stopped';
       if (want === 'off') {
@@ -135,7 +135,7 @@ export class LxcDriver implements HardwareDriver {
 
   /** Where the engine cannot rebuild (LXD before 5.20), the machine is removed and made anew, under the same name. */
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(spec, async () => {
+    return this.#exclusive(spec, async () => {
       const { extensions } = await this.#engine.facts(signal);
       const found = await this.#finished(spec, signal);
       const marks = { [MARK.change]: change };
@@ -153,7 +153,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(spec, async () => {
+    return this.#exclusive(spec, async () => {
       const { name, status, config } = await this.#existing(spec, signal);
       if (config?.[MARK.change] !== change) {
         if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
@@ -165,7 +165,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   destroy(key: MachineKey, signal: AbortSignal): Promise<Observation> {
-    return this.#alone(key, async () => {
+    return this.#exclusive(key, async () => {
       const seen = await this.observe(key, signal);
       if (seen.phase === 'absent' || seen.phase === 'unknown') return seen;
       const found = await this.#engine.ours(key, signal);
@@ -221,7 +221,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   /** In this process one thing at a time is done to a machine; among processes, its lease sees to it. */
-  async #alone<T>(key: MachineKey, work: () => Promise<T>): Promise<T> {
+  async #exclusive<T>(key: MachineKey, work: () => Promise<T>): Promise<T> {
     const name = nameOf(key);
     const before = this.#busy.get(name);
     const mine = (async () => {

@@ -38,13 +38,13 @@ describe.skipIf(NO_ANVIL)('An EVM chain', () => {
     const { height: head } = await reader.head(signal);
     const single = [];
     for (let n = height + 1; n <= head; n++) single.push(await reader.block(n, addresses, signal));
-    const found = single.flatMap(({ sightings }) => sightings.map(({ units, address }) => [address, units]));
+    const found = single.flatMap(({ payments }) => payments.map(({ units, address }) => [address, units]));
     expect(found).toEqual([[one, 5n], ...(native ? [[other, parseEther('1')]] : []), [other, 6n]]);
     const before = gate.passed;
     const ranged = await reader.range(height + 1, head, addresses, signal);
     expect(gate.passed - before).toBeLessThan(8);
     const [first, last] = [height + 1, head];
-    expect(ranged).toEqual(single.filter(({ height: n, sightings }) => n === first || n === last || sightings.length));
+    expect(ranged).toEqual(single.filter(({ height: n, payments }) => n === first || n === last || payments.length));
   });
 
   it('is read in smaller ranges if a node refuses larger ones', async () => {
@@ -67,7 +67,7 @@ describe.skipIf(NO_ANVIL)('An EVM chain', () => {
     const wanted = [...addresses].at(-1) as Hex;
     await anvil.mined(await anvil.transfer(0, wanted, 9n));
     const { height } = await readerOf().head(signal);
-    expect((await readerOf().block(height, addresses, signal)).sightings).toMatchObject([
+    expect((await readerOf().block(height, addresses, signal)).payments).toMatchObject([
       { address: wanted, units: 9n },
     ]);
   });

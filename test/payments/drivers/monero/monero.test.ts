@@ -113,12 +113,12 @@ describe('A payment to a Monero wallet', () => {
         transfer({ txid: 'c'.repeat(64), double_spend_seen: true }),
       ],
     };
-    const sightings = await driver.observe!(opened, signal());
+    const payments = await driver.observe!(opened, signal());
     const at = new Date(1_700_000_000_000);
     const one = { position: 1, coin: 'XMR', address: opened.walletAddress, at };
-    expect(sightings).toHaveLength(2);
-    expect(sightings).toContainEqual({ ...one, txId: 'a'.repeat(64), units: amount, confirmations: 12 });
-    expect(sightings).toContainEqual({ ...one, txId: 'b'.repeat(64), units: 312_500_000_000n, confirmations: 0 });
+    expect(payments).toHaveLength(2);
+    expect(payments).toContainEqual({ ...one, txId: 'a'.repeat(64), units: amount, confirmations: 12 });
+    expect(payments).toContainEqual({ ...one, txId: 'b'.repeat(64), units: 312_500_000_000n, confirmations: 0 });
   });
 
   it.each([

@@ -3,7 +3,7 @@ import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
 import type { Block, ObservedPayment } from '../drivers/driver.ts';
 
-/** Where sightings are from. */
+/** Where observed payments are from. */
 export interface Origin {
   network: string;
   /** The block that they are in. */
@@ -13,22 +13,22 @@ export interface Origin {
 }
 
 /**
- * Payments to addresses of ours, as they are now. A sighting again changes what is known of the block; what has been
+ * Payments to addresses of ours, as they are now. An observation again changes what is known of the block; what has been
  * credited stays so. Those to other addresses are left out.
  * @returns the order numbers of the top-ups for which something is new
  */
-export async function recordObserved(
+export async function writeObserved(
   db: Queryable,
   { network, block, orderNumber }: Origin,
-  sightings: readonly ObservedPayment[],
+  payments: readonly ObservedPayment[],
 ): Promise<string[]> {
-  if (!sightings.length) return [];
-  const given = sightings.map(({ units, at, ...sighting }) => ({
-    ...sighting,
+  if (!payments.length) return [];
+  const given = payments.map(({ units, at, ...payment }) => ({
+    ...payment,
     id: newId('pay'),
     units: String(units),
     at: at ?? null,
-    confirmations: sighting.confirmations ?? 0,
+    confirmations: payment.confirmations ?? 0,
   }));
   const rows = await db.query<{ orderNumber: string }>(RECORD, [
     JSON.stringify(given),
@@ -40,7 +40,7 @@ export async function recordObserved(
   return [...new Set(rows.map((row) => row.orderNumber))];
 }
 
-/** A chain that is followed says itself when a block is gone; without one, a sighting only adds. */
+/** A chain that is synced says itself when a block is gone; without one, an observation only adds. */
 const RECORD = `
   with given as (
     select * from jsonb_to_recordset($1::jsonb) as given(id text, "txId" text, position int, coin text, address text, units text,
@@ -72,7 +72,7 @@ const RECORD = `
 export async function orphanUnobserved(
   db: Queryable,
   { network, orderNumber }: Pick<Origin, 'network' | 'orderNumber'>,
-  sightings: readonly ObservedPayment[],
+  payments: readonly ObservedPayment[],
 ): Promise<string[]> {
   const rows = await db.query<{ orderNumber: string }>(
     `with unsighted as (
@@ -85,8 +85,8 @@ export async function orphanUnobserved(
       network,
       orderNumber === undefined ? ['SEEN'] : ['SEEN', 'MINED'],
       orderNumber ?? null,
-      sightings.map(({ txId }) => txId),
-      sightings.map(({ position }) => position),
+      payments.map(({ txId }) => txId),
+      payments.map(({ position }) => position),
     ],
   );
   return [...new Set(rows.map((row) => row.orderNumber))];

@@ -3,7 +3,7 @@
 import { STOCK_LOW } from '../catalog.ts';
 import { entity, inet, int, key, now, nullable, oneOf, type RowOf, text, timestamp } from '../database/table.ts';
 
-export const Address = entity(
+export const IpAddress = entity(
   'address',
   {
     /** An IPv4 address, or an IPv6 prefix of which the machine gets the first address. */
@@ -25,7 +25,7 @@ export const Address = entity(
     { name: 'address_pool_id', columns: ['poolId'], where: 'pool_id is not null' },
   ],
 );
-export type Address = RowOf<typeof Address>;
+export type IpAddress = RowOf<typeof IpAddress>;
 
 /** A network of the operator. Where a bastion has one of a family, its machines have addresses of such networks alone. */
 export const AddressPool = entity('address_pool', {

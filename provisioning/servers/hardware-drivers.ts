@@ -1,17 +1,17 @@
 /** The drivers that make machines, as the operator has chosen them: what has none of its own is simulated. */
 import { join } from 'node:path';
-import type { Database } from '../../../entities/database/database.ts';
-import type { Vault } from '../../../entities/secrets.ts';
-import type { Server } from '../../../entities/servers/server.ts';
-import { BmcDriver } from '../drivers/bmc/bmc.ts';
-import type { HardwareDriver } from '../drivers/driver.ts';
-import { lxcDriver } from '../drivers/lxc/settings.ts';
-import { probeByCommand, probeByConnecting } from '../drivers/lxc/ssh-proof.ts';
-import { ManualDriver } from '../drivers/manual.ts';
-import { SimulatedDriver } from '../drivers/simulated.ts';
-import { ManualJobs } from '../manual-jobs.ts';
-import { Deployments } from '../netboot/deployments.ts';
-import { bareMetalHostsOf } from '../netboot/hosts.ts';
+import type { Database } from '../../entities/database/database.ts';
+import type { Vault } from '../../entities/secrets.ts';
+import type { Server } from '../../entities/servers/server.ts';
+import { BmcDriver } from './drivers/bmc/bmc.ts';
+import type { HardwareDriver } from './drivers/driver.ts';
+import { lxcDriver } from './drivers/lxc/settings.ts';
+import { probeByCommand, probeByConnecting } from './drivers/lxc/ssh-proof.ts';
+import { ManualDriver } from './drivers/manual.ts';
+import { SimulatedDriver } from './drivers/simulated.ts';
+import { ManualJobs } from './manual-jobs.ts';
+import { Deployments } from './netboot/deployments.ts';
+import { bareMetalHostsOf } from './netboot/hosts.ts';
 
 interface Choice {
   lxc: Parameters<typeof lxcDriver>[0] | undefined;
@@ -22,7 +22,7 @@ interface Choice {
 }
 
 /** @throws Error if a file that the choice names cannot be read */
-export function enginesOf(choice: Choice, db: Database, vault: Vault): Record<Server['kind'], HardwareDriver> {
+export function hardwareDriversOf(choice: Choice, db: Database, vault: Vault): Record<Server['kind'], HardwareDriver> {
   const { lxc, dataDir, simulatedProvisionSeconds: bootSeconds } = choice;
   const simulated = new SimulatedDriver({ folder: join(dataDir, 'machines'), bootSeconds });
   return { VPS: lxc ? lxcDriver(lxc) : simulated, DEDICATED: dedicatedDriver(choice, db, vault) ?? simulated };

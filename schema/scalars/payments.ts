@@ -1,12 +1,15 @@
+/** Money, coins and payments. Amounts are micro-USD inside, US dollars outside. */
 import { GraphQLError } from 'graphql';
 import { microsFromUsd, usdFromMicros } from '../../entities/money.ts';
 import { scalar, text } from './scalar.ts';
 
+const MICROS = { parse: microsFromUsd, serialize: usdFromMicros };
+scalar('Usd', 'An amount in US dollars.', { type: 'number', minimum: -1e9, maximum: 1e9 }, { ...MICROS, example: 6 });
 scalar(
-  'Usd',
-  'An amount in US dollars.',
-  { type: 'number', minimum: -1e9, maximum: 1e9 },
-  { parse: microsFromUsd, serialize: usdFromMicros },
+  'SpendLimit',
+  'An amount in US dollars that can be spent.',
+  { type: 'number', minimum: 0, maximum: 1e9 },
+  MICROS,
 );
 scalar(
   'TopUpAmount',
@@ -18,6 +21,7 @@ scalar(
     'x-error': { minimum: 'amount_too_low', maximum: 'amount_too_high' },
   },
   {
+    example: 100,
     parse: (usd: number) => {
       const micros = microsFromUsd(usd);
       if (micros % 10_000n !== 0n) throw new GraphQLError('An amount has at most two decimals.');
@@ -28,4 +32,9 @@ scalar(
 );
 scalar('CoinCode', 'A code of a coin, in any case.', text(1, 32), { parse: (value: string) => value.toUpperCase() });
 scalar('AlertDays', 'A number of days, 0 to 30.', { type: 'integer', format: 'int32', minimum: 0, maximum: 30 });
-scalar('X402Payment', 'A payment of x402: JSON in base64.', { type: 'string', maxLength: 16_384 });
+scalar(
+  'X402Payment',
+  'A payment of x402: JSON in base64.',
+  { type: 'string', maxLength: 16_384 },
+  { example: 'eyJ4NDAyVmVyc2lvbiI6Mn0=' },
+);

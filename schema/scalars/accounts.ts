@@ -1,0 +1,69 @@
+/** Accounts: passwords and codes, API keys, OAuth, SSH keys and the audit log. */
+import { GraphQLError } from 'graphql';
+import { networkFrom } from '../../resolvers/accounts/auth/networks.ts';
+import { scalar, text } from './scalar.ts';
+
+const PASSWORD = {
+  example: 'correct horse battery staple',
+  parse: (value: string) => value.normalize('NFKC'),
+};
+scalar('CurrentPassword', 'The password that the account has.', text(1, 128), PASSWORD);
+const WEAK = { 'x-error': { minLength: 'weak_password' } };
+scalar('Password', 'A password of 8 to 128 characters.', text(8, 128, WEAK), PASSWORD);
+scalar('Email', 'An email address.', text(3, 254, { format: 'email' }), {
+  example: 'you@example.com',
+  parse: (value: string) => value.toLowerCase(),
+});
+scalar('Token', 'A token as the service gave it.', text(1, 200), {
+  example: 'svc_rt_6mlLTzEnmlPVPxHAe74kg9awGRUOButR2pp2Kz',
+});
+scalar(
+  'TotpCode',
+  'A code of the authenticator (six digits), or a recovery code (xxxx-xxxx).',
+  text(6, 9, { pattern: '^([0-9]{6}|[0-9a-zA-Z]{4}-[0-9a-zA-Z]{4})$' }),
+  { example: '123456' },
+);
+
+scalar('KeyName', 'A name for humans, of up to 120 characters.', text(1, 120), { example: 'deploy' });
+const NETWORKS_MAX = 20;
+scalar(
+  'IpAllowlist',
+  'Up to 20 networks in CIDR notation, IPv4 or IPv6, as a list or as text with commas.',
+  {
+    anyOf: [
+      { type: 'array', maxItems: NETWORKS_MAX, items: text(2, 49) },
+      { type: 'string', maxLength: 1100 },
+    ],
+  },
+  {
+    parse: (value: string[] | string) => {
+      const given = Array.isArray(value) ? value : value.split(',').filter((one) => one.trim());
+      const networks = given.map(networkFrom);
+      if (networks.length > NETWORKS_MAX || networks.includes(undefined))
+        throw new GraphQLError('ip_allowlist must be up to 20 networks such as 203.0.113.0/24 or 2001:db8::/32.');
+      return networks;
+    },
+  },
+);
+const SCOPES = {
+  type: 'string',
+  maxLength: 64,
+  pattern: '^(read|servers|billing|full)( (read|servers|billing|full))*$',
+};
+scalar('ScopeList', 'One or more of read, servers, billing and full, separated by spaces.', SCOPES, {
+  example: 'servers',
+});
+
+scalar('ClientText', 'Text of up to 254 characters.', text(1, 254));
+scalar('ClientUri', 'An absolute URI of up to 2048 characters.', text(1, 2048, { format: 'uri' }));
+scalar('OauthParameter', 'A parameter of OAuth, of up to 4096 characters.', text(1, 4096));
+
+scalar('PublicKey', 'One line of an OpenSSH public key file.', text(1, 16_384), {
+  example: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJPzAgmPdM1Cmb3SPl6CyrwSP3gHWVg0wnS2xSVq5vVn laptop',
+});
+scalar(
+  'AuditAction',
+  'An action of the audit log: api.request, or the type of an event. One that is unknown has no entries.',
+  { type: 'string', maxLength: 64, pattern: '^[a-z][a-z0-9_]*\\.[a-z][a-z0-9_]*$' },
+  { example: 'server.created' },
+);
