@@ -46,7 +46,7 @@ export const defaulting = <T>(column: Column<T>, value: string | number): Column
   default: typeof value === 'number' ? value : () => value,
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: the value type of a column is what `Row` infers
+// biome-ignore lint/suspicious/noExplicitAny: `Row` infers the value type of a column
 export type Columns = Record<string, Column<any>>;
 /** The row of these columns, by their names in TypeScript. */
 export type Row<C extends Columns> = { [K in keyof C]: C[K] extends Column<infer T> ? T : never };
