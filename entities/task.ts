@@ -2,6 +2,7 @@
  * Durable work: one row for each thing that something must still be done about. A worker leases it, does the named
  * step, and commits the step's effect together with the next step. provisioning/tasks/tasks.ts has the engine.
  */
+import { statement } from './database/statement.ts';
 import {
   bigint,
   defaulting,
@@ -48,3 +49,10 @@ export const Task = entity(
   ],
 );
 export type Task = RowOf<typeof Task>;
+
+/** Sends the task of a subject to another step at once; a worker that runs it loses its lease. $1 subject, $2 step. */
+export const REDIRECT_TASK = statement(
+  {},
+  `update task set step = $2, fence = fence + 1, leased_by = null, state = 'READY', attempts = 0, error = null,
+    deadline_at = null, run_at = now() where subject = $1`,
+);
