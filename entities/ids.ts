@@ -41,11 +41,12 @@ export function newId(prefix: IdPrefix): string {
   return `${prefix}_${timeOf(ms)}${base32(entropy)}`;
 }
 
+/** The last millisecond that ten characters hold. */
+const MS_MAX = 32 ** 10 - 1;
+
 /** Ids made at that time or later (milliseconds since the epoch) are not less than this; earlier ones are. */
 export const idFloor = (prefix: IdPrefix, ms: number): string =>
   `${prefix}_${timeOf(Math.min(Math.max(0, ms), MS_MAX))}`;
-/** The last millisecond that ten characters hold. */
-const MS_MAX = 32 ** 10 - 1;
 
 function timeOf(ms: number): string {
   let time = '';

@@ -25,6 +25,11 @@ interface SshPublicKey {
 const invalid = (detail: string) => new ApiError('invalid_public_key', detail);
 const tooWeak = (detail: string) => new ApiError('key_too_weak', detail);
 
+/** The armour of PEM, PKCS #8, OpenSSH and ssh.com keys, PuTTY's header, and OpenSSH's data without their armour. */
+const PRIVATE_KEY = /PRIVATE\s*KEY|PuTTY-User-Key-File|Private-Lines|b3BlbnNzaC1rZXktdjE/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
+const CONTROL_CHARACTER = /[\x00-\x08\x0a-\x1f\x7f]/;
+
 /** @throws ApiError invalid_public_key, key_too_weak, or private_key_rejected */
 export function parseSshPublicKey(input: string): SshPublicKey {
   if (PRIVATE_KEY.test(visible(input))) throw new ApiError('private_key_rejected');
@@ -42,11 +47,6 @@ export function parseSshPublicKey(input: string): SshPublicKey {
   const fingerprint = `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`;
   return { type, bits, fingerprint, publicKey: `${type} ${base64}`, comment: printable(comment) };
 }
-
-/** The armour of PEM, PKCS #8, OpenSSH and ssh.com keys, PuTTY's header, and OpenSSH's data without their armour. */
-const PRIVATE_KEY = /PRIVATE\s*KEY|PuTTY-User-Key-File|Private-Lines|b3BlbnNzaC1rZXktdjE/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
-const CONTROL_CHARACTER = /[\x00-\x08\x0a-\x1f\x7f]/;
 
 /** Without control characters and those that turn the direction of writing. */
 const visible = (text: string) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '');
@@ -163,6 +163,10 @@ function isPointOf(curve: string, point: Buffer): boolean {
   }
 }
 
+const SMALL_PRIMES = Array.from({ length: 750 }, (_, i) => BigInt(i + 2)).filter((n, _, all) =>
+  all.every((divisor) => divisor >= n || n % divisor !== 0n),
+);
+
 function readRsa(fields: Fields): number {
   const exponent = fields.natural();
   const modulus = fields.natural();
@@ -176,13 +180,6 @@ function readRsa(fields: Fields): number {
   return bits;
 }
 
-const SMALL_PRIMES = Array.from({ length: 750 }, (_, i) => BigInt(i + 2)).filter((n, _, all) =>
-  all.every((divisor) => divisor >= n || n % divisor !== 0n),
-);
-
-/** A chip's flawed library made primes that are powers of 65537 modulo small primes, and so are their products. */
-const hasRoca = (modulus: bigint) => ROCA_RESIDUES.every(([prime, powers]) => powers.has(modulus % prime));
-
 const ROCA_RESIDUES = [11n, 13n, 17n, 19n, 37n, 53n, 61n, 71n, 73n, 79n, 97n, 103n, 107n, 109n, 127n, 151n, 157n].map(
   (prime) => {
     const powers = new Set<bigint>();
@@ -190,3 +187,6 @@ const ROCA_RESIDUES = [11n, 13n, 17n, 19n, 37n, 53n, 61n, 71n, 73n, 79n, 97n, 10
     return [prime, powers] as const;
   },
 );
+
+/** A chip's flawed library made primes that are powers of 65537 modulo small primes, and so are their products. */
+const hasRoca = (modulus: bigint) => ROCA_RESIDUES.every(([prime, powers]) => powers.has(modulus % prime));

@@ -170,6 +170,8 @@ async function greet(cluster: Cluster, port: number): Promise<Greeting> {
   );
 }
 
+const LOCK_NOT_AVAILABLE = '55P03';
+
 /** Takes the server for this process. The lock goes with its connection, also when the process is killed. */
 async function own(url: string, dataDir: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, keepAlive: true });
@@ -187,7 +189,6 @@ async function own(url: string, dataDir: string): Promise<pg.Client> {
     );
   }
 }
-const LOCK_NOT_AVAILABLE = '55P03';
 
 async function freePort(): Promise<number> {
   const server = createServer();

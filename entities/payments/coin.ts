@@ -39,12 +39,13 @@ export function agreedRate(rates: readonly bigint[]): bigint | null {
   return sorted.length % 2 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2n;
 }
 
-/** A coin that stands for a dollar is worth one, as long as it is worth about one. Rates are micro-USD. */
-export const peggedRate = (rateMicros: bigint | null): bigint | null =>
-  rateMicros !== null && rateMicros >= DOLLAR - PEG_MICROS && rateMicros <= DOLLAR + PEG_MICROS ? DOLLAR : null;
 const DOLLAR = 1_000_000n;
 /** Two cents. */
 const PEG_MICROS = 20_000n;
+
+/** A coin that stands for a dollar is worth one, as long as it is worth about one. Rates are micro-USD. */
+export const peggedRate = (rateMicros: bigint | null): bigint | null =>
+  rateMicros !== null && rateMicros >= DOLLAR - PEG_MICROS && rateMicros <= DOLLAR + PEG_MICROS ? DOLLAR : null;
 
 export const CoinSwitch = entity('coin_switch', {
   /** The code of a coin of the driver. */

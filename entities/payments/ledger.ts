@@ -138,6 +138,8 @@ export const post = (tx: Transaction, accountId: string, postings: Posting[]): P
     postings.map((posting) => ({ accountId, ...posting })),
   );
 
+const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
+
 /** As `post`, for transfers of many customers in one statement. */
 export async function postAll(tx: Transaction, postings: (Posting & { accountId: string })[]): Promise<number> {
   const transfers = postings
@@ -163,7 +165,6 @@ export async function postAll(tx: Transaction, postings: (Posting & { accountId:
 }
 const isForeign = (name: string, accountId: string) =>
   /^(available|held):/.test(name) && name !== available(accountId) && name !== held(accountId);
-const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
 
 const POST = `
   with given as (

@@ -11,6 +11,10 @@ const CHUNK = 5_000;
 const KEPT_DAYS = 30;
 const DAY_MS = 86_400_000;
 
+/** A spent refresh token is known as long as its family can live: who shows it again ends the family. */
+const SESSION_IS_OVER = (before: string) => `
+  least(revoked_at, greatest(expires_at, refresh_expires_at)) < ${before} and (rotated_at is null or family_expires_at < now())`;
+
 export const credentialRetentionProcess = (db: Database): Process =>
   periodic({
     start: async () => {
@@ -26,10 +30,6 @@ export const credentialRetentionProcess = (db: Database): Process =>
       return hop('start', { afterSeconds: removed.some(({ length }) => length === CHUNK) ? 0 : TICK_SECONDS });
     },
   });
-
-/** A spent refresh token is known as long as its family can live: who shows it again ends the family. */
-const SESSION_IS_OVER = (before: string) => `
-  least(revoked_at, greatest(expires_at, refresh_expires_at)) < ${before} and (rotated_at is null or family_expires_at < now())`;
 
 const deletion = (table: string, condition: string) => `
   delete from ${table} where id in (select id from ${table} where id < $1 and ${condition} order by id limit $2) returning 1`;

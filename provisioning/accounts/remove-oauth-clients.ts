@@ -39,6 +39,8 @@ export const oauthClientProcess = (db: Database): Process => ({
   },
 });
 
+const USED_AT = 'greatest(created_at, last_used_at)';
+
 /** Seconds since it last got a token, or was registered; undefined if there is no such client. */
 async function unusedFor(db: Queryable, id: string): Promise<number | undefined> {
   const [found] = await db.query<{ seconds: number }>(
@@ -47,7 +49,6 @@ async function unusedFor(db: Queryable, id: string): Promise<number | undefined>
   );
   return found?.seconds;
 }
-const USED_AT = 'greatest(created_at, last_used_at)';
 
 /** Whether the account has no money, and nothing that costs any. */
 async function isPoor(db: Queryable, accountId: string): Promise<boolean> {

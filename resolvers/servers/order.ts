@@ -11,10 +11,10 @@ import { newId, newOrderNumber, randomText } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { holdSql, lockAvailable } from '../../entities/payments/ledger.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
+import { claimSql } from '../../entities/servers/capacity.ts';
 import { Server } from '../../entities/servers/server.ts';
 import { deliveriesFor, WEBHOOK_IDS_SQL } from '../../entities/webhooks/outbox.ts';
 import {
-  claimSql,
   passwordContext,
   START_TASK_PARAMETERS,
   serverTask,

@@ -47,6 +47,9 @@ async function readAnnounced(db: Database, reader: ChainReader, signal: AbortSig
   return [...seen, ...(await orphanUnobserved(db, { network }, announced))];
 }
 
+/** Top-ups that are settled in one transaction. */
+const CHUNK = 50;
+
 /** Settles what is due. */
 async function settleAll(db: Database, network: string, coins: readonly Coin[], announced: string[]): Promise<void> {
   const tip = await tipOf(db, network);
@@ -60,8 +63,9 @@ async function settleAll(db: Database, network: string, coins: readonly Coin[], 
     await settle(numbers).catch(() => each(numbers, (number) => settle([number])));
   });
 }
-/** Top-ups that are settled in one transaction. */
-const CHUNK = 50;
+
+/** Each has a connection of the pool. */
+const AT_ONCE = 3;
 
 /** Some at once. One that fails does not keep the others from it. @throws what the first one threw */
 async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
@@ -73,8 +77,8 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>)
   await Promise.all(Array.from({ length: AT_ONCE }, one));
   if (faults.length) throw faults[0];
 }
-/** Each has a connection of the pool. */
-const AT_ONCE = 3;
+
+const GONE = `status = 'CREDITED' and height is not null and block_hash is null`;
 
 async function reverseGone(db: Database, network: string): Promise<void> {
   const gone = await db.query<Pick<Payment, 'id' | 'accountId'>>(
@@ -92,7 +96,6 @@ async function reverseIfGone(tx: Transaction, { id, accountId }: Pick<Payment, '
   );
   if (payment) await reversePayment(tx, payment);
 }
-const GONE = `status = 'CREDITED' and height is not null and block_hash is null`;
 
 /** Counts confirmations, and finds the top-ups that have something new, or had when a worker died. */
 const DUE = `

@@ -84,6 +84,9 @@ function readAuthorization(given: unknown): Authorization {
   };
 }
 
+/** The end of the year 9999: until then, times can be kept. */
+const SECONDS_MAX = 253_402_300_799n;
+
 /** Why a payment is not what was asked for, as x402 names it; undefined if it is. The signature is left to the driver. */
 export function mismatchOf(terms: X402Terms, payment: SignedPayment, amountMicros: bigint): string | undefined {
   const { scheme, network, accepted, authorization } = payment;
@@ -99,8 +102,6 @@ export function mismatchOf(terms: X402Terms, payment: SignedPayment, amountMicro
     return 'invalid_exact_evm_payload_authorization_valid_before';
   return undefined;
 }
-/** The end of the year 9999: until then, times can be kept. */
-const SECONDS_MAX = 253_402_300_799n;
 
 /** @param error what went wrong, if anything did; clients of version 1 need it to be a string */
 export function challengeOf(terms: X402Terms, { amountMicros, url, description }: Offer, error: string): Challenge {

@@ -27,6 +27,9 @@ import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
 import { checkFinality } from './finality.ts';
 import type { X402 } from './x402.ts';
 
+/** How many looks at a payment that is under way are one at a payment that is credited. */
+const RARER = 4;
+
 export const x402Process = (db: Database, x402: X402, pollSeconds: number): Process => ({
   lane: TOP_UP_LANE,
   attemptsMax: Number.MAX_SAFE_INTEGER,
@@ -52,12 +55,11 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
   },
 });
 
+const AGAIN_AFTER_MS = 10_000;
+
 /** Not at each look: what was sent may take its time. */
 const isDue = ({ leaseUntil, createdAt }: X402Payment): boolean =>
   leaseUntil.getTime() <= Date.now() && Date.now() - createdAt.getTime() > AGAIN_AFTER_MS;
-const AGAIN_AFTER_MS = 10_000;
-/** How many looks at a payment that is under way are one at a payment that is credited. */
-const RARER = 4;
 
 /** Asked ever more seldom: some authorizations are good for years. */
 const restSeconds = ({ createdAt }: X402Payment, pollSeconds: number): number =>

@@ -1,4 +1,4 @@
-/** A process that is paid for an order, and kills itself with SIGKILL at a given moment. */
+/** A process that accepts a payment for an order, and kills itself with SIGKILL at a given moment. */
 import { join } from 'node:path';
 import { expandScopes } from '../../../entities/accounts/credential.ts';
 import { Database } from '../../../entities/database/database.ts';

@@ -26,6 +26,8 @@ interface Settings {
   rangeMax: number;
 }
 
+const XPUB = 0x0488b21e;
+
 export class EvmPayments implements PaymentDriver {
   readonly name = 'evm';
   readonly simulated = false;
@@ -99,8 +101,6 @@ export class EvmPayments implements PaymentDriver {
     return true;
   }
 }
-
-const XPUB = 0x0488b21e;
 
 const COIN = {
   code: { type: 'string', pattern: '^[A-Z0-9]+(-[A-Z0-9]+)*$', maxLength: 20 },

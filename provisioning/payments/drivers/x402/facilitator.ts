@@ -91,6 +91,9 @@ export function localFacilitator(
   };
 }
 
+/** More at once means that the first of them is stuck. */
+const PENDING_MAX = 50;
+
 const healthOf = (
   { settlements, pending }: Awaited<ReturnType<GasWallet['standing']>>,
   gasReserve: number,
@@ -99,8 +102,6 @@ const healthOf = (
   ...(settlements < BigInt(gasReserve) && { warning: `The gas wallet has gas for about ${settlements} payments.` }),
   ...(pending > PENDING_MAX && { warning: `${pending} transactions of the gas wallet are in no block yet.` }),
 });
-/** More at once means that the first of them is stuck. */
-const PENDING_MAX = 50;
 
 interface Call {
   address: Hex;
@@ -211,6 +212,8 @@ class LocalSigner {
   }
 }
 
+const UNHEARD = 'unheard';
+
 export function remoteFacilitator(
   terms: X402Terms,
   { facilitatorUrl, facilitatorHeaders, settleSeconds }: RemoteSettings,
@@ -251,16 +254,15 @@ export function remoteFacilitator(
   };
 }
 
-const UNHEARD = 'unheard';
+/** What a facilitator finds before it sends anything. Of other reasons nobody knows what was done. */
+const REFUSALS =
+  /^(insufficient_funds|asset_not_deployed_contract|eip6492_factory_not_allowed|invalid_exact_evm_(scheme|network_mismatch|missing_eip712_domain|recipient_mismatch|signature|payload_\w+|authorization_value|token_\w+_mismatch|eip3009_not_supported|insufficient_balance|transaction_simulation_failed|failed_to_parse_signature))$/;
 
 function hearsayOf({ success, transaction, errorReason = '' }: Partial<SettleResponse>): Settling {
   if (errorReason === UNHEARD) return { unsent: true };
   if (!success && !transaction && REFUSALS.test(errorReason)) return { refused: errorReason };
   return { txId: transaction || undefined };
 }
-/** What a facilitator finds before it sends anything. Of other reasons nobody knows what was done. */
-const REFUSALS =
-  /^(insufficient_funds|asset_not_deployed_contract|eip6492_factory_not_allowed|invalid_exact_evm_(scheme|network_mismatch|missing_eip712_domain|recipient_mismatch|signature|payload_\w+|authorization_value|token_\w+_mismatch|eip3009_not_supported|insufficient_balance|transaction_simulation_failed|failed_to_parse_signature))$/;
 
 /** Nothing was sent to it: there was no connection. */
 const isUnheard = (error: unknown): boolean =>
