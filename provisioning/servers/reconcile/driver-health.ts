@@ -3,12 +3,12 @@
  * engine with an open circuit breaker is partly out, even if it answers, and so is a region with an offline host.
  */
 
+import { CatalogItem } from '../../../entities/catalog.ts';
 import type { Database } from '../../../entities/database/database.ts';
+import { findAll } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
-import { CatalogItem } from '../../../entities/catalog.ts';
-import { findAll } from '../../../entities/database/table.ts';
 import { CircuitBreaker } from '../../../entities/servers/finding.ts';
 import { Host } from '../../../entities/servers/host.ts';
 import {

@@ -89,7 +89,9 @@ async function observe(db: Database, look: Look) {
   // The worker reads the servers before and after it asks the engine, and ignores machines that change in between.
   const before = await FIND_EXPECTED_MACHINES.all(db, [kinds]);
   const listed = await driver.list(signal);
-  const after = new Map((await FIND_EXPECTED_MACHINES.all(db, [kinds])).map((machine) => [nameOf(machine), machine.status]));
+  const after = new Map(
+    (await FIND_EXPECTED_MACHINES.all(db, [kinds])).map((machine) => [nameOf(machine), machine.status]),
+  );
   const expected = before.filter((machine) => after.get(nameOf(machine)) === machine.status);
   const seen = new Map(listed.map((one) => [nameOf(one), one]));
   const missing = expected.filter((machine) => !seen.has(nameOf(machine)));
