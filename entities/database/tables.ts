@@ -27,7 +27,7 @@ import { Place } from '../servers/place.ts';
 import { Placement } from '../servers/placement.ts';
 import { ReverseDnsTold } from '../servers/reverse-dns.ts';
 import { Server } from '../servers/server.ts';
-import { Task } from '../task.ts';
+import { Task } from '../tasks/task.ts';
 import { Health } from '../transparency/health.ts';
 import { Canary, Incident, Peering } from '../transparency/transparency.ts';
 import { Webhook, WebhookDelivery } from '../webhooks/webhook.ts';

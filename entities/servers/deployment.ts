@@ -18,7 +18,7 @@ import {
   text,
 } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
-import type { Lifecycle } from '../history/lifecycle.ts';
+import type { SilentLifecycle } from '../history/lifecycle.ts';
 import { transitionWhere } from '../history/transition.ts';
 
 export const DEPLOYMENT_STATES = [
@@ -75,7 +75,7 @@ export type DeploymentState = Deployment['state'];
  * A host is wiped once its machine has got its installer; then the row goes. RETIRED keeps the host from being sold until
  * the operator declares it wiped.
  */
-export const DEPLOYMENT_LIFECYCLE = {
+export const DEPLOYMENT_LIFECYCLE: SilentLifecycle<Deployment, DeploymentState> = {
   table: Deployment,
   key: 'id',
   state: 'state',
@@ -88,7 +88,7 @@ export const DEPLOYMENT_LIFECYCLE = {
     WIPED: ['RETIRED'],
     RETIRED: [],
   },
-} satisfies Lifecycle<Deployment, DeploymentState>;
+};
 
 /**
  * Moves a deployment to another state, unless another run has begun since it was read.
@@ -129,7 +129,7 @@ export const BEGIN_DEPLOYMENT = statement(
   `insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning ${ADDRESSED_SQL}`,
 );
-/** Plans a power cycle. $1 id, $2 run, $3 device, $4 the halves of the cycle, $5 the change, or null for the last one. */
+/** Plans a power cycle. $1 id, $2 run, $3 device, $4 the halves of the cycle, $5 the change or null. */
 export const PLAN_POWER_CYCLE = statement(
   {},
   `update deployment set device = $3, cycle = $4, change = coalesce($5, change), updated_at = now()

@@ -17,7 +17,7 @@ import {
 import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
-import type { Lifecycle } from '../history/lifecycle.ts';
+import type { SilentLifecycle } from '../history/lifecycle.ts';
 import { record } from '../history/record.ts';
 import { transition } from '../history/transition.ts';
 import { NEEDS_HOSTS_SQL, OWN_HOST_SQL } from './engine.ts';
@@ -90,7 +90,7 @@ export type Host = RowOf<typeof Host>;
  * Orders place machines on ACTIVE hosts only. The operator drains a host, and its engine reports it OFFLINE; machines stay
  * in both states.
  */
-export const HOST_LIFECYCLE: Lifecycle<Host, HostState> = {
+export const HOST_LIFECYCLE: SilentLifecycle<Host, HostState> = {
   table: Host,
   key: 'name',
   state: 'state',
@@ -112,7 +112,7 @@ export const FIND_BARE_METAL_HOSTS = statement(
     and ($1::text is null or name = $1) order by name`,
 );
 
-/** The need of a tier, in a query that calls it `tier`: 0 for dedicated servers, which are sold as a whole. */
+/** The need of a tier, in a query that calls it `tier`. Dedicated servers need 0: they are sold as a whole. */
 export const needSql = (column: 'vcpus' | 'memoryMb' | 'diskGb'): string =>
   `case tier.kind when 'vps' then (tier.details->>'${column}')::int else 0 end`;
 
@@ -133,9 +133,9 @@ export const hostsSql = (region: string): string =>
   `host.region_code = ${region} and host.kind = case tier.kind when 'vps' then 'VPS' else 'DEDICATED' end and ${OWN_HOST_SQL}`;
 
 /**
- * The number of machines of a tier that can still be ordered, in a query with `stock` that calls the tier `tier`. Free places
- * limit it, and so do active hosts where the region has hosts of that kind or the engine needs them. The query counts
- * places up to `most`, by default as far as a level of stock needs it.
+ * The number of machines that can still be ordered, in a query with `stock` and `tier`. Free places limit it. Active hosts
+ * limit it, too, where the region has hosts of that kind or the engine needs them. The query counts places up to `most`, by
+ * default as far as a level of stock needs it.
  */
 export const freeSql = (most?: 'all'): string => `
   least(${freePlacesSql(most)}, coalesce((

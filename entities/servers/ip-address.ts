@@ -51,9 +51,9 @@ export const freeAddressSql = (region: string, family: string): string => `
       select from address_pool pool where pool.region_code = ${region} and pool.family = ${family}))`;
 
 /**
- * A CTE `room` with the column `free`: the number of machines for which each bastion has an IPv4 address and an IPv6 prefix.
- * It counts once for each bastion, in the order of the index, and up to `most`: requests only need the level of stock.
- * `where` selects bastions.
+ * A CTE `room` for each bastion. Its column `free` is the number of machines that can get an IPv4 address and an IPv6 prefix
+ * there. It counts once, in the order of the index, and up to `most`: requests only need the level of stock.
+ * @param where selects bastions
  */
 export const addressRoomSql = (most = String(STOCK_LOW), where = 'true'): string => `
   room as materialized (

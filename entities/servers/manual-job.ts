@@ -15,8 +15,8 @@ import {
   timestamp,
 } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
-import type { Lifecycle } from '../history/lifecycle.ts';
-import { transitionWhere } from '../history/transition.ts';
+import type { SilentLifecycle } from '../history/lifecycle.ts';
+import { expression, transitionWhere } from '../history/transition.ts';
 
 export const ManualJob = entity(
   'manual_job',
@@ -46,12 +46,12 @@ export const ManualJob = entity(
 );
 export type ManualJob = RowOf<typeof ManualJob>;
 
-export const MANUAL_JOB_LIFECYCLE = {
+export const MANUAL_JOB_LIFECYCLE: SilentLifecycle<ManualJob, ManualJob['state']> = {
   table: ManualJob,
   key: 'id',
   state: 'state',
   transitions: { OPEN: ['DONE', 'FAILED'], DONE: [], FAILED: [] },
-} satisfies Lifecycle<ManualJob, ManualJob['state']>;
+};
 
 /** Adds a job, unless the machine has one for that action and change. The parameters are the columns in order. */
 export const ADD_MANUAL_JOB = statement(
@@ -82,9 +82,9 @@ export const LOCK_OPEN_JOBS = statement(
 
 /** The comment of jobs that close because their machine is gone. */
 export const MACHINE_IS_GONE = 'The machine is gone.';
-/** Closes the open jobs of an order: its machines are gone, and their addresses can belong to another order by now. */
+/** Closes the open jobs of an order whose machines are gone. Their addresses can belong to another order by now. */
 export const closeJobsOfGone = (tx: Transaction, orderNumber: string): Promise<unknown> =>
   transitionWhere(tx, MANUAL_JOB_LIFECYCLE, 'FAILED', `order_number = $1 and state = 'OPEN'`, {
     parameters: [orderNumber],
-    set: { note: MACHINE_IS_GONE, spec: null, closedAt: new Date() },
+    set: { note: MACHINE_IS_GONE, spec: null, closedAt: expression('now()') },
   });

@@ -35,7 +35,7 @@ export interface ClaimSql {
 }
 const GIVEN: ClaimSql = { region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' };
 
-/** Hosts of a region that can hold the tier: they have its kind, and the engine that makes machines of that kind now. */
+/** Hosts of a region that can hold the tier, by their kind and engine. */
 const hostsOf = ({ region, serviceCode }: Pick<ClaimSql, 'region' | 'serviceCode'>): string =>
   `from catalog_item tier join host on ${hostsSql(region)} where tier.code = ${serviceCode}`;
 

@@ -1,7 +1,7 @@
 /** The queue of the driver for machines that people make. A specification stays sealed until its job closes. */
 import { findAll } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
-import { transition } from '../../entities/history/transition.ts';
+import { expression, transition } from '../../entities/history/transition.ts';
 import { newId } from '../../entities/ids.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import {
@@ -56,7 +56,7 @@ export const manualSpecOf = (vault: Vault, { id, spec }: Pick<ManualJob, 'id' | 
 export const listManualJobs = (db: Queryable, limit: number): Promise<ManualJob[]> => LIST_MANUAL_JOBS.all(db, [limit]);
 
 /**
- * Closes an open job, and wakes the task of its server. If its machine is gone, all jobs of that machine close: another
+ * Closes an open job, and wakes the task of its server. If its machine is gone, all jobs of that machine close. Another
  * machine can have its addresses by the time an operator reads them.
  * @returns the closed jobs, the given one first; none if it is not open
  */
@@ -70,7 +70,7 @@ export async function closeManualJob(
   const job = open.find((one) => one.id === id);
   if (!job) return [];
   const close = async (key: string, to: 'DONE' | 'FAILED', why: string | null) =>
-    (await transition(tx, MANUAL_JOB_LIFECYCLE, key, to, { set: { note: why, spec: null, closedAt: new Date() } }))!;
+    (await transition(tx, MANUAL_JOB_LIFECYCLE, key, to, { set: { note: why, spec: null, closedAt: expression('now()') } }))!;
   const closed = [await close(id, state, note)];
   if (job.action === 'DESTROY' && state === 'DONE')
     for (const other of open) if (other !== job) closed.push(await close(other.id, 'FAILED', MACHINE_IS_GONE));

@@ -1,5 +1,5 @@
 /**
- * Money that is held until a change ends: the difference of a resize, or the month of a suspended server that resumes. The
+ * Money that is held until a change ends: the difference of a resize, or the month of a server that resumes. The
  * external key of each transfer names the change, so it happens once.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';

@@ -51,6 +51,6 @@ const sizeOf = (details: VpsDetails | DedicatedDetails): MachineSize =>
         diskGb: details.disks.reduce((sum, { count, sizeGb }) => sum + count * sizeGb, 0),
       };
 
-/** 40 bits of a hash, behind an octet for a locally administered address of one machine (IEEE 802, U/L and I/G bits). */
+/** 40 bits of a hash, behind the octet of locally administered addresses (IEEE 802, U/L and I/G bits). */
 export const macOf = ({ order, generation }: MachineKey): string =>
   `02:${createHash('sha256').update(`${order}:${generation}`).digest('hex').slice(0, 10).match(/../g)!.join(':')}`;

@@ -1,6 +1,6 @@
 /**
- * Asks each driver twice a minute whether it reaches its engine or gateway, and writes the answers for the status page. An
- * engine with an open circuit breaker is partly out, even if it answers, and so is a region with an offline host.
+ * Asks each driver twice a minute whether it reaches its engine or gateway. The status page shows the answers. An engine
+ * with an open circuit breaker is partly out, even if it answers. So is a region with an offline host.
  */
 
 import { CatalogItem } from '../../../entities/catalog.ts';

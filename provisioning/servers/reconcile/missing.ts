@@ -1,13 +1,13 @@
 /**
- * Machines of servers that an engine does not list. The worker asks the engine about each before it reports it missing. That
- * can take long, so the circuit breaker opens before it, for unconfirmed machines.
+ * Machines of servers that an engine does not list. The worker asks the engine about each before it reports it missing. Its
+ * answers can take long, so the circuit breaker opens before them, for unconfirmed machines.
  */
 import type { Database } from '../../../entities/database/database.ts';
 import { FIND_REPORTED_MACHINES, type FindingKind } from '../../../entities/servers/finding.ts';
 import type { HardwareDriver, MachineKey } from '../drivers/driver.ts';
 import { type Found, nameOf, openBreaker } from './findings.ts';
 
-/** The circuit breaker opens if more than this part of an engine's machines vanishes at once, and at least this many. */
+/** The circuit breaker opens if this many machines vanish at once, and more than this part of all. */
 const [MISSING_PART, MISSING_AT_LEAST] = [0.1, 2];
 /** Machines about which the worker asks at once. */
 const ASKED_AT_ONCE = 16;
