@@ -70,7 +70,9 @@ export async function closeManualJob(
   const job = open.find((one) => one.id === id);
   if (!job) return [];
   const close = async (key: string, to: 'DONE' | 'FAILED', why: string | null) =>
-    (await transition(tx, MANUAL_JOB_LIFECYCLE, key, to, { set: { note: why, spec: null, closedAt: expression('now()') } }))!;
+    (await transition(tx, MANUAL_JOB_LIFECYCLE, key, to, {
+      set: { note: why, spec: null, closedAt: expression('now()') },
+    }))!;
   const closed = [await close(id, state, note)];
   if (job.action === 'DESTROY' && state === 'DONE')
     for (const other of open) if (other !== job) closed.push(await close(other.id, 'FAILED', MACHINE_IS_GONE));

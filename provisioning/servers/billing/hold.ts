@@ -1,5 +1,5 @@
 /**
- * Money that is held until a change ends: the difference of a resize, or the month of a server that resumes. The
+ * Holds of changes: the difference of a resize, or the month of a server that resumes. They last until the change ends. The
  * external key of each transfer names the change, so it happens once.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';

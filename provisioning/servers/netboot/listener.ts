@@ -1,11 +1,11 @@
 /**
  * The listener for machines in the provisioning network, in plain HTTP, which firmware speaks:
  *
- *   GET  /boot                       the script that DHCP names; it loads the next one
- *   GET  /boot/:mac                  the script of that machine (iPXE)
- *   GET  /files/:name                kernel, initrd and images
- *   GET  /d/:id/:token/:file         the seed of the new system (cloud-init, NoCloud)
- *   POST /d/:id/:token/:news         a report of the machine
+ *   GET  /boot                       The script that DHCP names. It loads the next one.
+ *   GET  /boot/:mac                  The script of that machine (iPXE).
+ *   GET  /files/:name                Kernel, initrd and images.
+ *   GET  /d/:id/:token/:file         The seed of the new system (cloud-init, NoCloud).
+ *   POST /d/:id/:token/:news         A report of the machine.
  *
  * It logs no requests, since their paths contain tokens.
  */

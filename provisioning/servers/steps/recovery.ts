@@ -1,10 +1,10 @@
 /**
- * Recovery of a machine that gives no proof in time. The worker restarts it, then rebuilds it in place, then replaces it by
- * a machine of the next generation, with another MAC address. It replaces a stuck machine at once, and one whose host has no
+ * Recovery of a machine that gives no proof in time. The worker restarts it, then rebuilds it in place, then replaces it. The
+ * next machine has the next generation and another MAC address. The worker replaces a stuck machine at once, and one whose host has no
  * room. In the end the order fails and is refunded in full.
  *
  * The worker removes the machine that it gives up. If that fails, the machine must be off, since the next one gets its
- * addresses. It keeps its claim on the host, and the operator gets a finding. An unknown state decides nothing: the order
+ * addresses. It keeps its claim on the host, and the operator gets a finding. An unknown state decides nothing. The order
  * ends at its deadline, and its capacity stays claimed until the engine confirms the absence.
  */
 import { update } from '../../../entities/database/table.ts';

@@ -17,8 +17,7 @@ export class IpmiController implements Controller {
   async power(signal: AbortSignal): Promise<Power> {
     const said = await this.#chassis(['power', 'status'], signal);
     const [, state] = /Chassis Power is (on|off)/i.exec(said) ?? [];
-    if (!state)
-      throw new DriverError('unreachable', `The controller of ${this.#host.name} did not report its power.`);
+    if (!state) throw new DriverError('unreachable', `The controller of ${this.#host.name} did not report its power.`);
     return state.toLowerCase() as Power;
   }
 

@@ -29,7 +29,8 @@ export function fenced(controller: Controller, store: DeploymentStore, of: HostD
   const check = async (signal: AbortSignal) => {
     const now = await store.find({ order: of.orderNumber, generation: of.generation });
     signal.throwIfAborted();
-    if (now?.id !== of.id || now.run !== of.run) throw new DriverError('failed', 'Another process has continued with the machine.');
+    if (now?.id !== of.id || now.run !== of.run)
+      throw new DriverError('failed', 'Another process has continued with the machine.');
   };
   const act =
     (what: 'on' | 'off' | 'shutDown') =>

@@ -63,7 +63,10 @@ export class RedfishController implements Controller {
     const known = reset?.['ResetType@Redfish.AllowableValues'];
     const ResetType = kinds.find((kind) => !known || known.includes(kind));
     if (!reset?.target || !ResetType)
-      throw new DriverError('failed', `The controller of ${this.#host.name} has no reset of these kinds: ${kinds.join(', ')}.`);
+      throw new DriverError(
+        'failed',
+        `The controller of ${this.#host.name} has no reset of these kinds: ${kinds.join(', ')}.`,
+      );
     const { status } = await this.#call('POST', reset.target, signal, { ResetType });
     if (status >= 400 && (await this.power(signal)) !== want) throw this.#refused(ResetType, status);
   }
