@@ -107,7 +107,7 @@ describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, ()
   );
 });
 
-/** For each change of a running server: the request, the next start of its host, and one more than its acts. */
+/** For each change of a running server: the request, the next start of its host, and its acts plus one. */
 const CHANGES = [
   ['rebuild', { action: 'REBUILD' }, ['on pxe', 'on disk'], 12],
   ['reboot', { action: 'REBOOT' }, ['on disk'], 7],
