@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { Vault } from '../../../entities/secrets.ts';
 import { Provisioning } from '../../../provisioning/index.ts';
 import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';

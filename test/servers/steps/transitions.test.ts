@@ -1,7 +1,8 @@
 /** Every transition of the contract's table, and none outside it, made by requests and the steps that carry them out. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../entities/ids.ts';
-import { available, gateway, post, verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
+import { available, gateway, post } from '../../../entities/payments/ledger.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../../entities/servers/server.ts';
 import { resumeAffordable } from '../../../provisioning/servers/steps/resume.ts';
 import { suspend } from '../../../provisioning/servers/steps/suspend.ts';
