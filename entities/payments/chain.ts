@@ -15,7 +15,7 @@ export const Chain = entity('chain', {
 });
 export type Chain = RowOf<typeof Chain>;
 
-/** A chain is behind if the worker has not reached its head for so long: new payments would be noticed late. */
+/** A chain is behind if the worker has not reached its head for so long. It would notice payments late. */
 export const BEHIND_SECONDS = 600;
 
 const FIND_CHAINS_BEHIND = statement(

@@ -8,8 +8,8 @@ import { PAYMENT_LIFECYCLE, PAYMENT_STATUSES, Payment } from './payment.ts';
 /**
  * Writes payments to deposit addresses. A payment that exists keeps its state: the caller moves it. Its block is only ever
  * replaced by another block, because the chain sync itself notices removed blocks.
- * $1 a JSON array of payments, $2 network, $3 the top-up that was asked about, or null: the address finds it,
- * $4 and $5 height and hash of the block, or null. Returns the payments that are new or have changed.
+ * $1 is a JSON array of payments, and $2 the network. $3 is the top-up that the worker asked about, or null. $4 and $5 are
+ * height and hash of the block, or null. Without $3 the address finds the top-up. Returns new and changed payments.
  */
 export const WRITE_OBSERVED = statement(
   { id: text(), orderNumber: text(), status: oneOf(...PAYMENT_STATUSES), confirmations: int() },
@@ -46,8 +46,8 @@ type Reported = readonly Pick<Payment, 'txId' | 'position'>[];
 const keysOf = (reported: Reported) => [reported.map(({ txId }) => txId), reported.map(({ position }) => position)];
 
 /**
- * Orphans the uncredited payments outside of blocks that a gateway does not report: those of one top-up, or without one
- * the announced ones of the network.
+ * Orphans uncredited payments outside of blocks that a gateway does not report. They are those of one top-up. Without one
+ * they are the announced payments of the network.
  */
 export const orphanPayments = (
   db: Queryable,
@@ -99,7 +99,7 @@ const MARK_MISSING = statement(
 );
 
 /**
- * Marks the credited payments of a top-up as missing that the gateway does not report, and clears the mark of the others.
+ * Marks credited payments of a top-up as missing if the gateway does not report them. It clears the mark of the others.
  * @returns the payments whose mark has changed
  */
 export const markMissing = (tx: Transaction, network: string, orderNumber: string, reported: Reported) =>

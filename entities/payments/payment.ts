@@ -113,7 +113,7 @@ export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> & { told?: nev
   },
 };
 
-/** Locks the payments of the top-ups $1 in the order of their ids, and returns them in the order in which they came. */
+/** Locks the payments of the top-ups $1 in the order of their ids. Returns them in the order of their arrival. */
 export const LOCK_PAYMENTS = statement(
   Payment.columns,
   `with locked as (select * from payment where order_number = any($1) order by id for update)

@@ -72,7 +72,7 @@ export const X402Payment = entity(
     /** The request that settles it, exclusively until the lease ends. */
     leasedBy: nullable(text()),
     leaseUntil: timestamp(),
-    /** Since when the chain cannot reverse it; null: it is not settled, or a reorganisation may still remove it. */
+    /** When its block became final. Null: it is not settled, or a reorganisation may still remove it. */
     finalAt: nullable(timestamp()),
     /** How much of it the service took out of the balance when the chain removed it. */
     reversedMicros: defaulting(bigint(), 0),
@@ -174,8 +174,8 @@ export async function moveX402(
 }
 
 /**
- * Keeps the answer of a locked payment. With a transaction id the chain has settled the payment, and the same statement
- * moves it, because the request waits for this.
+ * Keeps the answer of a locked payment. With a transaction id the chain has settled it. Then the same statement moves the
+ * payment, because the request waits for this.
  * @throws Error if the lifecycle does not allow that
  */
 export async function answerPayment(

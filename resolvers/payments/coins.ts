@@ -8,7 +8,7 @@ import type { Coin } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 
 /**
- * A coin of a driver. It is available if it has a rate, its chain is not behind, and the operator has not switched it off.
+ * A coin of a driver. It is available with a rate and a current chain, unless the operator has switched it off.
  */
 export type CoinView = Coin & { x402: boolean; rateMicros: bigint | null; available: boolean };
 

@@ -57,7 +57,7 @@ export const orphanUnobserved = async (
 ): Promise<string[]> => orderNumbersOf(await orphanPayments(db, network, orderNumber, payments));
 
 /**
- * Tells the operator once that a gateway does not report credited payments of a top-up any more, and again when it does.
+ * Tells the operator once when a gateway stops reporting credited payments of a top-up, and again when it resumes.
  * It reverses nothing: the operator may have restored a wallet wrongly, or marked an invoice by hand. Monero's wallet shows
  * a transaction only in its next block after a reorganisation. A person decides about the balance and the account.
  * @param payments all payments of the top-up

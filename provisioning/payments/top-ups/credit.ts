@@ -28,8 +28,8 @@ export interface SettlementBatch {
 }
 
 /**
- * Credits a confirmed payment. The quoted part counts at the rate of the quote if it came in time, and any late payment at
- * the present rate. The excess counts at the lower of both rates, because a quote is no option.
+ * Credits a confirmed payment. In time, the quoted part counts at the rate of the quote. The excess counts at the lower of
+ * quote and present rate, because a quote is no option. A late payment counts at the present rate.
  * @param payments all payments of the top-up in its coin
  * @returns credited micro-USD; 0 without an exchange rate
  */

@@ -1,7 +1,7 @@
 /**
  * Watches a payment by x402 until its outcome is final. The ledger credits it once, by the request or by this task. A
  * PENDING server or CONFIRMING top-up that the request made before the outcome then goes on, or fails. If the request died
- * before that, the money stays in the balance, and the repeated request makes the server or top-up.
+ * before that, the money stays in the balance. The repeated request then makes the server or top-up.
  */
 
 import type { Database } from '../../../entities/database/database.ts';
