@@ -1,8 +1,8 @@
 /**
  * The ledger: append-only transfers of micro-USD from one ledger account (debit) to another (credit). So the books balance
  * by construction. A customer has two ledger accounts, `available` and `held`. The table `balance` keeps their sums, under
- * CHECKs that refuse a negative one. Reports sum system accounts on demand: a kept sum would be a row that every order
- * changes. That row would cost three quarters of the throughput.
+ * CHECKs that refuse a negative one. Reports sum system accounts on demand. Every order would change
+ * a kept sum, which would cost three quarters of the throughput.
  *
  * This file is the only writer of `transfer` and `balance`.
  */

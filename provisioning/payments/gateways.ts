@@ -50,7 +50,10 @@ export function readGateways(file: string): Gateways {
   const payments = given.gateways.map(({ driver, ...settings }, index) => {
     const kind = KINDS[driver];
     const place = `/gateways/${index}`;
-    if (!kind) throw new Error(`${file}${place}: the driver ${driver} does not exist. Drivers are ${Object.keys(KINDS).join(', ')}.`);
+    if (!kind)
+      throw new Error(
+        `${file}${place}: the driver ${driver} does not exist. Drivers are ${Object.keys(KINDS).join(', ')}.`,
+      );
     return open(`${file}${place}`, kind, check(file, place, kind.schema, settings));
   });
   const codes = payments.flatMap((driver) => driver.coins().map(({ code }) => code));
@@ -70,7 +73,9 @@ function requireSources(file: string, payments: PaymentDriver[], rates: Exchange
   for (const { code, fixedRateMicros } of payments.flatMap((driver) => driver.coins())) {
     const sources = new Set(rates.filter(({ coins }) => code in coins).map(({ name }) => name));
     if (fixedRateMicros === undefined && sources.size < RATE_SOURCES_MIN)
-      throw new Error(`${file}/rates: ${code} needs ${RATE_SOURCES_MIN} sources of exchange rates, and has ${sources.size}.`);
+      throw new Error(
+        `${file}/rates: ${code} needs ${RATE_SOURCES_MIN} sources of exchange rates, and has ${sources.size}.`,
+      );
   }
 }
 

@@ -36,7 +36,12 @@ builder.queryFields((t) => ({
     scope: 'operator',
     description: 'The totals of each day by the kind of transfer, the latest day first.',
     args: {
-      days: t.arg({ type: 'PageLimit', required: true, defaultValue: 30, description: 'The number of days, including today.' }),
+      days: t.arg({
+        type: 'PageLimit',
+        required: true,
+        defaultValue: 30,
+        description: 'The number of days, including today.',
+      }),
     },
     resolve: (_, { days }, context) => findDailyTotals(context, days),
   }),
@@ -51,7 +56,11 @@ builder.mutationFields((t) => ({
       accountId: t.arg({ type: 'ID', required: true, description: 'The id of an account.' }),
       amountUsd: t.arg({ type: 'Usd', required: true, description: 'Negative: taken from the balance.' }),
       reason: t.arg({ type: 'Line', required: true, description: 'The reason that the customer sees.' }),
-      key: t.arg({ type: 'Line', required: true, description: 'Your own name for the adjustment. Sending it again changes nothing.' }),
+      key: t.arg({
+        type: 'Line',
+        required: true,
+        description: 'Your own name for the adjustment. Sending it again changes nothing.',
+      }),
     },
     resolve: (_, { amountUsd, ...given }, context) => adjustBalance(context, { ...given, amountMicros: amountUsd }),
   }),
@@ -74,7 +83,10 @@ const BooksType = builder.objectRef<Proof>('Books').implement({
       description: 'The first wrong row: its table, its id, and the fault.',
       resolve: ({ firstFault }) => firstFault && `${firstFault.table} ${firstFault.row}: ${firstFault.detail}`,
     }),
-    totals: t.expose('totals', { type: [LedgerTotal], description: 'The sums of all ledger accounts. Together they are 0.' }),
+    totals: t.expose('totals', {
+      type: [LedgerTotal],
+      description: 'The sums of all ledger accounts. Together they are 0.',
+    }),
   }),
 });
 builder.queryFields((t) => ({

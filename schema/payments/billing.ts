@@ -25,7 +25,9 @@ const CoinType = builder.objectRef<CoinView>('Coin').implement({
     name: t.exposeString('name'),
     network: t.exposeString('network'),
     decimals: t.exposeInt('decimals'),
-    confirmationsRequired: t.exposeInt('confirmationsRequired', { description: 'The confirmations after which the service credits a payment.' }),
+    confirmationsRequired: t.exposeInt('confirmationsRequired', {
+      description: 'The confirmations after which the service credits a payment.',
+    }),
     rateUsd: t.expose('rateMicros', { type: 'Usd', nullable: true, description: 'The price of one coin.' }),
     minUsd: t.field({
       type: 'Usd',
@@ -69,7 +71,9 @@ const TopUpType = builder.objectRef<TopUp>('TopUp').implement({
     bonusUsd: t.expose('bonusMicros', { type: 'Usd', description: 'The bonus in addition to the amount.' }),
     crypto: t.exposeString('crypto', { description: 'The code of the coin.' }),
     network: t.exposeString('network'),
-    amountCrypto: t.exposeString('amountCrypto', { description: 'The amount to pay, in the coin, as a decimal string.' }),
+    amountCrypto: t.exposeString('amountCrypto', {
+      description: 'The amount to pay, in the coin, as a decimal string.',
+    }),
     rateUsd: t.expose('rateMicros', { type: 'Usd', description: 'The price of one coin, locked until expires_at.' }),
     walletAddress: t.exposeString('walletAddress', {
       nullable: true,
@@ -149,7 +153,8 @@ builder.mutationFields((t) => ({
   createTopup: t.field({
     type: TopUpType,
     scope: 'billing',
-    description: 'Opens a top-up. Pay its amount to its address. The service credits the balance when the payment is confirmed.',
+    description:
+      'Opens a top-up. Pay its amount to its address. The service credits the balance when the payment is confirmed.',
     args: { input: t.arg({ type: CreateTopUpInput, required: true }), ...paymentArgs() },
     resolve: (_, { input, ...payment }, context) => createTopUp(context, input, payment),
   }),

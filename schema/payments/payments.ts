@@ -31,7 +31,10 @@ const PaymentType = builder.objectRef<Payment>('Payment').implement({
     height: t.exposeInt('height', { nullable: true, description: 'The height of its block.' }),
     confirmations: t.exposeInt('confirmations'),
     creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'Its value when the service credited it.' }),
-    reversedUsd: t.expose('reversedMicros', { type: 'Usd', description: 'The part that the service took out of the balance after the reversal.' }),
+    reversedUsd: t.expose('reversedMicros', {
+      type: 'Usd',
+      description: 'The part that the service took out of the balance after the reversal.',
+    }),
     seenAt: t.expose('seenAt', { type: 'DateTime' }),
     creditedAt: t.expose('creditedAt', { type: 'DateTime', nullable: true }),
     missingSince: t.expose('missingSince', {
@@ -47,7 +50,10 @@ const ChainType = builder.objectRef<GatewayView['chains'][number]>('Chain').impl
   description: 'The progress of reading a chain.',
   fields: (t) => ({
     network: t.exposeString('network'),
-    height: t.exposeInt('height', { nullable: true, description: 'The height of the last block that the worker has read.' }),
+    height: t.exposeInt('height', {
+      nullable: true,
+      description: 'The height of the last block that the worker has read.',
+    }),
     lagBlocks: t.exposeInt('lagBlocks', {
       nullable: true,
       description: 'Blocks that the worker has yet to read. Null: the node does not answer.',
@@ -63,7 +69,8 @@ const GatewayType = builder.objectRef<GatewayView>('Gateway').implement({
     reachable: t.exposeBoolean('reachable'),
     warning: t.exposeString('warning', {
       nullable: true,
-      description: 'A problem to solve before the gateway stops accepting payments. The event gateway.warned reported it once.',
+      description:
+        'A problem to solve before the gateway stops accepting payments. The event gateway.warned reported it once.',
     }),
     chains: t.expose('chains', { type: [ChainType], description: 'The chains that it reads block by block.' }),
   }),
@@ -94,7 +101,8 @@ builder.queryFields((t) => ({
   payments: t.field({
     type: PaymentPage,
     scope: 'operator',
-    description: 'Payments in coins of all accounts, newest first. The operator decides about UNMATCHED and REVERSED ones.',
+    description:
+      'Payments in coins of all accounts, newest first. The operator decides about UNMATCHED and REVERSED ones.',
     args: {
       ...pageArgs(),
       status: t.arg({ type: PaymentStatus, description: 'Only payments in this state.' }),
@@ -130,7 +138,8 @@ builder.mutationFields((t) => ({
   writeOffPayment: t.field({
     type: PaymentType,
     scope: 'operator',
-    description: 'Writes off a payment that its chain has removed. If the chain mines it again, the service credits it.',
+    description:
+      'Writes off a payment that its chain has removed. If the chain mines it again, the service credits it.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The id of a reversed payment.' }),
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, kept with the event.' }),

@@ -30,7 +30,10 @@ const X402PaymentType = builder.objectRef<X402Payment>('PaymentByX402').implemen
     amountUsd: t.expose('amountMicros', { type: 'Usd' }),
     status: t.expose('status', { type: X402Status }),
     txId: t.exposeString('txId', { nullable: true, description: 'The transaction that moved it.' }),
-    reversedUsd: t.expose('reversedMicros', { type: 'Usd', description: 'The part that the service took out of the balance after the reversal.' }),
+    reversedUsd: t.expose('reversedMicros', {
+      type: 'Usd',
+      description: 'The part that the service took out of the balance after the reversal.',
+    }),
     finalAt: t.expose('finalAt', {
       type: 'DateTime',
       nullable: true,
@@ -45,7 +48,8 @@ builder.queryFields((t) => ({
   x402Payments: t.field({
     type: X402PaymentPage,
     scope: 'operator',
-    description: 'Payments by x402 of all accounts, newest first. The operator decides about UNMATCHED and REVERSED ones.',
+    description:
+      'Payments by x402 of all accounts, newest first. The operator decides about UNMATCHED and REVERSED ones.',
     args: {
       ...pageArgs(),
       status: t.arg({ type: X402Status, description: 'Only payments in this state.' }),

@@ -1,7 +1,7 @@
 /**
  * Watches a credited payment by x402 until its block is final. A reorganisation before that may remove the payment. Then the
- * worker settles it again, which the same signature allows. It reverses the payment only when the chain can never move it:
- * the signature has expired, or the payer has used it otherwise.
+ * worker settles it again, which the same signature allows. It reverses the payment only when the chain can never move it.
+ * Then the signature has expired, or the payer has used it otherwise.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import {
