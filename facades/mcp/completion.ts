@@ -2,11 +2,11 @@
 import type { CompleteRequest, CompleteResult } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
-import { type Caller, permit, runner, type Values } from '../compile/run.ts';
-import type { ContextOf } from '../http/rest.ts';
+import { type Caller, type ContextOf, permit, runner, type Values } from '../compile/run.ts';
 import type { McpCaller } from './caller.ts';
 
 const VALUES_MAX = 100;
+const NONE: CompleteResult = { completion: { values: [], hasMore: false } };
 
 export type Complete = (params: CompleteRequest['params'], caller: McpCaller & Caller) => Promise<CompleteResult>;
 
@@ -43,5 +43,3 @@ export function completer(operations: readonly Operation[], contextOf: ContextOf
     return { completion: { values: values.slice(0, VALUES_MAX), hasMore: values.length > VALUES_MAX } };
   };
 }
-
-const NONE: CompleteResult = { completion: { values: [], hasMore: false } };

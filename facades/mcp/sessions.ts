@@ -14,16 +14,15 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import type { Viewer } from '../../schema/index.ts';
 import { isRecord } from '../compile/inputs.ts';
+import type { OnCredentialEnd } from '../compile/run.ts';
 import { callerOf, type McpCaller } from './caller.ts';
 import { rpcError, SERVER_ERROR } from './rpc.ts';
 
 export interface SessionOptions {
   factory: McpServerFactory;
   secret: Buffer;
-  /** Calls back when a credential ends; returns what stops the watch. */
-  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: OnCredentialEnd;
   onError: (error: Error) => void;
   idleMs?: number;
 }
@@ -46,6 +45,8 @@ const OWNER_MAX = 50;
 const ENDED_MAX = 10_000;
 const IDLE_MS = 30 * 60_000;
 const NOT_FOUND = -32_001;
+/** In the id of a session whose client can ask its user. */
+const ASKS = 'a';
 
 export class Sessions {
   readonly #options: SessionOptions;
@@ -213,9 +214,6 @@ export class Sessions {
     for (const [id, { seenAt }] of this.#live) if (seenAt < before) this.#drop(id);
   }
 }
-
-/** In the id of a session whose client can ask its user. */
-const ASKS = 'a';
 
 /** Sessions without a credential have nothing that another could not see. */
 const ownerOf = ({ viewer }: McpCaller): string => viewer?.credentialId ?? '';

@@ -4,12 +4,19 @@ import { ApiError } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
-import { type Caller, permit, type Refuse, runner, type Values } from '../compile/run.ts';
+import {
+  type Authenticate,
+  type Caller,
+  type ContextOf,
+  permit,
+  type Refuse,
+  runner,
+  type Values,
+} from '../compile/run.ts';
 import type { AnswerError } from '../http/errors.ts';
 import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
 import type { AuditRequest } from '../http/requests.ts';
-import type { Authenticate, ContextOf } from '../http/rest.ts';
 import { type Count, callerIn } from './caller.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';
@@ -41,6 +48,9 @@ export interface McpTool {
   args: JsonSchema;
   call(given: Values, request: ServerContext, extras?: ToolExtras): Promise<CallToolResult | InputRequiredResult>;
 }
+
+const EITHER_WAY =
+  'Send a credential as "Authorization: Bearer <credential>", or as the argument access_token; register_account gives one.';
 
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
   return operations
@@ -108,9 +118,6 @@ function toolOf(
     },
   };
 }
-
-const EITHER_WAY =
-  'Send a credential as "Authorization: Bearer <credential>", or as the argument access_token; register_account gives one.';
 
 const result = (content: Readonly<Values>, text = JSON.stringify(content)): CallToolResult => ({
   content: [{ type: 'text', text }],

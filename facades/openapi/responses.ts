@@ -54,38 +54,32 @@ const NAMED: Readonly<Record<string, Json>> = {
   'X-Request-Id': header(true, 'Names the request in our logs.', text(64, '^[A-Za-z0-9_-]+$')),
 };
 const RATES = ['RateLimit', 'RateLimit-Policy', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
-/** What broke may have done so before the request was counted. */
+/** A fault may come before the rate limits count the request. */
 const ifCounted = (name: string): string => `${name}-IfCounted`;
 export const HEADERS: Readonly<Record<string, Json>> = {
   ...NAMED,
   ...Object.fromEntries(RATES.map((name) => [ifCounted(name), { ...NAMED[name], required: false }])),
 };
-const refer = (...names: string[]): Json =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-const ANY_HEADERS = refer('Access-Control-Allow-Origin', 'Cache-Control', 'X-Request-Id');
-/** Of whatever is counted. */
-const EVERY_HEADER = {
-  ...ANY_HEADERS,
-  ...refer(...RATES),
-};
-
-const BROKEN_HEADERS = {
-  ...ANY_HEADERS,
-  ...Object.fromEntries(RATES.map((name) => [name, { $ref: `#/components/headers/${ifCounted(name)}` }])),
-};
+/** References to headers, under their own names or others. */
+const refer = (names: readonly string[], target = (name: string): string => name): Json =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${target(name)}` }]));
+const ANY_HEADERS = refer(['Access-Control-Allow-Origin', 'Cache-Control', 'X-Request-Id']);
+/** The headers of each answer that the rate limits count. */
+const EVERY_HEADER = { ...ANY_HEADERS, ...refer(RATES) };
+const BROKEN_HEADERS = { ...ANY_HEADERS, ...refer(RATES, ifCounted) };
 
 const STATUSES = [400, 401, 402, 403, 404, 422, 429, 500, 503] as const;
 type Status = (typeof STATUSES)[number];
 const NOT_MODIFIED = 304;
 
 const HEADERS_OF: Readonly<Partial<Record<Status, Json>>> = {
-  401: { ...EVERY_HEADER, ...refer('WWW-Authenticate') },
-  402: { ...EVERY_HEADER, ...refer('PAYMENT-REQUIRED') },
-  403: { ...EVERY_HEADER, 'WWW-Authenticate': { $ref: '#/components/headers/RequiredScope' } },
-  422: { ...EVERY_HEADER, 'Retry-After': { $ref: '#/components/headers/RetryLater' } },
-  429: { ...EVERY_HEADER, ...refer('Retry-After') },
+  401: { ...EVERY_HEADER, ...refer(['WWW-Authenticate']) },
+  402: { ...EVERY_HEADER, ...refer(['PAYMENT-REQUIRED']) },
+  403: { ...EVERY_HEADER, ...refer(['WWW-Authenticate'], () => 'RequiredScope') },
+  422: { ...EVERY_HEADER, ...refer(['Retry-After'], () => 'RetryLater') },
+  429: { ...EVERY_HEADER, ...refer(['Retry-After']) },
   500: BROKEN_HEADERS,
-  503: { ...BROKEN_HEADERS, ...refer('Retry-After') },
+  503: { ...BROKEN_HEADERS, ...refer(['Retry-After']) },
 };
 
 /** All the responses of an operation, by status. */
@@ -95,9 +89,9 @@ export function responsesOf(operation: Operation, content: Json): Json {
   const kept = http!.maxAgeSeconds !== undefined;
   const own = {
     ...EVERY_HEADER,
-    ...(kept && refer('ETag')),
-    ...(takesKey(operation) && refer('Idempotency-Replayed')),
-    ...(isPayable(operation) && refer('PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE')),
+    ...(kept && refer(['ETag'])),
+    ...(takesKey(operation) && refer(['Idempotency-Replayed'])),
+    ...(isPayable(operation) && refer(['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE'])),
   };
   return {
     [success]: { description: STATUS_CODES[success], headers: own, content },
@@ -118,7 +112,7 @@ const isPayable = ({ parameters }: Operation): boolean =>
 export const sharedResponses = (publicUrl: string): Json => ({
   [nameOf(NOT_MODIFIED)]: {
     description: 'What If-None-Match names is still right.',
-    headers: { ...EVERY_HEADER, ...refer('ETag') },
+    headers: { ...EVERY_HEADER, ...refer(['ETag']) },
   },
   ...Object.fromEntries(STATUSES.map((status) => [nameOf(status), errorResponse(status, publicUrl)])),
 });
@@ -144,20 +138,6 @@ function errorResponse(status: Status, publicUrl: string): Json {
   };
 }
 
-function errorExample(code: ErrorCode, publicUrl: string): Json {
-  const [status, detail, retryable] = ERRORS[code] as readonly [number, string, string?];
-  return {
-    type: `${publicUrl}/docs/errors#${code}`,
-    title: STATUS_CODES[status],
-    status,
-    code,
-    detail,
-    request_id: 'req_01m7z3eaymx8r1n4b6tq0c5d2h',
-    retryable: retryable !== undefined,
-    ...EXTRAS[code],
-  };
-}
-
 /** The members that some errors have beside the common ones. */
 const EXTRAS: Readonly<Partial<Record<ErrorCode, Json>>> = {
   endpoint_planned: { availability: 'PLANNED' },
@@ -176,3 +156,17 @@ const EXTRAS: Readonly<Partial<Record<ErrorCode, Json>>> = {
     errors: [{ field: 'limit', code: 'too_high', message: 'limit must be at most 200.', limit: 200 }],
   },
 };
+
+function errorExample(code: ErrorCode, publicUrl: string): Json {
+  const [status, detail, retryable] = ERRORS[code] as readonly [number, string, string?];
+  return {
+    type: `${publicUrl}/docs/errors#${code}`,
+    title: STATUS_CODES[status],
+    status,
+    code,
+    detail,
+    request_id: 'req_01m7z3eaymx8r1n4b6tq0c5d2h',
+    retryable: retryable !== undefined,
+    ...EXTRAS[code],
+  };
+}

@@ -1,4 +1,4 @@
-/** The operator's commands of docs/operate/lxd.md, run as they are printed, so that the guide is what is tested. */
+/** Runs the operator's commands of docs/operate/lxd.md as printed, so that the tests cover the guide. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -77,7 +77,7 @@ describe('A source of exchange rates', () => {
     [302, '{}'],
     [200, 'not JSON'],
     [200, `"${'x'.repeat(5_000_000)}"`],
-  ])('that answers %d with %.10s fails', async (status, body) => {
+  ])('fails with status %d and body %.10s', async (status, body) => {
     answers['/gecko'] = { status, body };
     await expect(ask(GECKO)).rejects.toThrow();
   });

@@ -60,7 +60,7 @@ describe('Top-ups', () => {
     ['text/plain', 'text/plain; charset=utf-8', /^[ ▀▄█\n]+$/],
     ['image/avif,image/webp,image/svg+xml,image/*,*/*;q=0.8', 'image/svg+xml', /^<svg /],
     ['text/plain, application/json;q=0.5', 'text/plain; charset=utf-8', /█/],
-  ])('are a QR code for who prefers %s', async (accept, type, drawing) => {
+  ])('are a QR code if the client prefers %s', async (accept, type, drawing) => {
     const { rest } = await newAccount();
     const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
     const code = await rest('GET', `/v1/billing/topups/${body.order_number}`, undefined, { accept });

@@ -3,15 +3,15 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openShop } from '../shop.ts';
+import { openSampleApi } from '../sample-api.ts';
 
-const { app, errors } = await openShop(afterAll);
+const { app, errors } = await openSampleApi(afterAll);
 await app.listen({ port: 0, host: '127.0.0.1' });
 const url = new URL(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}/mcp`);
 const AGENT = { name: 'test', version: '1' };
 
 interface AnyClient {
-  // biome-ignore lint/suspicious/noExplicitAny: the two clients have types of their own for the same thing
+  // biome-ignore lint/suspicious/noExplicitAny: the two clients have different types for the same call
   callTool(call: { name: string; arguments?: Record<string, unknown> }): Promise<any>;
   // biome-ignore lint/suspicious/noExplicitAny: as above
   listTools(): Promise<any>;
@@ -94,7 +94,7 @@ describe.each(CLIENTS)('The client %s', (_, open) => {
     expect(JSON.stringify(tools)).not.toContain('$ref');
   });
 
-  it('calls a tool by header, and gets what REST answers, as structure and as text', async () => {
+  it('calls a tool by header, and gets the answer of REST as structure and as text', async () => {
     const client = await open('Bearer read');
     const { structuredContent, content, isError } = await client.callTool({
       name: 'get_thing',
@@ -106,7 +106,7 @@ describe.each(CLIENTS)('The client %s', (_, open) => {
     expect(isError).toBeFalsy();
   });
 
-  it('calls a tool by argument, which beats the header', async () => {
+  it('calls a tool by argument, which overrides the header', async () => {
     const args = { service_code: 'x', color: 'dark_blue', access_token: 'servers' };
     for (const header of [undefined, 'Bearer read']) {
       const client = await open(header);
@@ -165,7 +165,7 @@ describe.each(CLIENTS)('The client %s', (_, open) => {
     expect(JSON.parse(content[0].text)).toEqual(structuredContent);
   });
 
-  it('gets a masked error for what nobody foresaw', async () => {
+  it('gets a masked error for an unexpected failure', async () => {
     const { isError, structuredContent } = await (await open()).callTool({ name: 'broken' });
     expect([isError, structuredContent.code]).toEqual([true, 'internal_error']);
     expect(JSON.stringify([structuredContent, errors])).not.toContain('hunter2');
@@ -181,7 +181,7 @@ describe.each(CLIENTS)('The client %s', (_, open) => {
     expect(data[0].labels).toEqual({ limit: 20, color: ['DARK_BLUE'] });
   });
 
-  it('is told that there is no such tool', async () => {
+  it('gets an error for an unknown tool', async () => {
     await expect((await open()).callTool({ name: 'nonsense' })).rejects.toMatchObject({ code: -32602 });
   });
 
@@ -206,7 +206,7 @@ describe('The endpoint', () => {
     expect((await post(LIST)).statusCode).toBe(200);
   });
 
-  it('answers what is no JSON in the form of JSON-RPC', async () => {
+  it('answers invalid JSON with a JSON-RPC error', async () => {
     for (const payload of ['{', Buffer.from([0xff])]) {
       const response = await post(payload);
       expect([response.statusCode, response.json().error.code]).toEqual([400, -32_700]);
@@ -220,14 +220,14 @@ describe('The endpoint', () => {
     expect((await post(LIST, { 'content-type': 'text/plain' })).statusCode).toBe(415);
   });
 
-  it('takes a body of up to 256 KiB', async () => {
+  it('accepts a body of up to 256 KiB', async () => {
     const call = { jsonrpc: '2.0', id: 1, method: 'tools/call' };
     const args = { service_code: 'x', free_text: 'x'.repeat(200 * 1024) };
     const response = await post(JSON.stringify({ ...call, params: { name: 'echo', arguments: args } }));
     expect([response.statusCode, response.body.includes('isError')]).toEqual([200, false]);
   });
 
-  it('has no sessions: GET and DELETE are refused in its own form', async () => {
+  it('has no sessions, so it refuses GET and DELETE with a JSON-RPC error', async () => {
     for (const method of ['GET', 'DELETE'] as const) {
       const response = await app.inject({ method, url: '/mcp', headers });
       expect([response.statusCode, response.json().jsonrpc]).toEqual([405, '2.0']);
@@ -235,7 +235,7 @@ describe('The endpoint', () => {
     expect((await app.inject({ method: 'PUT', url: '/mcp' })).json().code).toBe('not_found');
   });
 
-  it('refuses foreign origins, and has the headers that every answer has', async () => {
+  it('refuses foreign origins, and sends the headers of every answer', async () => {
     expect((await post(LIST, { origin: 'https://evil.example' })).statusCode).toBe(403);
     const response = await post(LIST, { origin: 'http://localhost:6274' });
     expect(response.statusCode).toBe(200);
@@ -246,7 +246,7 @@ describe('The endpoint', () => {
     });
   });
 
-  it('logged nothing of all that but the broken tool', () => {
+  it('has logged only the broken tool', () => {
     expect(new Set(errors.map(({ name }) => name))).toEqual(new Set(['TypeError']));
   });
 });

@@ -1,4 +1,4 @@
-/** The service, paid by x402 on a chain of its own: replicas that share a database, and payers with coins. */
+/** The service with x402 payments on a private chain: replicas that share a database, and payers with coins. */
 
 import type { LocalAccount } from 'viem';
 import { afterAll } from 'vitest';
@@ -12,24 +12,24 @@ import { newPayer } from './clients.ts';
 
 export interface X402World extends Freehold {
   anvil: Anvil;
-  /** What the service sees of the chain. */
+  /** The connection of the service to the chain. */
   rpc: RpcProxy;
-  /** With what another process would be a replica. */
+  /** The environment for further replicas. */
   environment: Record<string, string>;
-  /** With so many micro-USD in coins. */
+  /** Makes a payer with this many micro-USD in coins. */
   newRichPayer(micros?: bigint): Promise<LocalAccount>;
-  /** What has come to the payee, and what the books say has come; micro-USD. */
+  /** The income of the payee on the chain and in the books, in micro-USD. */
   totals(): Promise<{ chain: bigint; books: bigint }>;
 }
 
-/** In a folder that goes with the test file. */
+/** Writes a payments file that is deleted after the test file. */
 export function paymentsFile(rpcUrl: string, settings?: object): string {
   const folder = newFolder();
   afterAll(() => removeFolder(folder));
   return paymentsFileIn(folder, rpcUrl, settings);
 }
 
-/** Starts it all for a test file. @param settings of x402, instead of the usual ones */
+/** Starts chain and service for a test file. @param settings settings of x402 that replace the defaults */
 export async function openX402World(
   settings: (anvil: Anvil) => Promise<object> = async () => ({}),
 ): Promise<X402World> {
@@ -44,7 +44,7 @@ export async function openX402World(
     ALLOW_SIMULATED: 'true',
   };
   const freehold = await startFreehold(environment);
-  // Two sources say that a dollar is a dollar, for as long as the test takes.
+  // Two sources report one dollar for the coin, for the duration of the test.
   await freehold.db.query(`insert into coin_rate (coin, source, rate_micros, observed_at)
     select 'USDC-BASE', source, 1000000, now() + interval '1 day' from unnest(array['one', 'two']) as source`);
   let minted: Promise<unknown> = Promise.resolve();
@@ -55,7 +55,7 @@ export async function openX402World(
     environment,
     newRichPayer: async (micros = 1_000_000_000n) => {
       const payer = newPayer();
-      // One after the other: the chain's own account counts its transactions.
+      // The mints follow each other, because the minting account numbers its transactions.
       minted = minted.then(() => anvil.mint(payer.address, micros));
       await minted;
       return payer;

@@ -1,4 +1,4 @@
-/** What may happen to a payment on its way to a real chain: none is lost, none is taken twice, and none is asked for again. */
+/** Payments on their way to a real chain: the service loses none, takes none twice, and requests none twice. */
 
 import type { Hex, LocalAccount } from 'viem';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     world.rpc.before = () => {};
   });
 
-  /** An account, and a payment for one order of it. */
+  /** Makes an account, and a payment for one of its orders. */
   async function signedOrder(payer?: LocalAccount): Promise<{ account: TestAccount; signed: Signed }> {
     const account = await world.newAccount();
     const challenge = await account.rest('POST', '/v1/servers', ORDER);
@@ -35,20 +35,20 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
   const orders = async ({ rest }: TestAccount) => (await rest('GET', '/v1/servers')).body.data.length as number;
   const running = async ({ rest }: TestAccount, orderNumber: string) =>
     eventually(async () => (await rest('GET', `/v1/servers/${orderNumber}`)).body.status === 'running');
-  /** What has come to the payee is what the books say. */
+  /** Checks that the income of the payee equals the books. */
   const expectBalanced = async () => {
     const { chain, books } = await world.totals();
     expect(chain).toBe(books);
     expect((await verifyBooks(world.db)).balanced).toBe(true);
   };
-  /** Anybody may submit what was signed. */
+  /** Submits a signed payment to the chain, as everyone may. */
   const submit = async ({ payload: { signature, authorization: a } }: Signed) => {
     const args = [a.from, a.to, a.value, a.validAfter, a.validBefore, a.nonce, signature] as never;
     const call = { address: USDC, abi: TOKEN_ABI, functionName: 'transferWithAuthorization', args } as const;
     await world.anvil.mined(await world.anvil.wallet(5).writeContract({ ...call, chain: world.anvil.chain }));
   };
 
-  it('that sixteen requests bring at once to two replicas, in both versions, is one order', async () => {
+  it('leads to one order for sixteen concurrent requests to two replicas, in both versions', async () => {
     const { account, signed } = await signedOrder();
     const other = restClient(replica.publicUrl, account.accessToken);
     const answers = await Promise.all(
@@ -69,7 +69,7 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     await expectBalanced();
   });
 
-  it('and eleven others are settled at once by two replicas with one gas wallet', async () => {
+  it('is settled together with eleven others by two replicas with one gas wallet', async () => {
     const buyers = await Promise.all(Array.from({ length: 12 }, () => signedOrder()));
     const answers = await Promise.all(
       buyers.map(({ account, signed }, i) => {
@@ -83,7 +83,7 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
   });
 
   it.each(['eth_estimateGas', 'eth_sendRawTransaction'])(
-    'that somebody else submits just before %s is an order all the same',
+    'leads to an order even if another sender submits it just before %s',
     async (moment) => {
       const { account, signed } = await signedOrder();
       let isSubmitted = false;
@@ -100,13 +100,13 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     },
   );
 
-  it('whose service is killed between settlement and credit is in the balance, and then in the order', async () => {
+  it('reaches the balance and then the order if the service is killed between settlement and credit', async () => {
     const victim = await spawnService({ ...world.environment, ROLES: 'api' });
     const { account, signed } = await signedOrder();
     let isSent = false;
     world.rpc.before = async (method) => {
       if (method === 'eth_sendRawTransaction') isSent = true;
-      // It has been mined, and the process that sent it does not come to know.
+      // The chain has mined the payment, and its sender dies before it learns of that.
       else if (isSent && method === 'eth_getTransactionReceipt') victim.process.kill('SIGKILL');
     };
     const buy = restClient(victim.url, account.accessToken)('POST', '/v1/servers', ORDER, version2(signed));
@@ -120,7 +120,7 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     await expectBalanced();
   });
 
-  it('that no block takes in time is a pending order, asked for never again, and made when one does', async () => {
+  it('without a block in time makes a pending order, which a later block completes', async () => {
     const { account, signed } = await signedOrder();
     await world.anvil.control.setAutomine(false);
     try {
@@ -138,12 +138,12 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     await expectBalanced();
   });
 
-  it('while the chain cannot be reached is not taken: 503, and the same payment is good later', async () => {
+  it('gets 503 while the chain is unreachable, and is accepted afterwards', async () => {
     const { account, signed } = await signedOrder();
     world.rpc.before = () => Promise.reject(new Error('away'));
     const refused = await pay(account, signed);
     expect([refused.status, refused.body.code, refused.body.retryable]).toEqual([503, 'unavailable', true]);
-    // Away from the moment at which it would be sent.
+    // The chain disappears at the moment of sending.
     let isVerified = false;
     world.rpc.before = async (method) => {
       isVerified ||= method === 'eth_estimateGas';
@@ -161,7 +161,7 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     await expectBalanced();
   });
 
-  it('of somebody without coins is refused, and is good once he has them', async () => {
+  it('from a payer without coins is refused, and is accepted once the payer has coins', async () => {
     const payer = newPayer();
     const { account, signed } = await signedOrder(payer);
     const { status, body } = await pay(account, signed);
@@ -176,7 +176,7 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     await expectBalanced();
   });
 
-  it('pays once: eight at once of who has the coins for one are one order', async () => {
+  it('is settled once if the payer has coins for only one of eight concurrent payments', async () => {
     const payer = await world.newRichPayer(PRICE);
     const buyers = await Promise.all(Array.from({ length: 8 }, () => signedOrder(payer)));
     const answers = await Promise.all(buyers.map(({ account, signed }) => pay(account, signed)));
@@ -186,7 +186,7 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     await expectBalanced();
   });
 
-  it('that was used is not good for another order: 422', async () => {
+  it('gets 422 if it repeats the payment of another order', async () => {
     const { account, signed } = await signedOrder();
     expect((await pay(account, signed)).status).toBe(200);
     const other = await world.newAccount();
@@ -197,7 +197,7 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
       expect([again.status, again.body.code]).toEqual([422, 'payment_nonce_used']);
   });
 
-  it('that was made before it was sent is in suspense, until the operator says whose it is', async () => {
+  it('goes into suspense if it was submitted before the request, until the operator assigns it', async () => {
     const { account: finder, signed } = await signedOrder();
     const owner = await world.newAccount();
     await submit(signed);
@@ -230,7 +230,7 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     expect((await operator(WRITE_OFF, { id })).errors[0].extensions.code).toBe('validation_failed');
   });
 
-  it('that a reorganisation takes back is made again, and final when its block is safe', async () => {
+  it('is sent again after a reorganisation, and is final once its block is safe', async () => {
     const { account, signed } = await signedOrder();
     const snapshot = await world.anvil.control.snapshot();
     const { body } = await pay(account, signed);
@@ -260,7 +260,7 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
     ['in another asset', 402, 'invalid_asset', (a) => ({ ...a, asset: newPayer().address })],
     ['for another token', 402, 'invalid_exact_evm_signature', (a) => ({ ...a, extra: { name: 'USDC', version: '2' } })],
     [
-      'that is over',
+      'an expired authorization',
       402,
       'invalid_exact_evm_payload_authorization_valid_before',
       (a) => ({ ...a, maxTimeoutSeconds: 1 }),

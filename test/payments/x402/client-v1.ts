@@ -1,7 +1,7 @@
 /**
- * Pays for a server on anvil with the client of x402's version 1 as it is published (x402-fetch 1.2.0). By hand only:
- * `node test/payments/x402/client-v1.ts`. It installs some hundred packages in a folder that goes again: its page for wallets
- * would bring 350 MB more, and is replaced by nothing.
+ * Pays for a server on anvil with the published x402 client of version 1 (x402-fetch 1.2.0). Run it by hand:
+ * `node test/payments/x402/client-v1.ts`. It installs some hundred packages in a temporary folder. An empty package
+ * replaces the client's wallet page, which would add 350 MB.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -30,7 +30,7 @@ const PAY = `
   const order = { method: 'POST', headers, body: JSON.stringify({ service_code: 'vps-1' }) };
   const signer = privateKeyToAccount(key);
   const refused = await wrapFetchWithPayment(fetch, signer)(url, order).catch((error) => error.message);
-  console.log('With its usual limit: ' + refused);
+  console.log('With the default limit: ' + refused);
   const answer = await wrapFetchWithPayment(fetch, signer, 10_000_000n)(url, order);
   const body = await answer.json();
   console.log(answer.status, body.order_number, body.paid_by, body.charged_usd);
@@ -78,7 +78,7 @@ try {
   const [code] = await once(child, 'exit');
   assert.equal(code, 0);
   assert.deepEqual([await anvil.balance(PAYER), await anvil.balance(PAY_TO)], [4_000_000n, 6_000_000n]);
-  console.log('Six USD Coin are where they belong.');
+  console.log('The payee has received six USD Coin.');
 } finally {
   for (const stop of stops.reverse()) await stop();
 }

@@ -1,4 +1,4 @@
-/** Clients of x402, as they are published, pay on a real chain. */
+/** Published x402 clients pay on a real chain. */
 import { decodePaymentResponseHeader } from '@x402/core/http';
 import { describe, expect, it } from 'vitest';
 import type { TestAccount } from '../../setup/freehold.ts';
@@ -54,7 +54,7 @@ describe.skipIf(NO_ANVIL)('On a chain, a client of x402', async () => {
     expect(chain).toBe(books);
   });
 
-  it('costs gas, and the operator sees when that runs low, and when the chain is away', async () => {
+  it('costs gas, and the operator sees low gas and an unreachable chain', async () => {
     const { operator, anvil, rpc } = world;
     const seen = async () => {
       const { data } = await operator('{ gateways { name simulated coins reachable warning } }');

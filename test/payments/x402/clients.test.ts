@@ -15,7 +15,7 @@ const post = (account: TestAccount, body: object, headers: Record<string, string
   body: JSON.stringify(body),
 });
 
-describe('A client of x402, as it is published,', () => {
+describe('A published x402 client', () => {
   it.each([
     ['2', fetch],
     ['1', withoutVersion2],
@@ -76,14 +76,14 @@ describe('A challenge', () => {
     });
   });
 
-  it('is answered also where the balance would do, if it was asked for', async () => {
+  it('answers an explicit request even if the balance covers the price', async () => {
     const { rest, fund, balance } = await newAccount();
     await fund(30);
     const { status, body } = await rest('POST', '/v1/servers', ORDER, X402_MODE);
     expect([status, body.code, await balance()]).toEqual([402, 'payment_required', 30]);
   });
 
-  it.each(['card', 'X402 ', ''])('is asked for by no other value of X-Payment-Mode, such as "%s"', async (mode) => {
+  it.each(['card', 'X402 ', ''])('is refused for other values of X-Payment-Mode, such as "%s"', async (mode) => {
     const { rest } = await newAccount();
     for (const [path, body] of [
       ['/v1/servers', ORDER],
@@ -99,13 +99,13 @@ describe('A challenge', () => {
     ['an unknown tier', { service_code: 'vps-99' }, 422, 'unknown_service_code'],
     ['a price that is too high', { ...ORDER, max_price_usd: 1 }, 422, 'price_exceeds_max'],
     ['a wrong input', { ...ORDER, hostname: '-' }, 422, 'validation_failed'],
-  ])('does not come before what refuses or needs no payment: %s', async (_, order, status, code) => {
+  ])('does not replace an answer that needs no payment: %s', async (_, order, status, code) => {
     const { rest } = await newAccount();
     const answer = await rest('POST', '/v1/servers', order, X402_MODE);
     expect([answer.status, answer.body.code]).toEqual([status, code]);
   });
 
-  it('is no way around the spending limit of an API key', async () => {
+  it('cannot bypass the spending limit of an API key', async () => {
     const { rest } = await newAccount();
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'servers', spend_limit_usd: 5 });
     const headers = { ...X402_MODE, authorization: `Bearer ${key.plaintext}` };
@@ -113,7 +113,7 @@ describe('A challenge', () => {
     expect([answer.status, answer.body.code]).toEqual([403, 'spend_limit_exceeded']);
   });
 
-  it('of a top-up leaves no room for a coin, and without it a coin is needed', async () => {
+  it('for a top-up excludes a coin, which is required otherwise', async () => {
     const { rest } = await newAccount();
     const both = await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' }, X402_MODE);
     const neither = await rest('POST', '/v1/billing/topups', { amount_usd: 30 });

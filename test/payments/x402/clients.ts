@@ -1,4 +1,4 @@
-/** Real clients of x402, with throw-away keys. */
+/** Real x402 clients with throw-away keys. */
 import { encodePaymentSignatureHeader } from '@x402/core/http';
 import { ExactEvmScheme, registerExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
@@ -8,14 +8,14 @@ import type { Answer } from '../../setup/spawn.ts';
 
 export const newPayer = (): LocalAccount => privateKeyToAccount(generatePrivateKey());
 
-/** The official client as it is published; it refuses to pay more than a dollar unless it is told to. */
+/** Returns the published client. By default it would refuse to pay more than a dollar. */
 export function x402Fetch(signer: LocalAccount = newPayer(), send: typeof fetch = fetch): typeof fetch {
   const client = new x402Client().setSpendControls({ maxAmountPerPayment: '$10000' });
   registerExactEvmScheme(client, { signer });
   return wrapFetchWithPayment(send, client) as typeof fetch;
 }
 
-/** Sends what a client of version 1 would see: it pays by X-PAYMENT then. */
+/** Hides version 2 of the protocol from the client, which then pays by X-PAYMENT. */
 export const withoutVersion2: typeof fetch = async (input, init) => {
   const answer = await fetch(input, init);
   const headers = new Headers(answer.headers);
@@ -29,7 +29,7 @@ export interface Signed {
   payload: { signature: string; authorization: Record<string, string> };
 }
 
-/** Signs what the challenge asks for, after `change` has changed it. */
+/** Signs the requirements of a challenge, after `change` has altered them. */
 export async function sign(
   challenge: Answer,
   {

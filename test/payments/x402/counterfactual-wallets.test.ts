@@ -1,4 +1,4 @@
-/** Contract wallets that are deployed with their first payment (ERC-6492), by a factory and at the cost of our gas. */
+/** Contract wallets that a factory deploys with their first payment (ERC-6492), for gas of the service. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -22,11 +22,13 @@ import { paymentsFile } from './chain-world.ts';
 import { newPayer } from './clients.ts';
 import { AMOUNT, type Signer, signedPayment } from './signed-payment.ts';
 
-/** Deploys what follows a salt of 32 bytes by CREATE2. Anvil has it from the first block, as most chains have. */
+/**
+ * Deploys the code after a salt of 32 bytes by CREATE2. Anvil has this contract from the first block, like most chains.
+ */
 const FACTORY: Hex = '0x4e59b44847b379578588920cA78FbF26c0B4956C';
-/** The same code elsewhere. */
+/** A copy of the factory at another address. */
 const OTHER_FACTORY: Hex = '0x00000000000000000000000000000000000fac70';
-/** With it facilitators simulate two calls, one after the other. */
+/** Facilitators use it to simulate two successive calls. */
 const MULTICALL3: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11';
 const SALT = pad('0x');
 
@@ -36,7 +38,7 @@ const runtimeOf = (name: string): Hex =>
   JSON.parse(readFileSync(join(import.meta.dirname, '../drivers/evm', `${name}.json`), 'utf8')).runtime;
 const WALLET = runtimeOf('contract-wallet');
 
-/** Writes the owner into the first slot, and gives back the code of the wallet that follows. */
+/** Returns the init code of a wallet: it stores the owner in the first slot and returns the runtime code. */
 const walletOf = (owner: Hex): Hex =>
   concat([
     concat(['0x73', owner, '0x5f55']), // PUSH20 owner, PUSH0, SSTORE
@@ -47,11 +49,11 @@ const walletOf = (owner: Hex): Hex =>
   ]);
 
 interface FutureWallet extends Signer {
-  /** What its factory is called with. */
+  /** The call data for its factory. */
   deployment: Hex;
 }
 
-/** A contract wallet of that owner, which is not there yet, and whose signature says how to put it there. */
+/** Makes an owner's contract wallet that does not exist yet. Its signature contains the deployment. */
 function futureWallet(owner: LocalAccount, factory: Hex = FACTORY, signer: LocalAccount = owner): FutureWallet {
   const bytecode = walletOf(owner.address);
   const deployment = concat([SALT, bytecode]);
@@ -67,7 +69,7 @@ function futureWallet(owner: LocalAccount, factory: Hex = FACTORY, signer: Local
   };
 }
 
-describe.skipIf(NO_ANVIL)('A contract wallet that is not deployed yet', async () => {
+describe.skipIf(NO_ANVIL)('A contract wallet before its deployment', async () => {
   const anvil = NO_ANVIL ? (undefined as unknown as Anvil) : await startAnvil();
   afterAll(() => anvil?.stop());
   let driver!: EvmX402;
@@ -80,7 +82,7 @@ describe.skipIf(NO_ANVIL)('A contract wallet that is not deployed yet', async ()
     await anvil.control.setCode({ address: OTHER_FACTORY, bytecode });
   });
 
-  /** Signed by it, and with the coins to pay. */
+  /** Mints coins for the wallet, and returns a payment with its signature. */
   async function payment(wallet: Signer) {
     await anvil.mint(wallet.address, AMOUNT);
     const { authorization, signature, key } = await signedPayment(driver, wallet);
@@ -91,10 +93,10 @@ describe.skipIf(NO_ANVIL)('A contract wallet that is not deployed yet', async ()
     };
   }
   const isDeployed = async ({ address }: Signer) => (await anvil.client.getCode({ address })) !== undefined;
-  /** How many transactions the gas wallet has sent. */
+  /** The number of transactions of the gas wallet. */
   const sent = () => anvil.client.getTransactionCount({ address: anvil.account(0).address });
 
-  it('is deployed with its first payment, by a factory that is allowed', async () => {
+  it('is deployed with its first payment by an allowed factory', async () => {
     const wallet = futureWallet(newPayer());
     const { key, verify, settle } = await payment(wallet);
     const before = await anvil.balance(PAY_TO);
@@ -105,7 +107,7 @@ describe.skipIf(NO_ANVIL)('A contract wallet that is not deployed yet', async ()
     expect([await anvil.balance(wallet.address), await anvil.balance(PAY_TO)]).toEqual([0n, before + AMOUNT]);
   });
 
-  it('pays again by the same kind of signature when it is there, without its factory', async () => {
+  it('pays again with the same kind of signature after its deployment, without its factory', async () => {
     const wallet = futureWallet(newPayer());
     await (await payment(wallet)).settle();
     const before = await sent();
@@ -115,7 +117,7 @@ describe.skipIf(NO_ANVIL)('A contract wallet that is not deployed yet', async ()
     expect([await driver.observe(key, txId), await sent()]).toEqual([{ state: 'settled', txId }, before + 1]);
   });
 
-  it('is refused by a factory that is not allowed, and nothing is sent', async () => {
+  it('is refused with an unknown factory, before any transaction', async () => {
     const wallet = futureWallet(newPayer(), OTHER_FACTORY);
     const { key, verify, settle } = await payment(wallet);
     const before = await sent();
@@ -129,7 +131,7 @@ describe.skipIf(NO_ANVIL)('A contract wallet that is not deployed yet', async ()
     ]);
   });
 
-  it('pays nothing that another than its owner has signed, and is not deployed for it', async () => {
+  it('is neither deployed nor charged for a signature of another key', async () => {
     const wallet = futureWallet(newPayer(), FACTORY, newPayer());
     const { key, verify, settle } = await payment(wallet);
     const before = await sent();
@@ -143,7 +145,7 @@ describe.skipIf(NO_ANVIL)('A contract wallet that is not deployed yet', async ()
     ]);
   });
 
-  it('pays although somebody has deployed it after its payment was verified', async () => {
+  it('pays even if another sender deploys it after the verification', async () => {
     const wallet = futureWallet(newPayer());
     const { key, verify, settle } = await payment(wallet);
     expect(await verify()).toBeUndefined();
@@ -153,7 +155,7 @@ describe.skipIf(NO_ANVIL)('A contract wallet that is not deployed yet', async ()
     expect(await driver.observe(key, txId)).toEqual({ state: 'settled', txId });
   });
 
-  it('has paid nothing when it was deployed and the chain went away, and pays when it is back', async () => {
+  it('has paid nothing if the chain disappears after the deployment, and pays when the chain is back', async () => {
     const rpc = await startRpcProxy(anvil.url);
     onTestFinished(() => rpc.stop());
     driver = driverAt(rpc.url);

@@ -1,4 +1,4 @@
-/** What the driver of x402 believes of a chain, asked directly. */
+/** Direct tests of the x402 driver: the conclusions that it draws from the chain. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeAbiParameters, encodeEventTopics, type Hex, type LocalAccount, type Log, pad, parseAbi } from 'viem';
@@ -16,11 +16,11 @@ import { AMOUNT, type Signer, signedPayment } from './signed-payment.ts';
 const exclusive: Exclusive = (work) => work();
 const signal = new AbortController().signal;
 
-/** A driver with these settings. */
+/** Opens a driver with these settings. */
 const driverOf = (anvil: Anvil, settings: object = {}): EvmX402 =>
   readGateways(paymentsFile(anvil.url, settings)).x402 as EvmX402;
 
-/** A contract wallet (ERC-1271) of that owner, as it stands on the chain. */
+/** Puts an owner's contract wallet (ERC-1271) on the chain. */
 async function contractWallet(anvil: Anvil, owner: LocalAccount): Promise<Signer> {
   const { address } = newPayer();
   const { runtime } = JSON.parse(
@@ -32,7 +32,7 @@ async function contractWallet(anvil: Anvil, owner: LocalAccount): Promise<Signer
   return { address, signTypedData } as Signer;
 }
 
-describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
+describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
   const anvil = NO_ANVIL ? (undefined as unknown as Anvil) : await startAnvil();
   afterAll(() => anvil?.stop());
   const settled = async (driver: EvmX402, payer?: Signer) => {
@@ -44,14 +44,14 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     return { key, txId: txId! };
   };
 
-  it('finds a payment without being told where, however few blocks it may ask for at once', async () => {
+  it('finds a payment without its transaction, even in small ranges of blocks', async () => {
     const driver = driverOf(anvil, { logBlocks: 3 });
     const { key, txId } = await settled(driver);
     await anvil.control.mine({ blocks: 20 });
     expect(await driver.observe(key)).toEqual({ state: 'settled', txId });
   });
 
-  it('is paid by a contract wallet, and not by who signs for one that is not his', async () => {
+  it('accepts a contract wallet with the signature of its owner, and with no other', async () => {
     const driver = driverOf(anvil);
     const [owner, thief] = [newPayer(), newPayer()];
     const wallet = await contractWallet(anvil, owner);
@@ -67,7 +67,7 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     });
   });
 
-  it('waits until a payment is as deep in the chain as it should be', async () => {
+  it('waits for the configured depth of a payment', async () => {
     const driver = driverOf(anvil, { confirmations: 3 });
     const { key, txId } = await settled(driver);
     expect(await driver.observe(key, txId)).toEqual({ state: 'open' });
@@ -75,7 +75,7 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     for (const hint of [txId, undefined]) expect(await driver.observe(key, hint)).toEqual({ state: 'settled', txId });
   });
 
-  it('waits for a safe block where the payment is large', async () => {
+  it('waits for a safe block if the payment is large', async () => {
     const driver = driverOf(anvil, { safeAboveUsd: 5 });
     const { key, txId } = await settled(driver);
     expect(await driver.observe(key, txId)).toEqual({ state: 'open' });
@@ -83,7 +83,7 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     expect(await driver.observe(key, txId)).toEqual({ state: 'settled', txId });
   });
 
-  it('believes no payment that a reorganisation has taken back', async () => {
+  it('forgets a payment after a reorganisation has reverted it', async () => {
     const driver = driverOf(anvil);
     const snapshot = await anvil.control.snapshot();
     const { key, txId } = await settled(driver);
@@ -92,18 +92,18 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     expect(await driver.observe(key, txId)).toEqual({ state: 'open' });
   });
 
-  it('counts no payment of somebody else: another payer, payee or amount', async () => {
+  it('ignores a payment with another payer, payee or amount', async () => {
     const driver = driverOf(anvil);
     const { key, txId } = await settled(driver);
     expect(await driver.observe({ ...key, payer: newPayer().address }, txId)).toEqual({ state: 'open' });
     expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'open' });
-    // Not before the chain has gone on for a while.
+    // The driver gives up only after some more blocks.
     await anvil.control.mine({ blocks: 2, interval: 60 });
     expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'dead' });
     expect(await driver.observe({ ...key, amountMicros: AMOUNT + 1n }, txId)).toEqual({ state: 'dead' });
   });
 
-  it('says how it stands: well, short of gas, without gas, or on another chain', async () => {
+  it('reports its health: good, low on gas, out of gas, or on the wrong chain', async () => {
     const wallet = anvil.account(0).address;
     const gas = (value: bigint) => anvil.control.setBalance({ address: wallet, value });
     const driver = driverOf(anvil);
@@ -120,7 +120,7 @@ describe.skipIf(NO_ANVIL)('The driver of x402', async () => {
     expect((await driverOf(anvil, { network: 'base-sepolia', asset: USDC }).health(signal)).reachable).toBe(false);
   });
 
-  it('takes no gas wallet that is paid itself', async () => {
+  it('refuses a gas wallet that is also the payee', async () => {
     const driver = driverOf(anvil, { payTo: anvil.account(0).address });
     await expect(driver.health(signal)).rejects.toThrow('payTo is the gas wallet');
   });
@@ -134,7 +134,7 @@ describe('The settings of x402', () => {
     [{ facilitatorUrl: 'https://facilitator.example' }, 'either gasKeyFile or facilitatorUrl'],
     [{ gasKeyFile: undefined }, 'either gasKeyFile or facilitatorUrl'],
     [{ network: 'eip155:10' }, 'eip155:10 is not known here, so asset has to be given.'],
-  ])('say what is wrong: %j', (settings, sentence) => {
+  ])('are refused with a reason: %j', (settings, sentence) => {
     expect(open(settings)).toThrow(sentence);
   });
 
@@ -148,14 +148,14 @@ describe('The settings of x402', () => {
     expect(() => readGateways(file)).toThrow(sentence);
   });
 
-  it('of any other chain say what its token is', () => {
+  it('must name the token of an unknown chain', () => {
     const asset = USDC;
     const { terms } = open({ network: 'eip155:10', asset, domain: { name: 'USDC', version: '2' }, coin: 'USDC-OP' })();
     expect(terms).toMatchObject({ network: 'eip155:10', networkV1: undefined, coin: 'USDC-OP', asset });
   });
 });
 
-describe('What logs say of an authorization', () => {
+describe('The logs of an authorization', () => {
   const ABI = parseAbi([
     'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
     'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
@@ -174,14 +174,14 @@ describe('What logs say of an authorization', () => {
   const fate = (...logs: Log[]) => fateIn(logs, USDC, { payer, nonce, payTo: PAY_TO, amountMicros: AMOUNT });
 
   it.each<[string, Log[], string | undefined]>([
-    ['nothing, where it is not named', [moved(PAY_TO)], undefined],
-    ['that it was paid', [used(nonce), moved(PAY_TO)], 'paid'],
-    ['that it was cancelled', [log('AuthorizationCanceled', { authorizer: payer, nonce })], 'spent'],
-    ['that it went elsewhere', [used(nonce), moved(payer)], 'spent'],
-    ['that another amount went', [used(nonce), moved(PAY_TO, 1n)], 'spent'],
-    ['which of two in one transaction was paid', [used(nonce), moved(payer), used(other), moved(PAY_TO)], 'spent'],
-    ['that both were, if both were', [used(other), moved(PAY_TO), used(nonce), moved(PAY_TO)], 'paid'],
-    ['nothing, where another token says so', [{ ...used(nonce), address: payer }, moved(PAY_TO)], undefined],
+    ['decide nothing without its nonce', [moved(PAY_TO)], undefined],
+    ['prove its payment', [used(nonce), moved(PAY_TO)], 'paid'],
+    ['prove its cancellation', [log('AuthorizationCanceled', { authorizer: payer, nonce })], 'spent'],
+    ['prove a payment to another payee', [used(nonce), moved(payer)], 'spent'],
+    ['prove a payment of another amount', [used(nonce), moved(PAY_TO, 1n)], 'spent'],
+    ['distinguish two payments in a transaction', [used(nonce), moved(payer), used(other), moved(PAY_TO)], 'spent'],
+    ['prove both payments in a transaction', [used(other), moved(PAY_TO), used(nonce), moved(PAY_TO)], 'paid'],
+    ['decide nothing for another token', [{ ...used(nonce), address: payer }, moved(PAY_TO)], undefined],
   ])('%s', (_, logs, expected) => {
     expect(fate(...logs)).toBe(expected);
   });

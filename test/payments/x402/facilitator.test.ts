@@ -1,4 +1,4 @@
-/** Somebody else settles, by HTTP. What it says is hearsay: the chain decides. */
+/** Settlement by an external facilitator over HTTP. The service trusts only the chain. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../setup/freehold.ts';
 import { NO_ANVIL } from '../drivers/evm/anvil.ts';
@@ -8,7 +8,7 @@ import { startFacilitator } from './facilitator.ts';
 
 const ORDER = { service_code: 'vps-1', hostname: 'web' };
 
-describe.skipIf(NO_ANVIL)('With a facilitator of somebody else', async () => {
+describe.skipIf(NO_ANVIL)('With an external facilitator', async () => {
   let facilitator!: Awaited<ReturnType<typeof startFacilitator>>;
   const world = NO_ANVIL
     ? (undefined as unknown as X402World)
@@ -31,7 +31,7 @@ describe.skipIf(NO_ANVIL)('With a facilitator of somebody else', async () => {
     expect(chain).toBe(books);
   };
 
-  it('an order is paid for, and our key for it goes along', async () => {
+  it('the service pays for an order, and sends its key to the facilitator', async () => {
     const { pay } = await signedOrder();
     const { status, headers } = await pay();
     expect([status, Boolean(headers.get('payment-response'))]).toEqual([200, true]);
@@ -39,7 +39,7 @@ describe.skipIf(NO_ANVIL)('With a facilitator of somebody else', async () => {
     await expectBalanced();
   });
 
-  it.each(['lies', 'hangs up'] as const)('that %s, an order that was paid for is made', async (mood) => {
+  it.each(['lies', 'hangs up'] as const)('a paid order is made even if the facilitator %s', async (mood) => {
     const { account, pay } = await signedOrder();
     facilitator.mood = mood;
     const { status, body, headers } = await pay();
@@ -48,7 +48,7 @@ describe.skipIf(NO_ANVIL)('With a facilitator of somebody else', async () => {
     await expectBalanced();
   });
 
-  it('that is down, nothing is taken, and the same payment is good when it is back', async () => {
+  it('an absent facilitator takes nothing, and settles the same payment when it is back', async () => {
     const { account, pay } = await signedOrder();
     await facilitator.stop();
     const { status, body } = await pay();
@@ -59,13 +59,13 @@ describe.skipIf(NO_ANVIL)('With a facilitator of somebody else', async () => {
     await expectBalanced();
   });
 
-  it('that dies with a payment, and is back before it is over, the order is made without being asked for again', async () => {
+  it('an order completes by itself if the facilitator dies and is back before the payment expires', async () => {
     const { account, pay } = await signedOrder();
     facilitator.mood = 'dies';
     const { status, body } = await pay();
     expect([status, body.status]).toEqual([200, 'pending']);
     facilitator.mood = 'honest';
-    // As if some time had passed.
+    // Lets some time pass.
     await world.db.query(`update x402_payment set created_at = now() - interval '20 seconds' where account_id = $1`, [
       account.id,
     ]);
@@ -81,13 +81,13 @@ describe.skipIf(NO_ANVIL)('With a facilitator of somebody else', async () => {
       ).length > 0;
     expect(await isKept()).toBe(true);
     await world.anvil.control.mine({ blocks: 70 });
-    // Nobody needs its signature any more.
+    // The worker deletes the signature once the payment is final.
     await eventually(async () => !(await isKept()));
     expect((await pay()).headers.get('payment-response')).toBeTruthy();
     await expectBalanced();
   });
 
-  it('that dies with a payment, the order is pending, and fails when the payment is over; nothing was taken', async () => {
+  it('an order stays pending while the facilitator is dead, and fails free of charge when the payment expires', async () => {
     const { account, payer, pay } = await signedOrder();
     facilitator.mood = 'dies';
     const { status, body } = await pay();

@@ -1,4 +1,4 @@
-/** A facilitator of x402 as others run them, by HTTP, which does as it is told. */
+/** An external x402 facilitator over HTTP with faults of the test. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +7,7 @@ import { toFacilitatorEvmSigner } from '@x402/evm';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import type { Anvil } from '../drivers/evm/anvil.ts';
 
-/** Lies: settles, and says that it did not. Hangs up: settles, and says nothing. Dies: does nothing, and says nothing. */
+/** Lies: settles and reports a failure. Hangs up: settles without an answer. Dies: does nothing, without an answer. */
 type Mood = 'honest' | 'lies' | 'hangs up' | 'dies';
 
 export async function startFacilitator(anvil: Anvil) {
@@ -36,9 +36,9 @@ export async function startFacilitator(anvil: Anvil) {
   const controls = {
     url: `http://127.0.0.1:${port}`,
     mood: 'honest' as Mood,
-    /** Paths with the keys that came with them. */
+    /** The called paths with their keys. */
     asked,
-    /** Nobody listens there until it is started again. */
+    /** Stops the server until the next start. */
     stop: async () => {
       server.closeAllConnections();
       await new Promise((done) => server.close(done));

@@ -1,4 +1,4 @@
-/** Agents of MCP pay for calls of tools, on a real chain, by the official clients of MCP and of x402. */
+/** MCP agents pay for tool calls on a real chain, with the official clients of MCP and x402. */
 import { PaymentRequiredV2Schema } from '@x402/core/schemas';
 import { describe, expect, it } from 'vitest';
 import { AGENTS } from '../../facades/mcp/agents.ts';
@@ -15,7 +15,7 @@ describe.skipIf(NO_ANVIL)('On a chain, an agent', async () => {
   it.each(AGENTS)('by the client of SDK %s at %s orders a server and pays for it', async (_, __, connect) => {
     const [account, payer, before] = [await world.newAccount(), await world.newRichPayer(), await world.totals()];
     const agent = await connect(url(), { credential: account.accessToken });
-    // What is listed has schemas, which some clients hold answers to.
+    // Listed tools have output schemas, and some clients check answers against them.
     await agent.tools();
     const { unpaid, payment, paid } = await callPaid(agent, 'order_server', ORDER, payer);
     expect(unpaid).toMatchObject({
@@ -38,7 +38,7 @@ describe.skipIf(NO_ANVIL)('On a chain, an agent', async () => {
     expect([chain, books]).toEqual([before.chain + 6_000_000n, before.books + 6_000_000n]);
   });
 
-  it('tops up without naming a coin, and has its receipt again by its idempotency key alone', async () => {
+  it('tops up without naming a coin, and gets its receipt again by the idempotency key alone', async () => {
     const [account, payer] = [await world.newAccount(), await world.newRichPayer()];
     const agent = await AGENTS.at(-1)![2](url(), { credential: account.accessToken });
     const topUp = { amount_usd: 100, idempotency_key: 'one' };
@@ -55,7 +55,7 @@ describe.skipIf(NO_ANVIL)('On a chain, an agent', async () => {
     ['no object', 'payment', 'invalid_payment'],
     ['no payment', { x402Version: 2 }, 'invalid_payment'],
     ['too long', { x402Version: 2, payload: 'x'.repeat(20_000) }, 'invalid_payment'],
-  ])('whose payment is %s is told so', async (_, payment, code) => {
+  ])('gets an error for an invalid payment: %s', async (_, payment, code) => {
     const account = await world.newAccount();
     const agent = await AGENTS.at(-1)![2](url(), { credential: account.accessToken });
     const { isError, structuredContent } = await agent.client.callTool({
@@ -65,7 +65,7 @@ describe.skipIf(NO_ANVIL)('On a chain, an agent', async () => {
     expect([isError, structuredContent.code, structuredContent.status]).toEqual([true, code, 400]);
   });
 
-  it('that has no coins is told so, with the challenge', async () => {
+  it('without coins gets an error with the challenge', async () => {
     const [account, payer] = [await world.newAccount(), await world.newRichPayer(0n)];
     const agent = await AGENTS[2]![2](url(), { credential: account.accessToken });
     const { paid } = await callPaid(agent, 'order_server', ORDER, payer);

@@ -11,7 +11,7 @@ const challenged = (account: TestAccount, order: object = ORDER) => account.rest
 const orders = async ({ rest }: TestAccount) => (await rest('GET', '/v1/servers')).body.data.length as number;
 
 describe('A payment', () => {
-  it('that was sent sixteen times at once, in both versions, is one order with one answer', async () => {
+  it('leads to one order with one answer for sixteen concurrent requests, in both versions', async () => {
     const account = await newAccount();
     const signed = await sign(await challenged(account));
     const answers = await Promise.all(
@@ -33,7 +33,7 @@ describe('A payment', () => {
     expect((await verifyBooks(db)).balanced).toBe(true);
   });
 
-  it('for a top-up that was sent eight times at once is one top-up with one answer', async () => {
+  it('leads to one top-up with one answer for eight concurrent requests', async () => {
     const account = await newAccount();
     const send = (headers: Record<string, string>) =>
       account.rest('POST', '/v1/billing/topups', { amount_usd: 500 }, { 'x-payment-mode': 'x402', ...headers });
@@ -48,7 +48,7 @@ describe('A payment', () => {
     expect([refused.status, refused.body.code]).toEqual([422, 'validation_failed']);
   });
 
-  it('by a key that may only read or order is refused before it is looked at', async () => {
+  it('with a key of too narrow scope is refused before the service decodes it', async () => {
     const account = await newAccount();
     const signed = await sign(await challenged(account));
     const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
@@ -59,7 +59,7 @@ describe('A payment', () => {
     }
   });
 
-  it('is for one thing: for another order, a top-up or another account it is used', async () => {
+  it('pays for one thing: another order, a top-up or another account cannot use it', async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const signed = await sign(await challenged(account));
     expect((await account.rest('POST', '/v1/servers', ORDER, version2(signed))).status).toBe(200);
@@ -82,8 +82,8 @@ describe('A payment', () => {
     ['JSON that is no payment', () => Buffer.from('[1]').toString('base64')],
     ['another version', (signed) => ({ x402Version: 3, ...signed })],
     ['no authorization', ({ accepted }) => ({ x402Version: 2, accepted, payload: {} })],
-    ['an authorization that is none', (s) => ({ x402Version: 2, ...s, payload: { ...s.payload, authorization: 7 } })],
-    ['a signature that is none', (s) => ({ x402Version: 2, ...s, payload: { ...s.payload, signature: '0xzz' } })],
+    ['an invalid authorization', (s) => ({ x402Version: 2, ...s, payload: { ...s.payload, authorization: 7 } })],
+    ['an invalid signature', (s) => ({ x402Version: 2, ...s, payload: { ...s.payload, signature: '0xzz' } })],
     [
       'a negative amount',
       (s) => ({
@@ -92,7 +92,7 @@ describe('A payment', () => {
         payload: { ...s.payload, authorization: { ...s.payload.authorization, value: '-1' } },
       }),
     ],
-  ])('that is %s cannot be decoded', async (_, made) => {
+  ])('cannot be decoded: %s', async (_, made) => {
     const account = await newAccount();
     const value = made(await sign(await challenged(account)));
     const header = typeof value === 'string' ? value : Buffer.from(JSON.stringify(value)).toString('base64');
@@ -112,7 +112,7 @@ describe('A payment', () => {
     ['in another asset', 'invalid_asset', (a) => ({ ...a, asset: newPayer().address })],
     ['for another token', 'invalid_exact_evm_signature', (a) => ({ ...a, extra: { name: 'USD Coin', version: '2' } })],
     [
-      'when it is over',
+      'an expired authorization',
       'invalid_exact_evm_payload_authorization_valid_before',
       (a) => ({ ...a, maxTimeoutSeconds: 1 }),
     ],
@@ -129,7 +129,7 @@ describe('A payment', () => {
     expect(right.status).toBe(200);
   });
 
-  it('that somebody else has signed, or that is good only later, is refused', async () => {
+  it('is refused with the signature of another key, or before its time', async () => {
     const account = await newAccount();
     const challenge = await challenged(account);
     const signed = await sign(challenge);
@@ -146,7 +146,7 @@ describe('A payment', () => {
     expect(await orders(account)).toBe(0);
   });
 
-  it('is not taken for what cannot be ordered, and is good for what can', async () => {
+  it('is not taken for an impossible order, and can then pay for a possible one', async () => {
     const account = await newAccount();
     const signed = await sign(await challenged(account));
     const refused = await account.rest('POST', '/v1/servers', { ...ORDER, region: 'xxx' }, version2(signed));
@@ -157,7 +157,7 @@ describe('A payment', () => {
     expect((await account.rest('POST', '/v1/servers', ORDER, version2(signed))).status).toBe(200);
   });
 
-  it('pays also where the balance would do, which stays as it is', async () => {
+  it('pays even if the balance covers the price, which leaves the balance as it is', async () => {
     const account = await newAccount();
     const signed = await sign(await challenged(account));
     await account.fund(30);
@@ -172,7 +172,7 @@ describe('A payment', () => {
     ]);
   });
 
-  it('with an Idempotency-Key is one order, and is answered again from either', async () => {
+  it('with an Idempotency-Key leads to one order, and either of them repeats the answer', async () => {
     const account = await newAccount();
     const key = { 'idempotency-key': 'one' };
     const challenge = await account.rest('POST', '/v1/servers', ORDER, key);
@@ -182,7 +182,7 @@ describe('A payment', () => {
     for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]!.body]);
     const replayed = await send(key);
     expect(replayed.body).toEqual(answers[0]!.body);
-    // Whoever asks again by the key alone has the receipt, too.
+    // A repeat by the key alone gets the receipt, too.
     for (const name of ['payment-response', 'x-payment-response'])
       expect(replayed.headers.get(name)).toBe(answers[0]!.headers.get(name));
     expect(replayed.headers.get('payment-response')).toBeTruthy();

@@ -1,4 +1,4 @@
-/** What becomes of a payment by x402 when a reorganisation takes it back after it was credited. */
+/** Credited x402 payments that a reorganisation reverts. */
 import { describe, expect, it } from 'vitest';
 import { columnsOf } from '../../../entities/database/table.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
@@ -6,8 +6,9 @@ import { ADJUSTMENT, available, post } from '../../../entities/payments/ledger.t
 import { X402Payment } from '../../../entities/payments/x402-payment.ts';
 import { writeOffX402Payment } from '../../../resolvers/payments/x402-payments.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
-import { FUNDS_MICROS, type OnEnd, traces } from '../../flows/shop.ts';
+import { FUNDS_MICROS, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';
+import type { OnEnd } from '../../setup/shop.ts';
 import {
   another,
   expireAuthorizations,
@@ -19,8 +20,8 @@ import {
   settleOnChain,
 } from './shop.ts';
 
-describe('A payment that its chain takes back after it was credited', () => {
-  /** An order that is paid for, and a worker that looks after its payment. */
+describe('A credited payment that its chain reverts', () => {
+  /** Makes a paid order, and runs a worker that watches its payment. */
   async function paidOrder(onEnd: OnEnd) {
     const shop = await openX402Shop(onEnd);
     shop.chain.safe = false;
@@ -35,7 +36,7 @@ describe('A payment that its chain takes back after it was credited', () => {
     return { shop, find, orderNumber: server.orderNumber };
   }
 
-  it('is asked for again by its signature, and costs nobody anything', async ({ onTestFinished }) => {
+  it('is sent again with its signature, at no cost for customer or operator', async ({ onTestFinished }) => {
     const { shop, find, orderNumber } = await paidOrder(onTestFinished);
     shop.chain.forget();
     await eventually(async () => (await shop.chain.observe(await find())).state === 'settled');
@@ -47,7 +48,7 @@ describe('A payment that its chain takes back after it was credited', () => {
     expect((await proveBooks(shop.db)).balanced).toBe(true);
   });
 
-  it('and that was credited to nobody’s order yet, still buys what it was for', async ({ onTestFinished }) => {
+  it('still pays for its order if the credit was not spent yet', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     shop.chain.safe = false;
     const payment = await paymentForOrder(shop.context);
@@ -66,9 +67,7 @@ describe('A payment that its chain takes back after it was credited', () => {
     expect((await traces(shop, '')).balance).toEqual({ available: FUNDS_MICROS, held: 0n });
   });
 
-  it('is not taken out of the balance because another chain, which was configured since, knows nothing of it', async ({
-    onTestFinished,
-  }) => {
+  it('is not reversed on the word of another chain that was configured later', async ({ onTestFinished }) => {
     const { shop, find } = await paidOrder(onTestFinished);
     await shop.db.query(`update x402_payment set network = 'eip155:1'`);
     await expireAuthorizations(shop);
@@ -80,7 +79,7 @@ describe('A payment that its chain takes back after it was credited', () => {
     expect((await find()).status).toBe('SETTLED');
   });
 
-  it('and never moves again is taken out of the balance, which stops the account; the operator writes it off', async ({
+  it('is reversed if it never settles again, which suspends the account, until the operator writes it off', async ({
     onTestFinished,
   }) => {
     const { shop, find, orderNumber } = await paidOrder(onTestFinished);

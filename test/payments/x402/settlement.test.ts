@@ -1,4 +1,4 @@
-/** What may become of money that is under way: nothing that was paid is lost, and nothing is given out unpaid. */
+/** Unfinished settlements: the service loses no payment, and delivers nothing unpaid. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { TopUp } from '../../../entities/payments/top-up.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
-import { FUNDS_MICROS, finish, traces } from '../../flows/shop.ts';
+import { FUNDS_MICROS, finish, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { MACHINE } from '../../setup/spawn.ts';
 import {
@@ -24,9 +24,9 @@ import {
   type X402Shop,
 } from './shop.ts';
 
-/** Workers look after payments until all are over. */
+/** Runs workers until all payments are final. */
 async function reconcile({ db, provisioning }: X402Shop, status: 'SETTLED' | 'FAILED'): Promise<void> {
-  // As if the time had come at which the chain is asked.
+  // Makes the checks of the chain due now.
   await db.query(`update task set run_at = now() where process = 'x402'`);
   const worker = provisioning.newWorker({ leaseSeconds: 1 });
   worker.start();
@@ -40,11 +40,11 @@ async function reconcile({ db, provisioning }: X402Shop, status: 'SETTLED' | 'FA
   await worker.stop();
 }
 
-/** Others have all places. */
+/** Gives all free places to other orders. */
 const takeAll = ({ db }: X402Shop) => db.query(`update place set order_number = 'another' where order_number is null`);
 
-describe('An order whose settlement is unknown', () => {
-  it('is pending and holds nothing; it is made when the chain has moved the money', async ({ onTestFinished }) => {
+describe('An order with an unknown settlement', () => {
+  it('is pending without a hold, and completes when the chain has moved the money', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     const payment = await paymentForOrder(shop.context);
     shop.chain.mood = 'silent';
@@ -62,14 +62,14 @@ describe('An order whose settlement is unknown', () => {
     expect(balance).toEqual({ available: FUNDS_MICROS, held: 0n });
     expect(await orderServer(another(shop.context), ORDER, payment)).toEqual(ordered);
     expect((await verifyBooks(shop.db)).balanced).toBe(true);
-    // After a day the answer is forgotten, and with it any password; the payment is not.
+    // After a day the service deletes the answer with its password, and keeps the payment.
     await shop.db.query(`update x402_payment set created_at = now() - interval '25 hours'`);
     await shop.provisioning.payments.x402!.sweep();
     const late = await refusalOf(orderServer(another(shop.context), ORDER, payment));
     expect([late.code, late.message]).toEqual(['payment_nonce_used', `The payment was for ${orderNumber}.`]);
   });
 
-  it('fails when the chain will never move it, and costs nothing', async ({ onTestFinished }) => {
+  it('fails free of charge when the chain can never move the money', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     const payment = await paymentForOrder(shop.context);
     shop.chain.mood = 'silent';
@@ -83,7 +83,7 @@ describe('An order whose settlement is unknown', () => {
     expect((await deleteServer(shop.context, server.orderNumber)).refundedMicros).toBe(0n);
   });
 
-  it('fails when its price is more than was paid and the balance has, which keeps the money', async ({
+  it('fails if payment and balance do not cover its new price, and the balance keeps the money', async ({
     onTestFinished,
   }) => {
     const shop = await openX402Shop(onTestFinished);
@@ -98,7 +98,7 @@ describe('An order whose settlement is unknown', () => {
     expect((await traces(shop, server.orderNumber)).balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });
   });
 
-  it('fails when others have taken the last place before it was paid, which keeps the money', async ({
+  it('fails if the last place is taken before its settlement, and the balance keeps the money', async ({
     onTestFinished,
   }) => {
     const shop = await openX402Shop(onTestFinished);
@@ -115,7 +115,7 @@ describe('An order whose settlement is unknown', () => {
     expect(balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });
   });
 
-  it('can be deleted, which refunds nothing; money that comes then is in the balance', async ({ onTestFinished }) => {
+  it('can be deleted without a refund; a later settlement goes to the balance', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     const payment = await paymentForOrder(shop.context);
     shop.chain.mood = 'silent';
@@ -129,7 +129,7 @@ describe('An order whose settlement is unknown', () => {
   });
 });
 
-describe('A top-up whose settlement is unknown', () => {
+describe('A top-up with an unknown settlement', () => {
   const AMOUNT = { amountUsd: 100_000_000n };
   const open = async (shop: X402Shop) => {
     const payment = await paymentFor(await refusalOf(createTopUp(shop.context, AMOUNT, { mode: 'X402' })));
@@ -151,7 +151,7 @@ describe('A top-up whose settlement is unknown', () => {
     expect(confirmed).toMatchObject({ status: 'CONFIRMED', creditedMicros: 102_000_000n, confirmations: 1 });
   });
 
-  it('expires when the chain will never move it', async ({ onTestFinished }) => {
+  it('expires when the chain can never move the money', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     const { orderNumber } = await open(shop);
     await expireAuthorizations(shop);
@@ -161,8 +161,8 @@ describe('A top-up whose settlement is unknown', () => {
   });
 });
 
-describe('The chain is believed, and not who settles:', () => {
-  it('a payment that is said to have failed, and was moved, is an order', async ({ onTestFinished }) => {
+describe('The service trusts the chain, not the facilitator:', () => {
+  it('a settled payment makes an order even if the facilitator reports a failure', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     const payment = await paymentForOrder(shop.context);
     shop.chain.mood = 'lies';
@@ -170,7 +170,7 @@ describe('The chain is believed, and not who settles:', () => {
     expect((await traces(shop, server.orderNumber)).transfers).toEqual(['topup', 'hold']);
   });
 
-  it('one that was refused takes nothing, and may be tried again', async ({ onTestFinished }) => {
+  it('a refused payment takes nothing, and may be tried again', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     const payment = await paymentForOrder(shop.context);
     shop.chain.mood = 'refuses';
@@ -181,7 +181,7 @@ describe('The chain is believed, and not who settles:', () => {
     expect((await traces(shop, server.orderNumber)).transfers).toEqual(['topup', 'hold']);
   });
 
-  it('one that was refused, and is moved by somebody else later, is in the balance', async ({ onTestFinished }) => {
+  it('a refused payment that settles later goes to the balance', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     const payment = await paymentForOrder(shop.context);
     shop.chain.mood = 'refuses';
@@ -191,7 +191,7 @@ describe('The chain is believed, and not who settles:', () => {
     expect((await traces(shop, '')).balance.available).toBe(FUNDS_MICROS + PRICE);
   });
 
-  it('the last one of a tier that is taken meanwhile leaves the money in the balance', async ({ onTestFinished }) => {
+  it('a payment for a tier that sells out meanwhile goes to the balance', async ({ onTestFinished }) => {
     const shop = await openX402Shop(onTestFinished);
     const payment = await paymentForOrder(shop.context);
     shop.chain.afterSettle = async () => void (await takeAll(shop));
@@ -210,7 +210,7 @@ describe('The chain is believed, and not who settles:', () => {
   });
 });
 
-it('Copies of a payment at two replicas are one order', async ({ onTestFinished }) => {
+it('Copies of a payment at two replicas make one order', async ({ onTestFinished }) => {
   const shop = await openX402Shop(onTestFinished);
   const payment = await paymentForOrder(shop.context);
   const replicas = [shop.context, await shop.replica()];
@@ -223,9 +223,9 @@ it('Copies of a payment at two replicas are one order', async ({ onTestFinished 
   expect((await traces(shop, '')).balance).toEqual({ available: FUNDS_MICROS, held: PRICE });
 });
 
-describe('kill -9 of who is paid', () => {
+describe('A kill -9 during a payment', () => {
   it.concurrent.for(['reserved', 'settled', 'committing', 'committed'] as const)(
-    'when the payment is %s: the money is in the balance or in one order, and the payment sent again gets it',
+    'leaves the money in the balance or in one order, which a repeat of the payment gets: %s',
     async (moment, { onTestFinished }) => {
       const shop = await openX402Shop(onTestFinished);
       const payment = await paymentForOrder(shop.context);
@@ -241,7 +241,7 @@ describe('kill -9 of who is paid', () => {
       if (moment !== 'reserved') await reconcile(shop, 'SETTLED');
       const before = (await traces(shop, '')).balance.available;
       expect(before).toBe(moment === 'reserved' || moment === 'committed' ? FUNDS_MICROS : FUNDS_MICROS + PRICE);
-      // As if the time of the dead request were over.
+      // Ends the lease of the dead request.
       await shop.db.query('update x402_payment set lease_until = now()');
       const { server, paidBy } = await orderServer(another(shop.context), ORDER, payment);
       await finish(shop, server.orderNumber, 'RUNNING');

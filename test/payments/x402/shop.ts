@@ -1,4 +1,4 @@
-/** A shop that is paid by x402, on a chain that does as it is told. */
+/** A shop with x402 payments, on a chain with behaviour of the test. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodePaymentSignatureHeader } from '@x402/core/http';
@@ -6,25 +6,25 @@ import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { Database } from '../../../entities/database/database.ts';
 import type { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
-import { Provisioning } from '../../../provisioning/index.ts';
-import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import type { Authorization } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { SimulatedX402 } from '../../../provisioning/payments/drivers/x402/simulated.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import type { PaymentHeaders } from '../../../resolvers/payments/x402.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
-import { type OnEnd, openShop, type Shop } from '../../flows/shop.ts';
+import { type CustomerShop, openCustomerShop } from '../../setup/customer-shop.ts';
+import type { OnEnd } from '../../setup/shop.ts';
+import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { newPayer } from './clients.ts';
 
 export const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
 export const PRICE = 6_000_000n;
 
-/** Moves the money, says nothing and moves nothing, refuses, or moves it and says that it did not. */
+/** Settles; moves nothing without an answer; refuses; or settles and reports a failure. */
 export type Mood = 'settles' | 'silent' | 'refuses' | 'lies';
 
 export class MoodyX402 extends SimulatedX402 {
   mood: Mood = 'settles';
-  /** Whether its blocks cannot be taken back. */
+  /** Whether its blocks are safe from reorganisations. */
   safe = true;
   readonly folder: string;
   constructor(options: { folder: string }) {
@@ -32,7 +32,7 @@ export class MoodyX402 extends SimulatedX402 {
     this.folder = options.folder;
   }
 
-  /** Called when the chain has been asked. */
+  /** Runs after the settlement. */
   afterSettle: () => Promise<void> | void = () => {};
 
   override async settle(authorization: Authorization): Promise<{ refused?: string }> {
@@ -47,43 +47,33 @@ export class MoodyX402 extends SimulatedX402 {
     return this.safe;
   }
 
-  /** A reorganisation: nothing has been moved. */
+  /** Reorganises the chain, so that it has moved nothing. */
   forget(): void {
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
-export interface X402Shop extends Shop {
+export interface X402Shop extends CustomerShop {
   chain: MoodyX402;
-  /** Another process, as far as one process can be another: its own pool and its own memory. */
+  /** Returns the context of another replica, with its own pool and its own memory. */
   replica(): Promise<Context>;
 }
 
-export const provisioningOf = ({ db, context, driver, folder }: Shop, chain: SimulatedX402, db2: Database = db) =>
-  new Provisioning({
-    db: db2,
-    vault: context.vault,
-    drivers: { VPS: driver, DEDICATED: driver },
-    payments: [new SimulatedPayments({ confirmSeconds: 0 })],
-    x402: chain ?? new SimulatedX402({ folder: join(folder, 'x402') }),
-    pollSeconds: 0.02,
-  });
-
-/** The account has a balance, which no payment by x402 touches. */
+/** Opens a shop whose account has a balance, which no x402 payment touches. */
 export async function openX402Shop(onEnd: OnEnd): Promise<X402Shop> {
-  const shop = await openShop(onEnd, []);
-  const chain = new MoodyX402({ folder: join(shop.folder, 'x402') });
-  const provisioning = provisioningOf(shop, chain);
-  const context: Context = { ...shop.context, provisioning };
+  const folder = newFolder();
+  onEnd(() => removeFolder(folder));
+  const chain = new MoodyX402({ folder: join(folder, 'x402') });
+  const shop = await openCustomerShop(onEnd, { folder, x402: chain });
   const replica = async () => {
     const db = await Database.open(shop.url);
     onEnd(() => db.close());
-    return { ...context, db, provisioning: provisioningOf(shop, chain, db), requestId: newId('req') };
+    return { ...another(shop.context), db, provisioning: shop.newProvisioning({ db }) };
   };
-  return { ...shop, chain, provisioning, context, replica };
+  return { ...shop, chain, replica };
 }
 
-/** The challenge that an error carries, signed. */
+/** Signs the challenge of an error. */
 export async function paymentFor(challenge: ApiError): Promise<PaymentHeaders> {
   const header = challenge.extras.headers!['payment-required']!;
   const accepted = JSON.parse(Buffer.from(header, 'base64').toString()).accepts[0];
@@ -91,18 +81,18 @@ export async function paymentFor(challenge: ApiError): Promise<PaymentHeaders> {
   return { signature: encodePaymentSignatureHeader({ x402Version: 2, accepted, payload } as never) };
 }
 
-/** A signed payment for one order. */
+/** Returns a signed payment for one order. */
 export async function paymentForOrder(context: Context): Promise<PaymentHeaders> {
   return paymentFor(await refusalOf(orderServer(context, ORDER, { mode: 'X402' })));
 }
 
 export const refusalOf = (refused: Promise<unknown>): Promise<ApiError> =>
   refused.then(
-    () => Promise.reject(new Error('It was not refused.')),
+    () => Promise.reject(new Error('The order was not refused.')),
     (error) => error,
   );
 
-/** Somebody has the chain move all that there is. */
+/** Settles all payments on the chain without the service. */
 export const settleOnChain = async ({ db, chain }: X402Shop) => {
   const payments = await db.query<{ payer: `0x${string}`; nonce: `0x${string}` }>(
     'select payer, nonce from x402_payment',
@@ -111,7 +101,7 @@ export const settleOnChain = async ({ db, chain }: X402Shop) => {
   for (const { payer, nonce } of payments) await chain.settle({ from: payer, nonce } as never);
 };
 
-/** The chain moves none of what it has not moved. */
-export const expireAuthorizations = ({ db }: Shop) => db.query('update x402_payment set valid_before = now()');
+/** Expires every authorization that the chain has not used. */
+export const expireAuthorizations = ({ db }: X402Shop) => db.query('update x402_payment set valid_before = now()');
 
 export const another = (context: Context): Context => ({ ...context, requestId: newId('req') });

@@ -1,4 +1,4 @@
-/** A payment by x402 as a driver is given it, signed for what the driver asks for. */
+/** An x402 payment for the driver, signed for the driver's own requirements. */
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import type { Hex, LocalAccount } from 'viem';
 import type { Authorization } from '../../../provisioning/payments/drivers/x402/driver.ts';
@@ -8,7 +8,7 @@ import { newPayer } from './clients.ts';
 
 export const AMOUNT = 6_000_000n;
 
-/** Who signs, and for which address. */
+/** The signing key and its address. */
 export type Signer = Pick<LocalAccount, 'address' | 'signTypedData'>;
 
 export async function signedPayment(driver: EvmX402, payer: Signer = newPayer()) {

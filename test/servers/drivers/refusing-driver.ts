@@ -7,13 +7,13 @@ import {
 import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';
 
 export type RefusedCall = 'create' | 'power' | 'rebuild' | 'resize';
-/** What a first machine can be: never proven, or made and then neither to be finished nor removed. */
+/** A fault of the first machine: `silent` never gives proof of life, `stuck` can be neither finished nor removed. */
 export type Trouble = 'silent' | 'stuck';
 type Parameters_<Call extends RefusedCall> = Parameters<SimulatedDriver[Call]>;
 
-/** Does not do what is named, and says so. */
+/** A simulated driver that refuses the named calls. */
 export class RefusingDriver extends SimulatedDriver {
-  /** May be changed while it works. */
+  /** The test may change this at any time. */
   refused: readonly string[];
   readonly #code: DriverErrorCode;
 

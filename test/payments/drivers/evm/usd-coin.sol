@@ -3,7 +3,7 @@ pragma solidity ^0.8.20;
 
 /// Test double of Circle's FiatTokenV2_2: ERC-20 + EIP-3009 (both overloads).
 /// Without a constructor and a storage-dependent domain, its runtime code can be placed at any
-/// address (anvil_setCode), including the canonical USDC address of the chain.
+/// address (anvil_setCode). Tests use the canonical USDC address of the chain.
 contract UsdCoin {
     string public constant name = "USD Coin";
     string public constant version = "2";
