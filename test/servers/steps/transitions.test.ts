@@ -1,6 +1,6 @@
 /** All transitions of the contract's table, and no others, made by requests and the steps of the worker. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../../entities/servers/server.ts';
 import { resumeAffordable } from '../../../provisioning/servers/steps/resume.ts';
 import { suspend } from '../../../provisioning/servers/steps/suspend.ts';
