@@ -5,7 +5,7 @@
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 
-/** What the text of a variable must be. */
+/** A rule for the text of a variable. */
 interface Kind<T> {
   /** Ends the sentence "expected …" of an error. */
   expected: string;
@@ -115,7 +115,7 @@ const VARIABLES = {
     SECRET_KEY: optional(sealingKey, 'made in `DATA_DIR`', 'Encrypts the secrets in the database. Do not lose it.'),
   },
   Processes: {
-    ROLES: variable(roles, 'api,worker', 'What this process does. Any number of each role may share a database.'),
+    ROLES: variable(roles, 'api,worker', 'The roles of this process. Any number of each may share a database.'),
     POLL_SECONDS: variable(
       number(0.01, 60, 'seconds'),
       '0.5',
@@ -220,7 +220,7 @@ const wrong = (name: string, expected: string) => new Error(`${name} is wrong: e
 /** A variable such as DATA_DIR is the member `dataDir`. */
 export type Config = ReturnType<typeof readConfig>;
 
-/** @throws Error with the name of a variable and what was expected of it */
+/** @throws Error that names the wrong variable and the expected text */
 export function readConfig(environment: Environment = process.env) {
   const read = <Name extends keyof Groups, Prefix extends string = ''>(name: Name, prefix = '' as Prefix) =>
     valuesOf<Groups[Name], Prefix>(VARIABLES[name], environment, prefix);

@@ -10,7 +10,8 @@ import { promisify } from 'node:util';
 import { Database } from '../entities/database/database.ts';
 import { recordParameters } from '../entities/history/record.ts';
 import { newId, newOrderNumber } from '../entities/ids.ts';
-import { serverTask, startTaskParameters } from '../provisioning/index.ts';
+import { startTaskParameters } from '../entities/tasks/start.ts';
+import { serverTask } from '../provisioning/index.ts';
 import { ORDER } from '../resolvers/servers/order.ts';
 import { median } from './figure.ts';
 

@@ -27,13 +27,7 @@ export { releaseHold } from './servers/steps/outcome.ts';
 export { passwordContext } from './servers/steps/process.ts';
 export { beginResize, type Resize } from './servers/steps/resize.ts';
 export { serverTask } from './servers/steps/task.ts';
-export {
-  START_TASK_PARAMETERS,
-  signalTask,
-  startTaskParameters,
-  startTaskSql,
-  taskChange,
-} from './tasks/tasks.ts';
+export { signalTask } from './tasks/tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 
 export interface ProvisioningOptions extends ServersOptions, PaymentsOptions {

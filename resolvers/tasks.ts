@@ -5,7 +5,7 @@ import type { Transaction } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
 import { record } from '../entities/history/record.ts';
-import { Task } from '../entities/task.ts';
+import { Task } from '../entities/tasks/task.ts';
 import { cancelServer, signalTask } from '../provisioning/index.ts';
 import { actorOf, type Context } from './context.ts';
 import { invalid } from './errors.ts';

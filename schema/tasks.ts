@@ -1,5 +1,5 @@
 /** The work that is left to do, for the operator. */
-import type { Task } from '../entities/task.ts';
+import type { Task } from '../entities/tasks/task.ts';
 import { cancelTask, listTasks, retryTask, WORK_STATES } from '../resolvers/tasks.ts';
 import { builder } from './builder.ts';
 

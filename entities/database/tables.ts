@@ -25,7 +25,7 @@ import { AddressPool, IpAddress, ReverseDnsTold } from '../servers/ip-address.ts
 import { ManualJob } from '../servers/manual-job.ts';
 import { Place } from '../servers/place.ts';
 import { Server } from '../servers/server.ts';
-import { Task } from '../task.ts';
+import { Task } from '../tasks/task.ts';
 import { Health } from '../transparency/health.ts';
 import { Canary, Incident, Peering } from '../transparency/transparency.ts';
 import { Webhook, WebhookDelivery } from '../webhooks/webhook.ts';

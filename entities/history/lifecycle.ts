@@ -20,6 +20,9 @@ export interface Lifecycle<T, State extends string> {
   };
 }
 
+/** A lifecycle whose moves have no event: the caller records the act. */
+export type SilentLifecycle<T, State extends string> = Omit<Lifecycle<T, State>, 'told'> & { told?: never };
+
 /** The states from which a row may come to that one. */
 export const statesBefore = <State extends string>(
   { transitions }: Pick<Lifecycle<never, State>, 'transitions'>,

@@ -10,14 +10,25 @@ import { exactJson } from '../json.ts';
 import { deliveriesFor, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import type { Actor } from './audit.ts';
 import type { EventType } from './event.ts';
-import { type Lifecycle, statesBefore } from './lifecycle.ts';
+import { type Lifecycle, type SilentLifecycle, statesBefore } from './lifecycle.ts';
 import { recordAll, recordParameters, recordSql } from './record.ts';
+
+/** SQL that gives a column its value. The old row's state is `before.<column of the state>`. */
+class Expression {
+  readonly sql: string;
+  constructor(sql: string) {
+    this.sql = sql;
+  }
+}
+/** A value that PostgreSQL computes from the row. */
+export const expression = (sql: string): Expression => new Expression(sql);
+export type Changes<T> = { [K in keyof T]?: T[K] | Expression };
 
 export interface Move<T> {
   /** Needed where the move has an event. */
   actor?: Actor;
   /** Other columns that change with the state. */
-  set?: Partial<T>;
+  set?: Changes<T>;
   /** Other columns, and what they must hold for the move to happen. */
   where?: Partial<T>;
   /** Further data of the event. */
@@ -64,10 +75,10 @@ export async function transition<T, State extends string>(
 /** Moves every row that the condition selects and whose state allows it, in the order of their keys. @returns the rows after the move */
 export function transitionWhere<T, State extends string>(
   tx: Queryable,
-  lifecycle: Lifecycle<T, State> & { told?: never },
+  lifecycle: SilentLifecycle<T, State>,
   to: State,
   condition: string,
-  { parameters = [], set = {} }: { parameters?: unknown[]; set?: Partial<T> } = {},
+  { parameters = [], set = {} }: { parameters?: unknown[]; set?: Changes<T> } = {},
 ): Promise<Moved<T, State>[]> {
   const given = new Parameters(parameters);
   const moved = moveSql(lifecycle, to, condition, set, given);
@@ -141,7 +152,7 @@ function moveSql<T, State extends string>(
   lifecycle: Lifecycle<T, State>,
   to: State,
   condition: string,
-  set: Partial<T>,
+  set: Changes<T>,
   given: Parameters,
 ): string {
   const columns = columnsIn(lifecycle);
@@ -149,6 +160,7 @@ function moveSql<T, State extends string>(
   const [key, state] = [columns[lifecycle.key]!.name, columns[lifecycle.state]!.name];
   const assigned = Object.entries(set).map(([property, value]) => {
     const { name, type } = columns[property]!;
+    if (value instanceof Expression) return `, ${name} = ${value.sql}`;
     return `, ${name} = ${given.add(type === 'jsonb' && value !== null ? JSON.stringify(value) : value)}`;
   });
   const updatedAt = columns.updatedAt ? ', updated_at = now()' : '';

@@ -17,25 +17,21 @@ type Members = Record<string, unknown>;
 export const isRecord = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** GraphQL takes a single value for a list of one. */
-const each =
-  (map: Mapper): Mapper =>
-  (value) =>
-    Array.isArray(value) ? value.map((item) => (item === null ? item : map(item))) : map(value);
-
 /** How many entries a list of an input may have. */
 export const ENTRIES_MAX = 100;
 
-/** What is longer becomes something that no list of ours takes, so that GraphQL refuses it. */
-const bounded =
-  (map: Mapper): Mapper =>
-  (value) =>
-    Array.isArray(value) && value.length > ENTRIES_MAX ? {} : map(value);
+/** GraphQL takes a single value for a list of one. It refuses an object, which stands for a list that is too long. */
+function listMapper(map: Mapper = (value) => value): Mapper {
+  return (value) => {
+    if (!Array.isArray(value)) return map(value);
+    return value.length > ENTRIES_MAX ? {} : value.map((item) => (item === null ? item : map(item)));
+  };
+}
 
 /** Names and enum values, deep; undefined if nothing is to be mapped. What GraphQL has to refuse stays refusable. */
 export function inputMapper(type: GraphQLInputType, known = new Map<unknown, Mapper>()): Mapper | undefined {
   const bare = getNullableType(type);
-  if (isListType(bare)) return bounded(each(inputMapper(bare.ofType, known) ?? ((value) => value)));
+  if (isListType(bare)) return listMapper(inputMapper(bare.ofType, known));
   if (isEnumType(bare)) {
     const names = new Map(bare.getValues().map(({ name }) => [wireOfEnum(name), name]));
     return (value) => names.get(value as string) ?? (typeof value === 'string' ? '' : value);

@@ -30,11 +30,14 @@ export interface Answer {
   sets: SelectionSetNode[];
   /** Maps it to the wire; undefined if it is there what it is in GraphQL. */
   toWire: Mapper | undefined;
-  /** It is a list, and is answered as a page that is whole: `{data, next_cursor: null, has_more: false}`. */
+  /** It is a list, and is answered as the only page. */
   page: boolean;
   /** The last field of the path. */
   node: FieldNode | undefined;
 }
+
+/** A list as its only page. */
+export const wholePage = (data: unknown) => ({ data, next_cursor: null, has_more: false });
 
 /** One root field is the answer itself, or the field within it that has `@answer`; several are an object. */
 export function answerOf(from: Fragments, { operation, selectionSet }: OperationDefinitionNode): Answer {

@@ -24,6 +24,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { pathNames, snake, wireOfEnum } from './names.ts';
+import { directiveOn } from './selection.ts';
 
 /** What a variable feeds. */
 type Fed = GraphQLArgument | GraphQLInputField;
@@ -89,7 +90,7 @@ function parameter(
 ): Parameter {
   const variable = node.variable.name.value;
   const name = snake(variable);
-  const header = headerOf(node);
+  const header = directiveOn(node, 'header') as { name: string; tool?: boolean } | undefined;
   const scalar = getNamedType(type);
   return {
     name,
@@ -103,18 +104,6 @@ function parameter(
       node.description?.value ?? fed?.description ?? (isSpecifiedScalarType(scalar) ? '' : (scalar.description ?? '')),
     default: node.defaultValue ? onWire(node.defaultValue, type) : defaultOf(fed),
     node,
-  };
-}
-
-/** What `@header` says of a variable, if it has that. */
-function headerOf({ directives = [] }: VariableDefinitionNode): { name: string; tool: boolean } | undefined {
-  const header = directives.find(({ name }) => name.value === 'header');
-  if (!header) return undefined;
-  const given = new Map(header.arguments?.map(({ name, value }) => [name.value, value]));
-  const [name, tool] = [given.get('name'), given.get('tool')];
-  return {
-    name: name?.kind === Kind.STRING ? name.value : '',
-    tool: tool?.kind !== Kind.BOOLEAN || tool.value,
   };
 }
 

@@ -3,11 +3,10 @@ import {
   type ASTNode,
   type FieldNode,
   GraphQLError,
-  type GraphQLInputType,
   getNamedType,
+  getNullableType,
   isCompositeType,
   isListType,
-  isNonNullType,
   visit,
 } from 'graphql';
 import { pathNames, snake } from './names.ts';
@@ -53,10 +52,8 @@ function checkParameter({ name, type, in: place, header, required, description, 
   if (place !== 'path') return;
   if (!required) say(`$${name} stands in the path, and so must be required.`, node);
   if (header !== undefined) say(`$${name} stands in the path, and cannot be a header too.`, node);
-  if (isList(type)) say(`$${name} stands in the path, and cannot be a list.`, node);
+  if (isListType(getNullableType(type))) say(`$${name} stands in the path, and cannot be a list.`, node);
 }
-
-const isList = (type: GraphQLInputType): boolean => isListType(isNonNullType(type) ? type.ofType : type);
 
 function checkHttp({ name, kind, http, scopes, parameters, input }: Operation, say: Say): void {
   const { method, path } = http!;

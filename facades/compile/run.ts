@@ -1,10 +1,17 @@
 /** Runs an operation: maps its input, executes its document, and maps its answer. Everything is prepared once. */
-import { type ExecutionResult, type GraphQLError, type GraphQLInputType, validateInputValue } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  type GraphQLError,
+  type GraphQLInputType,
+  validateInputValue,
+} from 'graphql';
 import { compileQuery, isCompiledQuery } from 'graphql-jit';
 import { ApiError, apiErrorOf, type Context, type FieldError, requireActive, type Viewer } from '../../schema/index.ts';
 import { aliasing, inputMapper, isRecord } from './inputs.ts';
 import { snake } from './names.ts';
 import type { Operation } from './operation.ts';
+import { wholePage } from './outputs.ts';
 
 export type Values = Record<string, unknown>;
 /**
@@ -27,6 +34,12 @@ export interface Caller {
   /** Aborted when the caller is gone. */
   signal: AbortSignal;
 }
+
+/** The viewer behind an Authorization header, at an address. @throws ApiError if it is no valid Bearer credential there */
+export type Authenticate = (authorization: string | undefined, address: string | null) => Promise<Viewer | null>;
+export type ContextOf = (caller: Caller) => Context;
+/** Calls back when a credential ends. @returns a function that stops the watch */
+export type OnCredentialEnd = (viewer: Viewer, ended: () => void) => () => void;
 
 /**
  * Refuses a viewer who lacks a scope or is suspended, before any input is looked at.
@@ -57,7 +70,7 @@ export function runner(operation: Operation, refuse: Refuse): Run {
     const found = answered(data as Values);
     if (found === null || found === undefined) throw new ApiError('not_found');
     const mapped = toWire ? toWire(found) : found;
-    return answer.page ? { data: mapped, next_cursor: null, has_more: false } : mapped;
+    return answer.page ? wholePage(mapped) : mapped;
   };
 }
 
@@ -67,17 +80,16 @@ type Execute = (variables: Values, context: Context) => ExecutionResult | Promis
  * The one place in which documents become functions, once for REST and MCP together. Compiled, a document answers in a
  * fifth of the time that an interpreter of it takes, which creates an AbortController and walks the document at each call.
  */
-export function compiled(operation: Operation): Execute {
-  const { schema, document, name } = operation;
-  const before = COMPILED.get(operation);
+export function compiled({ schema, document, name }: Operation): Execute {
+  const before = COMPILED.get(document);
   if (before) return before;
   const query = compileQuery<Values, Values>(schema, document, name);
   if (!isCompiledQuery(query)) throw new Error(`${name} cannot be compiled: ${query.errors?.join(' ')}`);
   const execute: Execute = (variables, context) => query.query(undefined, context, variables);
-  COMPILED.set(operation, execute);
+  COMPILED.set(document, execute);
   return execute;
 }
-const COMPILED = new WeakMap<Operation, Execute>();
+const COMPILED = new WeakMap<DocumentNode, Execute>();
 
 /** The value at a path of keys; null if it, or one on the way, is null. */
 function pick(path: readonly string[]): (data: Values | null) => unknown {

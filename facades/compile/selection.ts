@@ -1,5 +1,6 @@
 /** What a selection asks of one object type, with its fragments resolved. */
 import {
+  type DirectiveNode,
   type FieldNode,
   type FragmentDefinitionNode,
   GraphQLError,
@@ -15,6 +16,7 @@ import {
   print,
   type SelectionNode,
   type SelectionSetNode,
+  valueFromASTUntyped,
 } from 'graphql';
 
 export interface Fragments {
@@ -93,8 +95,16 @@ function add({ schema }: Fragments, type: GraphQLObjectType, node: FieldNode, fi
   else throw new GraphQLError(`Two fields of ${type.name} are called ${key}.`, { nodes: [same.node, node] });
 }
 
-export const hasDirective = (node: FieldNode, name: string): boolean =>
-  (node.directives ?? []).some((directive) => directive.name.value === name);
+/** The arguments of a directive that a node has, without defaults; undefined if the node lacks the directive. */
+export function directiveOn(
+  { directives = [] }: { directives?: readonly DirectiveNode[] | undefined },
+  name: string,
+): Readonly<Record<string, unknown>> | undefined {
+  const found = directives.find((directive) => directive.name.value === name);
+  if (!found) return undefined;
+  return Object.fromEntries((found.arguments ?? []).map(({ name, value }) => [name.value, valueFromASTUntyped(value)]));
+}
+export const hasDirective = (node: FieldNode, name: string): boolean => directiveOn(node, name) !== undefined;
 
 const argumentsOf = (node: FieldNode): string => (node.arguments ?? []).map(print).sort().join();
 

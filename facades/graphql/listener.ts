@@ -10,6 +10,7 @@ import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { WebSocketServer } from 'ws';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
+import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
 import { type Log, shownError } from '../http/errors.ts';
 import type { AuditRequest } from '../http/requests.ts';
 import { auditedExecute } from './audit.ts';
@@ -23,10 +24,9 @@ const FORBIDDEN = 4403;
 const TRY_AGAIN = 1013;
 
 export interface InternalOptions {
-  authenticate(authorization: string | undefined, address: string | null): Promise<Viewer | null>;
+  authenticate: Authenticate;
   contextOf(request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'>): Context;
-  /** Calls back when a credential ends; returns what stops the watch. */
-  onCredentialEnd(viewer: Viewer, ended: () => void): () => void;
+  onCredentialEnd: OnCredentialEnd;
   /** Whether requests can be served. */
   ready(): Promise<boolean>;
   /** Told of mutations. */

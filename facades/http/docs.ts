@@ -22,9 +22,10 @@ export const errorsMarkdown = (): string =>
   [
     '# Errors',
     '',
-    'Every error is one flat object: the members of RFC 9457 (`type`, `title`, `status`, `detail`), and `code`,',
-    '`request_id` and `retryable`; where they help, `errors[]` with `field`, `code` and `message`, `retry_after` in seconds,',
-    '`required_scope`, `available_regions`, `required_usd` and `balance_usd`. Steer by `code`. Codes are added, never changed.',
+    'Every error is one flat object with the members of RFC 9457: `type`, `title`, `status` and `detail`. It also has `code`,',
+    '`request_id` and `retryable`. Where they help, it has `errors[]` with `field`, `code` and `message`, `retry_after` in seconds,',
+    '`required_scope`, `available_regions`, `required_usd` and `balance_usd`. Decide by `code`. New versions add codes, and never',
+    'change one.',
     '',
     '| code | status | retryable | meaning |',
     '|---|---|---|---|',

@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
+import { wholePage } from '../compile/outputs.ts';
 import type { Admit } from '../rate-limit/rate-limit.ts';
 import { JSON_TYPE } from './headers.ts';
 import { cached } from './rest.ts';
@@ -50,7 +51,7 @@ export function downloads(
     const data = [];
     for (const [name, sha256] of await sums())
       data.push({ name, url: `${publicUrl}/downloads/${name}`, size_bytes: (await content(name)).length, sha256 });
-    const list = { data, next_cursor: null, has_more: false, checksums_url: `${publicUrl}/downloads/${SUMS}` };
+    const list = { ...wholePage(data), checksums_url: `${publicUrl}/downloads/${SUMS}` };
     return cached(request, reply, JSON.stringify(list), CACHE);
   });
 

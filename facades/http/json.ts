@@ -37,7 +37,7 @@ export function checkJson(value: unknown): number {
 }
 
 function membersOf(value: unknown, depth: number): number {
-  if (typeof value === 'string') return sound(value) ? 0 : Number.NaN;
+  if (typeof value === 'string') return malformed(value) ? Number.NaN : 0;
   if (typeof value === 'number') return Number.isFinite(value) ? 0 : Number.NaN;
   if (typeof value !== 'object' || value === null) return 0;
   if (depth === DEPTH_MAX) return Number.NaN;
@@ -57,8 +57,7 @@ export const deeperThan = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => deeperThan(inner, levels - 1)));
 
-const sound = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
-const allowed = (key: string): boolean => key !== '__proto__' && sound(key);
+const allowed = (key: string): boolean => key !== '__proto__' && !malformed(key);
 
 /** What is wrong first, and where. */
 function complaint(value: unknown, path: string[], depth: number): ApiError | undefined {

@@ -1,53 +1,31 @@
 /** The public listener: request ids, limits, headers, and one shape for every error. */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { ApiError, type ErrorCode, schema, type Viewer } from '../../schema/index.ts';
+import { ApiError, type ErrorCode, schema } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
-import { admission, type RateLimits, readmission } from '../rate-limit/rate-limit.ts';
+import { admission, readmission } from '../rate-limit/rate-limit.ts';
 import { clientErrors, refuseLargeHead } from './client-errors.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
 import { type AnswerError, errorAnswers, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
-import type { Once } from './idempotency.ts';
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { hooks } from './processor-webhooks.ts';
-import type { AuditRequest } from './requests.ts';
-import { type Authenticate, type ContextOf, cached, rest } from './rest.ts';
+import { cached, rest } from './rest.ts';
 
-export interface PublicOptions {
-  authenticate: Authenticate;
-  contextOf: ContextOf;
-  /** Absent: idempotency keys are not honoured. */
-  once?: Once;
-  /** Absent: nobody is limited. */
-  rateLimits?: RateLimits;
-  /** Without a slash at its end. */
-  publicUrl: string;
+export interface PublicOptions extends Omit<McpOptions, 'operations' | 'answerError'> {
   newRequestId: () => string;
-  /** Told of what broke, without any value of an input. */
-  onError: Log;
   /** Told of every answer: method, template of the route, status, time, request id. By default nobody is. */
   onAnswer?: Log;
-  /** Told of requests that could change something. By default nobody is. */
-  auditRequest?: AuditRequest;
   /** By default the documents of the service. */
   operations?: readonly Operation[];
   /** The proxies (addresses or CIDR) whose X-Forwarded-For is believed; by default none. */
   trustedProxies?: string[];
   /** The folder of the downloads; by default where `npm run package` puts them. */
   downloads?: string;
-  /** Host names of further origins from which browsers may call /mcp. */
-  mcpOrigins?: string[];
-  /** Signs sessions and questions of MCP. At least 32 bytes; the same in every process. */
-  mcpSecret: Buffer;
-  /** Calls back when a credential ends; returns what stops the watch. */
-  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
-  /** Makes the servers of MCP; by default those of the service. */
-  factoryOf?: NonNullable<McpOptions['factoryOf']>;
 }
 
 const KIB = 1024;

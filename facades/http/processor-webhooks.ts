@@ -4,8 +4,9 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { ApiError, acceptProcessorWebhook } from '../../schema/index.ts';
+import type { ContextOf } from '../compile/run.ts';
 import type { Admit } from '../rate-limit/rate-limit.ts';
-import { type ContextOf, callerOf } from './rest.ts';
+import { callerOf } from './rest.ts';
 
 export const HOOK_PATH = '/hooks/payments';
 

@@ -1,22 +1,18 @@
 /** The REST facade: a route for each operation with `@http`. */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, type Context, type FieldError, type Viewer } from '../../schema/index.ts';
+import { ApiError, type FieldError, type Viewer } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import { inputSchema, parameterSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
-import { type Caller, permit, type Refuse, runner, type Values } from '../compile/run.ts';
+import { type Caller, type ContextOf, permit, type Refuse, runner, type Values } from '../compile/run.ts';
 import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
 import type { Admit } from '../rate-limit/rate-limit.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import { drawingFor, drawn } from './qr.ts';
 import type { AuditRequest } from './requests.ts';
 import { bodyReader, parameterReader } from './requests.ts';
-
-/** The viewer behind an Authorization header. @throws ApiError if it is no Bearer credential that is valid, there */
-export type Authenticate = (authorization: string | undefined, address: string | null) => Promise<Viewer | null>;
-export type ContextOf = (caller: Caller) => Context;
 
 export interface RestOptions {
   operations: readonly Operation[];

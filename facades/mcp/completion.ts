@@ -2,8 +2,7 @@
 import type { CompleteRequest, CompleteResult } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
-import { type Caller, permit, runner, type Values } from '../compile/run.ts';
-import type { ContextOf } from '../http/rest.ts';
+import { type Caller, type ContextOf, permit, runner, type Values } from '../compile/run.ts';
 import type { McpCaller } from './caller.ts';
 
 const VALUES_MAX = 100;

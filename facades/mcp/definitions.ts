@@ -4,7 +4,6 @@ import { isRecord } from '../compile/inputs.ts';
 import { answerSchema, inputSchema, type JsonSchema, parameterSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
 import type { Values } from '../compile/run.ts';
-import { KEY_SCHEMA } from '../http/idempotency.ts';
 
 /** Agents read what they ask for, all of it; the lists of REST are larger. */
 const PAGE_LIMIT = 20;
@@ -72,8 +71,7 @@ export function outputSchemaOf(operation: Operation): NonNullable<Tool['outputSc
 const titleOf = (name: string): string => (name[0]!.toUpperCase() + name.slice(1)).replaceAll('_', ' ');
 
 const ACCESS_TOKEN = { type: 'string', description: 'API key or access token, instead of a header.' };
-const { type, description } = { ...KEY_SCHEMA, description: 'A new one for each intention: repeating it is safe.' };
-const IDEMPOTENCY_KEY = { type, description };
+const IDEMPOTENCY_KEY = { type: 'string', description: 'A new one for each intention: repeating it is safe.' };
 
 const ERROR: JsonSchema = {
   type: 'object',
@@ -87,16 +85,14 @@ const ERROR: JsonSchema = {
 };
 
 /** What a model cannot heed, or would not break: the rules themselves are checked here, and refusals name them. */
-const UNREAD: ReadonlySet<string> = new Set([
-  ...['pattern', 'minLength', 'maxLength', 'uniqueItems', 'propertyNames', 'additionalProperties', 'x-error'],
-]);
+const UNREAD = /^(pattern|minLength|maxLength|uniqueItems|propertyNames|additionalProperties|x-error)$/;
 const LARGE = 10_000;
 
 const forModel = (schema: JsonSchema): JsonSchema =>
   thinned(
     schema,
     (keyword, value) =>
-      UNREAD.has(keyword) ||
+      UNREAD.test(keyword) ||
       (keyword === 'format' && /^int/.test(String(value))) ||
       (/^(min|max)/.test(keyword) && typeof value === 'number' && Math.abs(value) > LARGE),
   );

@@ -7,7 +7,8 @@ import {
   validateOriginHeader,
 } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, type Viewer } from '../../schema/index.ts';
+import { ApiError } from '../../schema/index.ts';
+import type { OnCredentialEnd } from '../compile/run.ts';
 import type { Log } from '../http/errors.ts';
 import { JSON_TYPE } from '../http/headers.ts';
 import { deeperThan, readUtf8 } from '../http/json.ts';
@@ -21,13 +22,14 @@ import { serverFactory } from './server.ts';
 import type { ToolOptions } from './tools.ts';
 
 export interface McpOptions extends ToolOptions {
+  /** Without a slash at its end. */
   publicUrl: string;
   /** Host names of origins, beside our own and localhost, from which browsers may call. */
   mcpOrigins?: string[];
   /** Signs sessions and questions. At least 32 bytes; the same in every process. */
   mcpSecret: Buffer;
-  /** Calls back when a credential ends; returns what stops the watch. */
-  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: OnCredentialEnd;
+  /** Told of faults, without the values of inputs. */
   onError: Log;
   /** Absent: nobody is limited. */
   rateLimits?: RateLimits;

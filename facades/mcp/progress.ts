@@ -1,7 +1,6 @@
 /** Tells a client how a server comes along, while it waits for it. */
 import type { ServerContext } from '@modelcontextprotocol/server';
-import type { Values } from '../compile/run.ts';
-import type { ContextOf } from '../http/rest.ts';
+import type { ContextOf, Values } from '../compile/run.ts';
 import { serverUpdates } from './server-updates.ts';
 import type { ReportProgress } from './tools.ts';
 

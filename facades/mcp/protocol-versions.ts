@@ -7,23 +7,17 @@ import {
   InMemoryServerEventBus,
   isLegacyRequest,
   type McpHandlerRequestOptions,
-  type McpServerFactory,
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/server';
-import type { Viewer } from '../../schema/index.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { callerOf } from './caller.ts';
 import type { McpParts } from './parts.ts';
 import { rpcError, SERVER_ERROR } from './rpc.ts';
-import { Sessions } from './sessions.ts';
+import { type SessionOptions, Sessions } from './sessions.ts';
 import { Subscriptions } from './subscriptions.ts';
 
-export interface ErasOptions {
-  factory: McpServerFactory;
+export interface ErasOptions extends SessionOptions {
   parts: McpParts;
-  secret: Buffer;
-  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
-  onError: (error: Error) => void;
 }
 
 /** Serves web-standard requests whose `authInfo` carries the caller. */

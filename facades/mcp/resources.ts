@@ -13,18 +13,12 @@ import {
 import { ApiError } from '../../schema/index.ts';
 import { pathNames } from '../compile/names.ts';
 import type { Operation } from '../compile/operation.ts';
-import { type Caller, permit, runner, type Values } from '../compile/run.ts';
+import { type Caller, type ContextOf, permit, runner, type Values } from '../compile/run.ts';
 import type { AnswerError } from '../http/errors.ts';
-import type { ContextOf } from '../http/rest.ts';
 import type { McpCaller } from './caller.ts';
+import type { ToolOptions } from './tools.ts';
 
 const JSON_TYPE = 'application/json';
-
-export interface ResourceOptions {
-  operations: readonly Operation[];
-  contextOf: ContextOf;
-  answerError: AnswerError;
-}
 
 export class Resources {
   readonly list: { resources: Resource[] };
@@ -32,7 +26,7 @@ export class Resources {
   readonly #readers: Reader[];
   readonly #answerError: AnswerError;
 
-  constructor({ operations, contextOf, answerError }: ResourceOptions) {
+  constructor({ operations, contextOf, answerError }: Pick<ToolOptions, 'operations' | 'contextOf' | 'answerError'>) {
     this.#answerError = answerError;
     const all = operations.filter(({ resource }) => resource);
     const described = ({ resource, description }: Operation) => ({

@@ -14,16 +14,15 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import type { Viewer } from '../../schema/index.ts';
 import { isRecord } from '../compile/inputs.ts';
+import type { OnCredentialEnd } from '../compile/run.ts';
 import { callerOf, type McpCaller } from './caller.ts';
 import { rpcError, SERVER_ERROR } from './rpc.ts';
 
 export interface SessionOptions {
   factory: McpServerFactory;
   secret: Buffer;
-  /** Calls back when a credential ends; returns what stops the watch. */
-  onCredentialEnd: (viewer: Viewer, ended: () => void) => () => void;
+  onCredentialEnd: OnCredentialEnd;
   onError: (error: Error) => void;
   idleMs?: number;
 }

@@ -4,12 +4,19 @@ import { ApiError } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
-import { type Caller, permit, type Refuse, runner, type Values } from '../compile/run.ts';
+import {
+  type Authenticate,
+  type Caller,
+  type ContextOf,
+  permit,
+  type Refuse,
+  runner,
+  type Values,
+} from '../compile/run.ts';
 import type { AnswerError } from '../http/errors.ts';
 import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
 import type { AuditRequest } from '../http/requests.ts';
-import type { Authenticate, ContextOf } from '../http/rest.ts';
 import { type Count, callerIn } from './caller.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';

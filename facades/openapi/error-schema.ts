@@ -5,6 +5,10 @@ import type { JsonSchema } from '../compile/json-schema.ts';
 const text = (description: string, maxLength: number): JsonSchema => ({ type: 'string', maxLength, description });
 const name = (description: string): JsonSchema => ({ ...text(description, 64), pattern: '^[A-Za-z0-9_-]+$' });
 
+function int32(description: string, minimum: number, maximum: number): JsonSchema {
+  return { type: 'integer', format: 'int32', minimum, maximum, description };
+}
+
 const FIELD_ERROR: JsonSchema = {
   type: 'object',
   properties: {
@@ -28,13 +32,7 @@ const X402_REQUIREMENT: JsonSchema = {
     resource: { ...text('What is paid for.', 2048), format: 'uri' },
     description: text('What is paid for, in words.', 255),
     mimeType: text('What the answer will be.', 64),
-    maxTimeoutSeconds: {
-      type: 'integer',
-      format: 'int32',
-      minimum: 1,
-      maximum: 3600,
-      description: 'How long the payment may take.',
-    },
+    maxTimeoutSeconds: int32('How long the payment may take.', 1, 3600),
     extra: {
       type: 'object',
       description: 'The EIP-712 domain of the token.',
@@ -50,13 +48,7 @@ export const ERROR: JsonSchema = {
   properties: {
     type: { ...text('Where the code is explained.', 2048), format: 'uri' },
     title: text('The text of the status.', 64),
-    status: {
-      type: 'integer',
-      format: 'int32',
-      minimum: 400,
-      maximum: 599,
-      description: 'The HTTP status.',
-    },
+    status: int32('The HTTP status.', 400, 599),
     code: {
       ...name('Decide by this; codes are added, never changed.'),
       examples: Object.keys(ERRORS),
@@ -65,13 +57,7 @@ export const ERROR: JsonSchema = {
     request_id: name('Tell us this when you ask for help.'),
     retryable: { type: 'boolean', description: 'Whether the same request may succeed later.' },
     errors: { type: 'array', maxItems: 50, items: FIELD_ERROR, description: 'The fields that are wrong.' },
-    retry_after: {
-      type: 'integer',
-      format: 'int32',
-      minimum: 1,
-      maximum: 2 ** 31 - 1,
-      description: 'Seconds to wait.',
-    },
+    retry_after: int32('Seconds to wait.', 1, 2 ** 31 - 1),
     required_scope: name('The scope that the credential lacks.'),
     available_regions: {
       type: 'array',

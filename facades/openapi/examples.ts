@@ -3,7 +3,6 @@
  * leaves, and objects are composed of them. test/facades/openapi/examples.test.ts validates all of them.
  */
 import {
-  type DirectiveNode,
   type GraphQLInputType,
   type GraphQLLeafType,
   type GraphQLOutputType,
@@ -15,12 +14,12 @@ import {
   isListType,
   isRequiredInputField,
   type SelectionSetNode,
-  valueFromASTUntyped,
 } from 'graphql';
 import { snake, wireOfEnum } from '../compile/names.ts';
 import type { Operation } from '../compile/operation.ts';
+import { wholePage } from '../compile/outputs.ts';
 import type { Input, Parameter } from '../compile/parameters.ts';
-import { type Fragments, fieldsOf, possibleTypes } from '../compile/selection.ts';
+import { directiveOn, type Fragments, fieldsOf, possibleTypes } from '../compile/selection.ts';
 
 type Members = Record<string, unknown>;
 
@@ -37,13 +36,10 @@ export const requestExample = ({ node, type }: Input): Members => ({
 export function answerExample(operation: Operation): unknown {
   const { type, sets, node, page } = operation.answer;
   const example = outputExample(operation, type, sets, node && stated(node));
-  return page ? { data: example, next_cursor: null, has_more: false } : example;
+  return page ? wholePage(example) : example;
 }
 
-function stated({ directives = [] }: { directives?: readonly DirectiveNode[] | undefined }): unknown {
-  const example = directives.find(({ name }) => name.value === 'example');
-  return example && valueFromASTUntyped(example.arguments![0]!.value);
-}
+const stated = (node: Parameters<typeof directiveOn>[0]): unknown => directiveOn(node, 'example')?.value;
 
 function inputExample(type: GraphQLInputType): unknown {
   const bare = getNullableType(type);

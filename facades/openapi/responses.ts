@@ -60,32 +60,26 @@ export const HEADERS: Readonly<Record<string, Json>> = {
   ...NAMED,
   ...Object.fromEntries(RATES.map((name) => [ifCounted(name), { ...NAMED[name], required: false }])),
 };
-const refer = (...names: string[]): Json =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-const ANY_HEADERS = refer('Access-Control-Allow-Origin', 'Cache-Control', 'X-Request-Id');
+/** References to headers, under their own names or others. */
+const refer = (names: readonly string[], target = (name: string): string => name): Json =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${target(name)}` }]));
+const ANY_HEADERS = refer(['Access-Control-Allow-Origin', 'Cache-Control', 'X-Request-Id']);
 /** Of whatever is counted. */
-const EVERY_HEADER = {
-  ...ANY_HEADERS,
-  ...refer(...RATES),
-};
-
-const BROKEN_HEADERS = {
-  ...ANY_HEADERS,
-  ...Object.fromEntries(RATES.map((name) => [name, { $ref: `#/components/headers/${ifCounted(name)}` }])),
-};
+const EVERY_HEADER = { ...ANY_HEADERS, ...refer(RATES) };
+const BROKEN_HEADERS = { ...ANY_HEADERS, ...refer(RATES, ifCounted) };
 
 const STATUSES = [400, 401, 402, 403, 404, 422, 429, 500, 503] as const;
 type Status = (typeof STATUSES)[number];
 const NOT_MODIFIED = 304;
 
 const HEADERS_OF: Readonly<Partial<Record<Status, Json>>> = {
-  401: { ...EVERY_HEADER, ...refer('WWW-Authenticate') },
-  402: { ...EVERY_HEADER, ...refer('PAYMENT-REQUIRED') },
-  403: { ...EVERY_HEADER, 'WWW-Authenticate': { $ref: '#/components/headers/RequiredScope' } },
-  422: { ...EVERY_HEADER, 'Retry-After': { $ref: '#/components/headers/RetryLater' } },
-  429: { ...EVERY_HEADER, ...refer('Retry-After') },
+  401: { ...EVERY_HEADER, ...refer(['WWW-Authenticate']) },
+  402: { ...EVERY_HEADER, ...refer(['PAYMENT-REQUIRED']) },
+  403: { ...EVERY_HEADER, ...refer(['WWW-Authenticate'], () => 'RequiredScope') },
+  422: { ...EVERY_HEADER, ...refer(['Retry-After'], () => 'RetryLater') },
+  429: { ...EVERY_HEADER, ...refer(['Retry-After']) },
   500: BROKEN_HEADERS,
-  503: { ...BROKEN_HEADERS, ...refer('Retry-After') },
+  503: { ...BROKEN_HEADERS, ...refer(['Retry-After']) },
 };
 
 /** All the responses of an operation, by status. */
@@ -95,9 +89,9 @@ export function responsesOf(operation: Operation, content: Json): Json {
   const kept = http!.maxAgeSeconds !== undefined;
   const own = {
     ...EVERY_HEADER,
-    ...(kept && refer('ETag')),
-    ...(takesKey(operation) && refer('Idempotency-Replayed')),
-    ...(isPayable(operation) && refer('PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE')),
+    ...(kept && refer(['ETag'])),
+    ...(takesKey(operation) && refer(['Idempotency-Replayed'])),
+    ...(isPayable(operation) && refer(['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE'])),
   };
   return {
     [success]: { description: STATUS_CODES[success], headers: own, content },
@@ -118,7 +112,7 @@ const isPayable = ({ parameters }: Operation): boolean =>
 export const sharedResponses = (publicUrl: string): Json => ({
   [nameOf(NOT_MODIFIED)]: {
     description: 'What If-None-Match names is still right.',
-    headers: { ...EVERY_HEADER, ...refer('ETag') },
+    headers: { ...EVERY_HEADER, ...refer(['ETag']) },
   },
   ...Object.fromEntries(STATUSES.map((status) => [nameOf(status), errorResponse(status, publicUrl)])),
 });

@@ -6,6 +6,7 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, networkOf, type Viewer } from '../../schema/index.ts';
+import type { Authenticate } from '../compile/run.ts';
 import type { Log } from '../http/errors.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { load, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
@@ -169,7 +170,7 @@ export type Admit = (
  * credential may have ended meanwhile.
  */
 export const readmission =
-  (authenticate: (authorization: string | undefined, address: string | null) => Promise<Viewer | null>) =>
+  (authenticate: Authenticate) =>
   async (request: FastifyRequest): Promise<void> => {
     if (request.viewer) request.viewer = await authenticate(request.headers.authorization, request.ip);
   };
@@ -180,7 +181,7 @@ export const readmission =
  * @param counted all requests, or those alone whose credential is refused
  */
 export function admission(
-  authenticate: (authorization: string | undefined, address: string | null) => Promise<Viewer | null>,
+  authenticate: Authenticate,
   rateLimits: RateLimits | undefined,
   counted: 'all' | 'refused' = 'all',
 ): Admit {

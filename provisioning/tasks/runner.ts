@@ -4,6 +4,9 @@
  */
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { transition } from '../../entities/history/transition.ts';
+import { CONTINUE_TASK } from '../../entities/tasks/lease.ts';
+import { TASK_LIFECYCLE } from '../../entities/tasks/task.ts';
 import { type Holder, type Lease, LeaseLost, retryLater, Signalled, textOf } from './lease.ts';
 import {
   ATTEMPTS_MAX,
@@ -113,13 +116,10 @@ export class Runner {
     const step = await process.onExhausted?.(task, tx, failure.error);
     if (await retryLater(tx, this.#options.holder, task, failure)) throw new Signalled();
     if (!step) {
-      await tx.query(`update task set state = 'DEAD' where id = $1`, [task.id]);
+      await transition(tx, TASK_LIFECYCLE, task.id, 'DEAD');
       return;
     }
-    await tx.query(
-      `update task set step = $2, attempts = 0, deadline_at = null, run_at = case step when $2 then run_at else now() end where id = $1`,
-      [task.id, step],
-    );
+    await CONTINUE_TASK.all(tx, [task.id, step]);
     tx.changed(taskChange(task.lane));
   }
 

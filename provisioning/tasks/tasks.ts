@@ -8,7 +8,8 @@
  * A subject has one task, so nothing is done to it twice at once.
  */
 import type { Transaction } from '../../entities/database/transaction.ts';
-import { newId } from '../../entities/ids.ts';
+
+export { type NewTask, signalTask, startTask, taskChange } from '../../entities/tasks/start.ts';
 
 /** A task as its step sees it. */
 export interface LeasedTask {
@@ -106,87 +107,3 @@ const BACKOFF_SECONDS_MAX = 3600;
 /** The default pause after a failed attempt. The jitter keeps what failed together from coming back together. */
 export const backoffSeconds = (attempt: number): number =>
   Math.min(BACKOFF_SECONDS_MAX, 2 ** attempt) * (0.75 + Math.random() / 2);
-
-export interface NewTask {
-  lane: string;
-  process: string;
-  subject: string;
-  accountId: string;
-  /** Default: `start`. */
-  step?: string;
-  data?: object;
-  afterSeconds?: number;
-  /** After this time the task is given up, whatever it is at. */
-  deadlineSeconds?: number;
-}
-
-/** A dead task leaves these to the one that is started in its place. */
-const REPLACED = ['lane', 'process', 'account_id', 'step', 'data', 'error', 'deadline_at', 'created_at'];
-
-/**
- * A CTE that starts a task, for statements that write its subject themselves: `from` names a relation of at most one
- * row with the columns account_id and subject, `first` is the number of the first of the parameters of
- * `startTaskParameters`. Whoever uses it announces the change himself: `taskChange`.
- */
-export const startTaskSql = (from: string, first: number): string => `
-  task_started as (
-    insert into task (id, lane, process, subject, account_id, step, data, run_at, deadline_at)
-    select $${first}, $${first + 1}, $${first + 2}, subject, account_id, $${first + 3}, $${first + 4}::jsonb,
-      now() + $${first + 5}::float8 * interval '1 second', now() + $${first + 6}::float8 * interval '1 second' from ${from}
-    on conflict (subject) do update set signals = task.signals + 1, attempts = 0, state = 'READY',
-      ${REPLACED.map((column) => `${column} = case task.state when 'DEAD' then excluded.${column} else task.${column} end`).join(', ')},
-      run_at = case
-        when task.state = 'DEAD' then excluded.run_at
-        when task.leased_by is null then least(task.run_at, excluded.run_at)
-        else task.run_at end
-    returning lane)`;
-
-/** How many parameters `startTaskSql` takes. */
-export const START_TASK_PARAMETERS = 7;
-
-export const startTaskParameters = ({
-  lane,
-  process,
-  step = 'start',
-  data = {},
-  afterSeconds = 0,
-  deadlineSeconds,
-}: NewTask): unknown[] => [
-  newId('task'),
-  lane,
-  process,
-  step,
-  JSON.stringify(data),
-  afterSeconds,
-  deadlineSeconds ?? null,
-];
-
-/** What tells workers that a lane has something due. */
-export const taskChange = (lane: string) => ({ kind: 'task', accountId: '', id: lane }) as const;
-
-/**
- * Starts a task, which exists if and only if the caller's transaction commits. If the subject has a task already,
- * this is a signal to it, due when the new one would have been; a dead one is replaced.
- */
-export async function startTask(tx: Transaction, task: NewTask): Promise<void> {
-  const [started] = await tx.query<{ lane: string }>(
-    `with given as (select $1::text as account_id, $2::text as subject), ${startTaskSql('given', 3)} select lane from task_started`,
-    [task.accountId, task.subject, ...startTaskParameters(task)],
-  );
-  if (!task.afterSeconds) tx.changed(taskChange(started!.lane));
-}
-
-/**
- * Wakes the task of a subject: it runs now, or once more directly after the step that is running, with fresh
- * attempts. A dead one goes on with the step that it died at, without its deadline. No task: nothing happens.
- */
-export async function signalTask(tx: Transaction, subject: string): Promise<void> {
-  const woken = await tx.query<{ lane: string }>(
-    `update task set signals = signals + 1, attempts = 0, state = 'READY',
-      deadline_at = case state when 'DEAD' then null else deadline_at end,
-      run_at = case when leased_by is null then least(run_at, now()) else run_at end
-    where subject = $1 returning lane`,
-    [subject],
-  );
-  tx.changed(...woken.map(({ lane }) => taskChange(lane)));
-}

@@ -12,17 +12,9 @@ import { usdFromMicros } from '../../entities/money.ts';
 import { holdSql, lockAvailable } from '../../entities/payments/ledger.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
 import { Server } from '../../entities/servers/server.ts';
+import { START_TASK_PARAMETERS, startTaskParameters, startTaskSql, taskChange } from '../../entities/tasks/start.ts';
 import { deliveriesFor, WEBHOOK_IDS_SQL } from '../../entities/webhooks/outbox.ts';
-import {
-  claimSql,
-  passwordContext,
-  START_TASK_PARAMETERS,
-  serverTask,
-  startTaskParameters,
-  startTaskSql,
-  taskChange,
-  waitForRoom,
-} from '../../provisioning/index.ts';
+import { claimSql, passwordContext, serverTask, waitForRoom } from '../../provisioning/index.ts';
 import { requireSpendable } from '../accounts/auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../payments/x402.ts';

@@ -168,7 +168,7 @@ function report(fault: string, sql: string, before?: string): void {
   const ours = new Error()
     .stack!.split('\n')
     .map((line) => /\/(?<!\/test\/)((?:resolvers|provisioning|entities)\/[\w/-]+\.ts:\d+)/.exec(line)?.[1])
-    .filter((place) => place && !/(database|lock-order)\.ts/.test(place));
+    .filter((place) => place && !/^entities\/database\/[\w-]+\.ts/.test(place));
   Error.stackTraceLimit = limit;
   // A test did that by itself, or a migration, which runs alone.
   if (!ours.length || ours[0]!.includes('/migrations/')) return;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
-import type { Task } from '../../entities/task.ts';
+import type { Task } from '../../entities/tasks/task.ts';
 import { type NewTask, type Process, signalTask, startTask } from '../../provisioning/tasks/tasks.ts';
 import { Worker, type WorkerOptions } from '../../provisioning/tasks/worker.ts';
 import { newDatabase } from '../setup/database.ts';

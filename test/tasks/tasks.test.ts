@@ -1,16 +1,8 @@
 /** How a task goes from step to step. Nothing here waits for a clock. */
 import { describe, expect, it, vi } from 'vitest';
 import type { Transaction } from '../../entities/database/transaction.ts';
-import {
-  Conflict,
-  done,
-  hop,
-  nap,
-  START_TASK_PARAMETERS,
-  startTask,
-  startTaskParameters,
-  startTaskSql,
-} from '../../provisioning/tasks/tasks.ts';
+import { START_TASK_PARAMETERS, startTask, startTaskParameters, startTaskSql } from '../../entities/tasks/start.ts';
+import { Conflict, done, hop, nap } from '../../provisioning/tasks/tasks.ts';
 import { effect, effects, engine, leaseOne, prepareEngine, read, signal, start, TASK } from './engine.ts';
 
 prepareEngine();

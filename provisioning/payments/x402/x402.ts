@@ -12,7 +12,8 @@ import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { X402Payment } from '../../../entities/payments/x402-payment.ts';
 import { digest, type Vault } from '../../../entities/secrets.ts';
-import { startTask, startTaskParameters, startTaskSql } from '../../tasks/tasks.ts';
+import { startTaskParameters, startTaskSql } from '../../../entities/tasks/start.ts';
+import { startTask } from '../../tasks/tasks.ts';
 import type { Coin } from '../drivers/driver.ts';
 import type { Authorization, Exclusive, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
 import {

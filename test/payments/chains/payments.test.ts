@@ -1,9 +1,9 @@
 /** Payments on a synced chain: each is credited once, at the right exchange rate, through every reorganisation. */
 import { describe, expect, it } from 'vitest';
 import { cancelTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
-import { HALF, openFollowed } from './synced-shop.ts';
+import { HALF, openSyncedShop } from './synced-shop.ts';
 
-const { shop, chain, driver, follow, open } = await openFollowed();
+const { shop, chain, driver, sync, open } = await openSyncedShop();
 
 /** Lets the half hour of a top-up pass. */
 const expire = async (orderNumber: string) => {
@@ -14,22 +14,22 @@ const expire = async (orderNumber: string) => {
   await shop.db.query(`update payment set seen_at = now() - interval '1 hour' where order_number = $1`, [orderNumber]);
   await shop.db.query('update task set run_at = now() where subject = $1', [orderNumber]);
   await shop.provisioning.newWorker().drain('payments');
-  await follow();
+  await sync();
 };
 describe('A payment', () => {
   it('is shown once it is announced, and credited after its confirmations', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     const { txId } = chain.pay(walletAddress!, HALF);
-    await follow();
+    await sync();
     expect(await findTopUp(context, orderNumber)).toMatchObject({
       ...{ status: 'CONFIRMING', receivedCrypto: '0.5', confirmations: 0, txIds: [txId], paymentException: null },
     });
     chain.mine();
-    await follow();
+    await sync();
     expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMING', confirmations: 1 });
     expect(await shop.balance(accountId)).toBe(0n);
     chain.mine();
-    await follow();
+    await sync();
     expect(await findTopUp(context, orderNumber)).toMatchObject({
       ...{ status: 'CONFIRMED', confirmations: 2, creditedMicros: 50_000_000n },
     });
@@ -42,13 +42,13 @@ describe('A payment', () => {
     chain.pay(walletAddress!, HALF);
     for (let i = 0; i < 5; i++) {
       chain.mine();
-      await Promise.all([follow(), follow()]);
+      await Promise.all([sync(), sync()]);
       chain.reorganise(1);
-      await follow();
+      await sync();
       expect(await shop.balance(accountId)).toBe(0n);
     }
     chain.mine(3);
-    await Promise.all([follow(), follow(), follow()]);
+    await Promise.all([sync(), sync(), sync()]);
     expect(await shop.balance(accountId)).toBe(50_000_000n);
   });
 
@@ -56,10 +56,10 @@ describe('A payment', () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     chain.pay(walletAddress!, HALF);
     chain.mine();
-    await follow();
+    await sync();
     chain.reorganise(1, { lost: true });
     chain.mine(3);
-    await follow();
+    await sync();
     expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMING', txIds: [] });
     await expire(orderNumber);
     expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'EXPIRED', receivedCrypto: '0' });
@@ -77,7 +77,7 @@ describe('A payment', () => {
     );
     chain.mine(1, at);
     chain.mine(1);
-    await follow();
+    await sync();
     expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMED', paymentException: null });
     expect(await shop.balance(accountId)).toBe(50_000_000n);
   });
@@ -89,7 +89,7 @@ describe('A payment', () => {
     driver.coinList[0]!.fixedRateMicros = 120_000_000n;
     chain.pay(walletAddress!, HALF);
     chain.mine(2);
-    await follow();
+    await sync();
     expect(await findTopUp(context, orderNumber)).toMatchObject({
       ...{ status: 'CONFIRMED', paymentException: 'LATE', creditedMicros: 60_000_000n },
     });
@@ -102,11 +102,11 @@ describe('A payment', () => {
     delete driver.coinList[0]!.fixedRateMicros;
     chain.pay(walletAddress!, HALF);
     chain.mine(3);
-    await follow();
+    await sync();
     expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMING', confirmations: 2 });
     await expect(open()).rejects.toMatchObject({ code: 'coin_unavailable' });
     driver.coinList[0]!.fixedRateMicros = 100_000_000n;
-    await follow();
+    await sync();
     expect(await shop.balance(accountId)).toBe(50_000_000n);
   });
 });
@@ -116,12 +116,12 @@ describe('A top-up', () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     chain.pay(walletAddress!, HALF / 2n);
     chain.mine(2);
-    await follow();
+    await sync();
     expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMING', receivedCrypto: '0.25' });
     expect(await shop.balance(accountId)).toBe(25_000_000n);
     chain.pay(walletAddress!, HALF / 2n);
     chain.mine(2);
-    await follow();
+    await sync();
     expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMED', paymentException: null });
     expect(await shop.balance(accountId)).toBe(50_000_000n);
   });
@@ -130,7 +130,7 @@ describe('A top-up', () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open(1_000_000_000n);
     chain.pay(walletAddress!, HALF * 4n);
     chain.mine(2);
-    await follow();
+    await sync();
     expect((await findTopUp(context, orderNumber)).status).toBe('CONFIRMING');
     await expire(orderNumber);
     expect(await findTopUp(context, orderNumber)).toMatchObject({
@@ -144,7 +144,7 @@ describe('A top-up', () => {
     driver.coinList[0]!.fixedRateMicros = 50_000_000n;
     chain.pay(walletAddress!, HALF * 4n);
     chain.mine(2);
-    await follow();
+    await sync();
     expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMED', paymentException: 'OVERPAID' });
     expect(await shop.balance(accountId)).toBe(100_000_000n + 50_000_000n + 2_000_000n);
   });
@@ -154,7 +154,7 @@ describe('A top-up', () => {
     for (let i = 0; i < 2; i++) {
       chain.pay(walletAddress!, HALF);
       chain.mine(2);
-      await follow();
+      await sync();
     }
     expect(await findTopUp(context, orderNumber)).toMatchObject({
       ...{ status: 'CONFIRMED', paymentException: 'OVERPAID', receivedCrypto: '1', creditedMicros: 100_000_000n },
@@ -166,9 +166,9 @@ describe('A top-up', () => {
   it('loses no payment that arrives during its cancellation', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     chain.pay(walletAddress!, HALF);
-    await Promise.allSettled([follow(), cancelTopUp(context, orderNumber)]);
+    await Promise.allSettled([sync(), cancelTopUp(context, orderNumber)]);
     chain.mine(2);
-    await follow();
+    await sync();
     expect((await findTopUp(context, orderNumber)).status).toBe('CONFIRMED');
     expect(await shop.balance(accountId)).toBe(50_000_000n);
   });

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { findTopUp } from '../../../resolvers/payments/billing.ts';
 import { assignPayment, writeOff } from '../../../resolvers/payments/payments.ts';
-import { HALF, openFollowed } from './synced-shop.ts';
+import { HALF, openSyncedShop } from './synced-shop.ts';
 
-const { shop, chain, follow, open, suspense, total } = await openFollowed();
+const { shop, chain, sync, open, suspense, total } = await openSyncedShop();
 
 describe('A payment in another coin', () => {
   it('stays in suspense, and the operator gets an event', async () => {
@@ -13,7 +13,7 @@ describe('A payment in another coin', () => {
     const before = await suspense();
     chain.pay(walletAddress!, 7_00000000n, { coin: 'OTHER' });
     chain.mine(2);
-    await follow();
+    await sync();
     expect((await findTopUp(context, orderNumber)).status).toBe('PENDING');
     expect(await shop.balance(accountId)).toBe(0n);
     expect((await suspense()) - before).toBe(7_000_000n);
@@ -30,7 +30,7 @@ describe('A payment in another coin', () => {
     const before = await suspense();
     chain.pay(walletAddress!, 7_00000000n, { coin: 'OTHER' });
     chain.mine(2);
-    await follow();
+    await sync();
     const [payment] = await shop.db.query<{ id: string }>('select id from payment where order_number = $1', [
       orderNumber,
     ]);
@@ -39,11 +39,11 @@ describe('A payment in another coin', () => {
     const lost = chain.blocks.slice(-2).flatMap(({ payments }) => payments);
     chain.reorganise(2, { lost: true });
     chain.mine(3);
-    await follow();
+    await sync();
     expect([await shop.balance(accountId), (await suspense()) - before]).toEqual([0n, 7_000_000n]);
     chain.pool = lost;
     chain.mine(2);
-    await follow();
+    await sync();
     expect([await shop.balance(accountId), await suspense()]).toEqual([7_000_000n, before]);
   });
 });
@@ -54,7 +54,7 @@ describe('A reorganisation that reverts a credited payment', () => {
     const before = await suspense();
     chain.pay(walletAddress!, HALF);
     chain.mine(2);
-    await follow();
+    await sync();
     await shop.server(accountId, { paidUntil: new Date(Date.now() - 1000) });
     await shop.tick('renewals');
     const rest = await shop.balance(accountId);
@@ -62,7 +62,7 @@ describe('A reorganisation that reverts a credited payment', () => {
     const lost = structuredClone(chain.blocks.slice(-2));
     chain.reorganise(2, { lost: true });
     chain.mine(3);
-    await follow();
+    await sync();
     expect(await shop.balance(accountId)).toBe(0n);
     expect((await suspense()) - before).toBe(rest);
     const suspended = () =>
@@ -70,8 +70,8 @@ describe('A reorganisation that reverts a credited payment', () => {
     expect(await suspended()).toHaveLength(1);
     chain.pool = lost.flatMap(({ payments }) => payments);
     chain.mine(2);
-    await follow();
-    await follow();
+    await sync();
+    await sync();
     expect(await shop.balance(accountId)).toBe(rest);
     expect(await suspense()).toBe(before);
     expect(await shop.balanced()).toBe(true);
@@ -84,7 +84,7 @@ describe('A reorganisation that reverts a credited payment', () => {
     const [suspended, lost, came] = (await totals()) as [bigint, bigint, bigint];
     chain.pay(walletAddress!, HALF);
     chain.mine(2);
-    await follow();
+    await sync();
     await shop.server(accountId, { paidUntil: new Date(Date.now() - 1000) });
     await shop.tick('renewals');
     const [payment] = await shop.db.query<{ id: string }>('select id from payment where account_id = $1', [accountId]);
@@ -93,14 +93,14 @@ describe('A reorganisation that reverts a credited payment', () => {
     const blocks = structuredClone(chain.blocks.slice(-2));
     chain.reorganise(2, { lost: true });
     chain.mine(3);
-    await follow();
+    await sync();
     for (let i = 0; i < 2; i++) expect((await write()).status).toBe('WRITTEN_OFF');
     expect(await totals()).toEqual([suspended, lost - 6_000_000n, came]);
     expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
     expect(await shop.events(payment!.id)).toEqual(['payment.reversed', 'payment.written_off']);
     chain.pool = blocks.flatMap(({ payments }) => payments);
     chain.mine(2);
-    await follow();
+    await sync();
     expect(await shop.balance(accountId)).toBe(44_000_000n);
     expect(await totals()).toEqual([suspended, lost, came - 50_000_000n]);
     expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
@@ -110,10 +110,10 @@ describe('A reorganisation that reverts a credited payment', () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     chain.pay(walletAddress!, HALF);
     chain.mine(2);
-    await follow();
+    await sync();
     chain.reorganise(2);
     chain.mine(1);
-    await follow();
+    await sync();
     expect(await shop.balance(accountId)).toBe(50_000_000n);
     expect((await findTopUp(context, orderNumber)).status).toBe('CONFIRMED');
     expect(

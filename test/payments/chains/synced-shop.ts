@@ -14,14 +14,14 @@ import { Chain, ChainDriver } from './chain.ts';
 export const HALF = 50_000_000n;
 
 /** Opens the shop for one test file. */
-export async function openFollowed() {
+export async function openSyncedShop() {
   const folder = newFolder();
   afterAll(() => removeFolder(folder));
   const chain = new Chain();
   const driver = new ChainDriver(chain);
   const shop = openShop(await newDatabase(afterAll), folder, driver);
   /** Reads the chain, and runs all work that follows from it. */
-  const follow = async (worker = shop.provisioning.newWorker()) => {
+  const sync = async (worker = shop.provisioning.newWorker()) => {
     await shop.provisioning.schedule();
     await shop.db.query(`update task set run_at = now() + interval '1 day' where lane = 'periodic'`);
     await shop.db.query(`update task set run_at = now(), leased_by = null where subject = $1`, [
@@ -31,7 +31,7 @@ export async function openFollowed() {
   };
   beforeEach(async () => {
     driver.coinList[0]!.fixedRateMicros = 100_000_000n;
-    await follow();
+    await sync();
   });
   /** Opens a top-up for a new account, or for the given one. */
   const open = async (amountUsd = 50_000_000n, accountId?: string): Promise<[Context, TopUp]> => {
@@ -40,5 +40,5 @@ export async function openFollowed() {
   };
   const total = async (account: string): Promise<bigint> =>
     (await verifyBooks(shop.db)).totals.find(({ name }) => name === account)?.micros ?? 0n;
-  return { shop, chain, driver, follow, open, total, suspense: () => total('suspense') };
+  return { shop, chain, driver, sync, open, total, suspense: () => total('suspense') };
 }

@@ -18,7 +18,7 @@ export interface TopUpBody {
   [property: string]: unknown;
 }
 
-export interface Till extends Freehold {
+export interface GatewayWorld extends Freehold {
   paymentsFile: string;
   databaseUrl: string;
   /** Opens a top-up as soon as the coin is available. */
@@ -38,7 +38,10 @@ export const rateSources = (url: string, codes: readonly string[]): object[] =>
   ['one', 'two'].map((name) => ({ name, url, coins: Object.fromEntries(codes.map((code) => [code, `/${code}`])) }));
 
 /** Starts the service with these gateways for one test file. @param usd dollars for one coin, by its code */
-export async function openTill(gateways: readonly object[], usd: Record<string, number>): Promise<Till> {
+export async function openGatewayWorld(
+  gateways: readonly object[],
+  usd: Record<string, number>,
+): Promise<GatewayWorld> {
   const said = { ...usd };
   const exchange = createServer((_request, response) => response.end(JSON.stringify(said))).listen(0, '127.0.0.1');
   await once(exchange, 'listening');

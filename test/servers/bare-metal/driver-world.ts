@@ -24,7 +24,7 @@ interface System {
 }
 
 /** A host that works through its boot while it has power. */
-class PlayedBox {
+class PlayedHost {
   readonly rack: Rack;
   readonly #machine: Awaited<ReturnType<typeof openRoom>>['machine'] extends (rack: Rack) => infer Machine
     ? Machine
@@ -84,7 +84,7 @@ export async function bmcWorld(
   onEnd: (end: () => Promise<void>) => void,
 ): Promise<DriverUnderTest> {
   const room = await openRoom(db, racks, onEnd);
-  const boxes = racks.map((rack) => new PlayedBox(rack, room));
+  const boxes = racks.map((rack) => new PlayedHost(rack, room));
   const store = new Deployments(db, new Vault(VAULT_KEY));
   let over = false;
   const played = boxes.map(async (box) => {

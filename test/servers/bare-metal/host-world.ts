@@ -18,7 +18,7 @@ export const BOX = {
 };
 
 /** For one test file: files may share a process, and the second would find what the first has stopped. */
-export async function openBoxWorld() {
+export async function openHostWorld() {
   const folder = newFolder();
   afterAll(() => removeFolder(folder));
   for (const name of ['vmlinuz', 'initrd.img', 'debian-13.img']) writeFileSync(join(folder, name), `it is ${name}`);

@@ -1,9 +1,9 @@
 /** Dedicated hosts as the driver for boxes has them: told by the operator, and used at once. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { CONTROLLER } from '../../setup/certificates.ts';
-import { BMC, BOX, fieldOf, openBoxWorld } from './host-world.ts';
+import { BMC, BOX, fieldOf, openHostWorld } from './host-world.ts';
 
-const { add, audited, db, inventory, operator, update } = await openBoxWorld();
+const { add, audited, db, inventory, operator, update } = await openHostWorld();
 
 afterEach(async () => {
   await db.query(`delete from host where region_code = 'zrh'`);

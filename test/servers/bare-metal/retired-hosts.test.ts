@@ -1,10 +1,10 @@
 /** Boxes from the first customer to the next: sold as soon as they are told, and never handed on unwiped. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../setup/freehold.ts';
-import { codeOf, fieldOf, openBoxWorld } from './host-world.ts';
+import { codeOf, fieldOf, openHostWorld } from './host-world.ts';
 import { machineOf, newRack, type Rack } from './room.ts';
 
-const { account, act, add, anonymous, audited, db, operator, override, port, update } = await openBoxWorld();
+const { account, act, add, anonymous, audited, db, operator, override, port, update } = await openHostWorld();
 
 describe('A box that is sold', () => {
   const racks: Rack[] = [];
@@ -12,7 +12,7 @@ describe('A box that is sold', () => {
     for (const rack of racks) await rack.disconnect();
   });
   /** A box with a controller, told to the running service. */
-  async function newBox(name: string): Promise<Rack> {
+  async function newHost(name: string): Promise<Rack> {
     const rack = await newRack(name, racks.length + 1);
     racks.push(rack);
     const { bmc, mac, disk } = rack.box;
@@ -63,7 +63,7 @@ describe('A box that is sold', () => {
   it('is sold as soon as it was told, and nothing is before', async () => {
     expect(await stock()).toBe('none');
     expect((await order()).code).toBe('out_of_stock');
-    const rack = await newBox('first');
+    const rack = await newHost('first');
     expect(await stock()).toBe('low');
     const number = await sell(rack);
     expect(await stock()).toBe('none');
@@ -82,7 +82,7 @@ describe('A box that is sold', () => {
   }, 120_000);
 
   it('and hangs in its wipe is free when the operator says that it is wiped, with a reason', async () => {
-    const rack = await newBox('second');
+    const rack = await newHost('second');
     const number = await hang(rack);
     expect(await stock()).toBe('none');
     const QUERY = 'mutation { declareWiped(name: "second", reason: "x") { state } }';
@@ -104,7 +104,7 @@ describe('A box that is sold', () => {
   }, 120_000);
 
   it('and is retired lets its server go, and is given to nobody, under no name, until it is declared wiped', async () => {
-    const rack = await newBox('third');
+    const rack = await newHost('third');
     const number = await hang(rack);
     await rack.disconnect();
     const { base, tell, script } = machine(rack);
@@ -148,7 +148,7 @@ describe('A box that is sold', () => {
   }, 180_000);
 
   it('and whose machine was given up for another is held until the operator says what became of it', async () => {
-    const rack = await newBox('fourth');
+    const rack = await newHost('fourth');
     const number = await sell(rack);
     await db.query('update server set generation = 2 where order_number = $1', [number]);
     expect(await stock()).toBe('none');

@@ -4,7 +4,7 @@ import { mnemonicToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, type TestAccount } from '../../../setup/freehold.ts';
 import { spawnService } from '../../../setup/spawn.ts';
-import { openTill, type Till, type TopUpBody } from '../gateway-world.ts';
+import { type GatewayWorld, openGatewayWorld, type TopUpBody } from '../gateway-world.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from './anvil.ts';
 import { type Gate, openGate } from './gate.ts';
 
@@ -20,7 +20,7 @@ const DOLLAR = 1_000_000n;
 describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
   let anvil: Anvil;
   let gate: Gate;
-  let till: Till;
+  let world: GatewayWorld;
   let account: TestAccount;
 
   beforeAll(async () => {
@@ -41,8 +41,8 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
         ],
       },
     ];
-    till = await openTill(gateways, { 'USDC-BASE': 0.9998, 'USDT-BASE': 1.0001, 'ETH-BASE': 2_500 });
-    account = await till.newAccount();
+    world = await openGatewayWorld(gateways, { 'USDC-BASE': 0.9998, 'USDT-BASE': 1.0001, 'ETH-BASE': 2_500 });
+    account = await world.newAccount();
   });
 
   const mine = (blocks = CONFIRMATIONS) => anvil.control.mine({ blocks });
@@ -53,13 +53,13 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     return hash;
   };
   const fresh = async (crypto = 'USDC-BASE', usd = 50): Promise<[TestAccount, TopUpBody]> => {
-    account = await till.newAccount();
-    return [account, await till.open(account, usd, crypto)];
+    account = await world.newAccount();
+    return [account, await world.open(account, usd, crypto)];
   };
 
   it('a top-up has its own address under the key of the operator, and a URI (EIP-681)', async () => {
     const [, topUp] = await fresh();
-    const [deposit] = await till.db.query<{ next: number }>('select next from deposit');
+    const [deposit] = await world.db.query<{ next: number }>('select next from deposit');
     const { address } = mnemonicToAccount(MNEMONIC, { addressIndex: deposit!.next - 1 });
     expect(topUp).toMatchObject({
       ...{ wallet_address: address, network: 'base', amount_crypto: '50', confirmations_required: CONFIRMATIONS },
@@ -70,10 +70,15 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
   it('a payment is shown in its block, and credited after its confirmations', async () => {
     const [payer, topUp] = await fresh();
     const hash = await pay(topUp, 50n);
-    await till.becomes(payer, topUp, { status: 'confirming', received_crypto: '50', confirmations: 1, tx_ids: [hash] });
+    await world.becomes(payer, topUp, {
+      status: 'confirming',
+      received_crypto: '50',
+      confirmations: 1,
+      tx_ids: [hash],
+    });
     expect(await payer.balance()).toBe(0);
     await mine();
-    await till.becomes(payer, topUp, { status: 'confirmed', payment_exception: null, credited_usd: 50 });
+    await world.becomes(payer, topUp, { status: 'confirmed', payment_exception: null, credited_usd: 50 });
     expect(await payer.balance()).toBe(50);
   });
 
@@ -87,22 +92,22 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
       await anvil.wallet(0).sendTransaction({ to: topUp.wallet_address as Hex, value: parseEther('0.02') }),
     );
     await mine();
-    await till.becomes(payer, topUp, { status: 'confirmed', credited_usd: 50, received_crypto: '0.02' });
+    await world.becomes(payer, topUp, { status: 'confirmed', credited_usd: 50, received_crypto: '0.02' });
   });
 
   it('a payment in a reverted block is credited once, after it was sent and mined again', async () => {
     const [payer, topUp] = await fresh();
     for (let round = 0; round < 3; round++) {
       const hash = await pay(topUp, 50n);
-      await till.becomes(payer, topUp, { status: 'confirming', tx_ids: [hash] });
+      await world.becomes(payer, topUp, { status: 'confirming', tx_ids: [hash] });
       await anvil.control.request({ method: 'anvil_reorg', params: [1, []] } as never);
       await mine();
-      await till.becomes(payer, topUp, { status: 'confirming', tx_ids: [], received_crypto: '0' });
+      await world.becomes(payer, topUp, { status: 'confirming', tx_ids: [], received_crypto: '0' });
     }
     expect(await payer.balance()).toBe(0);
     await pay(topUp, 50n);
     await mine();
-    await till.becomes(payer, topUp, { status: 'confirmed', payment_exception: null });
+    await world.becomes(payer, topUp, { status: 'confirmed', payment_exception: null });
     expect(await payer.balance()).toBe(50);
   });
 
@@ -110,12 +115,12 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     const [payer, topUp] = await fresh();
     await pay(topUp, 50n);
     await mine();
-    await till.becomes(payer, topUp, { status: 'confirmed' });
-    const before = await till.suspense();
+    await world.becomes(payer, topUp, { status: 'confirmed' });
+    const before = await world.suspense();
     await anvil.control.request({ method: 'anvil_reorg', params: [CONFIRMATIONS + 1, []] } as never);
     await mine(1);
     await eventually(async () => (await payer.balance()) === 0);
-    expect((await till.suspense()) - before).toBe(50n * DOLLAR);
+    expect((await world.suspense()) - before).toBe(50n * DOLLAR);
     const refused = await payer.rest('POST', '/v1/servers', { service_code: 'vps-1' });
     expect(refused.body.code).toBe('account_suspended');
   });
@@ -131,9 +136,9 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
       await anvil.control.setAutomine(true);
     }
     await mine();
-    for (const [payer, topUp] of topUps) await till.becomes(payer, topUp, { status: 'confirmed', credited_usd: 50 });
+    for (const [payer, topUp] of topUps) await world.becomes(payer, topUp, { status: 'confirmed', credited_usd: 50 });
     const numbers = topUps.map(([, { order_number }]) => order_number);
-    const positions = await till.db.query('select position from payment where order_number = any($1)', [numbers]);
+    const positions = await world.db.query('select position from payment where order_number = any($1)', [numbers]);
     expect(positions).toEqual([{ position: 0 }, { position: 0 }, { position: 0 }]);
   });
 
@@ -141,11 +146,11 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     const [payer, topUp] = await fresh();
     await pay(topUp, 20n);
     await mine();
-    await till.becomes(payer, topUp, { status: 'confirming', received_crypto: '20', credited_usd: 20 });
+    await world.becomes(payer, topUp, { status: 'confirming', received_crypto: '20', credited_usd: 20 });
     await pay(topUp, 30n);
     await pay(topUp, 50n);
     await mine();
-    await till.becomes(payer, topUp, { status: 'confirmed', received_crypto: '100', payment_exception: 'overpaid' });
+    await world.becomes(payer, topUp, { status: 'confirmed', received_crypto: '100', payment_exception: 'overpaid' });
     expect(await payer.balance()).toBe(100);
   });
 
@@ -153,31 +158,31 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     const [payer, topUp] = await fresh();
     await pay(topUp, 20n);
     await mine();
-    await till.becomes(payer, topUp, { status: 'confirming', credited_usd: 20 });
-    await till.expire(topUp);
-    await till.becomes(payer, topUp, { status: 'confirmed', payment_exception: 'underpaid', credited_usd: 20 });
+    await world.becomes(payer, topUp, { status: 'confirming', credited_usd: 20 });
+    await world.expire(topUp);
+    await world.becomes(payer, topUp, { status: 'confirmed', payment_exception: 'underpaid', credited_usd: 20 });
   });
 
   it('a late payment is credited at the current exchange rate', async () => {
     const [payer, topUp] = await fresh('ETH-BASE');
-    await till.expire(topUp);
-    await till.becomes(payer, topUp, { status: 'expired' });
-    await till.rate('ETH-BASE', 3_000);
+    await world.expire(topUp);
+    await world.becomes(payer, topUp, { status: 'expired' });
+    await world.rate('ETH-BASE', 3_000);
     await anvil.wallet(0).sendTransaction({ to: topUp.wallet_address as Hex, value: parseEther('0.02') });
     await mine();
-    await till.becomes(payer, topUp, { status: 'confirmed', payment_exception: 'late', credited_usd: 60 });
-    await till.rate('ETH-BASE', 2_500);
+    await world.becomes(payer, topUp, { status: 'confirmed', payment_exception: 'late', credited_usd: 60 });
+    await world.rate('ETH-BASE', 2_500);
   });
 
   it('another configured coin goes into suspense, and an unknown token is ignored', async () => {
     const [payer, topUp] = await fresh();
-    const before = await till.suspense();
+    const before = await world.suspense();
     await pay(topUp, 7n, USDT);
     await pay(topUp, 7n, UNKNOWN);
     await mine();
-    await eventually(async () => (await till.suspense()) - before === 7n * DOLLAR);
-    await till.becomes(payer, topUp, { status: 'pending', received_crypto: '0' });
-    const { length } = await till.db.query('select 1 from payment where order_number = $1', [topUp.order_number]);
+    await eventually(async () => (await world.suspense()) - before === 7n * DOLLAR);
+    await world.becomes(payer, topUp, { status: 'pending', received_crypto: '0' });
+    const { length } = await world.db.query('select 1 from payment where order_number = $1', [topUp.order_number]);
     expect(length).toBe(1);
   });
 
@@ -187,14 +192,14 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     await pay(topUp, 50n);
     await mine();
     await eventually(async () => {
-      const [task] = await till.db.query<{ error: string }>(
+      const [task] = await world.db.query<{ error: string }>(
         `select error from task where subject = 'cron:follow:base'`,
       );
       return task?.error?.includes('It is of the chain 1, and not of 8453');
     });
-    expect((await till.becomes(payer, topUp, { status: 'pending' })).tx_ids).toEqual([]);
+    expect((await world.becomes(payer, topUp, { status: 'pending' })).tx_ids).toEqual([]);
     gate.closed = false;
-    await till.becomes(payer, topUp, { status: 'confirmed', credited_usd: 50 });
+    await world.becomes(payer, topUp, { status: 'confirmed', credited_usd: 50 });
   });
 
   it('a payment is credited once even if its block is read fifty times', async () => {
@@ -202,21 +207,26 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     await pay(topUp, 50n);
     await mine();
     for (let i = 0; i < 50; i++) {
-      await till.db.query('delete from chain_block where height > (select max(height) from chain_block) - $1', [
+      await world.db.query('delete from chain_block where height > (select max(height) from chain_block) - $1', [
         1 + (i % 9),
       ]);
       if (i % 10 === 0)
-        await till.becomes(payer, topUp, { status: 'confirmed', received_crypto: '50', credited_usd: 50 });
+        await world.becomes(payer, topUp, { status: 'confirmed', received_crypto: '50', credited_usd: 50 });
     }
     expect(await payer.balance()).toBe(50);
-    const transfers = await till.db.query(`select 1 from transfer where order_number = $1`, [topUp.order_number]);
+    const transfers = await world.db.query(`select 1 from transfer where order_number = $1`, [topUp.order_number]);
     expect(transfers).toHaveLength(1);
   });
 
   it('a payment is credited once even if a worker dies while it reads and credits it', async () => {
     const worker = await spawnService({
-      ...{ DATABASE_URL: till.databaseUrl, ROLES: 'worker', PAYMENTS_FILE: till.paymentsFile, ALLOW_SIMULATED: 'true' },
-      ...{ POLL_SECONDS: '0.02', DATA_DIR: till.dataDir, LEASE_SECONDS: '1' },
+      ...{
+        DATABASE_URL: world.databaseUrl,
+        ROLES: 'worker',
+        PAYMENTS_FILE: world.paymentsFile,
+        ALLOW_SIMULATED: 'true',
+      },
+      ...{ POLL_SECONDS: '0.02', DATA_DIR: world.dataDir, LEASE_SECONDS: '1' },
     });
     const paid: [TestAccount, TopUpBody][] = [];
     for (let i = 0; i < 4; i++) {
@@ -227,7 +237,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     await mine();
     await worker.kill();
     for (const [payer, topUp] of paid) {
-      await till.becomes(payer, topUp, { status: 'confirmed', received_crypto: '50', credited_usd: 50 });
+      await world.becomes(payer, topUp, { status: 'confirmed', received_crypto: '50', credited_usd: 50 });
       expect(await payer.balance()).toBe(50);
     }
   });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHAINS } from '../../../../provisioning/payments/drivers/utxo/chains.ts';
 import { UtxoReader } from '../../../../provisioning/payments/drivers/utxo/reader.ts';
 import type { TestAccount } from '../../../setup/freehold.ts';
-import { openTill, type Till, type TopUpBody } from '../gateway-world.ts';
+import { type GatewayWorld, openGatewayWorld, type TopUpBody } from '../gateway-world.ts';
 import { type Litecoind, NO_LITECOIND, startLitecoind } from './litecoind.ts';
 
 /** Versions of extended keys on test networks (BIP 32). */
@@ -16,7 +16,7 @@ const ACCOUNT = MASTER.derive("m/84'/1'/0'");
 
 describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
   let node: Litecoind;
-  let till: Till;
+  let world: GatewayWorld;
 
   beforeAll(async () => {
     node = await startLitecoind();
@@ -28,17 +28,17 @@ describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
         ...{ confirmations: 2, pollSeconds: 0.05 },
       },
     ];
-    till = await openTill(gateways, { LTC: 80 });
+    world = await openGatewayWorld(gateways, { LTC: 80 });
   });
 
   const fresh = async (): Promise<[TestAccount, TopUpBody]> => {
-    const account = await till.newAccount();
-    return [account, await till.open(account, 40, 'LTC')];
+    const account = await world.newAccount();
+    return [account, await world.open(account, 40, 'LTC')];
   };
 
   it('a top-up has its own address under the key of the operator, and a URI (BIP 84, BIP 21)', async () => {
     const [, topUp] = await fresh();
-    const [deposit] = await till.db.query<{ next: number }>('select next from deposit');
+    const [deposit] = await world.db.query<{ next: number }>('select next from deposit');
     const key = ACCOUNT.derive(`m/0/${deposit!.next - 1}`).publicKey!;
     const descriptor = await node.rpc<{ descriptor: string }>(
       'getdescriptorinfo',
@@ -52,17 +52,17 @@ describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
   it('a payment is shown once it is announced, and credited after its confirmations', async () => {
     const [account, topUp] = await fresh();
     const txId = await node.pay(topUp.wallet_address, '0.5');
-    await till.becomes(account, topUp, {
+    await world.becomes(account, topUp, {
       status: 'confirming',
       confirmations: 0,
       received_crypto: '0.5',
       tx_ids: [txId],
     });
     await node.mine(1);
-    await till.becomes(account, topUp, { status: 'confirming', confirmations: 1 });
+    await world.becomes(account, topUp, { status: 'confirming', confirmations: 1 });
     expect(await account.balance()).toBe(0);
     await node.mine(1);
-    await till.becomes(account, topUp, { status: 'confirmed', payment_exception: null, credited_usd: 40 });
+    await world.becomes(account, topUp, { status: 'confirmed', payment_exception: null, credited_usd: 40 });
     expect(await account.balance()).toBe(40);
   });
 
@@ -71,34 +71,34 @@ describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
     await node.pay(topUp.wallet_address, '0.5');
     for (let round = 0; round < 3; round++) {
       const [block] = await node.mine(1);
-      await till.becomes(account, topUp, { status: 'confirming', confirmations: 1 });
+      await world.becomes(account, topUp, { status: 'confirming', confirmations: 1 });
       await node.rpc('invalidateblock', block);
       await node.rpc('generateblock', await node.rpc('getnewaddress'), []);
-      await till.becomes(account, topUp, { status: 'confirming', confirmations: 0, received_crypto: '0.5' });
+      await world.becomes(account, topUp, { status: 'confirming', confirmations: 0, received_crypto: '0.5' });
       expect(await account.balance()).toBe(0);
     }
     await node.mine(3);
-    await till.becomes(account, topUp, { status: 'confirmed', payment_exception: null });
+    await world.becomes(account, topUp, { status: 'confirmed', payment_exception: null });
     expect(await account.balance()).toBe(40);
   });
 
   it('a payment that another replaces is counted once (BIP 125)', async () => {
     const [account, topUp] = await fresh();
     const txId = await node.rpc<string>('sendtoaddress', topUp.wallet_address, '0.5', '', '', false, true);
-    await till.becomes(account, topUp, { tx_ids: [txId], received_crypto: '0.5' });
+    await world.becomes(account, topUp, { tx_ids: [txId], received_crypto: '0.5' });
     const { txid } = await node.rpc<{ txid: string }>('bumpfee', txId, { fee_rate: 100 });
-    await till.becomes(account, topUp, { tx_ids: [txid], received_crypto: '0.5' });
+    await world.becomes(account, topUp, { tx_ids: [txid], received_crypto: '0.5' });
     await node.mine(2);
-    await till.becomes(account, topUp, { status: 'confirmed', received_crypto: '0.5', payment_exception: null });
+    await world.becomes(account, topUp, { status: 'confirmed', received_crypto: '0.5', payment_exception: null });
   });
 
   it('a payment that is late, partial or too large is credited in full', async () => {
     const [account, topUp] = await fresh();
-    await till.expire(topUp);
-    await till.becomes(account, topUp, { status: 'expired' });
+    await world.expire(topUp);
+    await world.becomes(account, topUp, { status: 'expired' });
     for (const amount of ['0.25', '0.5']) await node.pay(topUp.wallet_address, amount);
     await node.mine(2);
-    await till.becomes(account, topUp, { status: 'confirmed', payment_exception: 'late', credited_usd: 60 });
+    await world.becomes(account, topUp, { status: 'confirmed', payment_exception: 'late', credited_usd: 60 });
   });
 
   it('a node without full blocks, such as that of Dogecoin, is asked for each transaction', async () => {

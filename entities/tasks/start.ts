@@ -1,0 +1,93 @@
+/** How transactions start tasks and signal them. A task exists if and only if the transaction commits. */
+import { statement } from '../database/statement.ts';
+import { text } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { expression, transitionWhere } from '../history/transition.ts';
+import { newId } from '../ids.ts';
+import { TASK_LIFECYCLE } from './task.ts';
+
+export interface NewTask {
+  lane: string;
+  process: string;
+  subject: string;
+  accountId: string;
+  /** Default: `start`. */
+  step?: string;
+  data?: object;
+  afterSeconds?: number;
+  /** After this time the worker gives the task up, whatever its step. */
+  deadlineSeconds?: number;
+}
+
+/** The columns that a new task overwrites in a dead one. */
+const REPLACED = ['lane', 'process', 'account_id', 'step', 'data', 'error', 'deadline_at', 'created_at'];
+
+/**
+ * A CTE that starts a task, for statements that write its subject themselves. The caller announces it by `taskChange`.
+ * @param from a relation of at most one row with the columns account_id and subject
+ * @param first the number of the first of `startTaskParameters`
+ */
+export const startTaskSql = (from: string, first: number): string => `
+  task_started as (
+    insert into task (id, lane, process, subject, account_id, step, data, run_at, deadline_at)
+    select $${first}, $${first + 1}, $${first + 2}, subject, account_id, $${first + 3}, $${first + 4}::jsonb,
+      now() + $${first + 5}::float8 * interval '1 second', now() + $${first + 6}::float8 * interval '1 second' from ${from}
+    on conflict (subject) do update set signals = task.signals + 1, attempts = 0, state = 'READY',
+      ${REPLACED.map((column) => `${column} = case task.state when 'DEAD' then excluded.${column} else task.${column} end`).join(', ')},
+      run_at = case
+        when task.state = 'DEAD' then excluded.run_at
+        when task.leased_by is null then least(task.run_at, excluded.run_at)
+        else task.run_at end
+    returning lane)`;
+
+/** How many parameters `startTaskSql` takes. */
+export const START_TASK_PARAMETERS = 7;
+
+export const startTaskParameters = ({
+  lane,
+  process,
+  step = 'start',
+  data = {},
+  afterSeconds = 0,
+  deadlineSeconds,
+}: NewTask): unknown[] => [
+  newId('task'),
+  lane,
+  process,
+  step,
+  JSON.stringify(data),
+  afterSeconds,
+  deadlineSeconds ?? null,
+];
+
+/** Tells the workers that a lane has a due task. */
+export const taskChange = (lane: string) => ({ kind: 'task', accountId: '', id: lane }) as const;
+
+const START_TASK = statement(
+  { lane: text() },
+  `with given as (select $1::text as account_id, $2::text as subject), ${startTaskSql('given', 3)}
+    select lane from task_started`,
+);
+
+/** Starts a task. A subject that has a task gets a signal instead, due when the new task would be; a new task replaces a dead one. */
+export async function startTask(tx: Transaction, task: NewTask): Promise<void> {
+  const started = await START_TASK.first(tx, [task.accountId, task.subject, ...startTaskParameters(task)]);
+  if (!task.afterSeconds) tx.changed(taskChange(started!.lane));
+}
+
+/**
+ * Wakes the task of a subject. It runs now, or once more directly after the present step, with fresh attempts. A dead task
+ * continues with the step at which it died, without its deadline. Without a task, nothing happens.
+ */
+export async function signalTask(tx: Transaction, subject: string): Promise<void> {
+  const woken = await transitionWhere(tx, TASK_LIFECYCLE, 'READY', 'subject = $1', {
+    parameters: [subject],
+    set: {
+      signals: expression('signals + 1'),
+      attempts: 0,
+      deadlineAt: expression(`case before.state when 'DEAD' then null else deadline_at end`),
+      runAt: expression('case when leased_by is null then least(run_at, now()) else run_at end'),
+    },
+  });
+  tx.changed(...woken.map(({ lane }) => taskChange(lane)));
+}
