@@ -32,7 +32,10 @@ export const ERRORS = {
   invalid_login: [401, 'The email or the password is wrong.'],
   invalid_totp: [401, 'The two-factor code is wrong, or was used before.'],
   login_token_expired: [401, 'The pending login has ended. Log in again.'],
-  refresh_token_reused: [401, 'The refresh token was used before, so the service ended the whole session. Log in again.'],
+  refresh_token_reused: [
+    401,
+    'The refresh token was used before, so the service ended the whole session. Log in again.',
+  ],
   invalid_client: [401, 'The client is unknown or its secret is wrong.'],
 
   insufficient_balance: [402, 'The balance does not cover the price. Top up the account.', 'retryable'],
@@ -53,7 +56,11 @@ export const ERRORS = {
   amount_too_low: [422, 'The amount is below the minimum.'],
   amount_too_high: [422, 'The amount is above the maximum.'],
   unknown_coin: [422, 'The coin is unknown. See /v1/billing/coins.'],
-  coin_unavailable: [422, 'The coin is not available at the moment. Try again later, or pay in another coin.', 'retryable'],
+  coin_unavailable: [
+    422,
+    'The coin is not available at the moment. Try again later, or pay in another coin.',
+    'retryable',
+  ],
   email_taken: [422, 'Another account has this email.'],
   weak_password: [422, 'The password is too easy to guess.'],
   wrong_password: [422, 'The password is wrong.'],

@@ -1,7 +1,7 @@
 /**
- * Idempotency keys and their kept answers. The answer is sealed with AES-256-GCM. The sealing key is derived (HKDF,
- * RFC 5869) from the value of the idempotency key, and the table holds only the SHA-256 of that value. So a caller with
- * the key can read the answer again, secrets included, and a reader of the database cannot.
+ * Idempotency keys and their kept answers, which are sealed with AES-256-GCM. HKDF (RFC 5869) derives the sealing key from
+ * the value of the idempotency key. The table holds only the SHA-256 of that value. So a caller with the key can read the
+ * answer again, secrets included, and a reader of the database cannot.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import { statement } from './database/statement.ts';
@@ -45,10 +45,7 @@ const CLAIM_KEY = statement(
       set input_mac = excluded.input_mac, sealed_answer = null, expires_at = excluded.expires_at where kept.expires_at <= now()
     returning true as claimed`,
 );
-const KEEP_ANSWER = statement(
-  {},
-  'update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2',
-);
+const KEEP_ANSWER = statement({}, 'update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2');
 const FORGET_KEY = statement({}, 'delete from idempotency_key where scope = $1 and key_digest = $2');
 const DELETE_EXPIRED_KEYS = statement({}, 'delete from idempotency_key where expires_at < now()');
 

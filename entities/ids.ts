@@ -60,7 +60,7 @@ function timeOf(ms: number): string {
 let pool = Buffer.alloc(0);
 let used = 0;
 
-/** Takes random bytes from a page of them: a call of the kernel for each id would double the cost of an id. */
+/** Takes random bytes from a page of them, because a call of the kernel doubles the cost of an id. */
 function tenRandomBytes(): Uint8Array<ArrayBuffer> {
   if (used + 10 > pool.length) [pool, used] = [randomBytes(4096), 0];
   used += 10;

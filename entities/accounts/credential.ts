@@ -155,7 +155,7 @@ export const LIST_API_KEYS = statement(
     order by id desc limit $4`,
 );
 
-/** CTEs that find the row of a credential by its digest $1, and note its use with the precision of a minute. */
+/** CTEs that find a credential by its digest $1, and note its use with the precision of a minute. */
 const used = (table: string, digest: string) => `
   with found as (select * from ${table} where ${digest} = $1),
     used as (
@@ -197,7 +197,7 @@ const deleteEnded = (table: string, endedAt: string, also = 'true') =>
       select id from ${table} where id < $1 and ${endedAt} < now() - interval '${ENDED_CREDENTIAL_DAYS} days' and ${also}
       order by id limit $2) returning id`,
   );
-/** Keeps a spent refresh token as long as its family can live: a thief who sends it again ends the family. */
+/** Keeps a spent refresh token while its family can live, because a second use ends the family. */
 export const DELETE_ENDED_SESSIONS = deleteEnded(
   'session',
   'least(revoked_at, greatest(expires_at, refresh_expires_at))',

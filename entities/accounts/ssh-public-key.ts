@@ -96,8 +96,7 @@ class Fields {
   natural(): bigint {
     const bytes = this.bytes();
     const [first = 0x80, second = 0] = bytes;
-    if (first & 0x80 || (first === 0 && !(second & 0x80)))
-      throw invalid('The key data have a malformed number.');
+    if (first & 0x80 || (first === 0 && !(second & 0x80))) throw invalid('The key data have a malformed number.');
     return BigInt(`0x${bytes.toString('hex')}`);
   }
   end() {
@@ -173,7 +172,8 @@ function readRsa(fields: Fields): number {
   const bits = modulus.toString(2).length;
   if (bits < RSA_BITS_MIN) throw tooWeak(`An RSA key needs at least ${RSA_BITS_MIN} bits; this one has ${bits}.`);
   if (bits > RSA_BITS_MAX) throw invalid(`An RSA key may have at most ${RSA_BITS_MAX} bits; this one has ${bits}.`);
-  if (exponent < 3n || exponent % 2n === 0n || exponent >= 2n ** 64n) throw invalid('The RSA key has an unusable exponent.');
+  if (exponent < 3n || exponent % 2n === 0n || exponent >= 2n ** 64n)
+    throw invalid('The RSA key has an unusable exponent.');
   if (SMALL_PRIMES.some((prime) => modulus % prime === 0n))
     throw invalid('The modulus of the RSA key has a small factor.');
   if (hasRoca(modulus)) throw tooWeak('An attacker can factor this RSA key (ROCA, CVE-2017-15361). Create a new key.');

@@ -4,7 +4,7 @@ import { bigint, int, key, nullable, oneOf, type Row, text, timestamp } from '..
 
 /**
  * Transfers from and to the available balance. Captures are not among them, because they take held money.
- * $1 account, $2 name of its available balance, $3 and $4 the range of ids, $5 and $6 the range of times.
+ * $1 account, $2 its available balance, $3 and $4 range of ids, $5 and $6 range of times.
  */
 const RANGE = `
   transfer.account_id = $1 and (transfer.debit = $2 or transfer.credit = $2) and transfer.id >= $3 and transfer.id < $4
@@ -33,8 +33,8 @@ const USAGE_ITEM = {
 export type UsageItem = Row<typeof USAGE_ITEM>;
 
 /**
- * A page of a range, newest first. $7 id of the page before, $8 limit. A captured transfer knows the paid time of an order,
- * of a resize, and of the renewal of a suspended server.
+ * A page of a range, newest first. $7 id of the page before, $8 limit. For an order, a resize and a resumed server, the
+ * capture has the paid time.
  */
 export const LIST_USAGE = statement(
   USAGE_ITEM,
