@@ -95,7 +95,7 @@ describe('A private key', () => {
     ['that is far too long', armour('RSA PRIVATE KEY').repeat(500)],
   ])('is recognised %s', (_, text) => {
     expect(codeOf(text)).toBe('private_key_rejected');
-    expect(detailOf(text)).toMatch(/replace that key pair/);
+    expect(detailOf(text)).toMatch(/replace this key pair/);
   });
 });
 
@@ -156,19 +156,19 @@ describe('Anything else', () => {
     ['a length of 4 GB', line('ssh-ed25519', Buffer.of(255, 255, 255, 255, 1)), /too early/],
     ['only a type in the data', keyLine('ssh-ed25519'), /too early/],
     ['a field cut short', line('ssh-ed25519', blob('ssh-ed25519', ED25519).subarray(0, -1)), /too early/],
-    ['data of another type', line('ssh-ed25519', blob('ssh-rsa', natural(3n), natural(MODULUS))), /another type/],
-    ['a token under a plain type', sk('ssh:').replace('sk-ssh-ed25519@openssh.com', 'ssh-ed25519'), /another type/],
-    ['a field after an ed25519 key', keyLine('ssh-ed25519', ED25519, ''), /after its end/],
-    ['a field after an RSA key', keyLine('ssh-rsa', natural(3n), natural(MODULUS), natural(3n)), /after its end/],
+    ['data of another type', line('ssh-ed25519', blob('ssh-rsa', natural(3n), natural(MODULUS))), /differs from the type/],
+    ['a token under a plain type', sk('ssh:').replace('sk-ssh-ed25519@openssh.com', 'ssh-ed25519'), /differs from the type/],
+    ['a field after an ed25519 key', keyLine('ssh-ed25519', ED25519, ''), /after the end/],
+    ['a field after an RSA key', keyLine('ssh-rsa', natural(3n), natural(MODULUS), natural(3n)), /after the end/],
     ['a byte after the key', line('ssh-ed25519', Buffer.concat([blob('ssh-ed25519', ED25519), Buffer.of(0)])), /after/],
-    ['a secret half in the data', keyLine('ssh-ed25519', ED25519, randomBytes(64)), /after its end/],
-    ['a field after the key of a token', sk('ssh:', ''), /after its end/],
-    ['a token for the web', sk('https://example.com'), /not made for SSH/],
+    ['a secret half in the data', keyLine('ssh-ed25519', ED25519, randomBytes(64)), /after the end/],
+    ['a field after the key of a token', sk('ssh:', ''), /after the end/],
+    ['a token for the web', sk('https://example.com'), /did not make this key for SSH/],
     ['a token without its application', sk(), /too early/],
     ['31 bytes of ed25519', ed25519(ED25519.subarray(1)), /32 bytes/],
     ['33 bytes of ed25519', ed25519(zeroBefore(ED25519)), /32 bytes/],
     ['an ed25519 key off its curve', ed25519(offEdwards), /point/],
-    ['another curve than the type says', ecdsa(256, point(P384), 'nistp384'), /another curve/],
+    ['another curve than the type says', ecdsa(256, point(P384), 'nistp384'), /differs from the curve/],
     ['the right curve and a point of another', ecdsa(256, point(P384)), /point/],
     ['a point off the curve', ecdsa(256, offCurve), /point/],
     ['a compressed point', ecdsa(256, compressed), /point/],
