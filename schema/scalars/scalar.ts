@@ -1,6 +1,6 @@
 /**
- * Scalars. Each is one JSON Schema, which checks inputs and also describes the scalar in OpenAPI and MCP. `x-error` names
- * the error code for a keyword that fails.
+ * Every scalar is a JSON Schema. It checks inputs, and it describes them in OpenAPI and MCP. `x-error` names the code of
+ * the catalogue for a keyword that fails.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';

@@ -10,7 +10,7 @@ scalar(
     example: '2026-11-21T12:00:00.000Z',
     parse: (value: string) => {
       const time = new Date(value);
-      // RFC 3339 has leap seconds, and JavaScript has not.
+      // RFC 3339 has leap seconds, which JavaScript cannot represent.
       if (Number.isNaN(time.getTime())) throw new GraphQLError('The service does not support leap seconds.');
       return time;
     },

@@ -1,19 +1,14 @@
 /** The card of an agent: which keys it names, and what follows for its entry. Time is moved in the database. */
 import { generateKeyPairSync } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { Agent } from '../../entities/agents/agent.ts';
 import { ed25519Key, thumbprint } from '../../entities/agents/agent-key.ts';
 import { newId } from '../../entities/ids.ts';
-import { Vault } from '../../entities/secrets.ts';
 import { cardUrl, namedKeys } from '../../provisioning/agents/card.ts';
 import { AGENT_LANE } from '../../provisioning/agents/verify.ts';
-import { Provisioning } from '../../provisioning/index.ts';
-import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
-import { newDatabase } from '../setup/database.ts';
-import { type Receiver, startReceiver } from '../setup/receiver.ts';
-import { newFolder, removeFolder } from '../setup/spawn.ts';
+import { startReceiver } from '../setup/receiver.ts';
+import { openShop } from '../setup/shop.ts';
 
 const newKey = () => generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }) as { x: string };
 const KEY = newKey();
@@ -60,26 +55,10 @@ describe('A card', () => {
 });
 
 describe('An entry', async () => {
-  const folder = newFolder();
-  const db = await newDatabase(afterAll);
-  const driver = new SimulatedDriver({ folder, bootSeconds: 0 });
-  const provisioning = new Provisioning({
-    db,
-    vault: new Vault(Buffer.alloc(32)),
-    drivers: { VPS: driver, DEDICATED: driver },
-    payments: [new SimulatedPayments({ confirmSeconds: 0 })],
-    pollSeconds: 0.02,
-    allowCidrs: ['127.0.0.5/32'],
-  });
+  const { db, provisioning } = await openShop(afterAll, { allowCidrs: ['127.0.0.5/32'] });
   const worker = provisioning.newWorker();
-  let receiver: Receiver;
-  beforeAll(async () => {
-    receiver = await startReceiver(0, '127.0.0.5');
-  });
-  afterAll(async () => {
-    await receiver.close();
-    removeFolder(folder);
-  });
+  const receiver = await startReceiver(0, '127.0.0.5');
+  afterAll(() => receiver.close());
   beforeEach(async () => {
     await db.query('truncate task, agent, event, audit_entry');
     receiver.received.length = 0;

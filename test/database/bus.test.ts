@@ -1,5 +1,5 @@
 import { getEventListeners, once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Bus, type Change } from '../../entities/database/bus.ts';
@@ -31,6 +31,7 @@ function heardBy(bus: Bus): Change[] {
   return heard;
 }
 const server = (id: string, accountId = 'acct_1'): Change => ({ kind: 'server', accountId, id });
+const withResolvers = () => Promise.withResolvers<void>();
 const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 90_000, interval: 20 });
 
 const SESSIONS = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()';
@@ -197,29 +198,55 @@ describe('A closed bus', () => {
     expect(heard).toEqual([server('SRV-3')]);
   });
 
-  it('stays closed when it was about to connect again', async () => {
-    for (const pause of [0, 505]) {
-      const bus = await newBus();
-      const heard = heardBy(bus);
+  it('stays closed when it rests before it connects again', async () => {
+    const [bus, other] = [await newBus(), await newBus()];
+    const heard = heardBy(bus);
+    const cutOff = async () => {
       await terminate('listen %');
-      await eventually(() => expect(bus.connected).toBe(false));
-      await sleep(pause);
-      const before = heard.length;
-      await bus.close();
-      await eventually(async () => expect(await sessions()).toEqual([]));
-      expect(heard.length).toBe(before);
-    }
-    await sleep(700);
-    expect(await sessions()).toEqual([]);
+      await eventually(() => expect(other.connected).toBe(false));
+    };
+    await cutOff();
+    await eventually(() => expect(bus.connected).toBe(false));
+    await bus.close();
+    // The other bus rests as long. When it is back for the second time, the first would be back, too.
+    await eventually(() => expect(other.connected).toBe(true));
+    await cutOff();
+    await eventually(() => expect(other.connected).toBe(true));
+    expect(await sessions()).toHaveLength(1);
+    expect(heard).toEqual([]);
+  });
+
+  it('stays closed when it is connecting', async () => {
+    const bus = await newBus();
+    const heard = heardBy(bus);
+    const [begun, going, ended] = [withResolvers(), withResolvers(), withResolvers()];
+    const connect = pg.Client.prototype.connect as (this: pg.Client) => Promise<pg.Client>;
+    const spy = vi.spyOn(pg.Client.prototype, 'connect').mockImplementationOnce(async function (this: pg.Client) {
+      this.once('end', ended.resolve);
+      begun.resolve();
+      await going.promise;
+      return connect.call(this);
+    } as never);
+    onTestFinished(() => spy.mockRestore());
+    await terminate('listen %');
+    await begun.promise;
+    await bus.close();
+    going.resolve();
+    await ended.promise;
+    await eventually(async () => expect(await sessions()).toEqual([]));
+    expect([bus.connected, heard]).toEqual([false, []]);
   });
 
   it('gives up starting where no database answers', async () => {
-    const bus = new Bus('postgres://nobody@127.0.0.1:9/none');
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const bus = new Bus(`postgres://nobody@127.0.0.1:${(server.address() as AddressInfo).port}/none`);
     const heard = heardBy(bus);
+    const asked = once(server, 'connection');
     const starting = bus.start();
-    await sleep(20);
+    await asked;
     await bus.close();
-    await sleep(600);
     await starting;
     expect([bus.connected, heard]).toEqual([false, []]);
   });

@@ -5,9 +5,9 @@ import { resumeAffordable, retrySuspended } from '../../provisioning/servers/ste
 import { suspend } from '../../provisioning/servers/steps/suspend.ts';
 import { schedule } from '../../provisioning/tasks/schedule.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
-import type { Shop } from './shop.ts';
+import type { CustomerShop } from '../setup/customer-shop.ts';
 
-export type Ask = [from: ServerStatus, ask: (shop: Shop, orderNumber: string) => Promise<unknown>];
+export type Ask = [from: ServerStatus, ask: (shop: CustomerShop, orderNumber: string) => Promise<unknown>];
 
 export const update = (from: ServerStatus, wanted: Parameters<typeof updateServer>[2]): Ask => [
   from,

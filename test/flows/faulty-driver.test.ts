@@ -1,18 +1,18 @@
 /** Orders while the hardware misbehaves: each ends with one machine, or with the money back and none. */
 import { describe, expect, it } from 'vitest';
 import { orderServer } from '../../resolvers/servers/order.ts';
-import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
+import type { Call, Fault } from '../servers/drivers/faulty-driver.ts';
+import { FUNDS_MICROS, finish, openFaultyShop, traces } from '../setup/customer-shop.ts';
 import { eventually } from '../setup/freehold.ts';
-import { FUNDS_MICROS, finish, type OnEnd, openShop, traces } from './shop.ts';
+import type { OnEnd } from '../setup/shop.ts';
 
 const ORDER = { serviceCode: 'vps-1', hostname: 'web', os: 'debian-13', autoRenew: true };
 
 /** A shop where the first calls of a kind go wrong. */
 async function openFaulty(onEnd: OnEnd, call: Call, fault: Fault, times: number) {
-  let faulty!: FaultyDriver;
-  const shop = await openShop(onEnd, [], undefined, (driver) => (faulty = new FaultyDriver(driver)));
+  const shop = await openFaultyShop(onEnd);
   let left = times;
-  faulty.fault = (called) => (called === call && left-- > 0 ? fault : undefined);
+  shop.faulty.fault = (called) => (called === call && left-- > 0 ? fault : undefined);
   const { orderNumber } = (await orderServer(shop.context, ORDER)).server;
   return { shop, orderNumber, begun: () => left < times };
 }

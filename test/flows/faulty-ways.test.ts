@@ -6,8 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../entities/payments/ledger.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
 import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
+import { type CustomerShop, finish, openFaultyShop, traces } from '../setup/customer-shop.ts';
 import { eventually } from '../setup/freehold.ts';
-import { finish, type OnEnd, openShop, type Shop, traces } from './shop.ts';
+import type { OnEnd } from '../setup/shop.ts';
 import { setOut, WAYS, type Way } from './ways.ts';
 
 /** Every manner: one that is missing is an error of types. */
@@ -39,11 +40,10 @@ const fallsBack = ({ steps }: Way, call: Call, { kind }: Fault) =>
   kind === 'lie' && call !== 'observe' && steps.includes('change');
 
 async function openFaulty(onEnd: OnEnd, way: Way, call: Call, fault: Fault) {
-  let faulty!: FaultyDriver;
-  const shop = await openShop(onEnd, [way.refuse ?? ''], undefined, (driver) => (faulty = new FaultyDriver(driver)));
+  const shop = await openFaultyShop(onEnd, { refused: [way.refuse ?? ''] });
   const orderNumber = await setOut(shop, way);
   let went = false;
-  faulty.fault = (called) => {
+  shop.faulty.fault = (called) => {
     if (went || called !== call) return undefined;
     went = true;
     return fault;
@@ -52,7 +52,7 @@ async function openFaulty(onEnd: OnEnd, way: Way, call: Call, fault: Fault) {
 }
 
 /** Lets a worker go as far as the call that does not end, and stops it there. */
-async function stopIn({ provisioning }: Shop, went: () => boolean): Promise<void> {
+async function stopIn({ provisioning }: CustomerShop, went: () => boolean): Promise<void> {
   const worker = provisioning.newWorker({ leaseSeconds: 1 });
   worker.start();
   await eventually(async () => went());
@@ -60,7 +60,7 @@ async function stopIn({ provisioning }: Shop, went: () => boolean): Promise<void
 }
 
 /** Settled in whatever state, with what belongs to that: nothing held, the books balanced, no machine too many. */
-async function isSound(shop: Shop, orderNumber: string) {
+async function isSound(shop: CustomerShop, orderNumber: string) {
   const { addresses, places, balance, transfers } = await traces(shop, orderNumber);
   const [{ status }] = (await shop.db.query<{ status: string }>('select status from server where order_number = $1', [
     orderNumber,
@@ -132,16 +132,10 @@ describe('The ways', () => {
   it.concurrent.for(Object.entries(WAYS))(
     'name what is asked of the driver: %s',
     async ([, way], { onTestFinished }) => {
-      let faulty!: FaultyDriver;
-      const shop = await openShop(
-        onTestFinished,
-        [way.refuse ?? ''],
-        undefined,
-        (driver) => (faulty = new FaultyDriver(driver)),
-      );
+      const shop = await openFaultyShop(onTestFinished, { refused: [way.refuse ?? ''] });
       const orderNumber = await setOut(shop, way);
       const called = new Set<Call>();
-      faulty.fault = (call) => void called.add(call);
+      shop.faulty.fault = (call) => void called.add(call);
       await finish(shop, orderNumber, way.ends, way.events.length);
       expect([...called].sort()).toEqual([...way.calls].sort());
     },

@@ -8,9 +8,10 @@ import { CHANGING, type ServerStatus } from '../../entities/servers/server.ts';
 import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/billing/renew.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { serverProcess } from '../../provisioning/servers/steps/process.ts';
+import { type CustomerShop, FUNDS_MICROS, finish, openCustomerShop, traces } from '../setup/customer-shop.ts';
 import { eventually } from '../setup/freehold.ts';
+import type { OnEnd } from '../setup/shop.ts';
 import { MACHINE, newFolder, removeFolder, restClient, spawnService } from '../setup/spawn.ts';
-import { FUNDS_MICROS, finish, type OnEnd, openShop, type Shop, traces } from './shop.ts';
 import { setOut, WAY_OF, WAYS } from './ways.ts';
 
 const MOMENTS = ['before', 'called', 'committing', 'committed'] as const;
@@ -18,7 +19,11 @@ const MOMENTS = ['before', 'called', 'committing', 'committed'] as const;
 const HOLDS: Partial<Record<ServerStatus, [addresses: number, places: number]>> = { FAILED: [0, 0], DELETED: [0, 0] };
 
 /** A worker process that kills itself; resolves with the signal that ended it. */
-async function killedAt(onEnd: OnEnd, { url, folder }: Shop, environment: Record<string, string>): Promise<string> {
+async function killedAt(
+  onEnd: OnEnd,
+  { url, folder }: CustomerShop,
+  environment: Record<string, string>,
+): Promise<string> {
   const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
     env: { ...MACHINE, DATABASE_URL: url, FOLDER: folder, ...environment },
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -34,7 +39,7 @@ describe.each(Object.entries(WAYS))('kill -9 during %s', (_, way) => {
   it.concurrent.for(moments)(
     'at the step %s, %s: after a restart everything has happened once',
     async ([step, moment], { onTestFinished: onEnd }) => {
-      const shop = await openShop(onEnd, [refuse]);
+      const shop = await openCustomerShop(onEnd, { refused: [refuse] });
       const orderNumber = await setOut(shop, way);
       const begun = await shop.db.query('select status from server where order_number = $1', [orderNumber]);
       expect(begun).toEqual([{ status: way.via }]);
@@ -56,7 +61,7 @@ describe.each(Object.entries(WAYS))('kill -9 during %s', (_, way) => {
 });
 
 it('the ways above have every step that a server has', async () => {
-  const { context } = await openShop(onTestFinished, []);
+  const { context } = await openCustomerShop(onTestFinished);
   const driver = new SimulatedDriver({ folder: newFolder(), bootSeconds: 0 });
   const process = serverProcess({
     db: context.db,

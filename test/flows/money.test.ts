@@ -5,11 +5,8 @@ import { proveBooks } from '../../entities/payments/books.ts';
 import { gateway } from '../../entities/payments/ledger.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { Chain, ChainDriver, COINS } from '../payments/chains/chain.ts';
-import { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
-import { newDatabase } from '../setup/database.ts';
 import { say } from '../setup/say.ts';
-import { contextOf, openShop } from '../setup/shop.ts';
-import { newFolder, removeFolder } from '../setup/spawn.ts';
+import { contextOf, LIMITS, openShop } from '../setup/shop.ts';
 import { CHAIN_COIN, CoinChain } from './coin-chain.ts';
 import { crashing, STEP, take, work } from './money-walk.ts';
 
@@ -18,17 +15,16 @@ const SEED = Number(process.env.MONEY_SEED ?? Date.now() % 1e9);
 
 it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negative`, async () => {
   say(`MONEY_STEPS=${STEPS} MONEY_SEED=${SEED} repeats this walk.`);
-  const folder = newFolder();
-  onTestFinished(() => removeFolder(folder));
   const chain = new Chain();
-  const driver = new RefusingDriver(folder, []);
   const coins = new CoinChain();
   const payments = new ChainDriver(chain, [...COINS, CHAIN_COIN]);
-  const shop = openShop(await newDatabase(onTestFinished), folder, payments, driver, coins);
+  const shop = await openShop(onTestFinished, { payments: [payments], x402: coins });
+  const { driver } = shop;
   await shop.provisioning.prepare();
   await shop.provisioning.schedule();
   const contexts: Context[] = [];
-  for (let i = 0; i < 3; i++) contexts.push(contextOf(shop, await shop.account(0n)));
+  for (let i = 0; i < 3; i++)
+    contexts.push({ ...contextOf(shop, await shop.account(0n)), limits: { ...LIMITS, servers: 6 } });
   const crashes = crashing(shop.db);
   const town = { shop, chain, coins, driver, contexts, crashes, purchases: contexts.map(() => []) };
   await work(shop);

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { DRIVER_HEALTH_PROCESS } from '../../provisioning/servers/reconcile/driver-health.ts';
 import { OBSERVER_PROCESS } from '../../provisioning/servers/reconcile/observe.ts';
 import { schedule } from '../../provisioning/tasks/schedule.ts';
-import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
+import type { Call, Fault } from '../servers/drivers/faulty-driver.ts';
+import { finish, openFaultyShop, traces } from '../setup/customer-shop.ts';
 import { eventually } from '../setup/freehold.ts';
-import { finish, openShop, traces } from './shop.ts';
 import { setOut, WAYS } from './ways.ts';
 
 const FAULTS: Record<Fault['kind'], Fault> = {
@@ -30,13 +30,12 @@ describe('A server', () => {
     'is what it was although, at a call %s, the driver does this: %s',
     { timeout: 90_000 },
     async ([call, kind, process, fault], { onTestFinished: onEnd }) => {
-      let faulty!: FaultyDriver;
-      const shop = await openShop(onEnd, [], undefined, (driver) => (faulty = new FaultyDriver(driver)));
+      const shop = await openFaultyShop(onEnd);
       const { db } = shop;
       const orderNumber = await setOut(shop, WAYS['an order']!);
       await finish(shop, orderNumber, 'RUNNING');
       let went = false;
-      faulty.fault = (called) => {
+      shop.faulty.fault = (called) => {
         if (went || called !== call) return undefined;
         went = true;
         return fault;

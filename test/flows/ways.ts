@@ -3,8 +3,8 @@ import type { ServerChange, ServerStatus } from '../../entities/servers/server.t
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import type { Call } from '../servers/drivers/faulty-driver.ts';
+import { type CustomerShop, finish } from '../setup/customer-shop.ts';
 import { type Ask, DUE, paid, resize, resume, stop, suspendFrom, tick, update } from './asks.ts';
-import { finish, type Shop } from './shop.ts';
 
 export interface Way {
   /** `process:step`, or of the process of servers just the step. Together the ways have all steps of both processes. */
@@ -262,7 +262,7 @@ export const WAY_OF: Record<ServerChange['operation'], keyof typeof WAYS> = {
 const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
 
 /** Orders a server, and asks for all that the way has; only the last is not carried out yet. @returns its number */
-export async function setOut(shop: Shop, { asks = [] }: Way): Promise<string> {
+export async function setOut(shop: CustomerShop, { asks = [] }: Way): Promise<string> {
   const { orderNumber } = (await orderServer(shop.context, ORDER)).server;
   for (const [from, ask] of asks) {
     await finish(shop, orderNumber, from);

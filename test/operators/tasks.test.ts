@@ -10,9 +10,9 @@ import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
 import { cancelTask, listTasks, retryTask } from '../../resolvers/tasks.ts';
-import { finish, openShop, type Shop, traces } from '../flows/shop.ts';
+import { type CustomerShop, finish, openCustomerShop, traces } from '../setup/customer-shop.ts';
 
-const asOperator = ({ context }: Shop): Context => ({
+const asOperator = ({ context }: CustomerShop): Context => ({
   ...context,
   requestId: newId('req'),
   viewer: {
@@ -23,14 +23,16 @@ const asOperator = ({ context }: Shop): Context => ({
     scopes: expandScopes('full'),
   },
 });
-const open = (refused: string[], code?: DriverErrorCode) => openShop(onTestFinished, refused, code);
-const order = async ({ context }: Shop) =>
+const open = (refused: string[], code?: DriverErrorCode) =>
+  openCustomerShop(onTestFinished, { refused, refusedAs: code });
+const order = async ({ context }: CustomerShop) =>
   (await orderServer(context, { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true })).server
     .orderNumber;
-const statusOf = async ({ db }: Shop, orderNumber: string) =>
+const statusOf = async ({ db }: CustomerShop, orderNumber: string) =>
   (await db.query<{ status: string }>('select status from server where order_number = $1', [orderNumber]))[0]!.status;
-const stuck = async (shop: Shop) => (await listTasks(asOperator(shop), 50, 'STUCK')).map(({ subject }) => subject);
-const audited = async ({ db }: Shop) =>
+const stuck = async (shop: CustomerShop) =>
+  (await listTasks(asOperator(shop), 50, 'STUCK')).map(({ subject }) => subject);
+const audited = async ({ db }: CustomerShop) =>
   (
     await db.query<{ account: string; type: string; what: string }>(
       `select account_id as account, actor_type as type, (select data->>'what' from event where event.subject = resource_id and type = 'task.updated' limit 1) as what

@@ -1,15 +1,13 @@
 /** Payments for cancelled top-ups, and the effects of a confirmed top-up. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';
 import type { ObservedPayment } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/payments/billing.ts';
-import { newDatabase } from '../setup/database.ts';
-import { contextOf, HOUR_MS, openShop, type Shop } from '../setup/shop.ts';
-import { newFolder, removeFolder } from '../setup/spawn.ts';
+import { contextOf, HOUR_MS, openShop } from '../setup/shop.ts';
 
 /** A chain for which the test makes payments. The test can act between its observation and the record of it. */
 class Chain extends SimulatedPayments {
@@ -27,14 +25,8 @@ const paid = (confirmations = 99): ObservedPayment[] => [
   { txId: newId('req'), position: 0, coin: 'USDC-BASE', address: '', units: 50_000_000n, confirmations },
 ];
 
-let shop: Shop;
-let chain: Chain;
-const folder = newFolder();
-afterAll(() => removeFolder(folder));
-beforeAll(async () => {
-  chain = new Chain({ confirmSeconds: 0 });
-  shop = openShop(await newDatabase(afterAll), folder, chain);
-});
+const chain = new Chain({ confirmSeconds: 0 });
+const shop = await openShop(afterAll, { payments: [chain] });
 beforeEach(async () => {
   await shop.db.query('truncate task');
   Object.assign(chain, { payments: [], looked: async () => {} });

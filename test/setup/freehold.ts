@@ -1,6 +1,7 @@
 /** The whole service in this process, over a database of its own. */
 import { afterAll } from 'vitest';
 import { readConfig } from '../../config.ts';
+import type { Queryable } from '../../entities/database/transaction.ts';
 import { type Service, startService } from '../../main.ts';
 import { newDatabaseUrl } from './database.ts';
 import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient, UNLIMITED } from './spawn.ts';
@@ -82,6 +83,14 @@ async function newAccount(url: string, graphqlUrl: string): Promise<TestAccount>
       await eventually(async () => (await balance()) >= before + usd);
     },
   };
+}
+
+/** Waits until workers have begun the task of a subject three times more: what they did not do by then they do not do. */
+export async function leasedAgain(db: Queryable, subject: string): Promise<void> {
+  const fence = async () =>
+    (await db.query<{ fence: bigint }>('select fence from task where subject = $1', [subject]))[0]?.fence;
+  const before = await fence();
+  await eventually(async () => ((await fence()) ?? 0n) >= before! + 3n);
 }
 
 /** Waits until something becomes true; the time is long because machines are busy, not because it should take it. */

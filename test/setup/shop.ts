@@ -1,32 +1,64 @@
-/** Provisioning over a database of its own, with accounts and servers that exist as rows alone. No clock is waited for. */
+/** A shop: provisioning with simulated machines and payments, over a database of its own and without listeners. */
 import { expandScopes } from '../../entities/accounts/credential.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post, verifyBooks } from '../../entities/payments/ledger.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { Server } from '../../entities/servers/server.ts';
-import { Provisioning } from '../../provisioning/index.ts';
-import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.ts';
+import { Provisioning, type ProvisioningOptions } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import type { X402Driver } from '../../provisioning/payments/drivers/x402/driver.ts';
-import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
-import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import type { DriverErrorCode, HardwareDriver, MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
+import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
 import { cronSubject } from '../../provisioning/tasks/schedule.ts';
 import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
+import { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
+import { newDatabase } from './database.ts';
+import { newFolder, removeFolder } from './spawn.ts';
 
 export const PRICE = 6_000_000n;
 export const HOUR_MS = 3_600_000;
+export const VAULT = new Vault(Buffer.alloc(32, 7));
+export const LIMITS: Context['limits'] = {
+  apiKeys: 10,
+  servers: 25,
+  sshKeys: 50,
+  webhooks: 10,
+  agentEntries: 10,
+  pendingTopups: 5,
+  sessions: 100,
+  oauthClients: 20,
+};
 
-export interface Shop {
+/** Runs its argument at the end of a file (`afterAll`) or of a test (`onTestFinished`). */
+export type OnEnd = (end: () => void | Promise<void>) => void;
+
+/** What differs from a new shop. A second process opens the shop of the first with its database and its folder. */
+export interface ShopOptions<Driver extends SimulatedDriver> extends Partial<ProvisioningOptions> {
+  /** The state of the simulated machines. */
+  folder?: string;
+  /** Default: one that refuses the calls that the test names. */
+  driver?: (folder: string) => Driver;
+  refused?: readonly string[];
+  refusedAs?: DriverErrorCode;
+  /** Puts another driver between the service and the simulated one. */
+  wrap?: (driver: Driver) => HardwareDriver;
+}
+
+export interface Shop<Driver extends SimulatedDriver = RefusingDriver> {
   db: Database;
+  url: string;
+  folder: string;
+  driver: Driver;
   provisioning: Provisioning;
+  /** The same shop as another process would run it, or with other drivers. */
+  newProvisioning(changes: Partial<ProvisioningOptions>): Provisioning;
   account(micros: bigint): Promise<string>;
   fund(accountId: string, micros: bigint): Promise<void>;
-  /** Orders were paid before time began here: each server starts where its first month is over, with a machine. */
+  /** A server with a machine, whose first month was paid and is over now. */
   server(accountId: string, set?: Partial<Server>): Promise<string>;
-  /** So many more of each server that there is, each due a second later than the one before; their order numbers. */
+  /** Copies each server so many times, each due a second after the one before. @returns their order numbers */
   copies(count: number): Promise<string[]>;
   read(orderNumber: string): Promise<Server>;
   balance(accountId: string): Promise<bigint>;
@@ -34,28 +66,31 @@ export interface Shop {
   renewals(): Promise<{ orderNumber: string; externalKey: string }[]>;
   /** Does what is due for servers now. */
   work(): Promise<unknown>;
-  /** The next tick of a periodic process comes now, and is done with all that follows from it. */
+  /** Runs a periodic process now, and all that follows from it. */
   tick(process: string): Promise<void>;
   balanced(): Promise<boolean>;
 }
 
-export function openShop(
-  db: Database,
-  folder: string,
-  payments: PaymentDriver = PAYMENTS,
-  driver = new SimulatedDriver({ folder, bootSeconds: 0 }),
-  x402?: X402Driver,
-): Shop {
-  const drivers = { VPS: driver, DEDICATED: driver };
-  const provisioning = new Provisioning({
+export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
+  onEnd: OnEnd,
+  options: ShopOptions<Driver> = {},
+): Promise<Shop<Driver>> {
+  const { folder = newFolder(), refused = [], refusedAs, driver: newDriver, wrap, ...changed } = options;
+  if (!options.folder) onEnd(() => removeFolder(folder));
+  const db = options.db ?? (await newDatabase(onEnd));
+  const driver = newDriver?.(folder) ?? (new RefusingDriver(folder, refused, refusedAs) as SimulatedDriver as Driver);
+  const provisioningOptions: ProvisioningOptions = {
     db,
-    vault: new Vault(Buffer.alloc(32)),
-    drivers,
-    payments: [payments],
-    x402,
-    // Otherwise on a busy machine a nap would be over before all that is due is done, for ever.
+    vault: VAULT,
+    drivers: bothKinds(wrap?.(driver) ?? driver),
+    payments: [new SimulatedPayments({ confirmSeconds: 0 })],
+    // Otherwise on a busy machine a nap would end before the worker has done all that is due, again and again.
     pollSeconds: 600,
-  });
+    ...changed,
+  };
+  const newProvisioning = (changes: Partial<ProvisioningOptions>) =>
+    new Provisioning({ ...provisioningOptions, ...changes });
+  const provisioning = newProvisioning({});
   const worker = provisioning.newWorker();
   const fund = (accountId: string, amountMicros: bigint) =>
     db.transaction(async (tx) => {
@@ -65,8 +100,8 @@ export function openShop(
       ]);
     });
   return {
-    db,
-    provisioning,
+    ...{ db, folder, driver, provisioning, newProvisioning },
+    url: (db.source.options as { url: string }).url,
     fund,
     account: async (micros) => {
       const id = newId('acct');
@@ -126,9 +161,12 @@ export function openShop(
   };
 }
 
-/** A customer with every scope, as a request of his would have it. */
+/** The drivers of a service whose servers are all made by one. */
+export const bothKinds = (driver: HardwareDriver) => ({ VPS: driver, DEDICATED: driver });
+
+/** A request of a customer whose key has every scope. */
 export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'>, accountId: string): Context => ({
-  ...{ db, provisioning, vault: new Vault(Buffer.alloc(32)), limits: LIMITS },
+  ...{ db, provisioning, vault: VAULT, limits: LIMITS },
   viewer: {
     ...{ accountId, kind: 'api_key', credentialId: 'key', name: 'test' },
     ...{ scopes: expandScopes('full'), expiresAt: null },
@@ -141,7 +179,6 @@ export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'
   logins: new LoginThrottle(10),
   address: null,
 });
-const LIMITS = { pendingTopups: 5, servers: 6 } as Context['limits'];
 
 async function makeMachine(driver: SimulatedDriver, order: string, off: boolean) {
   const { signal } = new AbortController();
@@ -162,4 +199,3 @@ const SPEC: Omit<MachineSpec, 'order' | 'generation'> = {
   host: null,
   network: { mac: '02:00:00:00:00:01', ipv4: null, ipv6: null, ipv6Prefix: null },
 };
-const PAYMENTS = new SimulatedPayments({ confirmSeconds: 0 });

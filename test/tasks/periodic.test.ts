@@ -1,18 +1,11 @@
 /** Periodic work: its schedule, the alert of a low balance, and the end of old audit entries. Time is moved in the database. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiKey, Session } from '../../entities/accounts/credential.ts';
 import { idFloor } from '../../entities/ids.ts';
-import { newDatabase } from '../setup/database.ts';
-import { HOUR_MS, openShop, PRICE, type Shop } from '../setup/shop.ts';
-import { newFolder, removeFolder } from '../setup/spawn.ts';
+import { HOUR_MS, openShop, PRICE } from '../setup/shop.ts';
 
-let shop: Shop;
-const folder = newFolder();
-afterAll(() => removeFolder(folder));
-beforeAll(async () => {
-  shop = openShop(await newDatabase(afterAll), folder);
-});
+const shop = await openShop(afterAll);
 beforeEach(() => shop.db.query('truncate task, server, event, audit_entry'));
 
 const inDays = (days: number) => new Date(Date.now() + days * 24 * HOUR_MS);

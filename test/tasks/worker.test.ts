@@ -91,12 +91,13 @@ describe('A running worker', () => {
       start: async () => {
         runs++;
         await engine.db.query(`update task set run_at = now() - interval '1 second'`);
-        await new Promise((resume) => setTimeout(resume, 200));
+        const before = looks.mock.calls.length;
+        await vi.waitFor(() => expect(looks.mock.calls.length).toBeGreaterThan(before + 3), WAIT);
         return done();
       },
     };
     await start();
-    running({ pollSeconds: 0.02 });
+    const looks = vi.spyOn(running({ pollSeconds: 0.02 }), 'lease');
     await finished();
     expect(runs).toBe(1);
   });
@@ -130,7 +131,6 @@ describe('A step that does not end though it was aborted', () => {
   ])('and %s gives its place to others; its task is done again, and its late end changes nothing', async (...given) => {
     const [, options, task, meanwhile, reason] = given;
     const { promise: late, resolve: goOn } = Promise.withResolvers<void>();
-    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const errors = vi.fn();
     let runs = 0;
     engine.steps = {
@@ -139,7 +139,6 @@ describe('A step that does not end though it was aborted', () => {
         if (runs++) return done({ commit: effect('again') });
         await engine.db.query(meanwhile);
         await late;
-        setTimeout(end, 100);
         return done({ commit: effect('late') });
       },
     };
@@ -157,7 +156,6 @@ describe('A step that does not end though it was aborted', () => {
       expect(await read()).toBeUndefined();
     }, WAIT);
     goOn();
-    await ended;
     await vi.waitFor(() => expect(worker.abandoned()).toBe(0), WAIT);
     expect((await effects()).sort()).toEqual(['again', 'other']);
   });
@@ -175,7 +173,9 @@ describe('A step that does not end though it was aborted', () => {
     for (let i = 0; i < 12; i++) await start({ subject: `thing ${i}` });
     const worker = running({ ...lane, lanes: { lane: 4 }, stepSeconds: 0.2, onError: () => {} });
     await vi.waitFor(() => expect(worker.abandoned('lane')).toBe(6), WAIT);
-    await new Promise((resume) => setTimeout(resume, 600));
+    // The worker counts them each time that it looks for room.
+    const looks = vi.spyOn(worker, 'abandoned');
+    await vi.waitFor(() => expect(looks.mock.calls.length).toBeGreaterThan(5), WAIT);
     expect([most, worker.abandoned('lane')]).toEqual([6, 6]);
     goOn();
     await vi.waitFor(async () => {
@@ -191,17 +191,20 @@ describe('A step that does not end though it was aborted', () => {
 describe('A worker that stops', () => {
   it('finishes the step that runs, and takes no other', async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const { promise: told, resolve: tell } = Promise.withResolvers<void>();
     engine.steps = {
       start: async () => {
         begin();
-        await new Promise((resume) => setTimeout(resume, 100));
+        await told;
         return hop('second', { commit: effect('first') });
       },
     };
     await start();
     const worker = running();
     await begun;
-    await worker.stop();
+    const stopped = worker.stop();
+    tell();
+    await stopped;
     expect(await effects()).toEqual(['first']);
     expect(await read()).toMatchObject({ step: 'second', leasedBy: null });
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readOperations } from '../../../facades/compile/read.ts';
 import { schema as realSchema } from '../../../schema/index.ts';
-import { DOCUMENTS, folderOf } from '../shop.ts';
-import { schema } from '../shop-schema.ts';
+import { DOCUMENTS, folderOf } from '../sample-api.ts';
+import { schema } from '../sample-schema.ts';
 
 const HTTP = '@http(method: GET, path: "/v1/x")';
 

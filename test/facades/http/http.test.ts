@@ -1,26 +1,36 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openShop } from '../shop.ts';
-import { aborted } from '../shop-schema.ts';
+import { openSampleApi } from '../sample-api.ts';
+import { slow } from '../sample-schema.ts';
 
-const { app, errors, answers } = await openShop(afterAll);
+const { app, errors, answers } = await openSampleApi(afterAll);
 await app.listen({ port: 0, host: '127.0.0.1' });
 const { port } = app.server.address() as AddressInfo;
 const url = `http://127.0.0.1:${port}`;
 
-/** What the server answers to bytes. */
-async function raw(...packets: string[]): Promise<string> {
+/** A connection. What is sent has arrived, in a packet of its own, unless the server has hung up. */
+async function open() {
+  const accepted = once(app.server, 'connection') as Promise<[Socket]>;
   const socket = connect(port, '127.0.0.1').setNoDelay();
+  const [peer] = await accepted;
   let answer = '';
   socket.on('data', (chunk) => (answer += chunk)).on('error', () => {});
-  const closed = once(socket, 'close');
-  for (const packet of packets) {
+  const closed = once(socket, 'close').then(() => answer);
+  const send = async (packet: string) => {
+    const arrived = peer.bytesRead + Buffer.byteLength(packet);
     socket.write(packet);
-    await new Promise((resume) => setTimeout(resume, 20));
-  }
-  await closed;
-  return answer;
+    await expect.poll(() => peer.destroyed || peer.bytesRead >= arrived, WAIT).toBe(true);
+  };
+  return { socket, peer, send, closed };
+}
+const WAIT = { timeout: 90_000, interval: 5 };
+
+/** What the server answers to bytes. */
+async function raw(...packets: string[]): Promise<string> {
+  const { send, closed } = await open();
+  for (const packet of packets) await send(packet);
+  return closed;
 }
 /** The parts of an answer that was read to the end of its connection. */
 function partsOf(answer: string) {
@@ -186,10 +196,11 @@ describe('An error', () => {
 
   it('of a body that is shorter than announced reaches nobody, and breaks nothing', async () => {
     const before = errors.length;
-    const socket = connect(port, '127.0.0.1');
-    socket.write('POST /v1/echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{');
-    await new Promise((resume) => setTimeout(resume, 50));
+    const { socket, peer, send } = await open();
+    await send('POST /v1/echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{');
+    const gone = once(peer, 'close');
     socket.destroy();
+    await gone;
     expect((await fetch(`${url}/v1/parts`)).status).toBe(200);
     expect(errors.length).toBe(before);
   });
@@ -197,14 +208,17 @@ describe('An error', () => {
 
 describe('A caller who goes', () => {
   it('aborts the signal of the operation; one who waits does not', async () => {
-    expect(await (await fetch(`${url}/v1/slow`)).json()).toMatchObject({ name: 'late' });
-    expect(aborted).toEqual([]);
+    const waiting = fetch(`${url}/v1/slow`);
+    await expect.poll(() => slow.running, WAIT).toBe(1);
+    slow.finish();
+    expect(await (await waiting).json()).toMatchObject({ name: 'late' });
+    expect(slow).toMatchObject({ running: 0, aborted: 0 });
     const going = new AbortController();
     const request = fetch(`${url}/v1/slow`, { signal: going.signal }).catch(() => 'gone');
-    await new Promise((resume) => setTimeout(resume, 100));
+    await expect.poll(() => slow.running, WAIT).toBe(1);
     going.abort();
     expect(await request).toBe('gone');
-    await expect.poll(() => aborted, { timeout: 90_000 }).toEqual([true]);
+    await expect.poll(() => slow, WAIT).toMatchObject({ running: 0, aborted: 1 });
   });
 });
 

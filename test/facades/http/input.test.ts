@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { openShop } from '../shop.ts';
+import { openSampleApi } from '../sample-api.ts';
 
-const { app, errors: logged } = await openShop(afterAll);
+const { app, errors: logged } = await openSampleApi(afterAll);
 const SECRET = 'hunter2';
 
 async function post(payload: string | Buffer, headers: Record<string, string> = {}, url = '/v1/echo') {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { openShop } from '../shop.ts';
+import { openSampleApi } from '../sample-api.ts';
 
-const { app } = await openShop(afterAll);
+const { app } = await openSampleApi(afterAll);
 
 async function call(method: string, url: string, body?: unknown, headers: Record<string, string> = {}) {
   const response = await app.inject({

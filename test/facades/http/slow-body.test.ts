@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { Authenticator } from '../../../resolvers/accounts/auth/credential.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { restClient } from '../../setup/spawn.ts';
 
@@ -35,14 +36,18 @@ it('a session that ends before its body has come makes no API key, over REST and
   const account = await newAccount();
   const key = { name: 'stolen', scope: 'full' };
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'create_api_key', arguments: key } };
+  const checked = vi.spyOn(Authenticator.prototype, 'fromHeader');
   const rests = [
     await begin('/v1/auth/api-keys', account.accessToken, key),
     await begin('/mcp', account.accessToken, call),
   ];
+  // The service has read both heads, and their credential was good.
+  await expect
+    .poll(() => checked.mock.settledResults.map(({ type }) => type), { timeout: 90_000 })
+    .toEqual(['fulfilled', 'fulfilled']);
+  checked.mockRestore();
   const [{ token_id }] = (await account.rest('GET', '/v1/auth/sessions')).body.data;
   const { body: mine } = await account.rest('POST', '/v1/auth/api-keys', { name: 'mine', scope: 'full' });
-  // The heads have been read, and their credential was good.
-  await new Promise((resume) => setTimeout(resume, 200));
   await account.rest('DELETE', `/v1/auth/sessions/${token_id}`);
   for (const rest of rests) expect(await rest()).toEqual(['401', 'revoked_credential']);
   const { body } = await restClient(publicUrl, mine.plaintext)('GET', '/v1/auth/api-keys');

@@ -3,9 +3,9 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openShop } from '../shop.ts';
+import { openSampleApi } from '../sample-api.ts';
 
-const { app, errors } = await openShop(afterAll);
+const { app, errors } = await openSampleApi(afterAll);
 await app.listen({ port: 0, host: '127.0.0.1' });
 const url = new URL(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}/mcp`);
 const AGENT = { name: 'test', version: '1' };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
+import type { RestClient } from '../../setup/spawn.ts';
 import { AGENTS, NEWEST, OLD } from './agents.ts';
 
 const freehold = await startFreehold();
@@ -8,26 +9,21 @@ const slow = await startFreehold({ SIMULATED_PROVISION_SECONDS: '2' });
 const url = new URL(`${freehold.publicUrl}/mcp`);
 const PUBLIC = ['catalog', 'coins', 'canary', 'status'];
 
+async function order(rest: RestClient) {
+  const { order_number } = (await rest('POST', '/v1/servers', { service_code: 'vps-1' })).body;
+  const path = `/v1/servers/${order_number}`;
+  const becomes = (status: string) => eventually(async () => (await rest('GET', path)).body.status === status);
+  await becomes('running');
+  const toggle = async (state: 'on' | 'off') => {
+    await rest('PATCH', path, { power_state: state });
+    await becomes(state === 'on' ? 'running' : 'stopped');
+  };
+  return { order_number, uri: `freehold://servers/${order_number}`, path, toggle };
+}
 async function withServer() {
   const account = await freehold.newAccount();
   await account.fund(30);
-  const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1' });
-  const order_number: string = body.order_number;
-  const path = `/v1/servers/${order_number}`;
-  await eventually(async () => (await account.rest('GET', path)).body.status === 'running');
-  const toggle = async (state: 'on' | 'off') => {
-    await account.rest('PATCH', path, { power_state: state });
-    const status = state === 'on' ? 'running' : 'stopped';
-    await eventually(async () => (await account.rest('GET', path)).body.status === status);
-  };
-  return {
-    ...account,
-    credential: account.accessToken,
-    order_number,
-    uri: `freehold://servers/${order_number}`,
-    path,
-    toggle,
-  };
+  return { ...account, credential: account.accessToken, ...(await order(account.rest)) };
 }
 
 describe.each(AGENTS)('The client %s at %s', (_, __, connect) => {
@@ -131,24 +127,27 @@ describe('Updates', () => {
     ['a listening client of 2026', NEWEST],
     ['a session of 2025', OLD],
   ])('end with the credential, for %s', async (_, connect) => {
-    const { rest, uri, toggle } = await withServer();
+    const { rest, uri, toggle, credential } = await withServer();
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
     const agent = await connect(url, { credential: key.plaintext });
     const changed: string[] = [];
     await agent.watch(uri, (one) => changed.push(one));
     await toggle('off');
-    await eventually(async () => changed.length > 0);
+    // Updates arrive in order: after one of another server, none of this server is on its way.
+    const marker = await order(rest);
+    await agent.watch(marker.uri, (one) => changed.push(one));
+    await marker.toggle('off');
+    await eventually(async () => changed.includes(marker.uri));
+    expect(changed).toContain(uri);
     await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
     await expect(agent.tools()).rejects.toThrow();
-    // Updates on their way may still arrive.
-    let before: number;
-    do {
-      before = changed.length;
-      await new Promise((resume) => setTimeout(resume, 300));
-    } while (changed.length > before);
+    const before = changed.filter((one) => one === uri);
+    const heard: string[] = [];
+    const owner = await connect(url, { credential });
+    await owner.watch(uri, (one) => heard.push(one));
     await toggle('on');
-    await new Promise((resume) => setTimeout(resume, 200));
-    expect(changed).toHaveLength(before);
+    await eventually(async () => heard.length > 0);
+    expect(changed.filter((one) => one === uri)).toEqual(before);
   });
 
   it('exist only for servers, not for public resources', async () => {

@@ -5,12 +5,12 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { publicServer } from '../../../facades/http/listener.ts';
 import { ERRORS } from '../../../schema/index.ts';
 import { newDatabase } from '../../setup/database.ts';
-import { openShop } from '../shop.ts';
+import { openSampleApi } from '../sample-api.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a document of which the test knows the form
 type Document = any;
 
-const shop = await openShop(afterAll);
+const shop = await openSampleApi(afterAll);
 const db = await newDatabase(afterAll);
 const service = await publicServer({
   authenticate: async () => null,

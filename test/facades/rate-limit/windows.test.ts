@@ -9,7 +9,7 @@ import { networkOf } from '../../../resolvers/accounts/auth/networks.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { hasRedis, type RunningRedis, startRedis } from '../../setup/redis.ts';
-import { viewer } from '../shop.ts';
+import { viewer } from '../sample-api.ts';
 
 const HOUR = 3_600_000;
 

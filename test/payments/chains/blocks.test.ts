@@ -1,11 +1,10 @@
 /** The reading of a chain through nodes that are not always right. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
 import { readBlocks } from '../../../provisioning/payments/chains/blocks.ts';
 import type { Block } from '../../../provisioning/payments/drivers/driver.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { openShop } from '../../setup/shop.ts';
-import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { Chain, ChainDriver } from './chain.ts';
 
 const { signal } = new AbortController();
@@ -117,12 +116,8 @@ describe('A chain', () => {
 });
 
 describe('A coin', () => {
-  const folder = newFolder();
-  afterAll(() => removeFolder(folder));
-
   it('is unavailable before its chain was read, and after a long absence of the chain', async () => {
-    const driver = new ChainDriver(chain);
-    const { provisioning } = openShop(db, folder, driver);
+    const { provisioning } = await openShop(onTestFinished, { db, payments: [new ChainDriver(chain)] });
     const behind = async () => [...(await provisioning.payments.chainsBehind(db))];
     expect(await behind()).toEqual(['testnet']);
     await read();

@@ -5,9 +5,7 @@ import type { TopUp } from '../../../entities/payments/top-up.ts';
 import { chainSyncName } from '../../../provisioning/payments/chains/sync.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
-import { newDatabase } from '../../setup/database.ts';
 import { contextOf, openShop } from '../../setup/shop.ts';
-import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { Chain, ChainDriver } from './chain.ts';
 
 /** The amount for 50 USD at 100 USD a coin, in base units. */
@@ -15,11 +13,9 @@ export const HALF = 50_000_000n;
 
 /** Opens the shop for one test file. */
 export async function openSyncedShop() {
-  const folder = newFolder();
-  afterAll(() => removeFolder(folder));
   const chain = new Chain();
   const driver = new ChainDriver(chain);
-  const shop = openShop(await newDatabase(afterAll), folder, driver);
+  const shop = await openShop(afterAll, { payments: [driver] });
   /** Reads the chain, and runs all work that follows from it. */
   const sync = async (worker = shop.provisioning.newWorker()) => {
     await shop.provisioning.schedule();

@@ -8,7 +8,7 @@ import { TopUp } from '../../../entities/payments/top-up.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
-import { FUNDS_MICROS, finish, traces } from '../../flows/shop.ts';
+import { FUNDS_MICROS, finish, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { MACHINE } from '../../setup/spawn.ts';
 import {

@@ -6,14 +6,14 @@ import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { Database } from '../../../entities/database/database.ts';
 import type { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
-import { Provisioning } from '../../../provisioning/index.ts';
-import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import type { Authorization } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { SimulatedX402 } from '../../../provisioning/payments/drivers/x402/simulated.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import type { PaymentHeaders } from '../../../resolvers/payments/x402.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
-import { type OnEnd, openShop, type Shop } from '../../flows/shop.ts';
+import { type CustomerShop, openCustomerShop } from '../../setup/customer-shop.ts';
+import type { OnEnd } from '../../setup/shop.ts';
+import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { newPayer } from './clients.ts';
 
 export const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
@@ -53,34 +53,24 @@ export class MoodyX402 extends SimulatedX402 {
   }
 }
 
-export interface X402Shop extends Shop {
+export interface X402Shop extends CustomerShop {
   chain: MoodyX402;
   /** Returns the context of another replica, with its own pool and its own memory. */
   replica(): Promise<Context>;
 }
 
-export const provisioningOf = ({ db, context, driver, folder }: Shop, chain: SimulatedX402, db2: Database = db) =>
-  new Provisioning({
-    db: db2,
-    vault: context.vault,
-    drivers: { VPS: driver, DEDICATED: driver },
-    payments: [new SimulatedPayments({ confirmSeconds: 0 })],
-    x402: chain ?? new SimulatedX402({ folder: join(folder, 'x402') }),
-    pollSeconds: 0.02,
-  });
-
 /** Opens a shop whose account has a balance, which no x402 payment touches. */
 export async function openX402Shop(onEnd: OnEnd): Promise<X402Shop> {
-  const shop = await openShop(onEnd, []);
-  const chain = new MoodyX402({ folder: join(shop.folder, 'x402') });
-  const provisioning = provisioningOf(shop, chain);
-  const context: Context = { ...shop.context, provisioning };
+  const folder = newFolder();
+  onEnd(() => removeFolder(folder));
+  const chain = new MoodyX402({ folder: join(folder, 'x402') });
+  const shop = await openCustomerShop(onEnd, { folder, x402: chain });
   const replica = async () => {
     const db = await Database.open(shop.url);
     onEnd(() => db.close());
-    return { ...context, db, provisioning: provisioningOf(shop, chain, db), requestId: newId('req') };
+    return { ...another(shop.context), db, provisioning: shop.newProvisioning({ db }) };
   };
-  return { ...shop, chain, provisioning, context, replica };
+  return { ...shop, chain, replica };
 }
 
 /** Signs the challenge of an error. */
@@ -112,6 +102,6 @@ export const settleOnChain = async ({ db, chain }: X402Shop) => {
 };
 
 /** Expires every authorization that the chain has not used. */
-export const expireAuthorizations = ({ db }: Shop) => db.query('update x402_payment set valid_before = now()');
+export const expireAuthorizations = ({ db }: X402Shop) => db.query('update x402_payment set valid_before = now()');
 
 export const another = (context: Context): Context => ({ ...context, requestId: newId('req') });

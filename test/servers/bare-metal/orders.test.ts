@@ -3,36 +3,26 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { available, gateway, post } from '../../../entities/payments/ledger.ts';
-import { Vault } from '../../../entities/secrets.ts';
-import { Provisioning } from '../../../provisioning/index.ts';
-import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
-import { type OnEnd, openShop, traces } from '../../flows/shop.ts';
+import { openCustomerShop, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';
+import { bothKinds, type OnEnd } from '../../setup/shop.ts';
 import { MACHINE } from '../../setup/spawn.ts';
-import { newRack, openRoom, type Rack, VAULT_KEY } from './room.ts';
+import { newRack, openRoom, type Rack } from './room.ts';
 
 const FUNDS = 500_000_000n;
 /** Everything that the driver does for an order and its deletion, and one more. */
 const MOMENTS = Array.from({ length: 19 }, (_, i) => i + 1);
 
 async function openHall(onEnd: OnEnd) {
-  const shop = await openShop(onEnd, []);
-  const { db, accountId } = shop;
+  const shop = await openCustomerShop(onEnd, { fundsMicros: FUNDS });
+  const { db } = shop;
   const rack = await newRack('box-1', 1);
   const room = await openRoom(db, [rack], (end) => onEnd(end));
-  await db.transaction(async (tx) => {
-    const sides = { debit: gateway('test'), credit: available(accountId) };
-    await post(tx, accountId, [{ kind: 'topup', ...sides, amountMicros: FUNDS, externalKey: 'more', description: '' }]);
-  });
-  const vault = new Vault(VAULT_KEY);
-  const payments = [new SimulatedPayments({ confirmSeconds: 0 })];
-  const drivers = { VPS: room.driver, DEDICATED: room.driver };
-  const provisioning = new Provisioning({ db, vault, drivers, payments, pollSeconds: 0.02 });
-  const context = { ...shop.context, vault, provisioning };
+  const provisioning = shop.newProvisioning({ drivers: bothKinds(room.driver), proofSeconds: undefined });
+  const context = { ...shop.context, provisioning };
   const order = { serviceCode: 'ded-1', region: 'ams', os: 'debian-13', labels: {}, autoRenew: true };
   const number = (await orderServer(context, order)).server.orderNumber;
   const becomes = (status: string) =>
@@ -173,7 +163,6 @@ describe('An order of a dedicated server', () => {
   it('is paid back in full when its machine never boots, and leaves nothing', async ({ onTestFinished: onEnd }) => {
     const hall = await openHall(onEnd);
     const { rack, provisioning, db, number } = hall;
-    const before = FUNDS + 20_000_000n;
     const worker = provisioning.newWorker({ leaseSeconds: 1 });
     worker.start();
     onEnd(() => worker.stop(5));
@@ -182,7 +171,7 @@ describe('An order of a dedicated server', () => {
     await hall.becomes('FAILED');
     const { transfers, addresses, places, balance } = await traces(hall, number);
     expect({ transfers, addresses, places }).toEqual({ transfers: ['hold', 'release'], addresses: 0, places: 0 });
-    expect(balance).toEqual({ available: before, held: 0n });
+    expect(balance).toEqual({ available: FUNDS, held: 0n });
     expect(rack.isOn()).toBe(false);
     expect(await db.query('select from deployment')).toEqual([]);
   });

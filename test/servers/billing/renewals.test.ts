@@ -2,20 +2,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ServerStatus } from '../../../entities/servers/server.ts';
-import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
-import { HOUR_MS, openShop, PRICE, type Shop } from '../../setup/shop.ts';
-import { MACHINE, newFolder, removeFolder } from '../../setup/spawn.ts';
+import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
+import { MACHINE } from '../../setup/spawn.ts';
 
 const MONTH_MS = 730 * HOUR_MS;
-let shop: Shop;
-const folder = newFolder();
-afterAll(() => removeFolder(folder));
-beforeAll(async () => {
-  shop = openShop(await newDatabase(afterAll), folder);
-});
+const shop = await openShop(afterAll);
 beforeEach(() => shop.db.query('truncate task, server, event, audit_entry'));
 
 const tick = () => shop.tick('renewals');
@@ -237,8 +231,8 @@ describe('Many servers that are due at once', () => {
       const worker = spawn(process.execPath, [join(import.meta.dirname, 'renewing-worker.ts')], {
         env: {
           ...MACHINE,
-          DATABASE_URL: (shop.db.source.options as { url: string }).url,
-          FOLDER: folder,
+          DATABASE_URL: shop.url,
+          FOLDER: shop.folder,
           MOMENT: moment,
         },
         stdio: ['ignore', 'ignore', 'inherit'],

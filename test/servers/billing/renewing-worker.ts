@@ -17,4 +17,5 @@ db.transaction = async (work) => {
   if (renewed) die();
   return result;
 };
-await openShop(db, FOLDER!).provisioning.newWorker().drain('periodic');
+const { provisioning } = await openShop(() => {}, { db, folder: FOLDER! });
+await provisioning.newWorker().drain('periodic');

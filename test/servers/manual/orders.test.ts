@@ -4,18 +4,15 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/ledger.ts';
-import { Vault } from '../../../entities/secrets.ts';
-import { Provisioning } from '../../../provisioning/index.ts';
-import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import { type ManualAction, ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
 import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
-import { FUNDS_MICROS, type OnEnd, openShop, traces } from '../../flows/shop.ts';
-import { eventually } from '../../setup/freehold.ts';
+import { FUNDS_MICROS, openCustomerShop, traces } from '../../setup/customer-shop.ts';
+import { eventually, leasedAgain } from '../../setup/freehold.ts';
+import { bothKinds, type OnEnd, VAULT } from '../../setup/shop.ts';
 import { MACHINE } from '../../setup/spawn.ts';
-import { VAULT_KEY } from '../bare-metal/room.ts';
 import { Operator } from './operator.ts';
 
 /** What an operator is asked for, in this order. One that is missing is an error of types. */
@@ -29,17 +26,10 @@ const JOBS: Record<ManualAction, string> = {
 const CASES = Object.keys(JOBS).flatMap((action) => ['before', 'after'].map((moment) => [moment, action] as const));
 
 async function openOffice(onEnd: OnEnd) {
-  const shop = await openShop(onEnd, []);
-  const vault = new Vault(VAULT_KEY);
-  const driver = new ManualDriver(new ManualJobs(shop.db, vault));
-  const provisioning = new Provisioning({
-    db: shop.db,
-    vault,
-    drivers: { VPS: driver, DEDICATED: driver },
-    payments: [new SimulatedPayments({ confirmSeconds: 0 })],
-    pollSeconds: 0.05,
-  });
-  const operator = new Operator(shop.db, vault);
+  const shop = await openCustomerShop(onEnd);
+  const drivers = bothKinds(new ManualDriver(new ManualJobs(shop.db, VAULT)));
+  const provisioning = shop.newProvisioning({ drivers, proofSeconds: undefined });
+  const operator = new Operator(shop.db, VAULT);
   const becomes = (status: string) =>
     eventually(async () => {
       const [found] = await shop.db.query<{ status: string; tasks: number }>(
@@ -47,7 +37,7 @@ async function openOffice(onEnd: OnEnd) {
       );
       return found!.status === status && found!.tasks === 0;
     }, 60);
-  return { ...shop, context: { ...shop.context, vault, provisioning }, provisioning, operator, becomes };
+  return { ...shop, context: { ...shop.context, provisioning }, provisioning, operator, becomes };
 }
 
 function startWorker(url: string, onEnd: OnEnd, environment: Record<string, string> = {}): ChildProcess {
@@ -90,7 +80,7 @@ describe('kill -9 of the worker of a server that people make', () => {
       await becomes('DELETED');
       expect(await killed).toBe('SIGKILL');
       expect(operator.done).toEqual(Object.values(JOBS));
-      expect(await traces({ ...shop, context, url }, number)).toMatchObject({
+      expect(await traces(shop, number)).toMatchObject({
         transfers: ['hold', 'capture', 'hold', 'capture', 'refund'],
         ...{ addresses: 0, places: 0 },
       });
@@ -116,11 +106,11 @@ describe('An order of a server that people make', () => {
       );
       return (await shop.db.query(`select from task where step in ('prove', 'create')`)).length;
     });
-    await new Promise((resume) => setTimeout(resume, 500));
+    await leasedAgain(shop.db, number);
     expect(await jobs()).toEqual([{ action: 'CREATE', state: 'OPEN' }]);
     await shop.db.query('update task set deadline_at = now()');
     await eventually(async () => (await jobs()).length === 2);
-    expect((await traces({ ...shop, context, provisioning }, number)).balance.available).toBe(FUNDS_MICROS);
+    expect((await traces(shop, number)).balance.available).toBe(FUNDS_MICROS);
     // Somebody does the second job first: then nobody makes a machine for an order that there is not any more.
     const [destroy] = await shop.db.query<{ id: string }>(`select id from manual_job where action = 'DESTROY'`);
     await operator.close(destroy!.id);
@@ -129,6 +119,6 @@ describe('An order of a server that people make', () => {
       { action: 'CREATE', state: 'FAILED' },
       { action: 'DESTROY', state: 'DONE' },
     ]);
-    expect(await traces({ ...shop, context, provisioning }, number)).toMatchObject({ addresses: 0, places: 0 });
+    expect(await traces(shop, number)).toMatchObject({ addresses: 0, places: 0 });
   });
 });

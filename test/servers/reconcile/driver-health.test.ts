@@ -8,10 +8,6 @@ import { driverHealthProcess } from '../../../provisioning/servers/reconcile/dri
 import { newDatabase } from '../../setup/database.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { openShop } from '../../setup/shop.ts';
-import { newFolder, removeFolder } from '../../setup/spawn.ts';
-
-const folder = newFolder();
-afterAll(() => removeFolder(folder));
 
 class PartlyReached extends SimulatedDriver {
   override async reachable(region?: string): Promise<boolean> {
@@ -24,8 +20,8 @@ it('a driver that says no, or fails, is out in that region alone', async () => {
   class Payments extends SimulatedPayments {
     reachable = async () => false;
   }
-  const driver = new PartlyReached({ folder, bootSeconds: 0 });
-  const shop = openShop(await newDatabase(afterAll), folder, new Payments({ confirmSeconds: 0 }), driver);
+  const driver = (folder: string) => new PartlyReached({ folder, bootSeconds: 0 });
+  const shop = await openShop(afterAll, { driver, payments: [new Payments({ confirmSeconds: 0 })] });
   await shop.tick('driver-health');
   expect(await shop.db.query('select component, status from health order by 1')).toEqual([
     { component: 'machines-ams', status: 'operational' },
@@ -37,7 +33,7 @@ it('a driver that says no, or fails, is out in that region alone', async () => {
 });
 
 it('an engine that is braked counts as partly out, though it answers', async () => {
-  const shop = openShop(await newDatabase(afterAll), folder);
+  const shop = await openShop(afterAll);
   await shop.db.query(`insert into brake (driver, reason) values ('simulated', 'test')`);
   await shop.tick('driver-health');
   const found = await shop.db.query<{ status: string }>(
@@ -47,7 +43,7 @@ it('an engine that is braked counts as partly out, though it answers', async () 
 });
 
 it('a region of which a host is offline is partly out', async () => {
-  const shop = openShop(await newDatabase(afterAll), folder);
+  const shop = await openShop(afterAll);
   await shop.db.query(
     `insert into host (name, region_code, kind, driver, state, vcpus, memory_mb, disk_gb)
       select state, region, 'VPS', 'simulated', state, 1, 1, 1 from (values ('OFFLINE', 'zrh'), ('DRAINING', 'ams')) given (state, region)`,
@@ -93,8 +89,8 @@ it('without a worker the status says so, at once if there never was one, else as
     return [body.indicator, body.components.find(({ id }: { id: string }) => id === 'workers').status];
   };
   expect(await workers()).toEqual(['major', 'major_outage']);
-  const shop = openShop(db, folder);
-  await shop.provisioning.schedule();
+  const { provisioning } = await openShop(afterAll, { db });
+  await provisioning.schedule();
   expect(await workers()).toEqual(['none', 'operational']);
   await db.query(`update task set run_at = now() - interval '70 seconds' where subject = 'cron:driver-health'`);
   expect(await workers()).toEqual(['minor', 'degraded_performance']);

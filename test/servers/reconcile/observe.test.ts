@@ -17,7 +17,6 @@ import { destroyTask } from '../../../provisioning/servers/steps/task.ts';
 import { startTask } from '../../../provisioning/tasks/tasks.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { openShop, type Shop } from '../../setup/shop.ts';
-import { newFolder, removeFolder } from '../../setup/spawn.ts';
 
 /** Says of its machines what the test wants to hear. */
 class LyingDriver extends SimulatedDriver {
@@ -46,14 +45,12 @@ class LyingDriver extends SimulatedDriver {
 const db = await newDatabase(afterAll);
 const { signal } = new AbortController();
 let driver: LyingDriver;
-let shop: Shop;
+let shop: Shop<LyingDriver>;
 let accountId: string;
 beforeEach(async () => {
   await db.query('truncate server, task, finding, brake, host, placement');
-  const folder = newFolder();
-  afterAll(() => removeFolder(folder));
-  driver = new LyingDriver({ folder, bootSeconds: 0 });
-  shop = openShop(db, folder, undefined, driver);
+  shop = await openShop(afterAll, { db, driver: (folder) => new LyingDriver({ folder, bootSeconds: 0 }) });
+  driver = shop.driver;
   accountId = await shop.account(100_000_000n);
 });
 

@@ -1,34 +1,15 @@
 /** What the operator's DNS is told of addresses: each change once, until it has taken it. No clock is waited for. */
 import { afterAll, beforeEach, expect, it } from 'vitest';
-import { Vault } from '../../../entities/secrets.ts';
-import { Provisioning } from '../../../provisioning/index.ts';
-import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
-import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';
 import { REVERSE_DNS_PROCESS } from '../../../provisioning/servers/reconcile/reverse-dns.ts';
 import { newWebhookSecret } from '../../../provisioning/webhooks/sign.ts';
-import { newDatabase } from '../../setup/database.ts';
 import { startReceiver, verify } from '../../setup/receiver.ts';
 import { openShop } from '../../setup/shop.ts';
-import { newFolder, removeFolder } from '../../setup/spawn.ts';
 
-const db = await newDatabase(afterAll);
-const folder = newFolder();
 const receiver = await startReceiver();
-afterAll(async () => {
-  await receiver.close();
-  removeFolder(folder);
-});
-const shop = openShop(db, folder);
+afterAll(() => receiver.close());
 const secret = newWebhookSecret();
-const driver = new SimulatedDriver({ folder, bootSeconds: 0 });
-const provisioning = new Provisioning({
-  db,
-  vault: new Vault(Buffer.alloc(32)),
-  drivers: { VPS: driver, DEDICATED: driver },
-  payments: [new SimulatedPayments({ confirmSeconds: 0 })],
-  pollSeconds: 0.02,
-  reverseDns: { url: receiver.url, secret },
-});
+const shop = await openShop(afterAll, { reverseDns: { url: receiver.url, secret } });
+const { db, provisioning } = shop;
 const worker = provisioning.newWorker();
 const tick = async () => {
   await provisioning.schedule();

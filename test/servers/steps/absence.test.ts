@@ -2,30 +2,30 @@
 import { describe, expect, it } from 'vitest';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
-import { FUNDS_MICROS, finish, type OnEnd, openShop, type Shop, traces } from '../../flows/shop.ts';
+import { type CustomerShop, FUNDS_MICROS, finish, openFaultyShop, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';
-import { type Fault, FaultyDriver } from '../drivers/faulty-driver.ts';
+import type { OnEnd } from '../../setup/shop.ts';
+import type { Fault } from '../drivers/faulty-driver.ts';
 
 const ORDER = { serviceCode: 'vps-1', region: 'ams', os: 'debian-13', autoRenew: true };
 
 async function openFaulty(onEnd: OnEnd) {
-  let faulty!: FaultyDriver;
-  const shop = await openShop(onEnd, [], undefined, (driver) => (faulty = new FaultyDriver(driver)));
+  const shop = await openFaultyShop(onEnd);
   await shop.db.query(
     `insert into host (name, region_code, kind, driver, vcpus, memory_mb, disk_gb) values ('a', 'ams', 'VPS', 'faulty', 8, 16384, 1000)`,
   );
   const { orderNumber } = (await orderServer(shop.context, ORDER)).server;
-  return { shop, faulty, orderNumber };
+  return { shop, faulty: shop.faulty, orderNumber };
 }
-const statusOf = async ({ db }: Shop, orderNumber: string) =>
+const statusOf = async ({ db }: CustomerShop, orderNumber: string) =>
   (await db.query<{ status: string }>('select status from server where order_number = $1', [orderNumber]))[0]!.status;
 /** What is claimed for all servers together: addresses, places, and machines of the host. */
-async function held(shop: Shop, orderNumber: string) {
+async function held(shop: CustomerShop, orderNumber: string) {
   const { addresses, places } = await traces(shop, orderNumber);
   const [host] = await shop.db.query<{ machines: number }>('select machines from host');
   return [addresses, places, host!.machines];
 }
-const addressesOf = async ({ db }: Shop) =>
+const addressesOf = async ({ db }: CustomerShop) =>
   (await db.query<{ address: string }>('select address from address where held_by is not null order by 1')).map(
     ({ address }) => address,
   );

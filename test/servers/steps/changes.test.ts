@@ -7,7 +7,7 @@ import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { findServer } from '../../../resolvers/servers/find.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { type ServerUpdate, updateServer } from '../../../resolvers/servers/update.ts';
-import { finish, openShop, type Shop, traces } from '../../flows/shop.ts';
+import { type CustomerShop, finish, openCustomerShop, traces } from '../../setup/customer-shop.ts';
 
 const FAILING = [
   ['start', 'STOPPED', { powerState: 'ON' }, 'power'],
@@ -20,8 +20,8 @@ const FAILING = [
 ] as const satisfies [string, Server['status'], ServerUpdate, string][];
 
 /** A shop with a server that is running or stopped. */
-async function shopWith(status: 'RUNNING' | 'STOPPED', code?: 'rejected' | 'failed'): Promise<[Shop, string]> {
-  const shop = await openShop(onTestFinished, [], code);
+async function shopWith(status: 'RUNNING' | 'STOPPED', code?: 'rejected' | 'failed'): Promise<[CustomerShop, string]> {
+  const shop = await openCustomerShop(onTestFinished, { refusedAs: code });
   await shop.db.query('update balance set available_micros = available_micros + 80000000');
   await shop.db.query(
     `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
@@ -36,9 +36,9 @@ async function shopWith(status: 'RUNNING' | 'STOPPED', code?: 'rejected' | 'fail
   return [shop, server.orderNumber];
 }
 
-const machine = async ({ driver }: Shop, order: string) =>
+const machine = async ({ driver }: CustomerShop, order: string) =>
   driver.observe({ order, generation: 1 }, new AbortController().signal);
-const hurry = ({ db }: Shop) => db.query('update task set run_at = now()');
+const hurry = ({ db }: CustomerShop) => db.query('update task set run_at = now()');
 
 describe('A change that the driver refuses', () => {
   it.each(FAILING)(

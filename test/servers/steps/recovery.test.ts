@@ -7,40 +7,40 @@ import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observ
 import { cronSubject } from '../../../provisioning/tasks/schedule.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
-import { finish, openShop, type Shop, traces } from '../../flows/shop.ts';
-import { eventually } from '../../setup/freehold.ts';
+import { type CustomerShop, finish, openCustomerShop, traces } from '../../setup/customer-shop.ts';
+import { eventually, leasedAgain } from '../../setup/freehold.ts';
 
 const ORDER = { serviceCode: 'vps-1', region: 'ams', os: 'debian-13', labels: {}, autoRenew: true };
-const order = async ({ context }: Shop) => (await orderServer(context, ORDER)).server.orderNumber;
-const addHosts = ({ db }: Shop, ...names: string[]) =>
+const order = async ({ context }: CustomerShop) => (await orderServer(context, ORDER)).server.orderNumber;
+const addHosts = ({ db }: CustomerShop, ...names: string[]) =>
   db.query(
     `insert into host (name, region_code, kind, driver, vcpus, memory_mb, disk_gb)
       select name, 'ams', 'VPS', 'simulated', 4, 8192, 100 from unnest($1::text[]) name`,
     [names],
   );
-const claims = ({ db }: Shop) =>
+const claims = ({ db }: CustomerShop) =>
   db.query<{ machines: number; memory: number; placements: number }>(
     `select sum(machines)::int as machines, sum(claimed_memory_mb)::int as memory,
       (select count(*)::int from placement) as placements from host`,
   );
-const read = async ({ db }: Shop, orderNumber: string) =>
+const read = async ({ db }: CustomerShop, orderNumber: string) =>
   (
     await db.query<{ generation: number; host: string; failureCode: string; status: string }>(
       `select generation, host, status, failure_code as "failureCode" from server where order_number = $1`,
       [orderNumber],
     )
   )[0]!;
-const journal = ({ driver }: Shop) => driver.journal().map((line) => line.replace(/SRV-\w+ /, ''));
+const journal = ({ driver }: CustomerShop) => driver.journal().map((line) => line.replace(/SRV-\w+ /, ''));
 
 /** Without changing it, says of each machine what the test has it say. */
-const seen = ({ driver }: Shop, as: (seen: Observation) => Observation) => {
+const seen = ({ driver }: CustomerShop, as: (seen: Observation) => Observation) => {
   const observe = driver.observe.bind(driver);
   driver.observe = async (key: MachineKey, signal: AbortSignal) => as(await observe(key, signal));
 };
 
 describe('A machine that gives no proof', () => {
   it('is restarted first, and that may do', async () => {
-    const shop = await openShop(onTestFinished, []);
+    const shop = await openCustomerShop(onTestFinished);
     seen(shop, (one) => ({ ...one, proven: one.proven && journal(shop).includes('reset 1') }));
     const orderNumber = await order(shop);
     await finish(shop, orderNumber, 'RUNNING');
@@ -49,7 +49,7 @@ describe('A machine that gives no proof', () => {
   });
 
   it('is made three times, each on another host with another MAC; then the order is paid back and leaves nothing', async () => {
-    const shop = await openShop(onTestFinished, []);
+    const shop = await openCustomerShop(onTestFinished);
     await addHosts(shop, 'a', 'b');
     seen(shop, (one) => ({ ...one, proven: false }));
     const orderNumber = await order(shop);
@@ -66,7 +66,7 @@ describe('A machine that gives no proof', () => {
   });
 
   it('is made again if it vanishes or is undone, within the time that it has; then it is replaced', async () => {
-    const shop = await openShop(onTestFinished, []);
+    const shop = await openCustomerShop(onTestFinished);
     seen(shop, (one) => (one.generation === 1 ? { ...one, phase: 'incomplete', proven: false } : one));
     const orderNumber = await order(shop);
     await finish(shop, orderNumber, 'RUNNING');
@@ -75,7 +75,7 @@ describe('A machine that gives no proof', () => {
   });
 
   it('is left alone while nobody can see it, and keeps all that it has', async () => {
-    const shop = await openShop(onTestFinished, []);
+    const shop = await openCustomerShop(onTestFinished);
     await addHosts(shop, 'a');
     let isVisible = false;
     seen(shop, (one) => (isVisible ? one : { ...one, phase: 'unknown', proven: false }));
@@ -83,7 +83,7 @@ describe('A machine that gives no proof', () => {
     const worker = shop.provisioning.newWorker();
     worker.start();
     await eventually(async () => (await read(shop, orderNumber)).status === 'PROVISIONING');
-    await new Promise((resume) => setTimeout(resume, 400));
+    await leasedAgain(shop.db, orderNumber);
     expect(journal(shop)).toEqual(['create 1']);
     expect(await claims(shop)).toEqual([{ machines: 1, memory: 2048, placements: 1 }]);
     isVisible = true;
@@ -94,7 +94,7 @@ describe('A machine that gives no proof', () => {
 });
 
 it('A machine that its host has no room for after all is made on another host; the last host has the last word', async () => {
-  const shop = await openShop(onTestFinished, []);
+  const shop = await openCustomerShop(onTestFinished);
   await addHosts(shop, 'full', 'roomy');
   const create = shop.driver.create.bind(shop.driver);
   shop.driver.create = async (spec, signal) => {
@@ -116,7 +116,7 @@ it('A machine that its host has no room for after all is made on another host; t
 
 describe('A machine that is stuck', () => {
   it('is turned off and reported, keeps what it claimed, and another runs elsewhere; with its absence that is free', async () => {
-    const shop = await openShop(onTestFinished, ['stuck']);
+    const shop = await openCustomerShop(onTestFinished, { refused: ['stuck'] });
     await addHosts(shop, 'a', 'b');
     const orderNumber = await order(shop);
     await finish(shop, orderNumber, 'RUNNING');
@@ -149,7 +149,7 @@ describe('A machine that is stuck', () => {
   });
 
   it('is removed with the others when the server is deleted, and holds it up until then', async () => {
-    const shop = await openShop(onTestFinished, ['stuck']);
+    const shop = await openCustomerShop(onTestFinished, { refused: ['stuck'] });
     await addHosts(shop, 'a', 'b');
     const orderNumber = await order(shop);
     await finish(shop, orderNumber, 'RUNNING');
@@ -169,7 +169,7 @@ describe('A machine that is stuck', () => {
   });
 
   it('fails the order if there is no room for another, and is cleaned up', async () => {
-    const shop = await openShop(onTestFinished, ['stuck']);
+    const shop = await openCustomerShop(onTestFinished, { refused: ['stuck'] });
     await addHosts(shop, 'a');
     await shop.db.query('update host set memory_mb = 2048');
     const orderNumber = await order(shop);

@@ -1,19 +1,10 @@
 /** What is done to the machine of a server that is suspended and resumed, and what comes in between. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Server } from '../../../entities/servers/server.ts';
-import type { PaymentDriver } from '../../../provisioning/payments/drivers/driver.ts';
-import { newDatabase } from '../../setup/database.ts';
-import { HOUR_MS, openShop, PRICE, type Shop } from '../../setup/shop.ts';
-import { newFolder, removeFolder } from '../../setup/spawn.ts';
-import { RefusingDriver } from '../drivers/refusing-driver.ts';
+import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
 
-let shop: Shop;
-const folder = newFolder();
-const driver = new RefusingDriver(folder, [], 'unreachable');
-afterAll(() => removeFolder(folder));
-beforeAll(async () => {
-  shop = openShop(await newDatabase(afterAll), folder, undefined as PaymentDriver | undefined, driver);
-});
+const shop = await openShop(afterAll, { refusedAs: 'unreachable' });
+const { driver } = shop;
 beforeEach(async () => {
   driver.refused = [];
   await shop.db.query('truncate task, server, event, audit_entry');

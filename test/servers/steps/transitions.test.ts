@@ -1,7 +1,6 @@
 /** Every transition of the contract's table, and none outside it, made by requests and the steps that carry them out. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../../entities/ids.ts';
-import { available, gateway, post, verifyBooks } from '../../../entities/payments/ledger.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { verifyBooks } from '../../../entities/payments/ledger.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../../entities/servers/server.ts';
 import { resumeAffordable } from '../../../provisioning/servers/steps/resume.ts';
 import { suspend } from '../../../provisioning/servers/steps/suspend.ts';
@@ -10,7 +9,8 @@ import type { Context } from '../../../resolvers/context.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { type ServerUpdate, updateServer } from '../../../resolvers/servers/update.ts';
-import { openShop, type Shop } from '../../flows/shop.ts';
+import { openCustomerShop } from '../../setup/customer-shop.ts';
+import { LIMITS } from '../../setup/shop.ts';
 import type { RefusedCall } from '../drivers/refusing-driver.ts';
 
 /** The contract's table, word by word; DELETING is reached from every state but itself and DELETED. */
@@ -33,17 +33,8 @@ for (const [from, to] of Object.entries(TABLE)) if (!/^DELET/.test(from)) to.pus
 const pairsOf = (table: Readonly<Record<ServerStatus, readonly ServerStatus[]>>) =>
   SERVER_STATUSES.flatMap((from) => table[from].map((to) => `${from} to ${to}`)).sort();
 
-let shop: Shop;
-let context: Context;
-beforeAll(async () => {
-  shop = await openShop(afterAll as never, []);
-  const { db, accountId } = shop;
-  context = { ...shop.context, limits: { ...shop.context.limits, servers: 1000 } };
-  const funds = { kind: 'topup', debit: gateway('test'), credit: available(accountId) } as const;
-  await db.transaction((tx) =>
-    post(tx, accountId, [{ ...funds, amountMicros: 10n ** 10n, externalKey: newId('xfr'), description: 'Funds' }]),
-  );
-});
+const shop = await openCustomerShop(afterAll, { fundsMicros: 10n ** 10n });
+const context: Context = { ...shop.context, limits: { ...LIMITS, servers: 1000 } };
 
 type Act = (orderNumber: string) => Promise<unknown>;
 const worker = () => shop.provisioning.newWorker();

@@ -115,8 +115,8 @@ const caller = ({ viewer, requestId, userAgent }: Caller) => ({
   userAgent,
 });
 
-/** What the resolvers of `slow` saw of their signals. */
-export const aborted: boolean[] = [];
+/** The calls of the field `slow`. A test ends the last one, or its caller goes. */
+export const slow = { running: 0, aborted: 0, finish: () => {} };
 
 export const schema = new GraphQLSchema({
   query: new GraphQLObjectType({
@@ -171,11 +171,15 @@ export const schema = new GraphQLSchema({
         type: some(Part),
         resolve: (_, __, { signal }) =>
           new Promise((resolve) => {
-            const timer = setTimeout(() => resolve({ name: 'late', weight: 1 }), 1500);
+            const end = (name: string) => {
+              slow.running--;
+              resolve({ name, weight: 1 });
+            };
+            slow.running++;
+            slow.finish = () => end('late');
             signal.addEventListener('abort', () => {
-              clearTimeout(timer);
-              aborted.push(true);
-              resolve({ name: 'gone', weight: 1 });
+              slow.aborted++;
+              end('gone');
             });
           }),
       }),

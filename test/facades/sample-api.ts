@@ -8,7 +8,7 @@ import type { Operation } from '../../facades/compile/operation.ts';
 import { readOperations } from '../../facades/compile/read.ts';
 import { publicServer } from '../../facades/http/listener.ts';
 import { ApiError, type RequiredScope, type Viewer } from '../../schema/index.ts';
-import { schema } from './shop-schema.ts';
+import { schema } from './sample-schema.ts';
 
 export const DOCUMENTS = `
 "A thing, as everybody sees it."
@@ -99,7 +99,7 @@ export async function authenticate(authorization: string | undefined): Promise<V
   return viewer(...(scopes.split(' ') as RequiredScope[]));
 }
 
-export interface Shop {
+export interface SampleApi {
   app: FastifyInstance;
   operations: Operation[];
   /** What was logged. */
@@ -110,9 +110,9 @@ export interface Shop {
 let requests = 0;
 
 /** The public server over the small schema; it closes when the given hook runs. */
-export async function openShop(onEnd: (end: () => void) => void = onTestFinished): Promise<Shop> {
+export async function openSampleApi(onEnd: (end: () => void) => void = onTestFinished): Promise<SampleApi> {
   const operations = readOperations(schema, folderOf({ 'shop.graphql': DOCUMENTS }, onEnd));
-  const [errors, answers]: [Shop['errors'], Shop['answers']] = [[], []];
+  const [errors, answers]: [SampleApi['errors'], SampleApi['answers']] = [[], []];
   const app = await publicServer({
     operations,
     authenticate,

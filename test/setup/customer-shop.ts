@@ -1,0 +1,86 @@
+/** A shop with a customer who has money, and workers that run by themselves. */
+import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import type { Context } from '../../resolvers/context.ts';
+import { FaultyDriver } from '../servers/drivers/faulty-driver.ts';
+import type { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
+import { eventually } from './freehold.ts';
+import { contextOf, type OnEnd, openShop, type Shop, type ShopOptions } from './shop.ts';
+
+export interface CustomerShop extends Shop {
+  accountId: string;
+  context: Context;
+}
+
+/** The balance of the customer at first. */
+export const FUNDS_MICROS = 20_000_000n;
+
+/** Seconds that a machine has to give proof. Machines boot at once here, or never. */
+export const PROOF_SECONDS = { VPS: 0.1, DEDICATED: 0.1 };
+
+export async function openCustomerShop(
+  onEnd: OnEnd,
+  options: ShopOptions<RefusingDriver> & { fundsMicros?: bigint } = {},
+): Promise<CustomerShop> {
+  const { fundsMicros = FUNDS_MICROS, ...more } = options;
+  const shop = await openShop(onEnd, { pollSeconds: 0.02, proofSeconds: PROOF_SECONDS, ...more });
+  await shop.provisioning.prepare();
+  const accountId = await shop.account(fundsMicros);
+  return { ...shop, accountId, context: contextOf(shop, accountId) };
+}
+
+/** @returns with `faulty`, which fails calls as the test says */
+export async function openFaultyShop(onEnd: OnEnd, options: ShopOptions<RefusingDriver> = {}) {
+  let faulty!: FaultyDriver;
+  const wrap = (driver: SimulatedDriver) => {
+    faulty = new FaultyDriver(driver);
+    return faulty;
+  };
+  return { ...(await openCustomerShop(onEnd, { ...options, wrap })), faulty };
+}
+
+/**
+ * Does what is left to do, in this process, until the server is settled and nothing is left.
+ * @param events how many it has at least by then, for a way that ends where it begins
+ */
+export async function finish(
+  { db, provisioning }: Pick<Shop, 'db' | 'provisioning'>,
+  orderNumber: string,
+  ends: string,
+  events = 0,
+): Promise<void> {
+  const worker = provisioning.newWorker({ leaseSeconds: 1 });
+  worker.start();
+  await eventually(async () => {
+    const [found] = await db.query<{ status: string; tasks: number; events: number }>(
+      `select status, (select count(*)::int from task where subject not like 'cron:%') as tasks,
+        (select count(*)::int from event where subject = $1) as events from server where order_number = $1`,
+      [orderNumber],
+    );
+    return found!.status === ends && found!.tasks === 0 && found!.events >= events;
+  });
+  await worker.stop();
+}
+
+/** What is written of a server: kinds of transfers, events, and what is held for all servers together. */
+export async function traces({ db, accountId }: Pick<CustomerShop, 'db' | 'accountId'>, orderNumber: string) {
+  const transfers = await db.query<{ kind: string }>('select kind from transfer where order_number = $1 order by id', [
+    orderNumber,
+  ]);
+  const events = await db.query<{ type: string }>('select type from event where subject = $1 order by id', [
+    orderNumber,
+  ]);
+  const [holds] = await db.query<{ addresses: number; places: number }>(
+    `select (select count(*)::int from address where held_by is not null) as addresses,
+      (select count(*)::int from place where order_number is not null) as places`,
+  );
+  const [balance] = await db.query<{ available: bigint; held: bigint }>(
+    'select available_micros as available, held_micros as held from balance where account_id = $1',
+    [accountId],
+  );
+  return {
+    transfers: transfers.map(({ kind }) => kind),
+    events: events.map(({ type }) => type.replace('server.', '')),
+    ...holds!,
+    balance: balance!,
+  };
+}
