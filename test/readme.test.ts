@@ -10,12 +10,12 @@ const readme = readFileSync('README.md', 'utf8');
 const quickstart = /## Quickstart[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme)![1]!;
 
 describe('The README', () => {
-  it('has a quickstart that works as it is printed', async () => {
+  it('has a quickstart that works as printed', async () => {
     const folder = newFolder();
-    // What it waits for by the clock comes at once: a busy machine may need the four seconds for the rest.
+    // The simulated payment takes no time, because a busy machine may need the four seconds for the rest.
     const environment = { DATABASE_URL: await newDatabaseUrl(afterAll), SIMULATED_PAYMENT_SECONDS: '0' };
     const service = await spawnService({ DATA_DIR: folder, ...environment });
-    // Only the port differs, so that the test can run beside another service.
+    // Only the port differs, so the test can run beside another service.
     const lines = quickstart.replace('http://localhost:3000', service.url);
     expect(lines).not.toBe(quickstart);
     const { stdout } = await run('bash', ['-eu', '-c', lines], { timeout: 170_000 });
