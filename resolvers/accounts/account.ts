@@ -1,6 +1,7 @@
 /** The account and its balance. */
 import { Account, type BalanceView, FIND_BALANCE, setSuspension } from '../../entities/accounts/account.ts';
 import { find } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
 import { hourlyMicros } from '../../entities/money.ts';
@@ -11,6 +12,12 @@ export async function findAccount(context: Context): Promise<Account> {
   const account = await find(context.db, Account, { id: accountOf(context) });
   if (!account) throw new ApiError('not_found');
   return account;
+}
+
+/** Locks an account until the end of the transaction, and reads it. */
+export async function lockedAccount(tx: Transaction, id: string): Promise<Account> {
+  await lockAccount(tx, id);
+  return tx.manager.findOneByOrFail(Account, { id });
 }
 
 export async function findBalance(context: Context): Promise<BalanceView> {

@@ -16,7 +16,7 @@ const hasSshKeygen = (() => {
     return (error as NodeJS.ErrnoException).code !== 'ENOENT';
   }
 })();
-if (!hasSshKeygen) say('Left out: what ssh-keygen makes and prints, because ssh-keygen is not installed.');
+if (!hasSshKeygen) say('The tests skip the keys of ssh-keygen, because ssh-keygen is not installed.');
 
 const run = promisify(execFile);
 

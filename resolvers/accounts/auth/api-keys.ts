@@ -34,7 +34,7 @@ export interface NewApiKey {
 
 /**
  * Creates a key. The field requires the scope `full`, so the key may have any scope. An API key with a limit of network,
- * time or spending cannot create keys: the new key would escape the limit.
+ * time or spending cannot create keys.
  * @throws ApiError api_key_limit_reached, insufficient_scope or validation_failed
  */
 export async function createApiKey(context: Context, given: NewApiKey): Promise<CreatedApiKey> {

@@ -2,9 +2,8 @@
 import { Account } from '../../../entities/accounts/account.ts';
 import { update } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
-import { findAccount } from '../account.ts';
+import { findAccount, lockedAccount } from '../account.ts';
 import { hashPassword, refuseWeakPassword, verifyPassword } from './password.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { recordLoginChange } from './sessions.ts';
@@ -36,8 +35,7 @@ export async function changePassword(context: Context, change: PasswordChange): 
   const passwordHash = await hashPassword(newPassword);
   return context.logins.attempt({ name: email ?? accountId, address: context.address }, () =>
     context.db.transaction(async (tx) => {
-      await lockAccount(tx, accountId);
-      const account = await tx.manager.findOneByOrFail(Account, { id: accountId });
+      const account = await lockedAccount(tx, accountId);
       // Another request may have changed the password since the check.
       if (account.passwordHash !== checked) throw new ApiError('wrong_password');
       if (account.totpEnabled) await useSecondFactor(context, tx, accountId, totpCode);

@@ -9,9 +9,9 @@ import { find, insert, remove, update } from '../../../entities/database/table.t
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { credentialKind, digest, mintCredential } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
+import { lockedAccount } from '../account.ts';
 import { verifyPassword } from './password.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { type LoggedIn, openSession } from './session.ts';
@@ -40,8 +40,7 @@ export async function login(context: Context, { email, password, totpCode }: Log
     const found = await find(context.db, Account, { email });
     if (!(await verifyPassword(found?.passwordHash, password)) || !found) throw new ApiError('invalid_login');
     const result = await context.db.transaction(async (tx) => {
-      await lockAccount(tx, found.id);
-      const account = await tx.manager.findOneByOrFail(Account, { id: found.id });
+      const account = await lockedAccount(tx, found.id);
       // Another request has changed the password since the check, and ended all sessions.
       if (account.passwordHash !== found.passwordHash) throw new ApiError('invalid_login');
       if (account.totpEnabled && !totpCode) return awaitCode(tx, account.id);
@@ -89,7 +88,7 @@ async function complete(
   { id, accountId }: Pick<PendingLogin, 'id' | 'accountId'>,
   totpCode: string,
 ): Promise<LoggedIn | ApiError> {
-  await lockAccount(tx, accountId);
+  const account = await lockedAccount(tx, accountId);
   const pending = await find(tx, PendingLogin, { id });
   if (!pending || pending.expiresAt.getTime() <= Date.now()) return new ApiError('login_token_expired');
   try {
@@ -102,6 +101,5 @@ async function complete(
     return error;
   }
   await remove(tx, PendingLogin, { id });
-  const account = await tx.manager.findOneByOrFail(Account, { id: accountId });
   return { account, tokens: await openSession(context, tx, accountId, 'login') };
 }

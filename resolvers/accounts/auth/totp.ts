@@ -2,10 +2,9 @@
 import { Account } from '../../../entities/accounts/account.ts';
 import { RecoveryCode, seedContext, Totp } from '../../../entities/accounts/totp.ts';
 import { find, remove, update } from '../../../entities/database/table.ts';
-import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { accountOf, type Context } from '../../context.ts';
+import { findAccount, lockedAccount } from '../account.ts';
 import { requirePassword } from './change-password.ts';
 import { DIGITS, newSeed, PERIOD_SECONDS } from './one-time-password.ts';
 import { newRecoveryCodes, useSecondFactor, useTotp } from './second-factor.ts';
@@ -62,8 +61,7 @@ export function enableTotp(context: Context, code: string): Promise<string[]> {
 
 /** Turns two-factor authentication off. All other sessions end. @throws ApiError totp_not_enabled or invalid_totp */
 export async function disableTotp(context: Context, code: string): Promise<void> {
-  const accountId = accountOf(context);
-  const { email } = await context.db.manager.findOneByOrFail(Account, { id: accountId });
+  const { id: accountId, email } = await findAccount(context);
   await context.logins.attempt({ name: email ?? accountId, address: context.address }, () =>
     context.db.transaction(async (tx) => {
       const { totpEnabled } = await lockedAccount(tx, accountId);
@@ -75,9 +73,4 @@ export async function disableTotp(context: Context, code: string): Promise<void>
       await recordLoginChange(context, tx, accountId, 'totp_disabled');
     }),
   );
-}
-
-async function lockedAccount(tx: Transaction, accountId: string): Promise<Account> {
-  await lockAccount(tx, accountId);
-  return tx.manager.findOneByOrFail(Account, { id: accountId });
 }
