@@ -137,7 +137,7 @@ describe('An API key with spend_limit_usd', () => {
     const refused = orders.filter(({ status }) => status === 403);
     expect(refused).toHaveLength(17);
     expect(refused[0]!.body).toMatchObject({ code: 'spend_limit_exceeded' });
-    expect(refused[0]!.body.detail).toContain('18 of the 20 USD');
+    expect(refused[0]!.body.detail).toContain('18 of 20 USD');
     expect((await order(account.rest)).status).toBe(200);
     expect((await order(clientOf((await make(account)).body.plaintext))).status).toBe(200);
     expect(await account.balance()).toBe(before - 5 * 6);

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { type ManualAction, ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
 import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';

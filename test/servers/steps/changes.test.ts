@@ -1,6 +1,6 @@
 /** What becomes of a change that the driver does not carry out, and of a server that is deleted meanwhile. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import { SERVER_LANE } from '../../../provisioning/servers/steps/task.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';

@@ -1,6 +1,6 @@
 /** What becomes of machines that are never finished: the last rungs, and what stays claimed until absence is confirmed. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { DriverError, type MachineKey, type Observation } from '../../../provisioning/servers/drivers/driver.ts';
 import { macOf } from '../../../provisioning/servers/placement/spec.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';

@@ -1,6 +1,6 @@
 /** Every transition of the contract's table, and none outside it, made by requests and the steps that carry them out. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../../entities/servers/server.ts';
 import { resumeAffordable } from '../../../provisioning/servers/steps/resume.ts';
 import { suspend } from '../../../provisioning/servers/steps/suspend.ts';
