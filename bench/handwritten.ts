@@ -6,6 +6,7 @@
 import { createHash, hash, randomBytes } from 'node:crypto';
 import Fastify, { type FastifyRequest } from 'fastify';
 import pg from 'pg';
+import { FIND_API_KEY } from '../entities/accounts/credential.ts';
 import { stockLevel } from '../entities/catalog.ts';
 import { recordParameters } from '../entities/history/record.ts';
 import { newId, newOrderNumber, randomText } from '../entities/ids.ts';
@@ -13,7 +14,6 @@ import { newMachinePassword, Vault } from '../entities/secrets.ts';
 import { type Server, SHOWN_COLUMNS } from '../entities/servers/server.ts';
 import { startTaskParameters } from '../entities/tasks/start.ts';
 import { passwordContext, serverTask } from '../provisioning/index.ts';
-import { FIND_API_KEY } from '../resolvers/accounts/auth/credential.ts';
 import { FIND_SERVER } from '../resolvers/servers/find.ts';
 import { ORDER } from '../resolvers/servers/order.ts';
 import { FACTS, type Facts, type ServerOrder } from '../resolvers/servers/order-facts.ts';
@@ -52,7 +52,7 @@ async function viewerOf({ headers: { authorization } }: FastifyRequest): Promise
   const cached = viewers.get(cacheKey);
   if (cached) return cached;
   const digest = createHash('sha256').update(credential).digest();
-  const { rows } = await pool.query<Viewer>(FIND_API_KEY, [digest]);
+  const { rows } = await pool.query<Viewer>(FIND_API_KEY.text, [digest]);
   const [viewer] = rows;
   if (!viewer || viewer.revokedAt || (viewer.expiresAt && viewer.expiresAt.getTime() <= Date.now()))
     throw new Refused(401, 'invalid');
