@@ -147,13 +147,13 @@ describe('An order of a dedicated server', () => {
     await eventually(async () => rack.isOn());
     await rack.disconnect();
     play(hall, onEnd);
-    await eventually(async () => (await db.query(`select from task where error like '%could not be asked%'`)).length);
+    await eventually(async () => (await db.query(`select from task where error like '%is unreachable%'`)).length);
     expect((await traces(hall, number)).transfers).toEqual(['hold']);
     await rack.connect();
     await hall.becomes('RUNNING');
     await rack.disconnect();
     await deleteServer(hall.context, number);
-    await eventually(async () => (await db.query(`select from task where error like '%could not be asked%'`)).length);
+    await eventually(async () => (await db.query(`select from task where error like '%is unreachable%'`)).length);
     expect((await traces(hall, number)).addresses).toBe(2);
     await rack.connect();
     await hall.becomes('DELETED');
