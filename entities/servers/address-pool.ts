@@ -73,7 +73,4 @@ export const ADD_IPV6_ADDRESSES = statement(
 );
 
 /** Locks the addresses of a network in their order. $1 id. */
-export const LOCK_POOL_ADDRESSES = statement(
-  {},
-  'select from address where pool_id = $1 order by address for update',
-);
+export const LOCK_POOL_ADDRESSES = statement({}, 'select from address where pool_id = $1 order by address for update');

@@ -1,7 +1,7 @@
 /** Statements by which requests read servers of an account. The account null stands for all accounts. */
 import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';
-import { lockServerSql, SHOWN_COLUMNS, SHOWN_SERVER, Server } from './server.ts';
+import { lockServerSql, Server, SHOWN_COLUMNS, SHOWN_SERVER } from './server.ts';
 
 const IS_IT = `order_number = $1 and ($2::text is null or account_id = $2) and status <> 'DELETED'`;
 

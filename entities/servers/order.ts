@@ -86,7 +86,6 @@ const orderSql = (head: string, starts: string, first: number): string => `
   select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
 const ORDERED = { ...Server.columns, webhookIds: textArray() };
 
-
 /** $19: the number of servers that the account may have. */
 const [TASK, AFTER_TASK] = [20, 20 + START_TASK_PARAMETERS];
 /**
