@@ -6,7 +6,6 @@ import {
   type FindOptionsWhere,
   type ObjectLiteral,
 } from 'typeorm';
-import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
 import type { Queryable, Transaction } from './transaction.ts';
 
 declare const valueType: unique symbol;
@@ -72,7 +71,7 @@ export function columnsOf(
 }
 
 type Where<T> = FindOptionsWhere<T & ObjectLiteral>;
-type Values<T> = QueryDeepPartialEntity<T & ObjectLiteral>;
+type Values<T> = Partial<T>;
 const of = <T>(table: EntitySchema<T>) => table as unknown as EntitySchema<ObjectLiteral>;
 
 /** The row that fits, or undefined. */

@@ -113,7 +113,7 @@ export class Payments implements WorkerPart {
 
   /**
    * Opens an invoice at a fresh address. Some drivers ask a processor for the address. They ask within the request, since
-   * the answer contains it; if the request dies then, nobody owes anything.
+   * the answer contains it. If the request dies then, no debt exists.
    * @throws if the driver has no address at the moment, or gives one again, as a restored wallet may
    */
   async openInvoice(db: Queryable, invoice: Invoice, signal: AbortSignal): Promise<PaymentTarget> {
@@ -123,7 +123,7 @@ export class Payments implements WorkerPart {
     const patience = AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]);
     try {
       const target = await driver.open(invoice, deposit, patience);
-      if (await isKnownAddress(db, driver, invoice.coin, target)) throw new Error('That address is of another top-up.');
+      if (await isKnownAddress(db, driver, invoice.coin, target)) throw new Error('Another top-up has that address.');
       return target;
     } catch (fault) {
       // The customer learns only that there is no address. The operator needs the reason.
