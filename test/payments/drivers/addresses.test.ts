@@ -77,7 +77,11 @@ describe('A gateway', () => {
   it.each([
     ['a private key', { ...EVM, xpub: keyAt("m/44'/60'/0'").privateExtendedKey, native: ETHER }, 'PRIVATE key'],
     ['no key', { ...EVM, xpub: 'xpub', native: ETHER }, 'xpub is not an extended public key'],
-    ['a key with a typing error', { ...EVM, xpub: `${XPUB.slice(0, -1)}x`, native: ETHER }, 'not an extended public key'],
+    [
+      'a key with a typing error',
+      { ...EVM, xpub: `${XPUB.slice(0, -1)}x`, native: ETHER },
+      'not an extended public key',
+    ],
     ['a key for other addresses', { ...EVM, xpub: ZPUB, native: ETHER }, 'xpub begins with zpub'],
     ['no coin', { ...EVM, xpub: XPUB }, 'neither tokens nor the native coin'],
     ['a contract twice', { ...EVM, xpub: XPUB, tokens: [token('A'), token('B', USDC.toLowerCase())] }, 'same contract'],
