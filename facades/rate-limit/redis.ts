@@ -1,4 +1,4 @@
-/** Counts in Redis or Valkey, for several processes: one script counts a call in both windows, or in none. */
+/** Counts calls in Redis or Valkey, for several processes. One script counts a call in both windows, or in none. */
 import { Redis, type Result } from 'ioredis';
 import type { RateLimitStore, Taken } from './window.ts';
 
@@ -11,7 +11,7 @@ declare module 'ioredis' {
   }
 }
 
-/** The clock is that of Redis, so that all processes see the same windows. Lua answers numbers as integers, so as texts. */
+/** The script uses the clock of Redis, so that all processes see the same windows. Lua truncates numbers, so it returns texts. */
 const TAKE = `
 local t = redis.call('TIME')
 local s = tonumber(t[1]) + tonumber(t[2]) / 1000000
@@ -51,7 +51,7 @@ export class RedisRateLimits implements RateLimitStore {
       connectTimeout: 2_000,
       retryStrategy: (times) => Math.min(times * 100, RECONNECT_MAX_MS),
     });
-    // Whoever takes hears of it; there is nobody else to tell.
+    // `take` throws as well, and its caller handles the error.
     this.#redis.on('error', () => {});
     this.#redis.defineCommand('freeholdTake', { numberOfKeys: 1, lua: TAKE });
   }
@@ -66,7 +66,7 @@ export class RedisRateLimits implements RateLimitStore {
     };
   }
 
-  /** Waits until it can be used, for those who cannot wait with a request. */
+  /** Waits for the connection. For callers without a request. */
   async ready(): Promise<void> {
     if (this.#redis.status !== 'ready') await new Promise<void>((done) => this.#redis.once('ready', () => done()));
   }
