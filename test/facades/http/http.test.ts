@@ -148,7 +148,7 @@ describe('An error', () => {
     expect(errors.slice(before)).toEqual([
       expect.objectContaining({ name: 'TypeError', request_id: response.headers.get('x-request-id') }),
     ]);
-    expect(JSON.stringify(errors.at(-1))).toContain('shop-schema.ts');
+    expect(JSON.stringify(errors.at(-1))).toContain('sample-schema.ts');
   });
 
   it('is told also to who does not speak HTTP, or sends headers without end', async () => {
