@@ -23,7 +23,7 @@ import {
 import type { Transaction } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { transition } from '../history/transition.ts';
-import { lockServerSql, Server } from '../servers/server.ts';
+import { startTaskSql } from '../tasks/start.ts';
 import { available, gateway, lockAccount, post } from './ledger.ts';
 
 /**
@@ -111,24 +111,22 @@ export const FIND_SIGNED_PAYMENT = statement(
 );
 
 /**
- * Declares the statement that reserves a payment for a request for $15 seconds, and starts its task. It returns no row if the
- * payment is known. $1 to $14 are the columns in the order of the statement; the times are seconds.
- * @param startTask the CTE that starts the task of the relation `reserved`; its parameters begin at $16
+ * Reserves a payment for a request for $15 seconds, and starts its task. It returns no row if the payment is known. $1 to $14
+ * are the columns in the order of the statement; the times are seconds. `startTaskParameters` follow.
  */
-export const reserveStatement = (startTask: string) =>
-  statement(
-    X402Payment.columns,
-    `with reserved as (
+export const RESERVE_PAYMENT = statement(
+  X402Payment.columns,
+  `with reserved as (
       insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
         signature_digest, request_mac, leased_by, sealed_payment, status, lease_until)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
         now() + make_interval(secs => $15))
       on conflict (network, payer, nonce) do nothing
       returning ${columnsOf(X402Payment)}, id as subject),
-    ${startTask}
+    ${startTaskSql('reserved', 16)}
   select ${columnsOf(X402Payment, 'reserved')} from reserved`,
-    { name: 'x402 reserve' },
-  );
+  { name: 'x402 reserve' },
+);
 
 /** Leases the unanswered payment $1 to the request $2 for $3 seconds, unless another request has leased it. */
 export const LEASE_PAYMENT = statement(
@@ -151,9 +149,6 @@ export const FINISH_PAYMENT = statement(
   {},
   `update x402_payment set final_at = now(), tx_id = $2, sealed_payment = null where id = $1 and status = 'SETTLED'`,
 );
-
-/** Locks the server $1 and its account, if it still waits for its payment. */
-export const LOCK_UNPAID_SERVER = statement(Server.columns, lockServerSql(columnsOf(Server), `status = 'PENDING'`));
 
 /** Locks the accounts of the payer and of others, then the payment. */
 export async function lockPayment(tx: Transaction, id: string, ...accountIds: string[]): Promise<X402Payment> {

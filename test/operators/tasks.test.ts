@@ -108,7 +108,7 @@ describe('Stuck work', () => {
   it('that is no server of anybody, or is never given up, is refused', async () => {
     const shop = await open([]);
     await shop.provisioning.schedule();
-    await expect(cancelTask(asOperator(shop), 'cron:renewals')).rejects.toThrow('can be given up');
+    await expect(cancelTask(asOperator(shop), 'cron:renewals')).rejects.toThrow('can be cancelled');
     await expect(cancelTask(asOperator(shop), 'nothing')).rejects.toThrow('The resource does not exist.');
   });
 });

@@ -11,13 +11,8 @@ import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transition } from '../../../entities/history/transition.ts';
 import { available, held, lockAvailable, post } from '../../../entities/payments/ledger.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
-import {
-  creditX402,
-  LOCK_UNPAID_SERVER,
-  lockPayment,
-  moveX402,
-  X402Payment,
-} from '../../../entities/payments/x402-payment.ts';
+import { creditX402, lockPayment, moveX402, X402Payment } from '../../../entities/payments/x402-payment.ts';
+import { LOCK_PENDING_SERVER } from '../../../entities/servers/lock.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended } from '../../servers/steps/resume.ts';
@@ -70,7 +65,7 @@ async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: st
   const payment = await lockPayment(tx, id, accountId);
   if (payment.status !== 'SETTLING') return;
   const { orderNumber } = payment;
-  const server = orderNumber?.startsWith('SRV') ? await LOCK_UNPAID_SERVER.first(tx, [orderNumber]) : undefined;
+  const server = orderNumber?.startsWith('SRV') ? await LOCK_PENDING_SERVER.first(tx, [orderNumber]) : undefined;
   await moveX402(tx, payment, 'SETTLED', { txId });
   await creditX402(tx, payment, orderNumber ?? undefined);
   const isCovered = server && (await covers(tx, server));

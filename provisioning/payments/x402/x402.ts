@@ -15,11 +15,11 @@ import {
   FORGET_ANSWERS,
   LEASE_PAYMENT,
   RELEASE_PAYMENT,
-  reserveStatement,
+  RESERVE_PAYMENT,
   type X402Payment,
 } from '../../../entities/payments/x402-payment.ts';
 import { digest, type Vault } from '../../../entities/secrets.ts';
-import { startTaskParameters, startTaskSql } from '../../../entities/tasks/start.ts';
+import { startTaskParameters } from '../../../entities/tasks/start.ts';
 import { startTask } from '../../tasks/tasks.ts';
 import type { Coin } from '../drivers/driver.ts';
 import type { Authorization, Exclusive, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
@@ -41,8 +41,6 @@ const SETTLE_TIMEOUT_MS = 20_000;
 const VERIFY_TIMEOUT_MS = 20_000;
 /** When the worker first asks the chain about a payment, because the request may have died. */
 const WATCH_AFTER_SECONDS = 5;
-
-const RESERVE = reserveStatement(startTaskSql('reserved', 16));
 
 /** The payer and the paid request. */
 export interface Reservation {
@@ -126,7 +124,7 @@ export class X402 {
   ): Promise<X402Payment | undefined> {
     const { accountId, credentialId, amountMicros, requestMac } = reservation;
     const id = newId('pay');
-    return RESERVE.first(db, [
+    return RESERVE_PAYMENT.first(db, [
       ...[id, ...this.#key(payment), accountId, credentialId],
       ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
       ...[Number(payment.authorization.validBefore), signatureDigest(payment), requestMac, requestId],
