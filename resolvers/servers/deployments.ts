@@ -1,6 +1,6 @@
 /**
  * Deployments on bare-metal hosts, and how the operator overrides a driver that cannot finish one. A host is sold
- * again only after its wiper reported it empty, or an operator declared that and gave a reason.
+ * again only after its wiper reported it empty, or an operator declared it so.
  */
 
 import { find, lock, remove } from '../../entities/database/table.ts';
