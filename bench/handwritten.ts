@@ -6,6 +6,7 @@
 import { createHash, hash, randomBytes } from 'node:crypto';
 import Fastify, { type FastifyRequest } from 'fastify';
 import pg from 'pg';
+import { FIND_API_KEY } from '../entities/accounts/credential.ts';
 import { stockLevel } from '../entities/catalog.ts';
 import { rows } from '../entities/database/transaction.ts';
 import { recordParameters } from '../entities/history/record.ts';
@@ -16,7 +17,6 @@ import { ORDER_SERVER, READ_ORDER_FACTS } from '../entities/servers/order.ts';
 import { type Server, SHOWN_COLUMNS } from '../entities/servers/server.ts';
 import { startTaskParameters } from '../entities/tasks/start.ts';
 import { passwordContext, serverTask } from '../provisioning/index.ts';
-import { FIND_API_KEY } from '../resolvers/accounts/auth/credential.ts';
 import type { Facts, ServerOrder } from '../resolvers/servers/order-facts.ts';
 
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
@@ -53,7 +53,7 @@ async function viewerOf({ headers: { authorization } }: FastifyRequest): Promise
   const cached = viewers.get(cacheKey);
   if (cached) return cached;
   const digest = createHash('sha256').update(credential).digest();
-  const [viewer] = await rows<Viewer>(pool, FIND_API_KEY, [digest]);
+  const [viewer] = await rows<Viewer>(pool, FIND_API_KEY.text, [digest]);
   if (!viewer || viewer.revokedAt || (viewer.expiresAt && viewer.expiresAt.getTime() <= Date.now()))
     throw new Refused(401, 'invalid');
   viewers.set(cacheKey, viewer);

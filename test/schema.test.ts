@@ -27,7 +27,7 @@ describe('The schema', () => {
     }
   });
 
-  it('states a scope for every root field that it has', () => {
+  it('states a scope for every root field', () => {
     const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap((type) =>
       Object.values(type!.getFields()),
     );
@@ -36,7 +36,7 @@ describe('The schema', () => {
       expect(['public', 'read', 'servers', 'billing', 'full', 'operator']).toContain(field.extensions.scope);
   });
 
-  it('takes no free text that is not bounded: arguments and inputs are never a plain String', () => {
+  it('accepts no unbounded text: arguments and inputs are never a plain String', () => {
     const inputs = types.filter(isInputObjectType).flatMap((type) => Object.values(type.getFields()));
     const roots = types
       .filter(isObjectType)

@@ -1,4 +1,4 @@
-/** Every table. */
+/** All tables. */
 import { Account } from '../accounts/account.ts';
 import { ApiKey, Session } from '../accounts/credential.ts';
 import { LoginCount } from '../accounts/login-attempt.ts';
@@ -30,7 +30,8 @@ import { Server } from '../servers/server.ts';
 import { Task } from '../tasks/task.ts';
 import { Health } from '../transparency/health.ts';
 import { Canary, Incident, Peering } from '../transparency/transparency.ts';
-import { Webhook, WebhookDelivery } from '../webhooks/webhook.ts';
+import { WebhookDelivery } from '../webhooks/delivery.ts';
+import { Webhook } from '../webhooks/webhook.ts';
 
 export const ENTITIES = [
   Account,

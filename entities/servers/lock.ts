@@ -7,3 +7,5 @@ import { lockServerSql, Server } from './server.ts';
 export const LOCK_SERVER = statement(Server.columns, lockServerSql(columnsOf(Server)));
 /** Locks the server for the commit of a step. */
 export const LOCK_SERVER_ONLY = statement({}, lockServerSql(''), { name: 'lock server' });
+/** Locks and reads the server, if it still waits for its payment. */
+export const LOCK_PENDING_SERVER = statement(Server.columns, lockServerSql(columnsOf(Server), `status = 'PENDING'`));

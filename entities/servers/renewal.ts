@@ -23,8 +23,8 @@ export const LOCK_DUE_SERVERS = statement(
 );
 /** Locks the balances of accounts. $1 account ids. */
 export const LOCK_BALANCES = statement(
-  { accountId, micros: bigint() },
-  `select account_id, available_micros as micros from balance
+  { accountId, availableMicros: bigint() },
+  `select account_id, available_micros from balance
   where account_id = any($1) order by account_id for update`,
 );
 /** Extends the paid time of servers. $1 order numbers, $2 their new times. */

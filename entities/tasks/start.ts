@@ -15,7 +15,7 @@ export interface NewTask {
   step?: string;
   data?: object;
   afterSeconds?: number;
-  /** After this time the worker gives the task up, whatever its step. */
+  /** After this time the worker gives the task up at any step. */
   deadlineSeconds?: number;
 }
 
@@ -106,3 +106,11 @@ export const redirectTask = (tx: Transaction, subject: string, step: string): Pr
       runAt: expression('now()'),
     },
   });
+
+/** Starts the periodic processes $2 in the lane $3, with the task ids $1. Processes that have a task keep it. */
+export const START_PERIODIC = statement(
+  {},
+  `insert into task (id, lane, process, subject, account_id, step)
+  select id, $3, process, 'cron:' || process, '', 'start' from unnest($1::text[], $2::text[]) as given(id, process)
+  on conflict (subject) do nothing`,
+);

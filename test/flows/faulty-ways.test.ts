@@ -3,7 +3,7 @@
  * the tests notice a missing action.
  */
 import { describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
 import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
 import { type CustomerShop, finish, openFaultyShop, traces } from '../setup/customer-shop.ts';

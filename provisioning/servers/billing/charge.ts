@@ -24,14 +24,14 @@ export async function chooseAffordable(
   servers: Server[],
 ): Promise<{ affordable: Server[]; others: Server[] }> {
   const balances = await LOCK_BALANCES.all(tx, [[...new Set(servers.map(({ accountId }) => accountId))]]);
-  const left = new Map(balances.map(({ accountId, micros }) => [accountId, micros]));
+  const left = new Map(balances.map(({ accountId, availableMicros }) => [accountId, availableMicros]));
   const affordable: Server[] = [];
   const others: Server[] = [];
   for (const server of servers) {
     const { accountId, autoRenew, priceMonthMicros } = server;
-    const micros = left.get(accountId) ?? 0n;
-    if (autoRenew && priceMonthMicros <= micros) {
-      left.set(accountId, micros - priceMonthMicros);
+    const availableMicros = left.get(accountId) ?? 0n;
+    if (autoRenew && priceMonthMicros <= availableMicros) {
+      left.set(accountId, availableMicros - priceMonthMicros);
       affordable.push(server);
     } else others.push(server);
   }

@@ -1,6 +1,6 @@
 /**
- * The money and capacity of a resize. Until it ends, the server has a place of each tier, room on its host for the larger
- * one, and a hold. Then one place is released, and the money is captured or released, each once.
+ * The money and capacity of a resize. Until it ends, the server has a place of each tier, room for the larger one, and a
+ * hold. Then one place is released, and the money is captured or released, each once.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { RELEASE_PLACES } from '../../../entities/servers/place.ts';

@@ -3,9 +3,9 @@
  * from the network, and phone home. The driver writes each command to a store before it sends it, and other processes see
  * the store. So each process that observes an interrupted deployment continues it.
  */
-import { createHash } from 'node:crypto';
 import {
   DriverError,
+  digestOf,
   type HardwareDriver,
   type HostReport,
   type MachineKey,
@@ -37,7 +37,7 @@ const LEAVING: ReadonlySet<HostDeployment['state']> = new Set(['WIPING', 'WIPED'
 /** Bare-metal hosts that the driver asks for the health of a region. */
 const ASKED = 3;
 
-const digestOf = ({ host: _, ...spec }: MachineSpec) => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
+const specDigestOf = ({ host: _, ...spec }: MachineSpec) => digestOf(spec);
 
 export class BmcDriver implements HardwareDriver {
   readonly name = 'bmc';
@@ -80,7 +80,7 @@ export class BmcDriver implements HardwareDriver {
 
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
-      const specDigest = digestOf(spec);
+      const specDigest = specDigestOf(spec);
       const found = (await this.#store.find(spec)) ?? (await this.#place(spec, specDigest, signal));
       if (found.specDigest !== specDigest)
         throw new DriverError('conflict', 'There is a machine of that order with another specification.');
@@ -115,7 +115,7 @@ export class BmcDriver implements HardwareDriver {
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
       const found = await this.#existing(spec);
-      if (found.change !== change) await this.#store.renew(found, spec, digestOf(spec), change);
+      if (found.change !== change) await this.#store.renew(found, spec, specDigestOf(spec), change);
       return this.#carry(await this.#existing(spec), signal);
     });
   }

@@ -1,6 +1,12 @@
 /** Converts machines to instances of the engine, and back. The keys `user.freehold-*` hold all other facts. */
-import { createHash } from 'node:crypto';
-import type { MachineKey, MachineSize, MachineSpec, Observation, Power } from '../driver.ts';
+import {
+  digestOf,
+  type MachineKey,
+  type MachineSize,
+  type MachineSpec,
+  type Observation,
+  type Power,
+} from '../driver.ts';
 import { networkConfigOf, userDataOf } from './cloud-init.ts';
 
 /** An instance as the engine shows it. */
@@ -47,9 +53,8 @@ export function keyOf({ name, status, config }: Instance): MachineKey | undefine
 }
 
 /** The digest of a specification without its password, which it could help to guess. The operator may move it to another host. */
-export function digestOf({ rootPassword: _, host: __, ...spec }: MachineSpec): string {
-  return createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 32);
-}
+export const specDigestOf = ({ rootPassword: _, host: __, ...spec }: MachineSpec): string =>
+  digestOf(spec).slice(0, 32);
 
 /** The engine's network of machines. */
 export interface Network {
@@ -75,7 +80,7 @@ export function configOf(spec: MachineSpec, { network, nameservers }: Place): Re
     'cloud-init.network-config': networkConfigOf(given, nameservers),
     [MARK.order]: spec.order,
     [MARK.generation]: String(spec.generation),
-    [MARK.spec]: digestOf(spec),
+    [MARK.spec]: specDigestOf(spec),
     [MARK.address]: ipv4?.address ?? ipv6?.address ?? '',
   };
 }

@@ -15,7 +15,6 @@ import { LxcClient } from './client.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type EngineOptions, LxcEngine, pause } from './engine.ts';
 import {
-  digestOf,
   type Instance,
   isReady,
   keyOf,
@@ -25,6 +24,7 @@ import {
   observationOf,
   ROOT,
   rootOf,
+  specDigestOf,
 } from './instance.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
 
@@ -89,7 +89,7 @@ export class LxcDriver implements HardwareDriver {
     return this.#exclusive(spec, async () => {
       const found = await this.#finished(spec, signal);
       if (!found) await this.#make(spec, {}, signal);
-      else if (found.config?.[MARK.spec] !== digestOf(spec))
+      else if (found.config?.[MARK.spec] !== specDigestOf(spec))
         throw new DriverError('conflict', `${found.name} was made from another specification.`);
       else if (found.status === 'Stopped') await this.#engine.start(found.name, signal);
       return this.#proven(spec, signal);
@@ -157,7 +157,7 @@ export class LxcDriver implements HardwareDriver {
       const { name, status, config } = await this.#existing(spec, signal);
       if (config?.[MARK.change] !== change) {
         if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
-        const marks = { ...limitsOf(spec.size), [MARK.spec]: digestOf(spec), [MARK.change]: change };
+        const marks = { ...limitsOf(spec.size), [MARK.spec]: specDigestOf(spec), [MARK.change]: change };
         await this.#engine.mark(name, marks, signal, { [ROOT]: rootOf(spec.size, this.#pool) });
       }
       return this.observe(spec, signal);
