@@ -1,4 +1,4 @@
-/** After one use of every feature, no table and no output has a secret or the IP address of a caller. */
+/** After one use of every feature, no table and no output has a secret or the address of a caller. */
 import { readFileSync } from 'node:fs';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect, it } from 'vitest';
