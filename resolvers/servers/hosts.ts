@@ -186,7 +186,7 @@ async function requireUnshared(tx: Transaction, name: string, mac: string | null
 async function requireSameDisk(tx: Transaction, name: string, disk: string) {
   const deployment = await find(tx, Deployment, { box: name });
   if (deployment && deployment.disk !== disk)
-    throw invalid('disk', 'A machine is on another disk of the host. That disk has to be wiped first.');
+    throw invalid('disk', 'A machine is on another disk of the host, which has to be wiped first.');
 }
 
 const CONTROL = /\p{Cc}/u;
