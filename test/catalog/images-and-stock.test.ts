@@ -18,7 +18,9 @@ describe('An image', () => {
   it('is offered once added, and no longer once retired', async () => {
     expect((await order('debian-14')).body.code).toBe('unknown_os');
     expect((await operator(ADD, { input: IMAGE })).data.addImage).toEqual({
-      ...{ code: 'debian-14', offered: true, deprecatedAt: null },
+      code: 'debian-14',
+      offered: true,
+      deprecatedAt: null,
     });
     expect((await offered()).at(-1)).toBe('debian-14');
     expect((await order('debian-14')).status).toBe(200);

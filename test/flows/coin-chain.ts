@@ -21,8 +21,13 @@ export type Mood = (typeof MOODS)[number];
 
 /** Pegged, so it needs no exchange rate. */
 export const CHAIN_COIN: Coin = {
-  ...{ code: 'USDC-TEST', name: 'A dollar', network: 'eip155:1337', decimals: 6, confirmationsRequired: 1 },
-  ...{ pegged: true, fixedRateMicros: 1_000_000n },
+  code: 'USDC-TEST',
+  name: 'A dollar',
+  network: 'eip155:1337',
+  decimals: 6,
+  confirmationsRequired: 1,
+  pegged: true,
+  fixedRateMicros: 1_000_000n,
 };
 /** The end of the century. */
 const VALID_BEFORE = 4_102_444_800n;

@@ -10,7 +10,10 @@ import { setOut, WAYS } from './ways.ts';
 
 const FAULTS: Record<Fault['kind'], Fault> = {
   fail: { kind: 'fail', code: 'unreachable' },
-  ...{ lose: { kind: 'lose' }, hang: { kind: 'hang' }, late: { kind: 'late' }, twice: { kind: 'twice' } },
+  lose: { kind: 'lose' },
+  hang: { kind: 'hang' },
+  late: { kind: 'late' },
+  twice: { kind: 'twice' },
   lie: { kind: 'lie', observation: {} },
 };
 const WATCHED = {
