@@ -14,7 +14,7 @@ import { ApiError } from '../../schema/index.ts';
 import { pathNames } from '../compile/names.ts';
 import type { Operation } from '../compile/operation.ts';
 import { type Caller, type ContextOf, permit, runner } from '../compile/run.ts';
-import type { AnswerError } from '../http/errors.ts';
+import type { ErrorResponder } from '../http/errors.ts';
 import type { McpCaller } from './caller.ts';
 import type { ToolOptions } from './tools.ts';
 
@@ -25,10 +25,14 @@ export class Resources {
   readonly list: { resources: Resource[] };
   readonly templates: { resourceTemplates: ResourceTemplateType[] };
   readonly #readers: Reader[];
-  readonly #answerError: AnswerError;
+  readonly #errorResponse: ErrorResponder;
 
-  constructor({ operations, contextOf, answerError }: Pick<ToolOptions, 'operations' | 'contextOf' | 'answerError'>) {
-    this.#answerError = answerError;
+  constructor({
+    operations,
+    contextOf,
+    errorResponse,
+  }: Pick<ToolOptions, 'operations' | 'contextOf' | 'errorResponse'>) {
+    this.#errorResponse = errorResponse;
     const all = operations.filter(({ resource }) => resource);
     const described = ({ resource, description }: Operation) => ({
       name: resource!.name,
@@ -62,7 +66,7 @@ export class Resources {
     try {
       return await work();
     } catch (error) {
-      const { body } = this.#answerError(error, requestId);
+      const { body } = this.#errorResponse(error, requestId);
       if (uri !== undefined && body.code === 'not_found') throw new ResourceNotFoundError(uri);
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, String(body.detail), body);
     }

@@ -13,7 +13,7 @@ import {
   runner,
   type Values,
 } from '../compile/run.ts';
-import type { AnswerError } from '../http/errors.ts';
+import type { ErrorResponder } from '../http/errors.ts';
 import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
 import type { AuditRequest } from '../http/requests.ts';
@@ -26,7 +26,7 @@ export interface ToolOptions {
   operations: readonly Operation[];
   authenticate: Authenticate;
   contextOf: ContextOf;
-  answerError: AnswerError;
+  errorResponse: ErrorResponder;
   /** Absent: idempotency keys are not honoured. */
   once?: Once | undefined;
   auditRequest?: AuditRequest;
@@ -68,7 +68,7 @@ function toolOf(
   newPayment: ReturnType<typeof paymentsOf>,
   options: Omit<ToolOptions, 'operations'>,
 ): McpTool {
-  const { contextOf, answerError, once, auditRequest } = options;
+  const { contextOf, errorResponse, once, auditRequest } = options;
   const args = argumentsSchema(operation);
   const run = runner(operation, refuser(operation, args));
   const runOnce = runnerOnce(operation, run, once);
@@ -111,7 +111,7 @@ function toolOf(
         audit(caller, 200);
         return payment?.receipted(answer) ?? answer;
       } catch (error) {
-        const { status, body, headers } = answerError(error, caller.requestId);
+        const { status, body, headers } = errorResponse(error, caller.requestId);
         audit(caller, status);
         return { ...result(demanded(body, headers)), isError: true };
       }

@@ -5,7 +5,7 @@ import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { FORM_TYPE, STYLES } from '../compile/styles.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../http/idempotency.ts';
-import { DRAWINGS } from '../http/qr.ts';
+import { QR_FORMATS } from '../http/qr.ts';
 import { ABOUT, TAGS } from './about.ts';
 import { ERROR } from './error-schema.ts';
 import { answerExample, parameterExample, requestExample } from './examples.ts';
@@ -101,7 +101,7 @@ function describe(operation: Operation, define: Define): Json {
     }),
     responses: responsesOf(operation, {
       'application/json': { schema: answer, example: answerExample(operation) },
-      ...(http!.qr && Object.fromEntries(Object.entries(DRAWINGS).map(([type, { schema }]) => [type, { schema }]))),
+      ...(http!.qr && Object.fromEntries(Object.entries(QR_FORMATS).map(([type, { schema }]) => [type, { schema }]))),
     }),
   };
 }

@@ -15,7 +15,7 @@ import {
   isRequiredInputField,
   type SelectionSetNode,
 } from 'graphql';
-import { snake, wireOfEnum } from '../compile/names.ts';
+import { apiEnumValue, snake } from '../compile/names.ts';
 import type { Operation } from '../compile/operation.ts';
 import { wholePage } from '../compile/outputs.ts';
 import type { Input, Parameter } from '../compile/parameters.ts';
@@ -68,4 +68,4 @@ const BUILT_IN: Readonly<Record<string, unknown>> = { Boolean: false, Int: 1, Fl
 
 /** Null where neither the scalar nor the document has an example. */
 const leafExample = (type: GraphQLLeafType): unknown =>
-  isEnumType(type) ? wireOfEnum(type.getValues()[0]!.name) : (type.extensions.example ?? BUILT_IN[type.name] ?? null);
+  isEnumType(type) ? apiEnumValue(type.getValues()[0]!.name) : (type.extensions.example ?? BUILT_IN[type.name] ?? null);
