@@ -1,6 +1,6 @@
 /**
- * Errors as callers see them: one flat object with the members of RFC 9457 and `code`, its status and its headers. OAuth and
- * x402 clients also read a member `error` of it.
+ * Errors as callers see them: one flat object with the members of RFC 9457 and `code`. OAuth and x402 clients also read its
+ * member `error`.
  */
 import { STATUS_CODES } from 'node:http';
 import {

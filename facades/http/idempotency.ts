@@ -86,7 +86,7 @@ const isIn =
   (parameter: Parameter): boolean =>
     parameter.in === location;
 
-/** The stored text: the answer, after a line with the headers that it set, such as the receipt of a payment. */
+/** The stored text. If the operation set headers, such as the receipt of a payment, they precede the answer as a line. */
 const withHeaders = (headers: Record<string, string>, body: string): string =>
   Object.keys(headers).length ? `${JSON.stringify(headers)}\n${body}` : body;
 

@@ -124,7 +124,7 @@ export function cached(request: FastifyRequest, reply: FastifyReply, content: st
   return reply.code(304).removeHeader('content-type').send();
 }
 
-/** Refuses inputs: an error in the path is 404, in the query or a header 400, and in the body 422. */
+/** Makes the error of an input: 404 for the path, 400 for the query and headers, 422 for the body. */
 function refuser({ parameters, input, http }: Operation): Refuse {
   const { refusal: code } = STYLES[http!.style];
   const checks = parameters.map((parameter) => ({ parameter, check: parameterChecker(parameter) }));

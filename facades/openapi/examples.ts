@@ -32,7 +32,7 @@ export const requestExample = ({ node, type }: Input): Members => ({
   ...(stated(node) as Members | undefined),
 });
 
-/** The members of an answer. The document states only those that differ. */
+/** The example of an answer. The document states only the members that differ. */
 export function answerExample(operation: Operation): unknown {
   const { type, sets, node, page } = operation.answer;
   const example = outputExample(operation, type, sets, node && stated(node));
