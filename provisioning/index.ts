@@ -21,7 +21,7 @@ export { assignX402, writeOffX402 } from './payments/x402/suspense.ts';
 export { releaseChange } from './servers/billing/hold.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-jobs.ts';
-export { claimSql, waitForRoom } from './servers/placement/capacity.ts';
+export { waitForRoom } from './servers/placement/capacity.ts';
 export { cancelServer } from './servers/steps/cancel.ts';
 export { releaseHold } from './servers/steps/outcome.ts';
 export { passwordContext } from './servers/steps/process.ts';

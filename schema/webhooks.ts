@@ -1,5 +1,5 @@
 /** Webhooks: register, list, delete, test; deliveries for whoever looks after them. */
-import type { WebhookDelivery } from '../entities/webhooks/webhook.ts';
+import type { WebhookDelivery } from '../entities/webhooks/delivery.ts';
 import {
   type CreatedWebhook,
   createWebhook,

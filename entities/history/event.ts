@@ -1,5 +1,6 @@
-/** Events: one for each change that a customer is told of. Written in the transaction of the change (outbox). */
-import { entity, json, key, now, type RowOf, text } from '../database/table.ts';
+/** Events: one for each change that concerns a customer. The transaction of the change writes it (outbox). */
+import { statement } from '../database/statement.ts';
+import { columnsOf, entity, json, key, now, type RowOf, text } from '../database/table.ts';
 
 export const EVENT_TYPES = [
   'server.created',
@@ -64,7 +65,7 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 type Noun<Type> = Type extends `${infer First}.${string}` ? First : never;
-/** What a change is about: the first word of its event's type, except where that word names no resource. */
+/** The kind of resource that changed: the first word of the event's type, or another one where that word names no resource. */
 export type ResourceType =
   | Exclude<Noun<EventType>, 'balance' | 'catalog' | 'status'>
   | 'image'
@@ -89,3 +90,6 @@ export const Event = entity(
   ],
 );
 export type Event = RowOf<typeof Event>;
+
+/** Reads the event $1. */
+export const FIND_EVENT = statement(Event.columns, `select ${columnsOf(Event)} from event where id = $1`);

@@ -3,10 +3,11 @@
  * locked last, as it is everywhere (entities/database/lock-order.ts).
  */
 import type { Database } from '../../entities/database/database.ts';
+import { update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { CONTINUE_TASK } from '../../entities/tasks/lease.ts';
-import { TASK_LIFECYCLE } from '../../entities/tasks/task.ts';
+import { TASK_LIFECYCLE, Task } from '../../entities/tasks/task.ts';
 import { type Holder, type Lease, LeaseLost, retryLater, Signalled, textOf } from './lease.ts';
 import {
   ATTEMPTS_MAX,
@@ -128,7 +129,7 @@ export class Runner {
     const { db, holder } = this.#options;
     await db.transaction(async (tx) => {
       await retryLater(tx, holder, task, { error, restSeconds: UNKNOWN_REST_SECONDS });
-      await tx.query('update task set attempts = 0 where id = $1', [task.id]);
+      await update(tx, Task, { id: task.id }, { attempts: 0 });
     });
   }
 }

@@ -1,5 +1,6 @@
 /** How much of each tier is offered, for the operator. */
-import { listStock, type StockView, setStock } from '../../resolvers/catalog/stock.ts';
+import type { StockView } from '../../entities/servers/offers.ts';
+import { listStock, setStock } from '../../resolvers/catalog/stock.ts';
 import { builder } from '../builder.ts';
 
 const StockType = builder.objectRef<StockView>('Stock').implement({

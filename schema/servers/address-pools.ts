@@ -1,10 +1,6 @@
 /** The networks that machines have their addresses of, for the operator. */
-import {
-  type AddressPoolView,
-  addAddressPool,
-  listAddressPools,
-  removeAddressPool,
-} from '../../resolvers/servers/address-pools.ts';
+import type { AddressPoolView } from '../../entities/servers/address-pool.ts';
+import { addAddressPool, listAddressPools, removeAddressPool } from '../../resolvers/servers/address-pools.ts';
 import { builder } from '../builder.ts';
 
 const AddressPoolType = builder.objectRef<AddressPoolView>('AddressPool').implement({

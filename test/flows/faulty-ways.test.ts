@@ -3,7 +3,7 @@
  * drivers, so that an action that neither has is noticed.
  */
 import { describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
 import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
 import { type CustomerShop, finish, openFaultyShop, traces } from '../setup/customer-shop.ts';

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { verifyBooks } from '../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
 import { CHANGING, type ServerStatus } from '../../entities/servers/server.ts';
 import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/billing/renew.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';

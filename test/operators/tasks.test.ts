@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { expandScopes } from '../../entities/accounts/credential.ts';
 import { newId } from '../../entities/ids.ts';
-import { verifyBooks } from '../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
 import type { DriverErrorCode } from '../../provisioning/servers/drivers/driver.ts';
 import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
 import type { Context } from '../../resolvers/context.ts';
@@ -54,8 +54,8 @@ describe('Stuck work', () => {
     await retryTask(asOperator(shop), orderNumber);
     await finish(shop, orderNumber, 'RUNNING');
     expect(await audited(shop)).toEqual({ account: 'operator', type: 'operator', what: 'retried' });
-    await expect(retryTask(asOperator(shop), orderNumber)).rejects.toThrow('There is nothing here.');
-    await expect(cancelTask(asOperator(shop), orderNumber)).rejects.toThrow('There is nothing here.');
+    await expect(retryTask(asOperator(shop), orderNumber)).rejects.toThrow('The resource does not exist.');
+    await expect(cancelTask(asOperator(shop), orderNumber)).rejects.toThrow('The resource does not exist.');
   });
 
   it('of an order is given up: paid back in full, cleaned up, and whoever is at it commits nothing', async () => {
@@ -108,7 +108,7 @@ describe('Stuck work', () => {
   it('that is no server of anybody, or is never given up, is refused', async () => {
     const shop = await open([]);
     await shop.provisioning.schedule();
-    await expect(cancelTask(asOperator(shop), 'cron:renewals')).rejects.toThrow('can be given up');
-    await expect(cancelTask(asOperator(shop), 'nothing')).rejects.toThrow('There is nothing here.');
+    await expect(cancelTask(asOperator(shop), 'cron:renewals')).rejects.toThrow('can be cancelled');
+    await expect(cancelTask(asOperator(shop), 'nothing')).rejects.toThrow('The resource does not exist.');
   });
 });

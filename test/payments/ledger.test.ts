@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
 import {
   available,
   Balance,
@@ -13,7 +14,6 @@ import {
   post,
   REVENUE,
   Transfer,
-  verifyBooks,
 } from '../../entities/payments/ledger.ts';
 import { newDatabase } from '../setup/database.ts';
 

@@ -2,7 +2,8 @@
 import { expandScopes } from '../../entities/accounts/credential.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
-import { available, gateway, openBalance, post, verifyBooks } from '../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
+import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { Server } from '../../entities/servers/server.ts';
 import { Provisioning, type ProvisioningOptions } from '../../provisioning/index.ts';

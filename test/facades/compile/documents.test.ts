@@ -64,7 +64,7 @@ describe('An invalid document', () => {
     [
       '@include',
       `"X." query X($on: Boolean! = true) ${HTTP} { parts { name @include(if: $on) } }`,
-      /write another document/,
+      /Write another document/,
     ],
     [
       'two fields with the same name',

@@ -117,7 +117,11 @@ describe('An error has its code', () => {
       const [overHttp] = await errorsOf(await post(operation));
       const { errors } = await overWebSocket(operation);
       for (const error of [overHttp, errors[0]])
-        expect(error).toMatchObject({ path: ['sshKeys'], extensions: broken, message: 'Something broke on our side.' });
+        expect(error).toMatchObject({
+          path: ['sshKeys'],
+          extensions: broken,
+          message: 'Something failed on our side.',
+        });
       return undefined as never;
     });
   });

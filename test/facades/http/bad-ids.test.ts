@@ -6,9 +6,11 @@ import { getNamedType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../../entities/errors.ts';
 import { readOperations } from '../../../facades/compile/read.ts';
+import { openapi } from '../../../facades/openapi/document.ts';
 import { schema } from '../../../schema/index.ts';
 import { ENDPOINTS } from '../../setup/endpoints.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
+import type { Document } from '../../setup/openapi.ts';
 import { type Answer, restClient } from '../../setup/spawn.ts';
 import { callTool } from '../../setup/tool.ts';
 
@@ -71,6 +73,9 @@ const expectRefusal = ({ status, body }: Answer, allowed: number[]) => {
   expect(allowed, JSON.stringify(body)).toContain(status);
   expect(ERRORS[body.code as ErrorCode][0]).toBe(status);
 };
+const { paths }: Document = JSON.parse(JSON.stringify(openapi(readOperations(schema), publicUrl)));
+const bodyOf = (method: string, path: string) =>
+  paths[path][method.toLowerCase()].requestBody?.content['application/json'].example;
 const encoded = (id: string) => encodeURIComponent(id.isWellFormed() ? id : id.toWellFormed());
 
 describe('An invalid id', () => {
@@ -81,11 +86,7 @@ describe('An invalid id', () => {
         for (const segment of new Set([encoded(id), /^[\w.%-]+$/.test(id) ? id : encoded(id)])) {
           // An empty segment, or one of dots, makes another path.
           if (/^\.*$/.test(segment)) continue;
-          const answer = await account.rest(
-            method,
-            path.replace(/\{\w+\}/, segment),
-            method === 'PATCH' ? { auto_renew: true } : undefined,
-          );
+          const answer = await account.rest(method, path.replace(/\{\w+\}/, segment), bodyOf(method, path));
           expectRefusal(answer, [400, 404]);
         }
     },

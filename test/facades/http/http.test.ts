@@ -111,7 +111,7 @@ describe('An error', () => {
       title: 'Payment Required',
       status: 402,
       code: 'insufficient_balance',
-      detail: 'The balance does not cover the price.',
+      detail: 'The balance does not cover the price. Top up the account.',
       request_id: response.headers.get('x-request-id'),
       retryable: true,
       retry_after: 7,
@@ -143,7 +143,7 @@ describe('An error', () => {
     const response = await fetch(`${url}/v1/broken`);
     const body = await response.json();
     expect(response.status).toBe(500);
-    expect(body).toMatchObject({ code: 'internal_error', detail: 'Something broke on our side.', retryable: true });
+    expect(body).toMatchObject({ code: 'internal_error', detail: 'Something failed on our side.', retryable: true });
     expect(JSON.stringify([body, errors])).not.toContain('hunter2');
     expect(errors.slice(before)).toEqual([
       expect.objectContaining({ name: 'TypeError', request_id: response.headers.get('x-request-id') }),
