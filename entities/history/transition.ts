@@ -72,17 +72,21 @@ export async function transition<T, State extends string>(
   return rest as unknown as Moved<T, State>;
 }
 
-/** Moves the rows that the condition selects and whose states allow it, in the order of their keys. @returns the rows after the move */
+/**
+ * Moves the rows that the condition selects and whose states allow it, in the order of their keys.
+ * @param name of the prepared statement, as in `statement`; the condition and the expressions must be constant
+ * @returns the rows after the move
+ */
 export function transitionWhere<T, State extends string>(
   tx: Queryable,
   lifecycle: SilentLifecycle<T, State>,
   to: State,
   condition: string,
-  { parameters = [], set = {} }: { parameters?: unknown[]; set?: Changes<T> } = {},
+  { parameters = [], set = {}, name }: { parameters?: unknown[]; set?: Changes<T>; name?: string } = {},
 ): Promise<Moved<T, State>[]> {
   const given = new Parameters(parameters);
   const moved = moveSql(lifecycle, to, condition, set, given);
-  return tx.query(`with ${moved} select * from moved`, given.values);
+  return tx.query(`with ${moved} select * from moved`, given.values, name);
 }
 
 /** The next state of a locked row, and the other columns that change. */

@@ -16,6 +16,7 @@ import {
   timestamp,
 } from '../database/table.ts';
 import type { SilentLifecycle } from '../history/lifecycle.ts';
+import { expression } from '../history/transition.ts';
 
 export const DELIVERY_STATUSES = ['PENDING', 'DELIVERING', 'RETRYING', 'SUCCEEDED', 'FAILED'] as const;
 
@@ -70,6 +71,26 @@ export const DUE_DELIVERIES = `id = any(array(
 
 /** Selects the deliveries of the webhook $1 that have not ended. */
 export const OPEN_DELIVERIES = 'webhook_id = $1 and next_attempt_at is not null';
+
+/** Selects the deliveries $1. */
+export const GIVEN_DELIVERIES = 'id = any($1::text[])';
+
+/** The element of an array for a delivery, which has the place of its id in $1. */
+const elementOf = (array: string) => `(${array})[array_position($1::text[], webhook_delivery.id)]`;
+/** Columns after an attempt. Parameters for the deliveries $1: response status $2, duration $3, error $4, pause $5 in seconds. */
+export const ATTEMPTED = {
+  attempts: expression('attempts + 1'),
+  responseStatus: expression(elementOf('$2::int[]')),
+  durationMs: expression(elementOf('$3::int[]')),
+  error: expression(elementOf('$4::text[]')),
+  nextAttemptAt: expression(`now() + ${elementOf('$5::float8[]')} * interval '1 second'`),
+};
+
+/** Locks the deliveries $1. */
+export const LOCK_DELIVERIES = statement(
+  {},
+  `select from webhook_delivery where ${GIVEN_DELIVERIES} order by id for update`,
+);
 
 /** Locks the open deliveries of the webhook $1. */
 export const LOCK_OPEN_DELIVERIES = statement(

@@ -55,6 +55,7 @@ async function deliver(options: DeliveryOptions, task: LeasedTask): Promise<Outc
   const due = await transitionWhere(db, DELIVERY_LIFECYCLE, 'DELIVERING', DUE_DELIVERIES, {
     parameters: [webhook.id, PARALLEL],
     set: { firstAttemptAt: expression('coalesce(first_attempt_at, now())') },
+    name: 'take deliveries',
   });
   if (!due.length) return rest(db, webhook);
   const results = await Promise.all(

@@ -2,9 +2,12 @@
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
-import { expression, transition, transitionWhere } from '../../entities/history/transition.ts';
+import { expression, transitionWhere } from '../../entities/history/transition.ts';
 import {
+  ATTEMPTED,
   DELIVERY_LIFECYCLE,
+  GIVEN_DELIVERIES,
+  LOCK_DELIVERIES,
   LOCK_OPEN_DELIVERIES,
   OPEN_DELIVERIES,
   type WebhookDelivery,
@@ -50,11 +53,7 @@ export async function keepResults(tx: Transaction, webhook: Webhook, results: re
   // The order of locks: first the webhook, then its deliveries by id.
   const disabled = reason !== undefined && (await disable(tx, webhook, reason, results));
   if (disabled) await LOCK_OPEN_DELIVERIES.all(tx, [webhook.id]);
-  for (const { delivery, posted } of results.toSorted((a, b) => (a.delivery.id < b.delivery.id ? -1 : 1))) {
-    const failed = posted.error !== null && posted.responseStatus !== GONE;
-    const pause = failed ? pauseSeconds(delivery.attempts + 1, posted.retryAfterSeconds) : undefined;
-    await writeAttempt(tx, delivery.id, posted, pause);
-  }
+  await writeAttempts(tx, results);
   if (disabled) await stopDeliveries(tx, webhook.id);
 }
 
@@ -65,21 +64,25 @@ function endOf(results: readonly Result[]): 'endpoint_gone' | 'retries_exhausted
   return results.some(isLast) ? 'retries_exhausted' : undefined;
 }
 
-const writeAttempt = (
-  tx: Transaction,
-  id: string,
-  { responseStatus, durationMs, error }: Posted,
-  pause: number | undefined,
-) =>
-  transition(tx, DELIVERY_LIFECYCLE, id, error === null ? 'SUCCEEDED' : pause === undefined ? 'FAILED' : 'RETRYING', {
-    set: {
-      attempts: expression('attempts + 1'),
-      responseStatus,
-      durationMs,
-      error,
-      nextAttemptAt: pause === undefined ? null : expression(`now() + ${pause} * interval '1 second'`),
-    },
+/** Writes the attempts, with one statement for each outcome. */
+async function writeAttempts(tx: Transaction, results: readonly Result[]): Promise<void> {
+  const attempts = results.map(({ delivery: { id, attempts }, posted }) => {
+    const mayRetry = posted.error !== null && posted.responseStatus !== GONE;
+    const pause = mayRetry ? pauseSeconds(attempts + 1, posted.retryAfterSeconds) : undefined;
+    return { ...posted, id, pause: pause ?? null };
   });
+  const outcomes = Map.groupBy(attempts, ({ error, pause }) => outcomeOf(error, pause));
+  const listOf = (some: typeof attempts, name: keyof (typeof attempts)[number]) => some.map((one) => one[name]);
+  if (outcomes.size > 1) await LOCK_DELIVERIES.all(tx, [listOf(attempts, 'id')]);
+  for (const [outcome, some] of outcomes)
+    await transitionWhere(tx, DELIVERY_LIFECYCLE, outcome, GIVEN_DELIVERIES, {
+      parameters: (['id', 'responseStatus', 'durationMs', 'error', 'pause'] as const).map((name) => listOf(some, name)),
+      set: ATTEMPTED,
+      name: 'write attempts',
+    });
+}
+const outcomeOf = (error: string | null, pause: number | null) =>
+  error === null ? 'SUCCEEDED' : pause === null ? 'FAILED' : 'RETRYING';
 
 /**
  * Disables a webhook. Retries that are exhausted disable it only if no delivery succeeded since the first attempt of a
