@@ -75,6 +75,7 @@ export function runner(operation: Operation, refuse: Refuse): Run {
 }
 
 type Execute = (variables: Values, context: Context) => ExecutionResult | Promise<ExecutionResult>;
+const COMPILED = new WeakMap<DocumentNode, Execute>();
 
 /**
  * The one place in which documents become functions, once for REST and MCP together. Compiled, a document answers in a
@@ -89,7 +90,6 @@ export function compiled({ schema, document, name }: Operation): Execute {
   COMPILED.set(document, execute);
   return execute;
 }
-const COMPILED = new WeakMap<DocumentNode, Execute>();
 
 /** The value at a path of keys; null if it, or one on the way, is null. */
 function pick(path: readonly string[]): (data: Values | null) => unknown {

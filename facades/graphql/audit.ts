@@ -1,10 +1,10 @@
-/** Tells the audit log of mutations that come by GraphQL: one entry for each root field, whatever became of it. */
+/** Writes GraphQL mutations to the audit log: one entry for each root field, failed ones included. */
 import { type ExecutionArgs, type ExecutionResult, execute, getOperationAST, Kind, OperationTypeNode } from 'graphql';
 import { apiErrorOf, type Context } from '../../schema/index.ts';
 import { shownError } from '../http/errors.ts';
 import type { AuditRequest } from '../http/requests.ts';
 
-/** The executor, which also tells of mutations. The path of an entry is `/graphql#` and the name of the field. */
+/** Executes an operation, and audits mutations. The path of an entry is `/graphql#` and the name of the field. */
 export function auditedExecute(auditRequest: AuditRequest): (args: ExecutionArgs) => Promise<ExecutionResult> {
   return async (args) => {
     const result = await execute(args);
@@ -21,7 +21,7 @@ export function auditedExecute(auditRequest: AuditRequest): (args: ExecutionArgs
   };
 }
 
-/** The status that REST would have answered; an error without a path is one of the whole request, such as a variable. */
+/** The status that REST would answer. An error without a path concerns the whole request, such as a variable. */
 function statusOf({ errors = [] }: ExecutionResult, key: string | undefined): number {
   const error = errors.find(({ path }) => path === undefined || key === undefined || path[0] === key);
   if (!error) return 200;

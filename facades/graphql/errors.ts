@@ -1,6 +1,6 @@
 /**
- * What callers of GraphQL see of errors. Each has a code in its extensions: one of the catalogue, or, for what GraphQL
- * itself refuses, the code that its servers have in common, such as GRAPHQL_PARSE_FAILED.
+ * Errors as callers of GraphQL see them. Each has a code in its extensions. The code is one of the
+ * catalogue, or one that GraphQL servers share, such as GRAPHQL_PARSE_FAILED.
  */
 import {
   type DocumentNode,
@@ -18,10 +18,10 @@ import { apiErrorOf, causesOf } from '../../schema/index.ts';
 import { type Log, shownError } from '../http/errors.ts';
 import { limitsRule, TOKENS_MAX } from './limits.ts';
 
-/** Turns whatever was thrown into an error that the caller may see. */
+/** Turns a thrown value into an error that the caller may see. */
 export type Mask = (error: unknown) => GraphQLError;
 
-/** @param log told of what is none of ours and none of GraphQL's */
+/** @param log receives faults: errors that neither the catalogue nor GraphQL knows */
 export const masking =
   (log: Log): Mask =>
   (error) => {
@@ -29,12 +29,12 @@ export const masking =
       const { message, extensions } = shownError(error, log);
       return copy(error instanceof GraphQLError ? error : undefined, message, extensions);
     }
-    // What else GraphQL refuses is an argument or a variable.
+    // Without a code, GraphQL has refused an argument or a variable.
     const { code = 'BAD_USER_INPUT', http } = error.extensions;
     return copy(error, error.message, { code, ...(http !== undefined && { http }) });
   };
 
-/** The same for a WebSocket, which has neither status nor headers. */
+/** The mask for a WebSocket, which has neither status nor headers. */
 export const maskingWithoutHttp =
   (mask: Mask): Mask =>
   (error) => {
@@ -43,7 +43,7 @@ export const maskingWithoutHttp =
     return copy(masked, masked.message, extensions);
   };
 
-/** Whether GraphQL refuses something by itself: a document, a variable, a request. */
+/** Whether GraphQL itself refuses a document, a variable or a request. */
 function isGraphqlsOwn(error: unknown): error is GraphQLError {
   if (apiErrorOf(error)) return false;
   const causes = causesOf(error);
@@ -55,7 +55,7 @@ function copy(error: GraphQLError | undefined, message: string, extensions: Reco
   return new GraphQLError(message, { nodes, source, positions, path, extensions });
 }
 
-/** Requests over HTTP that Yoga would answer with no error of GraphQL at all, or would take for a fault of ours. */
+/** Refuses unreadable HTTP requests. Yoga would answer them without a GraphQL error, or as a fault of the service. */
 export const unreadableRequests: Plugin = {
   onRequestParse({ request, requestParser, setRequestParser }) {
     if (!requestParser && request.method === 'POST') throw badRequest('Send the request as application/json.', 415);
@@ -73,9 +73,13 @@ export const unreadableRequests: Plugin = {
 const badRequest = (message: string, status: number) =>
   new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status } } });
 
+const NO_OPERATION = new GraphQLError('Could not determine what operation to execute.', {
+  extensions: { code: 'OPERATION_RESOLUTION_FAILURE' },
+});
+
 /**
- * Reads what a WebSocket asks for, by the limits of HTTP. What is wrong with it is an answer, and the socket stays open.
- * @returns what to execute, or the errors
+ * Reads an operation from a WebSocket, with the limits of HTTP. Errors are an answer, and the socket stays open.
+ * @returns the operation, or its errors
  */
 export function readOperation(
   schema: GraphQLSchema,
@@ -92,7 +96,3 @@ export function readOperation(
   if (!getOperationAST(document, operationName)) return [NO_OPERATION];
   return { schema, document, operationName, variableValues: variables };
 }
-
-const NO_OPERATION = new GraphQLError('Could not determine what operation to execute.', {
-  extensions: { code: 'OPERATION_RESOLUTION_FAILURE' },
-});

@@ -1,4 +1,4 @@
-/** How much one GraphQL document may ask for: its depth, its fields, and its root fields. */
+/** Limits of a GraphQL document: its depth, its fields, and its root fields. */
 import {
   type ASTVisitor,
   type FragmentDefinitionNode,
@@ -10,7 +10,7 @@ import {
 
 export const TOKENS_MAX = 4_000;
 const DEPTH_MAX = 10;
-/** Fields, fragments counted wherever they are spread. */
+/** The most fields of a document. A fragment counts at each spread. */
 const COST_MAX = 1_000;
 const ROOTS_MAX = 20;
 
@@ -19,7 +19,7 @@ interface Size {
   cost: number;
 }
 
-/** A validation rule that refuses documents above the limits. Introspection may be as deep as it must. */
+/** A validation rule that refuses documents above the limits. Introspection has no limit of depth. */
 export function limitsRule(context: ValidationContext): ASTVisitor {
   const sizes = new Map<string, Size>();
   const sizeOf = (set: SelectionSetNode | undefined, within: ReadonlySet<string>): Size => {
@@ -36,7 +36,7 @@ export function limitsRule(context: ValidationContext): ASTVisitor {
     }
     return size;
   };
-  /** Each fragment is measured once, so that fragments of fragments cost us nothing; a circle is refused elsewhere. */
+  /** Measures each fragment once, so that nested fragments cost nothing. Another rule refuses circles. */
   const sizeOfFragment = (fragment: FragmentDefinitionNode | undefined | null, within: ReadonlySet<string>): Size => {
     const name = fragment?.name.value;
     if (!fragment || !name || within.has(name)) return { depth: 0, cost: 0 };
@@ -49,8 +49,8 @@ export function limitsRule(context: ValidationContext): ASTVisitor {
   return {
     OperationDefinition(operation) {
       const { depth, cost } = sizeOf(operation.selectionSet, new Set());
-      const refuse = (what: string) =>
-        context.reportError(new GraphQLError(`The document is too large: ${what}.`, { nodes: operation }));
+      const refuse = (reason: string) =>
+        context.reportError(new GraphQLError(`The document is too large: ${reason}.`, { nodes: operation }));
       if (depth > DEPTH_MAX) refuse(`it is ${depth} fields deep, and may be ${DEPTH_MAX}`);
       if (cost > COST_MAX) refuse(`it asks for ${cost} fields, and may for ${COST_MAX}`);
       if (operation.selectionSet.selections.length > ROOTS_MAX) refuse(`it has more than ${ROOTS_MAX} root fields`);

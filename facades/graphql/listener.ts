@@ -1,6 +1,6 @@
 /**
- * The internal listener: GraphQL over HTTP, SSE and WebSocket, GraphiQL, and the probes. It is for the operator's own
- * tools, and needs a credential all the same: the operator's token sees every account, a customer's its own.
+ * The internal listener for the operator's tools: GraphQL over HTTP, SSE and WebSocket, GraphiQL, and the probes. It needs a
+ * credential. The operator's token sees every account. A customer's credential sees its own.
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
@@ -18,20 +18,27 @@ import { type Mask, masking, maskingWithoutHttp, readOperation, unreadableReques
 import { limitsRule, TOKENS_MAX } from './limits.ts';
 
 const PATH = '/graphql';
-/** WebSocket close codes of graphql-ws for a connection that may not be. */
+/** The close code of graphql-ws for a refused connection. */
 const FORBIDDEN = 4403;
-/** Of WebSocket itself (RFC 6455): "try again later", which clients do. */
+/** The close code "try again later" of WebSocket (RFC 6455). Clients reconnect. */
 const TRY_AGAIN = 1013;
+
+const QUERY = `# Put your credential into the headers below: {"Authorization": "Bearer …"}
+# The operator's token is in the file that the service names when it starts.
+subscription Servers {
+  serverUpdated { type at server { orderNumber status hostname serviceCode region ipv4 } }
+}
+`;
 
 export interface InternalOptions {
   authenticate: Authenticate;
   contextOf(request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'>): Context;
   onCredentialEnd: OnCredentialEnd;
-  /** Whether requests can be served. */
+  /** Whether the service can serve requests. */
   ready(): Promise<boolean>;
-  /** Told of mutations. */
+  /** Receives mutations. */
   auditRequest: AuditRequest;
-  /** Told of what broke, without any value of an input. */
+  /** Receives faults, without any input value. */
   onError: Log;
 }
 
@@ -72,7 +79,7 @@ export function internalServer(options: InternalOptions): Server {
           ? (await ready())
             ? [200, 'ready']
             : [503, 'not ready']
-          : [404, 'nothing here'];
+          : [404, 'not found'];
     response.writeHead(status as number, { 'content-type': 'text/plain; charset=utf-8' }).end(`${body}\n`);
   });
   const sockets = new WebSocketServer({ server, path: PATH, maxPayload: 64 * 1024 });
@@ -88,7 +95,7 @@ interface Connection extends Extra {
   gone: AbortController;
 }
 
-/** One credential for the life of a socket; the socket closes when the credential ends. */
+/** A socket keeps one credential for life, and closes when the credential ends. */
 function webSocketOptions(
   { authenticate, auditRequest, contextOf, onCredentialEnd, onError }: InternalOptions,
   mask: Mask,
@@ -130,10 +137,3 @@ function webSocketOptions(
     onNext: (_, __, ___, ____, result) => (result.errors ? { ...result, errors: result.errors.map(mask) } : undefined),
   } as WsOptions<Record<string, unknown>, Partial<Connection>>;
 }
-
-const QUERY = `# Put your credential into the headers below: {"Authorization": "Bearer …"}
-# The operator's token is in the file that the service names when it starts.
-subscription Servers {
-  serverUpdated { type at server { orderNumber status hostname serviceCode region ipv4 } }
-}
-`;

@@ -6,6 +6,7 @@ import { type Caller, type ContextOf, permit, runner, type Values } from '../com
 import type { McpCaller } from './caller.ts';
 
 const VALUES_MAX = 100;
+const NONE: CompleteResult = { completion: { values: [], hasMore: false } };
 
 export type Complete = (params: CompleteRequest['params'], caller: McpCaller & Caller) => Promise<CompleteResult>;
 
@@ -42,5 +43,3 @@ export function completer(operations: readonly Operation[], contextOf: ContextOf
     return { completion: { values: values.slice(0, VALUES_MAX), hasMore: values.length > VALUES_MAX } };
   };
 }
-
-const NONE: CompleteResult = { completion: { values: [], hasMore: false } };

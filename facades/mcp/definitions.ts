@@ -8,6 +8,20 @@ import type { Values } from '../compile/run.ts';
 /** Agents read what they ask for, all of it; the lists of REST are larger. */
 const PAGE_LIMIT = 20;
 
+const ACCESS_TOKEN = { type: 'string', description: 'API key or access token, instead of a header.' };
+const IDEMPOTENCY_KEY = { type: 'string', description: 'A new one for each intention: repeating it is safe.' };
+
+const ERROR: JsonSchema = {
+  type: 'object',
+  properties: {
+    code: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    retryable: { type: 'boolean' },
+  },
+  required: ['code', 'status', 'detail', 'retryable'],
+};
+
 /** Parameters and the fields of the input object stand beside one another. */
 export function argumentsSchema({ parameters, input }: Operation): JsonSchema {
   const body = input ? inputSchema(input.type) : {};
@@ -69,20 +83,6 @@ export function outputSchemaOf(operation: Operation): NonNullable<Tool['outputSc
 
 /** `get_catalog_item` → `Get catalog item`. */
 const titleOf = (name: string): string => (name[0]!.toUpperCase() + name.slice(1)).replaceAll('_', ' ');
-
-const ACCESS_TOKEN = { type: 'string', description: 'API key or access token, instead of a header.' };
-const IDEMPOTENCY_KEY = { type: 'string', description: 'A new one for each intention: repeating it is safe.' };
-
-const ERROR: JsonSchema = {
-  type: 'object',
-  properties: {
-    code: { type: 'string' },
-    status: { type: 'integer' },
-    detail: { type: 'string' },
-    retryable: { type: 'boolean' },
-  },
-  required: ['code', 'status', 'detail', 'retryable'],
-};
 
 /** What a model cannot heed, or would not break: the rules themselves are checked here, and refusals name them. */
 const UNREAD = /^(pattern|minLength|maxLength|uniqueItems|propertyNames|additionalProperties|x-error)$/;

@@ -15,6 +15,15 @@ const ONBOARDING = {
   ],
 } satisfies Prompt;
 
+const STEPS = `Work in this order, and tell me what you are about to pay before you pay it:
+1. Read list_vps, list_bastions and list_os_images, and propose a tier, a bastion and an image with the price of a month.
+2. If you have no credential, call register_account with an email and a password of my choice, then create_api_key with scope "servers billing" and the new access token. Show me the key once: it cannot be read again. Pass it as access_token from then on.
+3. Upload my SSH public key with add_ssh_key. Never ask for a private key.
+4. Check get_balance. If it is too little, call list_coins, then create_topup (30 USD at least), show me the address and the amount, and wait with get_topup until it is confirmed.
+5. Call quote_server, and after my yes order_server with max_price_usd and an idempotency_key of your own.
+6. Call wait_for_server until the status is running, and give me the ssh command with the address.
+If a call is refused, its code and detail say why; retryable says whether trying again can help.`;
+
 export const PROMPTS: { prompts: Prompt[] } = { prompts: [ONBOARDING] };
 
 /** @throws ProtocolError if there is no such prompt, or an argument is no text */
@@ -39,12 +48,3 @@ export function promptOf({
     messages: [{ role: 'user', content: { type: 'text', text: `${wish}\n\n${STEPS}` } }],
   };
 }
-
-const STEPS = `Work in this order, and tell me what you are about to pay before you pay it:
-1. Read list_vps, list_bastions and list_os_images, and propose a tier, a bastion and an image with the price of a month.
-2. If you have no credential, call register_account with an email and a password of my choice, then create_api_key with scope "servers billing" and the new access token. Show me the key once: it cannot be read again. Pass it as access_token from then on.
-3. Upload my SSH public key with add_ssh_key. Never ask for a private key.
-4. Check get_balance. If it is too little, call list_coins, then create_topup (30 USD at least), show me the address and the amount, and wait with get_topup until it is confirmed.
-5. Call quote_server, and after my yes order_server with max_price_usd and an idempotency_key of your own.
-6. Call wait_for_server until the status is running, and give me the ssh command with the address.
-If a call is refused, its code and detail say why; retryable says whether trying again can help.`;

@@ -13,12 +13,13 @@ import {
 import { ApiError } from '../../schema/index.ts';
 import { pathNames } from '../compile/names.ts';
 import type { Operation } from '../compile/operation.ts';
-import { type Caller, type ContextOf, permit, runner, type Values } from '../compile/run.ts';
+import { type Caller, type ContextOf, permit, runner } from '../compile/run.ts';
 import type { AnswerError } from '../http/errors.ts';
 import type { McpCaller } from './caller.ts';
 import type { ToolOptions } from './tools.ts';
 
 const JSON_TYPE = 'application/json';
+const PUBLIC = { ttlMs: 60_000, cacheScope: 'public' as const };
 
 export class Resources {
   readonly list: { resources: Resource[] };
@@ -51,7 +52,7 @@ export class Resources {
     if (!reader) throw new ResourceNotFoundError(uri);
     const text = await this.refusing(uri, caller, async () => {
       await caller.count(caller.viewer);
-      return reader.read(match(reader, uri), caller);
+      return reader.read(uri, caller);
     });
     return { contents: [{ uri, mimeType: JSON_TYPE, text }], ...(reader.isPublic && PUBLIC) };
   }
@@ -68,31 +69,25 @@ export class Resources {
   }
 }
 
-const PUBLIC = { ttlMs: 60_000, cacheScope: 'public' as const };
-
 interface Reader {
   match: RegExp;
-  names: string[];
   isPublic: boolean;
-  read(values: Values, caller: Caller): Promise<string>;
+  read(uri: string, caller: Caller): Promise<string>;
 }
 
 function readerOf(operation: Operation, contextOf: ContextOf): Reader {
   const { resource, parameters, scopes } = operation;
   const run = runner(operation, () => new ApiError('not_found'));
-  const variables = new Map(parameters.map(({ name, variable }) => [name, variable]));
+  const match = new RegExp(`^${resource!.uri.replace(/\{\w+\}/g, '([^/]+)')}$`);
+  const variables = pathNames(resource!.uri).map((name) => parameters.find((one) => one.name === name)!.variable);
   return {
-    match: new RegExp(`^${resource!.uri.replace(/\{\w+\}/g, '([^/]+)')}$`),
-    names: pathNames(resource!.uri).map((name) => variables.get(name)!),
+    match,
     isPublic: !scopes.length,
-    async read(values, caller) {
+    async read(uri, caller) {
       permit(operation, caller.viewer);
+      const found = match.exec(uri)!;
+      const values = Object.fromEntries(variables.map((variable, i) => [variable, found[i + 1]]));
       return JSON.stringify(await run(values, undefined, contextOf(caller)));
     },
   };
 }
-
-const match = ({ match: pattern, names }: Reader, uri: string): Values => {
-  const found = pattern.exec(uri)!;
-  return Object.fromEntries(names.map((name, i) => [name, found[i + 1]]));
-};

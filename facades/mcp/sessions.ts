@@ -45,6 +45,8 @@ const OWNER_MAX = 50;
 const ENDED_MAX = 10_000;
 const IDLE_MS = 30 * 60_000;
 const NOT_FOUND = -32_001;
+/** In the id of a session whose client can ask its user. */
+const ASKS = 'a';
 
 export class Sessions {
   readonly #options: SessionOptions;
@@ -212,9 +214,6 @@ export class Sessions {
     for (const [id, { seenAt }] of this.#live) if (seenAt < before) this.#drop(id);
   }
 }
-
-/** In the id of a session whose client can ask its user. */
-const ASKS = 'a';
 
 /** Sessions without a credential have nothing that another could not see. */
 const ownerOf = ({ viewer }: McpCaller): string => viewer?.credentialId ?? '';

@@ -5,6 +5,9 @@ import type { McpCaller, View } from './caller.ts';
 import { definitionOf } from './definitions.ts';
 import type { McpTool } from './tools.ts';
 
+const LISTS_MAX = 1_000;
+const ALL: View = { toolsets: undefined, readOnly: false };
+
 export class ToolLists {
   readonly #tools: readonly McpTool[];
   readonly #byName: ReadonlyMap<string, McpTool>;
@@ -56,9 +59,6 @@ export class ToolLists {
     return { toolsets: asked && new Set(asked), readOnly: readonly === '1' || readonly === 'true' };
   }
 }
-
-const LISTS_MAX = 1_000;
-const ALL: View = { toolsets: undefined, readOnly: false };
 
 const seen = ({ operation }: McpTool, { toolsets, readOnly }: View): boolean =>
   (!toolsets || toolsets.has(operation.noun)) && (!readOnly || operation.kind === 'query');

@@ -49,6 +49,9 @@ export interface McpTool {
   call(given: Values, request: ServerContext, extras?: ToolExtras): Promise<CallToolResult | InputRequiredResult>;
 }
 
+const EITHER_WAY =
+  'Send a credential as "Authorization: Bearer <credential>", or as the argument access_token; register_account gives one.';
+
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
   return operations
     .filter(({ tool }) => tool)
@@ -115,9 +118,6 @@ function toolOf(
     },
   };
 }
-
-const EITHER_WAY =
-  'Send a credential as "Authorization: Bearer <credential>", or as the argument access_token; register_account gives one.';
 
 const result = (content: Readonly<Values>, text = JSON.stringify(content)): CallToolResult => ({
   content: [{ type: 'text', text }],

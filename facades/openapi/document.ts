@@ -13,6 +13,15 @@ import { HEADERS, responsesOf, sharedResponses } from './responses.ts';
 
 type Json = Record<string, unknown>;
 
+const { description: KEY_DESCRIPTION, ...KEY } = KEY_SCHEMA;
+const IDEMPOTENCY_KEY: Json = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: KEY_DESCRIPTION,
+  schema: KEY,
+};
+
 export function openapi(operations: readonly Operation[], publicUrl: string): Json {
   const schemas = new Map<string, JsonSchema>([['Error', ERROR]]);
   const define = definer(schemas);
@@ -120,12 +129,3 @@ function parameterObject(parameter: Parameter): Json {
     example: parameterExample(parameter),
   };
 }
-
-const { description: KEY_DESCRIPTION, ...KEY } = KEY_SCHEMA;
-const IDEMPOTENCY_KEY: Json = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  required: false,
-  description: KEY_DESCRIPTION,
-  schema: KEY,
-};

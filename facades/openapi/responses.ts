@@ -138,20 +138,6 @@ function errorResponse(status: Status, publicUrl: string): Json {
   };
 }
 
-function errorExample(code: ErrorCode, publicUrl: string): Json {
-  const [status, detail, retryable] = ERRORS[code] as readonly [number, string, string?];
-  return {
-    type: `${publicUrl}/docs/errors#${code}`,
-    title: STATUS_CODES[status],
-    status,
-    code,
-    detail,
-    request_id: 'req_01m7z3eaymx8r1n4b6tq0c5d2h',
-    retryable: retryable !== undefined,
-    ...EXTRAS[code],
-  };
-}
-
 /** The members that some errors have beside the common ones. */
 const EXTRAS: Readonly<Partial<Record<ErrorCode, Json>>> = {
   endpoint_planned: { availability: 'PLANNED' },
@@ -170,3 +156,17 @@ const EXTRAS: Readonly<Partial<Record<ErrorCode, Json>>> = {
     errors: [{ field: 'limit', code: 'too_high', message: 'limit must be at most 200.', limit: 200 }],
   },
 };
+
+function errorExample(code: ErrorCode, publicUrl: string): Json {
+  const [status, detail, retryable] = ERRORS[code] as readonly [number, string, string?];
+  return {
+    type: `${publicUrl}/docs/errors#${code}`,
+    title: STATUS_CODES[status],
+    status,
+    code,
+    detail,
+    request_id: 'req_01m7z3eaymx8r1n4b6tq0c5d2h',
+    retryable: retryable !== undefined,
+    ...EXTRAS[code],
+  };
+}

@@ -1,4 +1,4 @@
-/** Counts in this process. */
+/** Counts calls in the memory of this process. */
 import { type Counted, load, type RateLimitStore, type Taken, WINDOW_SECONDS } from './window.ts';
 
 interface Count {
@@ -13,12 +13,12 @@ interface Entry {
 }
 
 const SWEEP_MS = 60_000;
-/** Who comes from more networks than this is not stopped by counting any of them; credentials are as many as there are. */
+/** Counting stops no caller with more networks than this. Credentials have no limit of their own. */
 const ADDRESSES_MAX = 100_000;
 
 export class MemoryRateLimits implements RateLimitStore {
   readonly #credentials = new Map<string, Entry>();
-  /** In two generations: the older is forgotten as a whole, for picking the oldest out of a large map is slow. */
+  /** Two generations. The older goes as a whole, because finding the oldest entry of a large map is slow. */
   #addresses = new Map<string, Entry>();
   #olderAddresses = new Map<string, Entry>();
   readonly #now: () => number;
@@ -29,7 +29,7 @@ export class MemoryRateLimits implements RateLimitStore {
     this.#now = now;
   }
 
-  /** How many names it remembers. */
+  /** The number of remembered names. */
   get size(): number {
     return this.#credentials.size + this.#addresses.size + this.#olderAddresses.size;
   }
@@ -65,7 +65,7 @@ export class MemoryRateLimits implements RateLimitStore {
     return this.#addresses;
   }
 
-  /** Names whose calls no longer count are forgotten: addresses after two minutes, credentials after two hours. */
+  /** Forgets names whose calls no longer count: addresses after two minutes, credentials after two hours. */
   #sweep(seconds: number) {
     if (seconds * 1000 - this.#sweptAt < SWEEP_MS) return;
     this.#sweptAt = seconds * 1000;
@@ -77,7 +77,7 @@ export class MemoryRateLimits implements RateLimitStore {
   }
 }
 
-/** The count as it is now: windows that are over move on. */
+/** The count at this time. A window that is over becomes the window before. */
 function roll(count: Count | undefined, seconds: number, length: number): Count {
   const index = Math.floor(seconds / length);
   if (!count) return { index, current: 0, before: 0 };

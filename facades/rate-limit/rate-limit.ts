@@ -1,7 +1,7 @@
 /**
- * Rate limits: a minute and an hour for each credential, a minute for each address without one. They are counted after
- * the credential has been checked, so that a customer is never limited by a neighbour. Addresses are counted as a keyed
- * hash whose key changes every hour.
+ * Rate limits: a minute and an hour for each credential, a minute for each address without one. The service
+ * counts after it has checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and
+ * changes the key every hour.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -22,22 +22,22 @@ interface Window {
   quota: number;
   seconds: number;
   remaining: number;
-  /** Milliseconds since the epoch: when the window is over or, if nothing remains, when something does. */
+  /** Milliseconds since the epoch: the end of the window or, without remaining calls, the time of the next one. */
   resetAt: number;
 }
 
-/** How a caller stands after a call. */
+/** The state of a caller's windows after a call. */
 export interface Standing {
   windows: Window[];
-  /** If the call was refused, when the next one is not: milliseconds since the epoch. */
+  /** After a refusal: the time of the next allowed call, in milliseconds since the epoch. */
   deniedUntil: number | undefined;
 }
 
 export interface RateLimitOptions {
   quotas: Quotas;
-  /** From it the keys are derived under which addresses are hashed. */
+  /** The limiter derives the keys for the hashes of addresses from it. */
   secret: Buffer;
-  /** Where processes count together; absent, this one counts alone. */
+  /** The store in which processes count together. Absent: this process counts alone. */
   shared?: RateLimitStore | undefined;
   onError: Log;
 }
@@ -45,7 +45,7 @@ export interface RateLimitOptions {
 /** Larger than any count. */
 const UNLIMITED = 2 ** 31 - 1;
 const DENIED_MAX = 10_000;
-/** How long a shared store that has failed is left alone; meanwhile this process counts alone. */
+/** Pause after a failure of the shared store. This process counts alone meanwhile. */
 const ALONE_MS = 1_000;
 
 export class RateLimits {
@@ -54,7 +54,7 @@ export class RateLimits {
   readonly #shared: RateLimitStore | undefined;
   readonly #local = new MemoryRateLimits();
   readonly #onError: Log;
-  /** Who was refused is told so again without being counted, so that hammering costs nothing. */
+  /** Refused callers. The limiter refuses them again without a count, so that hammering costs nothing. */
   readonly #denied = new Map<string, Standing>();
   #aloneUntil = 0;
   #addressKey: { hour: number; key: Buffer } | undefined;
@@ -129,8 +129,8 @@ function standingOf({ allowed, minute, hour }: Taken, perMinute: number, perHour
 }
 
 /**
- * RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers, structured fields of RFC 9651), and what the
- * clients of today read: the same of the window with the least left.
+ * RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers, structured fields of RFC 9651). X-RateLimit-*, for
+ * older clients, describes the window with the fewest remaining calls.
  */
 export function rateHeaders({ windows }: Standing): Record<string, string> {
   const now = Date.now();
@@ -148,7 +148,7 @@ export function rateHeaders({ windows }: Standing): Record<string, string> {
 
 const secondsUntil = (time: number, now: number): number => Math.max(1, Math.ceil((time - now) / 1000));
 
-/** @throws ApiError rate_limited, which names the limit */
+/** Refuses a caller above a limit. @throws ApiError rate_limited, which names the limit */
 export function refuseDenied({ windows, deniedUntil }: Standing): void {
   if (deniedUntil === undefined) return;
   const { name, quota, seconds } = windows.find(({ remaining }) => remaining === 0) ?? windows[0]!;
@@ -157,7 +157,7 @@ export function refuseDenied({ windows, deniedUntil }: Standing): void {
   });
 }
 
-/** Lets a request in: checks its credential, counts it, and puts the viewer on it. */
+/** Admits a request: checks its credential, counts it, and adds the viewer. */
 export type Admit = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -165,10 +165,7 @@ export type Admit = (
   checksItself?: boolean,
 ) => Promise<void>;
 
-/**
- * Checks the credential of a request once more, after its body has come: the caller may take seconds over that, and the
- * credential may have ended meanwhile.
- */
+/** Checks the credential again after the body has come. A slow body takes seconds, and the credential may have ended. */
 export const readmission =
   (authenticate: Authenticate) =>
   async (request: FastifyRequest): Promise<void> => {
@@ -176,9 +173,8 @@ export const readmission =
   };
 
 /**
- * A request whose credential is refused counts as one without, so that guessing is limited; the refusal of the limit
- * comes first.
- * @param counted all requests, or those alone whose credential is refused
+ * A request with a refused credential counts as one without, so that the limit slows guessing. The limit refuses first.
+ * @param counted all requests, or only those with a refused credential
  */
 export function admission(
   authenticate: Authenticate,
@@ -190,7 +186,7 @@ export function admission(
     try {
       if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization, request.ip);
     } catch (error) {
-      // What could not be checked, since the database is away, is no guess.
+      // Without a database there is no check, and so no guess to count.
       if (rateLimits && error instanceof ApiError) await count(rateLimits, request, reply);
       throw error;
     }

@@ -1,4 +1,4 @@
-/** Counts in Redis or Valkey, for several processes: one script counts a call in both windows, or in none. */
+/** Counts calls in Redis or Valkey, for several processes. One script counts a call in both windows, or in none. */
 import { Redis, type Result } from 'ioredis';
 import type { RateLimitStore, Taken } from './window.ts';
 
@@ -11,44 +11,7 @@ declare module 'ioredis' {
   }
 }
 
-export class RedisRateLimits implements RateLimitStore {
-  readonly #redis: Redis;
-
-  /** Connects in the background. While there is no connection, `take` throws at once. */
-  constructor(url: string) {
-    this.#redis = new Redis(url, {
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      commandTimeout: TIMEOUT_MS,
-      connectTimeout: 2_000,
-      retryStrategy: (times) => Math.min(times * 100, RECONNECT_MAX_MS),
-    });
-    // Whoever takes hears of it; there is nobody else to tell.
-    this.#redis.on('error', () => {});
-    this.#redis.defineCommand('freeholdTake', { numberOfKeys: 1, lua: TAKE });
-  }
-
-  async take(name: string, perMinute: number, perHour: number): Promise<Taken> {
-    const values = (await this.#redis.freeholdTake(`freehold:rate:${name}`, perMinute, perHour)).map(Number);
-    const [allowed, minute, beforeMinute, elapsedMinute, hour, beforeHour, elapsedHour] = values;
-    return {
-      allowed: allowed === 1,
-      minute: { current: minute!, before: beforeMinute!, elapsed: elapsedMinute! },
-      hour: { current: hour!, before: beforeHour!, elapsed: elapsedHour! },
-    };
-  }
-
-  /** Waits until it can be used, for those who cannot wait with a request. */
-  async ready(): Promise<void> {
-    if (this.#redis.status !== 'ready') await new Promise<void>((done) => this.#redis.once('ready', () => done()));
-  }
-
-  close(): void {
-    this.#redis.disconnect();
-  }
-}
-
-/** The clock is that of Redis, so that all processes see the same windows. Lua answers numbers as integers, so as texts. */
+/** The script uses the clock of Redis, so that all processes see the same windows. Lua truncates numbers, so it returns texts. */
 const TAKE = `
 local t = redis.call('TIME')
 local s = tonumber(t[1]) + tonumber(t[2]) / 1000000
@@ -75,3 +38,40 @@ if mb * (1 - me / 60) + mc + 1 <= tonumber(ARGV[1]) and hb * (1 - he / 3600) + h
   redis.call('EXPIRE', KEYS[1], seconds)
 end
 return { allowed, mc, mb, tostring(me), hc, hb, tostring(he) }`;
+
+export class RedisRateLimits implements RateLimitStore {
+  readonly #redis: Redis;
+
+  /** Connects in the background. While there is no connection, `take` throws at once. */
+  constructor(url: string) {
+    this.#redis = new Redis(url, {
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      commandTimeout: TIMEOUT_MS,
+      connectTimeout: 2_000,
+      retryStrategy: (times) => Math.min(times * 100, RECONNECT_MAX_MS),
+    });
+    // `take` throws as well, and its caller handles the error.
+    this.#redis.on('error', () => {});
+    this.#redis.defineCommand('freeholdTake', { numberOfKeys: 1, lua: TAKE });
+  }
+
+  async take(name: string, perMinute: number, perHour: number): Promise<Taken> {
+    const values = (await this.#redis.freeholdTake(`freehold:rate:${name}`, perMinute, perHour)).map(Number);
+    const [allowed, minute, beforeMinute, elapsedMinute, hour, beforeHour, elapsedHour] = values;
+    return {
+      allowed: allowed === 1,
+      minute: { current: minute!, before: beforeMinute!, elapsed: elapsedMinute! },
+      hour: { current: hour!, before: beforeHour!, elapsed: elapsedHour! },
+    };
+  }
+
+  /** Waits for the connection. For callers without a request. */
+  async ready(): Promise<void> {
+    if (this.#redis.status !== 'ready') await new Promise<void>((done) => this.#redis.once('ready', () => done()));
+  }
+
+  close(): void {
+    this.#redis.disconnect();
+  }
+}

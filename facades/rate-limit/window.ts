@@ -1,4 +1,4 @@
-/** Sliding windows: of the calls in the fixed window before, as many still count as of that window is still in view. */
+/** Sliding windows. The calls of the fixed window before count by the part of it that is still in view. */
 
 import type { Counted, Taken } from '../../schema/index.ts';
 
@@ -11,7 +11,7 @@ export interface RateLimitStore {
 
 export const WINDOW_SECONDS = { minute: 60, hour: 3600 } as const;
 
-/** How many calls count at the moment. */
+/** The number of calls that count at this time. */
 export const load = ({ current, before, elapsed }: Counted, seconds: number): number =>
   before * Math.min(1, 1 - elapsed / seconds) + current;
 

@@ -95,6 +95,6 @@ it('Of many orders at once for the last address one is taken; the others are ref
   expect((await settled(taken!.body.order_number)).status).toBe('running');
   expect(await account.balance()).toBe(before - 6);
   const held = await db.query(`select order_number from place where order_number is not null`);
-  expect(held).toEqual([{ order_number: taken!.body.order_number }]);
+  expect(held).toEqual([{ orderNumber: taken!.body.order_number }]);
   expect(await stockOf('ams')).toBe('none');
 });
