@@ -95,7 +95,7 @@ describe('A chain', () => {
     chain.reorganise(15, { lost: true });
     chain.mine(16);
     await read();
-    expect(await db.query('select status, block_hash from payment')).toEqual([{ status: 'SEEN', block_hash: null }]);
+    expect(await db.query('select status, block_hash from payment')).toEqual([{ status: 'SEEN', blockHash: null }]);
     expect(await tip()).toMatchObject({ height: 46, hash: chain.blocks.at(-1)!.hash });
   });
 

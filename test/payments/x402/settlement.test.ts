@@ -77,7 +77,7 @@ describe('An order with an unknown settlement', () => {
     await expireAuthorizations(shop);
     await reconcile(shop, 'FAILED');
     const [failed] = await shop.db.query('select status, failure_code from server');
-    expect(failed).toEqual({ status: 'FAILED', failure_code: 'payment_failed' });
+    expect(failed).toEqual({ status: 'FAILED', failureCode: 'payment_failed' });
     const { transfers, events, balance } = await traces(shop, server.orderNumber);
     expect([transfers, events, balance.available]).toEqual([[], ['created', 'failed'], FUNDS_MICROS]);
     expect((await deleteServer(shop.context, server.orderNumber)).refundedMicros).toBe(0n);
@@ -94,7 +94,7 @@ describe('An order with an unknown settlement', () => {
     await settleOnChain(shop);
     await reconcile(shop, 'SETTLED');
     const [failed] = await shop.db.query('select status, failure_code from server');
-    expect(failed).toEqual({ status: 'FAILED', failure_code: 'payment_failed' });
+    expect(failed).toEqual({ status: 'FAILED', failureCode: 'payment_failed' });
     expect((await traces(shop, server.orderNumber)).balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });
   });
 
@@ -109,7 +109,7 @@ describe('An order with an unknown settlement', () => {
     await settleOnChain(shop);
     await reconcile(shop, 'SETTLED');
     const [failed] = await shop.db.query('select status, failure_code from server');
-    expect(failed).toEqual({ status: 'FAILED', failure_code: 'out_of_stock' });
+    expect(failed).toEqual({ status: 'FAILED', failureCode: 'out_of_stock' });
     const { transfers, addresses, balance } = await traces(shop, server.orderNumber);
     expect([transfers, addresses]).toEqual([['topup', 'hold', 'release'], 0]);
     expect(balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });

@@ -39,7 +39,7 @@ describe('A server whose paid time is over', () => {
       periodTo: server.paidUntil,
     });
     expect(await shop.db.query(`select action, actor_type, resource_type from audit_entry`)).toEqual([
-      { action: 'server.renewed', actor_type: 'system', resource_type: 'server' },
+      { action: 'server.renewed', actorType: 'system', resourceType: 'server' },
     ]);
   });
 

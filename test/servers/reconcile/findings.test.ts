@@ -25,5 +25,5 @@ it('findings that are still so, and brakes, are shown to the operator alone, who
   expect((await operator(RELEASE)).errors[0].extensions.code).toBe('not_found');
   expect((await operator(READ)).data.brakes).toEqual([]);
   const audited = await db.query(`select actor_type from audit_entry where action = 'engine.released'`);
-  expect(audited).toEqual([{ actor_type: 'operator' }]);
+  expect(audited).toEqual([{ actorType: 'operator' }]);
 });
