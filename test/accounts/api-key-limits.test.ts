@@ -227,7 +227,7 @@ describe('An API key with spend_limit_usd', () => {
     await db.query(`update task set run_at = now() where subject = 'cron:renewals' and leased_by is null`);
     const renewal = () =>
       db.query(`select credential_id from transfer where kind = 'renewal' and account_id = $1`, [account.id]);
-    expect(await eventually(async () => (await renewal()).length > 0 && renewal())).toEqual([{ credential_id: null }]);
+    expect(await eventually(async () => (await renewal()).length > 0 && renewal())).toEqual([{ credentialId: null }]);
     expect(await spentBy(key_id)).toBe(6_000_000n);
   });
 

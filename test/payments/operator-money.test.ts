@@ -28,7 +28,7 @@ describe('An adjustment', () => {
       ['adjustment', 'An outage in March', 12.5],
     ]);
     const audited = await db.query(`select actor_type from audit_entry where action = 'balance.adjusted'`);
-    expect(audited).toEqual([{ actor_type: 'operator' }, { actor_type: 'operator' }]);
+    expect(audited).toEqual([{ actorType: 'operator' }, { actorType: 'operator' }]);
     expect((await operator('{ books { balanced firstMismatch } }')).data.books).toEqual({
       balanced: true,
       firstMismatch: null,

@@ -76,7 +76,7 @@ describe('A box that has another machine by then', () => {
     expect(rack.journal).toEqual([]);
     expect(await driver.observe(other, NEVER)).toMatchObject({ phase: 'present', proven: true });
     expect(await db.query('select order_number, cycle from deployment')).toEqual([
-      { order_number: other.order, cycle: null },
+      { orderNumber: other.order, cycle: null },
     ]);
   });
 });

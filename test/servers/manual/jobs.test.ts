@@ -105,7 +105,7 @@ describe('A dedicated server that people make', () => {
       `select actor_type from audit_entry where action = 'manual_job.closed' and resource_id = $1`,
       [id],
     );
-    expect(audits).toEqual([{ actor_type: 'operator' }]);
+    expect(audits).toEqual([{ actorType: 'operator' }]);
     const [{ sealed } = { sealed: 1 }] = await db.query<{ sealed: number }>(
       `select count(spec)::int as sealed from manual_job where state <> 'OPEN'`,
     );

@@ -61,7 +61,7 @@ describe('A host', () => {
     const audit = await db.query(
       `select actor_type from audit_entry where account_id = 'operator' and action = 'host.updated' and resource_id = 'n1.zrh'`,
     );
-    expect(audit).toEqual(Array(5).fill({ actor_type: 'operator' }));
+    expect(audit).toEqual(Array(5).fill({ actorType: 'operator' }));
   });
 
   it.each([
