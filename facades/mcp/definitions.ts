@@ -84,7 +84,7 @@ export function outputSchemaOf(operation: Operation): NonNullable<Tool['outputSc
 /** `get_catalog_item` → `Get catalog item`. */
 const titleOf = (name: string): string => (name[0]!.toUpperCase() + name.slice(1)).replaceAll('_', ' ');
 
-/** What a model cannot heed, or would not break: the rules themselves are checked here, and refusals name them. */
+/** Keywords that a model cannot heed. The service checks them, and its refusals name them. */
 const UNREAD = /^(pattern|minLength|maxLength|uniqueItems|propertyNames|additionalProperties|x-error)$/;
 const LARGE = 10_000;
 
@@ -97,7 +97,7 @@ const forModel = (schema: JsonSchema): JsonSchema =>
       (/^(min|max)/.test(keyword) && typeof value === 'number' && Math.abs(value) > LARGE),
   );
 
-/** Programs that read answers need their types; what they mean stands in the reference. */
+/** Programs that read answers need their types. The reference explains them. */
 const forProgram = (schema: JsonSchema): JsonSchema =>
   thinned(schema, (keyword, value) => keyword === 'description' && typeof value === 'string');
 

@@ -54,7 +54,7 @@ const NAMED: Readonly<Record<string, Json>> = {
   'X-Request-Id': header(true, 'Names the request in our logs.', text(64, '^[A-Za-z0-9_-]+$')),
 };
 const RATES = ['RateLimit', 'RateLimit-Policy', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
-/** What broke may have done so before the request was counted. */
+/** A fault may come before the rate limits count the request. */
 const ifCounted = (name: string): string => `${name}-IfCounted`;
 export const HEADERS: Readonly<Record<string, Json>> = {
   ...NAMED,
@@ -64,7 +64,7 @@ export const HEADERS: Readonly<Record<string, Json>> = {
 const refer = (names: readonly string[], target = (name: string): string => name): Json =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${target(name)}` }]));
 const ANY_HEADERS = refer(['Access-Control-Allow-Origin', 'Cache-Control', 'X-Request-Id']);
-/** Of whatever is counted. */
+/** The headers of each answer that the rate limits count. */
 const EVERY_HEADER = { ...ANY_HEADERS, ...refer(RATES) };
 const BROKEN_HEADERS = { ...ANY_HEADERS, ...refer(RATES, ifCounted) };
 

@@ -1,6 +1,6 @@
 /**
- * Every scalar is a JSON Schema: the same object is the check of inputs, the description in OpenAPI, and the one that
- * MCP clients see. `x-error` names the code of the catalogue for a keyword that fails.
+ * Every scalar is a JSON Schema. It checks inputs, and it describes them in OpenAPI and MCP. `x-error` names the code of
+ * the catalogue for a keyword that fails.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';

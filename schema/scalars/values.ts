@@ -10,7 +10,7 @@ scalar(
     example: '2026-11-21T12:00:00.000Z',
     parse: (value: string) => {
       const time = new Date(value);
-      // RFC 3339 has leap seconds, which no clock of ours can tell.
+      // RFC 3339 has leap seconds, which JavaScript cannot represent.
       if (Number.isNaN(time.getTime())) throw new GraphQLError('A time with a leap second cannot be told.');
       return time;
     },
