@@ -38,7 +38,9 @@ export async function assignPayment(context: Context, id: string, reason: string
       throw new ApiError('validation_failed', 'The chain has removed the payment.', {
         errors: [{ field: 'id', code: 'wrong_state', message: 'The chain has removed it.' }],
       });
-    const credited = await transition(tx, PAYMENT_LIFECYCLE, id, 'CREDITED', { set: { creditedAt: expression('now()') } });
+    const credited = await transition(tx, PAYMENT_LIFECYCLE, id, 'CREDITED', {
+      set: { creditedAt: expression('now()') },
+    });
     await post(tx, accountId, [
       {
         kind: 'adjustment',

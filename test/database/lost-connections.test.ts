@@ -37,23 +37,26 @@ async function startProxy(databaseUrl: string) {
   return proxy;
 }
 
-it.each(['a new connection', 'one that another user has just returned'])('%s may end when it is ready', async (which) => {
-  const proxy = await startProxy(await newDatabaseUrl());
-  const db = await Database.open(proxy.url, { poolSize: 1 });
-  onTestFinished(() => db.close());
-  const uncaught: unknown[] = [];
-  const note = (error: unknown) => uncaught.push(error);
-  process.on('uncaughtExceptionMonitor', note);
-  onTestFinished(() => void process.off('uncaughtExceptionMonitor', note));
+it.each(['a new connection', 'one that another user has just returned'])(
+  '%s may end when it is ready',
+  async (which) => {
+    const proxy = await startProxy(await newDatabaseUrl());
+    const db = await Database.open(proxy.url, { poolSize: 1 });
+    onTestFinished(() => db.close());
+    const uncaught: unknown[] = [];
+    const note = (error: unknown) => uncaught.push(error);
+    process.on('uncaughtExceptionMonitor', note);
+    onTestFinished(() => void process.off('uncaughtExceptionMonitor', note));
 
-  const one = () => db.transaction((tx) => tx.query('select 1'));
-  if (which === 'a new connection') await db.query('select pg_terminate_backend(pg_backend_pid())').catch(() => {});
-  proxy.ends = true;
-  const before = db.query('select 1').catch((error: unknown) => error);
-  await expect(one()).rejects.toSatisfy(isConnectionLost);
-  await before;
-  expect(proxy.ended).toBeGreaterThan(0);
-  proxy.ends = false;
-  expect(await one()).toEqual([{ '?column?': 1 }]);
-  expect(uncaught).toEqual([]);
-});
+    const one = () => db.transaction((tx) => tx.query('select 1'));
+    if (which === 'a new connection') await db.query('select pg_terminate_backend(pg_backend_pid())').catch(() => {});
+    proxy.ends = true;
+    const before = db.query('select 1').catch((error: unknown) => error);
+    await expect(one()).rejects.toSatisfy(isConnectionLost);
+    await before;
+    expect(proxy.ended).toBeGreaterThan(0);
+    proxy.ends = false;
+    expect(await one()).toEqual([{ '?column?': 1 }]);
+    expect(uncaught).toEqual([]);
+  },
+);

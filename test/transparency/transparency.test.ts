@@ -50,7 +50,7 @@ describe('The canary', () => {
     const audited = await db.query(
       `select action, actor_type from audit_entry where account_id = 'operator' and resource_type = 'canary'`,
     );
-    expect(audited[0]).toEqual({ action: 'canary.updated', actor_type: 'operator' });
+    expect(audited[0]).toEqual({ action: 'canary.updated', actorType: 'operator' });
   });
 });
 
