@@ -15,7 +15,7 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
-import type { Lifecycle } from '../history/lifecycle.ts';
+import type { SilentLifecycle } from '../history/lifecycle.ts';
 
 /** A scope of a credential. `full` includes all scopes; `servers` and `billing` each include `read`. */
 export const SCOPES = ['read', 'servers', 'billing', 'full'] as const;
@@ -127,16 +127,11 @@ export const ApiKey = entity(
 );
 export type ApiKey = RowOf<typeof ApiKey>;
 
-export const API_KEY_LIFECYCLE: Lifecycle<ApiKey, ApiKey['status']> = {
+export const API_KEY_LIFECYCLE: SilentLifecycle<ApiKey, ApiKey['status']> = {
   table: ApiKey,
   key: 'id',
   state: 'status',
   transitions: { ACTIVE: ['REVOKED', 'EXPIRED'], REVOKED: [], EXPIRED: [] },
-  told: {
-    resource: 'api_key',
-    change: 'credential',
-    events: { ACTIVE: 'api_key.created', REVOKED: 'api_key.revoked', EXPIRED: 'api_key.expired' },
-  },
 };
 
 /** The status by the clock: the worker records an expiry a moment later. */

@@ -77,8 +77,8 @@ export const AGENT_LIFECYCLE: SilentLifecycle<Agent, Agent['status']> = {
 };
 
 /**
- * Returns $1 listed entries, newest first: those below the id $2, with the text pattern $3, the skill or tag $4, an endpoint
- * of the protocol $5, and the verification $6. A null selects all.
+ * Returns $1 listed entries, newest first. The other parameters are filters, and null selects all entries. They are: ids below
+ * $2, text pattern $3, skill or tag $4, protocol $5 of an endpoint, verification $6.
  */
 export const SEARCH_AGENTS = statement(
   Agent.columns,
@@ -91,7 +91,7 @@ export const SEARCH_AGENTS = statement(
   order by id desc limit $1`,
 );
 
-/** Writes the verification $4 of the agent $1, if it is new and the entry still has the URL $2 and the key $3. */
+/** Writes the verification $4 of the agent $1 if it is new, and URL $2 and key $3 are unchanged. */
 export const WRITE_VERIFICATION = statement(
   { accountId: text() },
   `update agent set verified = $4, updated_at = now()

@@ -46,7 +46,7 @@ export const defaulting = <T>(column: Column<T>, value: string | number): Column
   default: typeof value === 'number' ? value : () => value,
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: the value type of a column is what `Row` infers
+// biome-ignore lint/suspicious/noExplicitAny: `Row` infers the value type of a column
 export type Columns = Record<string, Column<any>>;
 /** The row of these columns, by their names in TypeScript. */
 export type Row<C extends Columns> = { [K in keyof C]: C[K] extends Column<infer T> ? T : never };
@@ -82,6 +82,8 @@ export function columnsOf(
 
 type Where<T> = FindOptionsWhere<T & ObjectLiteral>;
 type Values<T> = Partial<T>;
+/** New values of columns, but not of a state. */
+export type ChangedColumns<T> = Values<T> & { status?: never; state?: never };
 const of = <T>(table: EntitySchema<T>) => table as unknown as EntitySchema<ObjectLiteral>;
 
 /** Returns the row that fits, or undefined. */
@@ -109,12 +111,12 @@ export const insert = async <T>(
   await db.manager.insert(of(table), rows as never);
 };
 
-/** Changes the rows that fit. Only `history/transition.ts` changes states. @returns the number of rows */
+/** Changes the rows that fit, but not their states: `history/transition.ts` moves those. @returns the number of rows */
 export const update = async <T>(
   db: Queryable,
   table: EntitySchema<T>,
   where: Where<T>,
-  set: Values<T>,
+  set: ChangedColumns<T>,
 ): Promise<number> => (await db.manager.update(of(table), where, set as never)).affected ?? 0;
 
 /** Deletes the rows that fit. @returns the number of rows */

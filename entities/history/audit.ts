@@ -1,16 +1,16 @@
-/** The audit log: who did what, and never from where. It has no column for an address, a body or a credential. */
+/** The audit log: the actor, the act and its time. It has no column for an address, a body or a credential. */
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, int, key, now, nullable, type RowOf, text } from '../database/table.ts';
 
-/** Who acts: a credential of a customer, the operator, or the system itself. */
+/** The actor: a credential of a customer, the operator, or the system. */
 export interface Actor {
   type: 'api_key' | 'access_token' | 'operator' | 'system';
   id: string | null;
   name: string | null;
-  /** The request that asked for it. */
+  /** The request of the actor. */
   requestId: string | null;
 }
-/** Whose audit log the operator's own acts are in, where they concern no one customer. */
+/** The account that holds the operator's acts, except acts on a customer's account. */
 export const OPERATOR_ACCOUNT = 'operator';
 export const SYSTEM: Actor = { type: 'system', id: null, name: null, requestId: null };
 
@@ -23,11 +23,11 @@ export const AuditEntry = entity(
     actorType: text(),
     actorId: nullable(text()),
     actorName: nullable(text()),
-    /** What changed; null for `api.request`. */
+    /** The changed resource. Null for `api.request`. */
     resourceType: nullable(text()),
     resourceId: nullable(text()),
     requestId: nullable(text()),
-    /** Of `api.request` only: the method, the template of the path, and the status of the answer. */
+    /** The method, the template of the path, and the status of the response. Only `api.request` has them. */
     method: nullable(text()),
     path: nullable(text()),
     status: nullable(int()),
@@ -40,9 +40,9 @@ export const AuditEntry = entity(
 );
 export type AuditEntry = RowOf<typeof AuditEntry>;
 
-/** The action under which requests are recorded; all others are types of events. */
+/** The action of recorded requests. All other actions are types of events. */
 export const API_REQUEST = 'api.request';
-/** How long entries are kept. */
+/** Days until the service deletes entries. */
 export const AUDIT_DAYS = 90;
 
 const entriesIn = (range: string, order: string) =>

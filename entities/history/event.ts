@@ -65,7 +65,7 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 type Noun<Type> = Type extends `${infer First}.${string}` ? First : never;
-/** The kind of resource that changed: the first word of the event's type, or another one where that word names no resource. */
+/** The kind of the changed resource: the first word of the event's type, if that word names a resource. */
 export type ResourceType =
   | Exclude<Noun<EventType>, 'balance' | 'catalog' | 'status'>
   | 'image'
@@ -79,7 +79,7 @@ export const Event = entity(
     id: key(),
     accountId: text(),
     type: text(),
-    /** The id or order number of what changed. */
+    /** The id or order number of the changed resource. */
     subject: text(),
     data: json<Record<string, unknown>>(),
     createdAt: now(),

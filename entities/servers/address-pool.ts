@@ -28,7 +28,7 @@ export const LIST_ADDRESS_POOLS = statement(
 /** Has other transactions that add a network wait for this one, since it compares its network with all others. */
 export const LOCK_ADDRESS_POOLS = statement({}, `select from pg_advisory_xact_lock(hashtext('address_pool'))`);
 /**
- * The reasons that forbid a network: its bounds or its gateway are outside, it overlaps another network, or a simulated
+ * The reasons that forbid a network. Its bounds or its gateway are outside; it overlaps another network; or a simulated
  * machine has an address of it. $1 CIDR, $2 first address, $3 last address, $4 gateway, $5 whether it is IPv4.
  */
 export const FIND_POOL_CONFLICTS = statement(

@@ -3,11 +3,7 @@ import { statement } from '../database/statement.ts';
 import { columnsOf, text } from '../database/table.ts';
 import { Host } from './host.ts';
 
-/**
- * Adds a host, unless its name is taken. $1 name, $2 region, $3 kind, $4 driver, $5 service code, $6 vCPUs, $7 memory,
- * $8 disk, $9 overcommit, $10 protocol, $11 address, $12 user, $13 sealed password and $14 certificate of the BMC, $15 MAC
- * address, $16 disk device, $17 firmware.
- */
+/** Adds a host, unless its name is taken. The parameters are the columns in order. */
 export const ADD_HOST = statement(
   Host.columns,
   `insert into host (name, region_code, kind, driver, service_code, vcpus, memory_mb, disk_gb, vcpu_overcommit,
@@ -17,7 +13,7 @@ export const ADD_HOST = statement(
 );
 /**
  * Changes a host, unless its machines have claimed more than that. Null keeps a value, except that a new BMC replaces the
- * certificate, too. $1 name, $2 vCPUs, $3 memory, $4 disk, $5 overcommit, $6 to $13 as $10 to $17 of `ADD_HOST`.
+ * certificate, too. $1 name, $2 vCPUs, $3 memory, $4 disk, $5 overcommit, $6 to $13 the columns from bmc_protocol to firmware.
  */
 export const UPDATE_HOST = statement(
   Host.columns,

@@ -32,8 +32,8 @@ const FACTS = {
 };
 export type OrderFacts = Row<typeof FACTS>;
 /**
- * The facts that an order depends on. $1 account, $2 service code, $3 image, $4 ids of SSH keys, or null for all, $5 region,
- * or null for all, $6 whether to count servers and stock.
+ * The facts that an order depends on. $1 account, $2 service code, $3 image, $4 ids of SSH keys, $5 region; null for all.
+ * $6 whether to count servers and stock.
  */
 export const READ_ORDER_FACTS = statement(
   FACTS,

@@ -69,7 +69,7 @@ const START_TASK = statement(
     select lane from task_started`,
 );
 
-/** Starts a task. A subject that has a task gets a signal instead, due when the new task would be; a new task replaces a dead one. */
+/** Starts a task. If the subject has a task, it gets a signal at the time of the new one. A new task replaces a dead one. */
 export async function startTask(tx: Transaction, task: NewTask): Promise<void> {
   const started = await START_TASK.first(tx, [task.accountId, task.subject, ...startTaskParameters(task)]);
   if (!task.afterSeconds) tx.changed(taskChange(started!.lane));

@@ -4,8 +4,8 @@ import { boolean, json, real } from '../database/table.ts';
 import type { Health } from './health.ts';
 
 /**
- * Reads the measurements: whether periodic work exists, the health of components, the seconds by which the oldest due task is
- * late, and the offered bastions.
+ * Reads whether periodic work exists, the health of components, and the offered bastions. `lateSeconds` is the delay of the
+ * oldest due task.
  */
 export const MEASURE_STATUS = statement(
   {

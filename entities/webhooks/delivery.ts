@@ -112,7 +112,7 @@ export const LATEST_DELIVERIES = statement(
   ) as webhook_delivery`,
 );
 
-/** Finds webhooks with a delivery that has waited $1 seconds, whose task does not run and is not due within $1 seconds. */
+/** Finds webhooks with a delivery that has waited $1 seconds. Their task neither runs nor is due within $1 seconds. */
 export const FORGOTTEN_WEBHOOKS = statement(
   { id: text() },
   `select distinct webhook_id as id from webhook_delivery

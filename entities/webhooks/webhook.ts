@@ -66,7 +66,7 @@ export const DELIVER_STEP = 'deliver';
 /** The context for which a webhook's secret is sealed. */
 export const webhookSecretContext = (id: string): string => `webhook.secret:${id}`;
 
-/** Whether a filter may contain the pattern: `*` for all events, `server.*` for those of a noun, or the name of one event. */
+/** Whether a filter may contain the pattern: `*`, a group such as `server.*`, or the name of an event. */
 export const isEventPattern = (pattern: string): boolean =>
   pattern === '*' ||
   (EVENT_TYPES as readonly string[]).includes(pattern) ||

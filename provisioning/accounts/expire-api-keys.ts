@@ -2,6 +2,7 @@
 import { API_KEY_LIFECYCLE, type ApiKey } from '../../entities/accounts/credential.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
+import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { done, type NewTask, type Process } from '../tasks/tasks.ts';
@@ -30,5 +31,7 @@ export const apiKeyProcess: Process = {
 /** Moves an active key; a revoked key stays revoked. */
 async function expire(tx: Transaction, accountId: string, id: string): Promise<void> {
   await lockAccount(tx, accountId);
-  await transition(tx, API_KEY_LIFECYCLE, id, 'EXPIRED', { actor: SYSTEM, where: { accountId } });
+  if (!(await transition(tx, API_KEY_LIFECYCLE, id, 'EXPIRED', { where: { accountId } }))) return;
+  await record(tx, accountId, id, { type: 'api_key.expired', actor: SYSTEM });
+  tx.changed({ kind: 'credential', accountId, id });
 }

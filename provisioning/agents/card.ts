@@ -3,7 +3,7 @@
  * - `publicKey` (or `public_key`): an Ed25519 JWK (RFC 8037), or the key in base64;
  * - `jwks.keys`: a set of JWKs (RFC 7517);
  * - `signatures` (A2A, RFC 7515): `jwk`, or `kid` if it is a thumbprint (RFC 7638), of the protected header.
- * Freehold does not verify the signatures: the card comes from the agent's own URL over TLS and only has to name the key.
+ * Freehold does not verify signatures: the card from the agent's own URL over TLS only has to name the key.
  */
 import { ed25519Key, thumbprint } from '../../entities/agents/agent-key.ts';
 

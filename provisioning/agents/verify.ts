@@ -1,6 +1,5 @@
 /**
- * Checks whether an agent's own card names the key of its entry in the directory: after a change of the entry, and each
- * day. A card without the key ends the verification at once. An unreadable card ends it after several tries.
+ * Checks whether an agent's own card names the key of its entry: after each change, and each day. A card without the key ends the verification at once. An unreadable card ends it after several tries.
  */
 import { Agent, WRITE_VERIFICATION } from '../../entities/agents/agent.ts';
 import { thumbprint } from '../../entities/agents/agent-key.ts';

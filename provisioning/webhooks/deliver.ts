@@ -1,7 +1,7 @@
 /**
  * Delivers the due messages of a webhook. Each webhook has one task, which sends four messages at a time. A receiver gets a
- * message at least once: if the worker dies between sending and its commit, the next worker sends the message again. Its
- * `webhook-id` stays the same.
+ * message at least once. If the worker dies between sending and its commit, the next worker sends the message again with the
+ * same `webhook-id`.
  */
 import type { Database } from '../../entities/database/database.ts';
 import { FIND_EVENT } from '../../entities/history/event.ts';

@@ -5,7 +5,7 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
-import { transition } from '../../entities/history/transition.ts';
+import { expression, transition } from '../../entities/history/transition.ts';
 import { isId } from '../../entities/ids.ts';
 import { available, lockAccount, post, SUSPENSE, Transfer } from '../../entities/payments/ledger.ts';
 import { PAYMENT_LIFECYCLE, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
@@ -38,7 +38,7 @@ export async function assignPayment(context: Context, id: string, reason: string
       throw new ApiError('validation_failed', 'The chain has removed the payment.', {
         errors: [{ field: 'id', code: 'wrong_state', message: 'The chain has removed it.' }],
       });
-    const credited = await transition(tx, PAYMENT_LIFECYCLE, id, 'CREDITED', { set: { creditedAt: new Date() } });
+    const credited = await transition(tx, PAYMENT_LIFECYCLE, id, 'CREDITED', { set: { creditedAt: expression('now()') } });
     await post(tx, accountId, [
       {
         kind: 'adjustment',

@@ -1,6 +1,6 @@
 /**
- * Deployments on bare-metal hosts, and how the operator overrides a driver that cannot finish one. A host goes to the next
- * customer only after its wiper reported it empty, or an operator declared that with a name and a reason.
+ * Deployments on bare-metal hosts, and how the operator overrides a driver that cannot finish one. A host is sold
+ * again only after its wiper reported it empty, or an operator declared it so.
  */
 
 import { find, lock, remove } from '../../entities/database/table.ts';
@@ -27,8 +27,8 @@ export const listDeployments = ({ db }: Context, limit: number): Promise<Deploym
   LIST_OLDEST_DEPLOYMENTS.all(db, [limit]);
 
 /**
- * The operator declares that the disks of a host are empty. If a server is being deleted, this counts as the wiper's report:
- * the driver turns the host off, and frees it. A retired host is free at once.
+ * The operator declares that the disks of a host are empty. If a server is being deleted, this counts as the wiper's report.
+ * Then the driver turns the host off, and frees it. A retired host is free at once.
  * @throws ApiError not_found, or validation_failed while a customer has the machine
  */
 export const declareWiped = (context: Context, host: string, reason: string): Promise<Deployment> =>

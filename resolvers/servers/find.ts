@@ -34,7 +34,7 @@ export interface Waiting {
 }
 
 /**
- * Answers when a server has the status that the caller waits for or another stable one, or when the time is over.
+ * Waits until a server has the requested status or a stable one, or until the time is over.
  * @throws ApiError not_found, also if the server is deleted meanwhile
  */
 export async function waitForServer(

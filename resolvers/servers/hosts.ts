@@ -22,7 +22,7 @@ import { invalid } from '../errors.ts';
 export { BMC_PROTOCOLS, FIRMWARES, HOST_STATES } from '../../entities/servers/host.ts';
 
 /** Parts of a bare-metal host. */
-export interface BareMetal {
+interface BareMetal {
   /** The whole access: a new one replaces the certificate, too. */
   bmc?: Bmc | null | undefined;
   mac?: string | null | undefined;
@@ -147,7 +147,7 @@ const recordHost = (tx: Transaction, context: Context, name: string, data: Recor
   record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', actor: actorOf(context), data });
 
 /** @throws ApiError validation_failed if the driver would lack something */
-export function requireWhole({ bmc, mac, disk }: BareMetal): void {
+function requireWhole({ bmc, mac, disk }: BareMetal): void {
   if (!bmc) throw invalid('bmc', 'State the access to the controller.');
   if (!mac) throw invalid('mac', 'State the MAC address of the interface that boots from the network.');
   if (!disk) throw invalid('disk', 'State the device that gets the system, and that the driver wipes.');
@@ -158,7 +158,7 @@ export function requireWhole({ bmc, mac, disk }: BareMetal): void {
  * address of the new card.
  * @throws ApiError validation_failed
  */
-export async function bareMetalColumns(
+async function bareMetalColumns(
   tx: Transaction,
   { vault }: Context,
   { name, kind }: Pick<Host, 'name' | 'kind'>,
@@ -186,7 +186,7 @@ async function requireUnshared(tx: Transaction, name: string, mac: string | null
 async function requireSameDisk(tx: Transaction, name: string, disk: string) {
   const deployment = await find(tx, Deployment, { box: name });
   if (deployment && deployment.disk !== disk)
-    throw invalid('disk', 'A machine is on another disk of the host. That disk has to be wiped first.');
+    throw invalid('disk', 'A machine is on another disk of the host, which has to be wiped first.');
 }
 
 const CONTROL = /\p{Cc}/u;

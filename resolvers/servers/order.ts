@@ -121,8 +121,8 @@ interface Placing extends Search {
 }
 
 /**
- * Checks and orders, under the lock of the account. An order whose payment is still to come holds no money and no capacity:
- * otherwise a stranger could keep capacity from customers for free.
+ * Checks and orders, under the lock of the account. An order whose payment is still to come holds no money and no capacity.
+ * Otherwise a stranger could keep capacity from customers for free.
  * @throws NoRoom if other orders took the last place of the region after the order chose it
  */
 async function place(

@@ -1,5 +1,5 @@
 /** Changes a server. The resolver writes its fields; a worker carries out the operation, of which there is at most one. */
-import { update as updateRow } from '../../entities/database/table.ts';
+import { type ChangedColumns, update as updateRow } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
@@ -71,7 +71,7 @@ export async function updateServer(
 }
 
 /** The given fields that differ. @throws ApiError validation_failed or server_busy */
-function fieldsOf(server: Server, update: ServerUpdate): Partial<Server> {
+function fieldsOf(server: Server, update: ServerUpdate): ChangedColumns<Server> {
   const { hostname, labels, autoRenew, deleteProtection, reverseDns } = update;
   const given: Partial<Server> = {
     ...(hostname != null && { hostname }),
@@ -83,13 +83,13 @@ function fieldsOf(server: Server, update: ServerUpdate): Partial<Server> {
   const changed = Object.entries(given).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(server[name as keyof Server]),
   );
-  const set: Partial<Server> = Object.fromEntries(changed);
+  const set: ChangedColumns<Server> = Object.fromEntries(changed);
   // The machine in the making has the ordered name.
   if (set.hostname && !STABLE.has(server.status)) throw new ApiError('server_busy');
   return set;
 }
 
-async function write(tx: Transaction, context: Context, server: Server, set: Partial<Server>): Promise<Server> {
+async function write(tx: Transaction, context: Context, server: Server, set: ChangedColumns<Server>): Promise<Server> {
   if (!Object.keys(set).length) return server;
   const { id, accountId, orderNumber } = server;
   const updatedAt = new Date();

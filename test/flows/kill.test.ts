@@ -1,4 +1,4 @@
-/** kill -9 at every step of every way that a server can go, and what is true after a restart. Generated, not chosen. */
+/** kill -9 at every step of every way of a server, and the state after a restart. The cases are generated. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ describe.each(Object.entries(WAYS))('kill -9 during %s', (_, way) => {
   const moments = steps.flatMap((step) => MOMENTS.map((moment) => [step, moment] as const));
 
   it.concurrent.for(moments)(
-    'at the step %s, %s: after a restart everything has happened once',
+    'at the step %s, %s: after a restart each effect exists once',
     async ([step, moment], { onTestFinished: onEnd }) => {
       const shop = await openCustomerShop(onEnd, { refused: [refuse] });
       const orderNumber = await setOut(shop, way);
@@ -60,7 +60,7 @@ describe.each(Object.entries(WAYS))('kill -9 during %s', (_, way) => {
   );
 });
 
-it('the ways above have every step that a server has', async () => {
+it('The ways have every step of a server', async () => {
   const { context } = await openCustomerShop(onTestFinished);
   const driver = new SimulatedDriver({ folder: newFolder(), bootSeconds: 0 });
   const process = serverProcess({
@@ -77,7 +77,7 @@ it('the ways above have every step that a server has', async () => {
   expect(Object.values(WAY_OF).filter((way) => !WAYS[way])).toEqual([]);
 });
 
-it('the whole service with its embedded database is killed while an order is under way, and goes on where it was', async () => {
+it('The whole service with its embedded database is killed during an order, and continues it', async () => {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
   const environment = {

@@ -111,7 +111,7 @@ describe('A failing step', () => {
     for (let death = 0; death < 3; death++, await later()) await leaseOne();
     expect(await engine.worker.drain()).toBe(1);
     expect(run).not.toHaveBeenCalled();
-    expect(await read()).toMatchObject({ state: 'DEAD', error: 'No attempt of 3 came to an end.' });
+    expect(await read()).toMatchObject({ state: 'DEAD', error: 'None of 3 attempts ended.' });
   });
 
   it('may have any error, one that PostgreSQL cannot store among them', async () => {

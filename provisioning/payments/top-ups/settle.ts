@@ -3,7 +3,7 @@
  * calls it; called again, it changes nothing.
  */
 
-import { update } from '../../../entities/database/table.ts';
+import { type ChangedColumns, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transitionAll } from '../../../entities/history/transition.ts';
@@ -79,7 +79,7 @@ interface Settling {
 interface Conclusion {
   settling: Settling;
   to: TopUpStatus | undefined;
-  set: Partial<TopUp>;
+  set: ChangedColumns<TopUp>;
 }
 
 /** Moves the top-ups that have a next state. */
@@ -144,7 +144,7 @@ function exceptionOf(topUp: TopUp, credited: Payment[], creditedUnits: bigint, d
 }
 
 /** The columns of a top-up that show its payments. */
-function seenOf({ topUp, own, decimals }: Settling): Partial<TopUp> {
+function seenOf({ topUp, own, decimals }: Settling): ChangedColumns<TopUp> {
   const live = own.filter(isLive);
   const open = live.filter(isOpen).map(({ confirmations }) => confirmations);
   const lowest = live.length ? Math.min(topUp.confirmationsRequired, ...open) : 0;
@@ -159,7 +159,7 @@ const sumOf = (payments: Payment[]): bigint => payments.reduce((sum, { units }) 
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /** Posts the bonus: for the credited amount, and at most for the requested one. */
-function confirm({ postings }: SettlementBatch, topUp: TopUp, creditedMicros: bigint): Partial<TopUp> {
+function confirm({ postings }: SettlementBatch, topUp: TopUp, creditedMicros: bigint): ChangedColumns<TopUp> {
   const full = creditedMicros >= topUp.amountMicros;
   const bonus = full ? topUp.bonusMicros : least(topUp.bonusMicros, bonusMicros(creditedMicros));
   postings.push(bonusPosting(topUp, bonus));
@@ -167,7 +167,7 @@ function confirm({ postings }: SettlementBatch, topUp: TopUp, creditedMicros: bi
 }
 
 /** Writes new columns of a top-up that keeps its state. */
-async function show(tx: Transaction, topUp: TopUp, set: Partial<TopUp>): Promise<TopUp> {
+async function show(tx: Transaction, topUp: TopUp, set: ChangedColumns<TopUp>): Promise<TopUp> {
   const changed = Object.entries(set).some(([name, value]) => String(topUp[name as keyof TopUp]) !== String(value));
   if (!changed) return topUp;
   await update(tx, TopUp, { id: topUp.id }, set);

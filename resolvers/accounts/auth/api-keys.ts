@@ -104,6 +104,9 @@ export async function revokeApiKey(context: Context, id: string): Promise<ApiKey
     if (apiKey.status !== 'ACTIVE') return apiKey;
     if (apiKey.expiresAt && apiKey.expiresAt.getTime() <= Date.now()) return { ...apiKey, status: 'EXPIRED' };
     const set = { revokedAt: new Date() };
-    return (await transition(tx, API_KEY_LIFECYCLE, id, 'REVOKED', { actor: actorOf(context), set }))!;
+    const revoked = await transition(tx, API_KEY_LIFECYCLE, id, 'REVOKED', { set });
+    await record(tx, accountId, id, { type: 'api_key.revoked', actor: actorOf(context) });
+    tx.changed({ kind: 'credential', accountId, id });
+    return revoked!;
   });
 }

@@ -84,7 +84,6 @@ describe('A credited payment that its chain reverts', () => {
   }) => {
     const { shop, find, orderNumber } = await paidOrder(onTestFinished);
     const { db, context, accountId } = shop;
-    await db.query(`insert into account (id, kind) values ($1, 'AGENT')`, [accountId]);
     await eventually(async () => (await traces(shop, orderNumber)).balance.held === 0n);
     await db.transaction((tx) =>
       post(tx, accountId, [
