@@ -36,7 +36,7 @@ const PLAIN = new Set([
   'transfer-encoding',
   'x-content-type-options',
 ]);
-/** Headers of answers without an endpoint or a rate limit. */
+/** The response of paths without an endpoint, which count for no rate limit. */
 const NOWHERE = ['components', 'responses', 'NotFound'];
 /** Paths that have no document of an operation. */
 const APART = /^\/v1\/(openapi\.json|oauth\/authorize)$/;
