@@ -148,7 +148,7 @@ describe('An embedded PostgreSQL', () => {
     const password = readFileSync(file);
     writeFileSync(file, 'guessed');
     onTestFinished(() => writeFileSync(file, password));
-    await expect(startEmbeddedPostgres(dataDir, FLAGS)).rejects.toThrow(/password .* is not that of the cluster/);
+    await expect(startEmbeddedPostgres(dataDir, FLAGS)).rejects.toThrow(/password .* does not fit the cluster/);
   });
 });
 
