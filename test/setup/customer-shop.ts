@@ -3,8 +3,9 @@ import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulat
 import type { Context } from '../../resolvers/context.ts';
 import { FaultyDriver } from '../servers/drivers/faulty-driver.ts';
 import type { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
+import type { OnEnd } from './database.ts';
 import { eventually } from './freehold.ts';
-import { contextOf, type OnEnd, openShop, type Shop, type ShopOptions } from './shop.ts';
+import { contextOf, openShop, type Shop, type ShopOptions } from './shop.ts';
 
 export interface CustomerShop extends Shop {
   accountId: string;

@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { OnEnd } from './database.ts';
 import { checkedFetch } from './openapi.ts';
 
 export interface RunningService {
@@ -95,6 +96,30 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
       await exited;
     },
   };
+}
+
+/** Runs a script of the tests in a process of its own, which ends with the test. */
+export function runScript(file: string, environment: Record<string, string>, onEnd: OnEnd) {
+  const script = spawn(process.execPath, [file], {
+    env: { ...MACHINE, ...environment },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  onEnd(() => void script.kill('SIGKILL'));
+  return script;
+}
+
+/**
+ * Waits until a process ends, and if the test still runs then starts another.
+ * @returns the signal that ended it
+ */
+export async function deathOf(script: ChildProcess, onEnd?: OnEnd, next?: () => unknown): Promise<string | null> {
+  let isOver = false;
+  onEnd?.(() => {
+    isOver = true;
+  });
+  const [, signal] = await once(script, 'exit');
+  if (!isOver) next?.();
+  return signal;
 }
 
 /** A folder for the data of one service, which the user that runs PostgreSQL for root can enter. */

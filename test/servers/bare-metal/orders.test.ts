@@ -1,15 +1,13 @@
-/** Orders of dedicated servers, whatever dies on the way: the worker, the controller, or the machine. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { openCustomerShop, traces } from '../../setup/customer-shop.ts';
+import type { OnEnd } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
-import { bothKinds, type OnEnd } from '../../setup/shop.ts';
-import { MACHINE } from '../../setup/spawn.ts';
+import { bothKinds } from '../../setup/shop.ts';
+import { deathOf, runScript } from '../../setup/spawn.ts';
 import { newRack, openRoom, type Rack } from './room.ts';
 
 const FUNDS = 500_000_000n;
@@ -55,14 +53,12 @@ function play({ rack, room }: Hall, onEnd: OnEnd): void {
   onEnd(() => clearInterval(timer));
 }
 
-function startWorker({ url, rack }: Hall, onEnd: OnEnd, killAt?: number): ChildProcess {
-  const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
-    env: { ...MACHINE, DATABASE_URL: url, BOX: JSON.stringify(rack.box), ...(killAt && { KILL_AT: String(killAt) }) },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  onEnd(() => void worker.kill('SIGKILL'));
-  return worker;
-}
+const startWorker = ({ url, rack }: Hall, onEnd: OnEnd, killAt?: number) =>
+  runScript(
+    join(import.meta.dirname, 'killed-worker.ts'),
+    { DATABASE_URL: url, BOX: JSON.stringify(rack.box), ...(killAt && { KILL_AT: String(killAt) }) },
+    onEnd,
+  );
 
 const starts = ({ journal }: Rack) => journal.filter((line) => line.startsWith('on'));
 
@@ -73,11 +69,7 @@ describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, ()
       const hall = await openHall(onEnd);
       play(hall, onEnd);
       const first = startWorker(hall, onEnd, moment);
-      let over = false;
-      onEnd(() => {
-        over = true;
-      });
-      const killed = once(first, 'exit').then(() => over || startWorker(hall, onEnd));
+      const killed = deathOf(first, onEnd, () => startWorker(hall, onEnd));
       await hall.becomes('RUNNING');
       expect(starts(hall.rack)).toEqual(['on pxe', 'on disk']);
       await deleteServer(hall.context, hall.number);
@@ -117,11 +109,7 @@ describe.each(CHANGES)('kill -9 of the worker during a %s of a dedicated server'
       const made = starts(hall.rack).length;
       await updateServer(hall.context, hall.number, wanted);
       const first = startWorker(hall, onEnd, moment);
-      let over = false;
-      onEnd(() => {
-        over = true;
-      });
-      const killed = once(first, 'exit').then(() => over || startWorker(hall, onEnd));
+      const killed = deathOf(first, onEnd, () => startWorker(hall, onEnd));
       await hall.becomes('RUNNING');
       expect(starts(hall.rack).slice(made)).toEqual(turnedOn);
       expect(hall.rack.isOn()).toBe(true);

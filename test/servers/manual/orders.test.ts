@@ -1,6 +1,3 @@
-/** Orders of machines that people make, whatever dies on the way: each job is given to the operator once. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/ledger.ts';
@@ -10,9 +7,11 @@ import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { FUNDS_MICROS, openCustomerShop, traces } from '../../setup/customer-shop.ts';
+import type { OnEnd } from '../../setup/database.ts';
 import { eventually, leasedAgain } from '../../setup/freehold.ts';
-import { bothKinds, type OnEnd, VAULT } from '../../setup/shop.ts';
-import { MACHINE } from '../../setup/spawn.ts';
+import { bothKinds } from '../../setup/shop.ts';
+import { deathOf, runScript } from '../../setup/spawn.ts';
+import { VAULT } from '../../setup/vault.ts';
 import { Operator } from './operator.ts';
 
 /** What an operator is asked for, in this order. One that is missing is an error of types. */
@@ -40,14 +39,8 @@ async function openOffice(onEnd: OnEnd) {
   return { ...shop, context: { ...shop.context, provisioning }, provisioning, operator, becomes };
 }
 
-function startWorker(url: string, onEnd: OnEnd, environment: Record<string, string> = {}): ChildProcess {
-  const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
-    env: { ...MACHINE, DATABASE_URL: url, ...environment },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  onEnd(() => void worker.kill('SIGKILL'));
-  return worker;
-}
+const startWorker = (url: string, onEnd: OnEnd, environment: Record<string, string> = {}) =>
+  runScript(join(import.meta.dirname, 'killed-worker.ts'), { DATABASE_URL: url, ...environment }, onEnd);
 const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
 
 describe('kill -9 of the worker of a server that people make', () => {
@@ -59,15 +52,8 @@ describe('kill -9 of the worker of a server that people make', () => {
       operator.start();
       onEnd(() => operator.stop());
       const number = (await orderServer(context, ORDER)).server.orderNumber;
-      const first = startWorker(url, onEnd, { KILL_ACTION: action, KILL_MOMENT: moment });
-      let over = false;
-      onEnd(() => {
-        over = true;
-      });
-      const killed = once(first, 'exit').then(([, signal]) => {
-        if (!over) startWorker(url, onEnd);
-        return signal;
-      });
+      const mortal = startWorker(url, onEnd, { KILL_ACTION: action, KILL_MOMENT: moment });
+      const killed = deathOf(mortal, onEnd, () => startWorker(url, onEnd));
       await becomes('RUNNING');
       await updateServer(context, number, { action: 'REBUILD' });
       await becomes('RUNNING');
