@@ -1,5 +1,6 @@
 /** A shop with a customer who has money, and workers that run by themselves. */
 import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import type { Worker } from '../../provisioning/tasks/worker.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { FaultyDriver } from '../servers/drivers/faulty-driver.ts';
 import type { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
@@ -37,6 +38,14 @@ export async function openFaultyShop(onEnd: OnEnd, options: ShopOptions<Refusing
     return faulty;
   };
   return { ...(await openCustomerShop(onEnd, { ...options, wrap })), faulty };
+}
+
+/** Starts a worker that stops with the test. Its leases end soon after it is stopped in a step. */
+export function startWorker({ provisioning }: Pick<Shop, 'provisioning'>, onEnd: OnEnd): Worker {
+  const worker = provisioning.newWorker({ leaseSeconds: 1 });
+  worker.start();
+  onEnd(() => worker.stop(5));
+  return worker;
 }
 
 /**

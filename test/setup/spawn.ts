@@ -6,7 +6,6 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OnEnd } from './database.ts';
-import { checkedFetch } from './openapi.ts';
 
 export interface RunningService {
   /** Without /v1. */
@@ -162,6 +161,8 @@ export function restClient(url: string, credential?: string) {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<Answer> => {
+    // Loaded here: the processes that tests kill need the functions above, and would start half as fast.
+    const { checkedFetch } = await import('./openapi.ts');
     const response = await checkedFetch(url + path, {
       method,
       headers: {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
-import { openCustomerShop, traces } from '../../setup/customer-shop.ts';
+import { openCustomerShop, startWorker, traces } from '../../setup/customer-shop.ts';
 import type { OnEnd } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { bothKinds } from '../../setup/shop.ts';
@@ -53,10 +53,10 @@ function play({ rack, room }: Hall, onEnd: OnEnd): void {
   onEnd(() => clearInterval(timer));
 }
 
-const startWorker = ({ url, rack }: Hall, onEnd: OnEnd, killAt?: number) =>
+const startMortalWorker = ({ url, rack }: Hall, onEnd: OnEnd, killAt: number) =>
   runScript(
     join(import.meta.dirname, 'killed-worker.ts'),
-    { DATABASE_URL: url, BOX: JSON.stringify(rack.box), ...(killAt && { KILL_AT: String(killAt) }) },
+    { DATABASE_URL: url, BOX: JSON.stringify(rack.box), KILL_AT: String(killAt) },
     onEnd,
   );
 
@@ -68,7 +68,7 @@ describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, ()
     async (moment, { onTestFinished: onEnd }) => {
       const hall = await openHall(onEnd);
       play(hall, onEnd);
-      const first = startWorker(hall, onEnd, moment);
+      const first = startMortalWorker(hall, onEnd, moment);
       const killed = deathOf(first, onEnd, () => startWorker(hall, onEnd));
       await hall.becomes('RUNNING');
       expect(starts(hall.rack)).toEqual(['on pxe', 'on disk']);
@@ -102,13 +102,12 @@ describe.each(CHANGES)('kill -9 of the worker during a %s of a dedicated server'
     async (moment, { onTestFinished: onEnd }) => {
       const hall = await openHall(onEnd);
       play(hall, onEnd);
-      const before = hall.provisioning.newWorker({ leaseSeconds: 1 });
-      before.start();
+      const before = startWorker(hall, onEnd);
       await hall.becomes('RUNNING');
       await before.stop();
       const made = starts(hall.rack).length;
       await updateServer(hall.context, hall.number, wanted);
-      const first = startWorker(hall, onEnd, moment);
+      const first = startMortalWorker(hall, onEnd, moment);
       const killed = deathOf(first, onEnd, () => startWorker(hall, onEnd));
       await hall.becomes('RUNNING');
       expect(starts(hall.rack).slice(made)).toEqual(turnedOn);
@@ -128,10 +127,8 @@ describe('An order of a dedicated server', () => {
     onTestFinished: onEnd,
   }) => {
     const hall = await openHall(onEnd);
-    const { rack, provisioning, db, number } = hall;
-    const worker = provisioning.newWorker({ leaseSeconds: 1 });
-    worker.start();
-    onEnd(() => worker.stop(5));
+    const { rack, db, number } = hall;
+    startWorker(hall, onEnd);
     await eventually(async () => rack.isOn());
     await rack.disconnect();
     play(hall, onEnd);
@@ -150,10 +147,8 @@ describe('An order of a dedicated server', () => {
 
   it('is paid back in full when its machine never boots, and leaves nothing', async ({ onTestFinished: onEnd }) => {
     const hall = await openHall(onEnd);
-    const { rack, provisioning, db, number } = hall;
-    const worker = provisioning.newWorker({ leaseSeconds: 1 });
-    worker.start();
-    onEnd(() => worker.stop(5));
+    const { rack, db, number } = hall;
+    startWorker(hall, onEnd);
     await eventually(async () => rack.isOn());
     await db.query(`update task set deadline_at = now() where subject = $1`, [number]);
     await hall.becomes('FAILED');
@@ -168,10 +163,8 @@ describe('An order of a dedicated server', () => {
     onTestFinished: onEnd,
   }) => {
     const hall = await openHall(onEnd);
-    const { rack, room, provisioning, db, number } = hall;
-    const worker = provisioning.newWorker({ leaseSeconds: 1 });
-    worker.start();
-    onEnd(() => worker.stop(5));
+    const { rack, room, db, number } = hall;
+    startWorker(hall, onEnd);
     await eventually(async () => rack.isOn());
     await room.machine(rack).script();
     await db.query(`update task set deadline_at = now() where subject = $1`, [number]);

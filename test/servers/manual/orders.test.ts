@@ -6,7 +6,7 @@ import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
-import { FUNDS_MICROS, openCustomerShop, traces } from '../../setup/customer-shop.ts';
+import { FUNDS_MICROS, openCustomerShop, startWorker, traces } from '../../setup/customer-shop.ts';
 import type { OnEnd } from '../../setup/database.ts';
 import { eventually, leasedAgain } from '../../setup/freehold.ts';
 import { bothKinds } from '../../setup/shop.ts';
@@ -39,7 +39,7 @@ async function openOffice(onEnd: OnEnd) {
   return { ...shop, context: { ...shop.context, provisioning }, provisioning, operator, becomes };
 }
 
-const startWorker = (url: string, onEnd: OnEnd, environment: Record<string, string> = {}) =>
+const startMortalWorker = (url: string, onEnd: OnEnd, environment: Record<string, string>) =>
   runScript(join(import.meta.dirname, 'killed-worker.ts'), { DATABASE_URL: url, ...environment }, onEnd);
 const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
 
@@ -52,8 +52,8 @@ describe('kill -9 of the worker of a server that people make', () => {
       operator.start();
       onEnd(() => operator.stop());
       const number = (await orderServer(context, ORDER)).server.orderNumber;
-      const mortal = startWorker(url, onEnd, { KILL_ACTION: action, KILL_MOMENT: moment });
-      const killed = deathOf(mortal, onEnd, () => startWorker(url, onEnd));
+      const mortal = startMortalWorker(url, onEnd, { KILL_ACTION: action, KILL_MOMENT: moment });
+      const killed = deathOf(mortal, onEnd, () => startWorker(shop, onEnd));
       await becomes('RUNNING');
       await updateServer(context, number, { action: 'REBUILD' });
       await becomes('RUNNING');
@@ -77,11 +77,9 @@ describe('kill -9 of the worker of a server that people make', () => {
 
 describe('An order of a server that people make', () => {
   it('waits for them without asking for more, and is paid back at its deadline', async ({ onTestFinished: onEnd }) => {
-    const { context, operator, provisioning, becomes, ...shop } = await openOffice(onEnd);
+    const { context, operator, becomes, ...shop } = await openOffice(onEnd);
     const number = (await orderServer(context, ORDER)).server.orderNumber;
-    const worker = provisioning.newWorker({ leaseSeconds: 1 });
-    worker.start();
-    onEnd(() => worker.stop(5));
+    startWorker(shop, onEnd);
     const jobs = () =>
       shop.db.query<{ action: string; state: string }>('select action, state from manual_job order by id');
     await eventually(async () => (await jobs()).length);
