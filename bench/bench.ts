@@ -10,7 +10,7 @@ import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { Database } from '../entities/database/database.ts';
 import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
-import { verifyBooks } from '../entities/payments/ledger.ts';
+import { verifyBooks } from '../entities/payments/books.ts';
 import { freePort, newFolder, removeFolder, spawnService } from '../test/setup/spawn.ts';
 import { credits } from './credits.ts';
 import { print } from './figure.ts';

@@ -6,17 +6,18 @@
 import { createHash, hash, randomBytes } from 'node:crypto';
 import Fastify, { type FastifyRequest } from 'fastify';
 import pg from 'pg';
+import { FIND_API_KEY } from '../entities/accounts/credential.ts';
 import { stockLevel } from '../entities/catalog.ts';
+import { rows } from '../entities/database/transaction.ts';
 import { recordParameters } from '../entities/history/record.ts';
 import { newId, newOrderNumber, randomText } from '../entities/ids.ts';
 import { newMachinePassword, Vault } from '../entities/secrets.ts';
+import { FIND_SERVER } from '../entities/servers/find.ts';
+import { ORDER_SERVER, READ_ORDER_FACTS } from '../entities/servers/order.ts';
 import { type Server, SHOWN_COLUMNS } from '../entities/servers/server.ts';
 import { startTaskParameters } from '../entities/tasks/start.ts';
 import { passwordContext, serverTask } from '../provisioning/index.ts';
-import { FIND_API_KEY } from '../resolvers/accounts/auth/credential.ts';
-import { FIND_SERVER } from '../resolvers/servers/find.ts';
-import { ORDER } from '../resolvers/servers/order.ts';
-import { FACTS, type Facts, type ServerOrder } from '../resolvers/servers/order-facts.ts';
+import type { Facts, ServerOrder } from '../resolvers/servers/order-facts.ts';
 
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
@@ -52,8 +53,7 @@ async function viewerOf({ headers: { authorization } }: FastifyRequest): Promise
   const cached = viewers.get(cacheKey);
   if (cached) return cached;
   const digest = createHash('sha256').update(credential).digest();
-  const { rows } = await pool.query<Viewer>(FIND_API_KEY, [digest]);
-  const [viewer] = rows;
+  const [viewer] = await rows<Viewer>(pool, FIND_API_KEY.text, [digest]);
   if (!viewer || viewer.revokedAt || (viewer.expiresAt && viewer.expiresAt.getTime() <= Date.now()))
     throw new Refused(401, 'invalid');
   viewers.set(cacheKey, viewer);
@@ -89,9 +89,9 @@ const answerOf = (server: Server) => ({
 const one = async (request: FastifyRequest) => {
   const viewer = await viewerOf(request);
   const { order_number: orderNumber } = request.params as { order_number: string };
-  const { rows } = await pool.query<Server>(FIND_SERVER, [orderNumber, viewer.accountId]);
-  if (!rows[0]) throw new Refused(404, 'not_found');
-  return answerOf(rows[0]);
+  const [server] = await rows<Server>(pool, FIND_SERVER.text, [orderNumber, viewer.accountId]);
+  if (!server) throw new Refused(404, 'not_found');
+  return answerOf(server);
 };
 
 const list = (after: string) =>
@@ -106,13 +106,13 @@ const page = async (request: FastifyRequest) => {
   const viewer = await viewerOf(request);
   const { limit, cursor } = request.query as { limit: number; cursor?: string };
   const after = cursor && Buffer.from(cursor, 'base64url').toString().split(' ')[0];
-  const { rows } = await (after
-    ? pool.query<Server>(LIST_AFTER, [limit + 1, viewer.accountId, after])
-    : pool.query<Server>(LIST, [limit + 1, viewer.accountId]));
-  const more = rows.length > limit;
+  const servers = await (after
+    ? rows<Server>(pool, LIST_AFTER, [limit + 1, viewer.accountId, after])
+    : rows<Server>(pool, LIST, [limit + 1, viewer.accountId]));
+  const more = servers.length > limit;
   return {
-    data: rows.slice(0, limit).map(answerOf),
-    next_cursor: more ? Buffer.from(`${rows[limit - 1]!.id} ${NO_FILTERS}`).toString('base64url') : null,
+    data: servers.slice(0, limit).map(answerOf),
+    next_cursor: more ? Buffer.from(`${servers[limit - 1]!.id} ${NO_FILTERS}`).toString('base64url') : null,
     has_more: more,
   };
 };
@@ -135,19 +135,11 @@ const order = async (request: FastifyRequest) => {
   const body = request.body as Body;
   const client = await pool.connect();
   try {
-    const { rows } = await client.query<Facts>({
-      ...{ name: 'order facts', text: FACTS },
-      values: [
-        viewer.accountId,
-        body.service_code,
-        body.os,
-        body.ssh_key_ids ?? null,
-        body.region ?? null,
-        !body.region,
-      ],
-    });
+    const { service_code, os, ssh_key_ids = null, region = null } = body;
+    const parameters = [viewer.accountId, service_code, os, ssh_key_ids, region, !region];
+    const [facts] = await rows<Facts>(client, READ_ORDER_FACTS.text, parameters, 'order facts');
     await client.query('start transaction');
-    const answer = await orderWith(client, viewer, body, rows[0]!);
+    const answer = await orderWith(client, viewer, body, facts!);
     await client.query('commit');
     return answer;
   } catch (error) {
@@ -159,7 +151,8 @@ const order = async (request: FastifyRequest) => {
 };
 
 async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: Viewer, body: Body, facts: Facts) {
-  const { rows } = await tx.query<{ micros: bigint }>(
+  const [balance] = await rows<{ micros: bigint }>(
+    tx,
     'select available_micros as micros from balance where account_id = $1 for update',
     [accountId],
   );
@@ -167,7 +160,7 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
   const rootPassword = body.root_password ?? (keys.length ? null : newMachinePassword());
   const orderNumber = newOrderNumber('SRV');
   const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
-  if (rows[0]!.micros < priceMicros) throw new Refused(402, 'insufficient_balance');
+  if (balance!.micros < priceMicros) throw new Refused(402, 'insufficient_balance');
   const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
   const values = [
     accountId,
@@ -196,10 +189,10 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
       data: { status: 'PENDING' },
     }),
   ];
-  const ordered = await tx.query<Server>({ name: 'order', text: ORDER, values });
-  if (!ordered.rows[0]) throw new Refused(422, 'out_of_stock');
+  const [server] = await rows<Server>(tx, ORDER_SERVER.text, values, 'order');
+  if (!server) throw new Refused(422, 'out_of_stock');
   return {
-    ...answerOf(ordered.rows[0]),
+    ...answerOf(server),
     charged_usd: Number(priceMicros) / 1e6,
     paid_by: 'balance',
     root_password: rootPassword,

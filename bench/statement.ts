@@ -10,9 +10,9 @@ import { promisify } from 'node:util';
 import { Database } from '../entities/database/database.ts';
 import { recordParameters } from '../entities/history/record.ts';
 import { newId, newOrderNumber } from '../entities/ids.ts';
+import { ORDER_SERVER } from '../entities/servers/order.ts';
 import { startTaskParameters } from '../entities/tasks/start.ts';
 import { serverTask } from '../provisioning/index.ts';
-import { ORDER } from '../resolvers/servers/order.ts';
 import { median } from './figure.ts';
 
 const ROUNDS = 7;
@@ -33,7 +33,7 @@ export async function statement(databaseUrl: string, folder: string): Promise<nu
       [ACCOUNT, ACCOUNTS],
     );
     const script = join(folder, 'order.sql');
-    writeFileSync(script, scriptOf(ORDER));
+    writeFileSync(script, scriptOf(ORDER_SERVER.text));
     const ratios: number[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       const first = round % 2 ? await byPgbench(pgbench, script, databaseUrl) : await byService(db);
@@ -95,7 +95,7 @@ async function byService(db: Database): Promise<number> {
   const end = performance.now() + SECONDS * 1000;
   const one = async () => {
     for (; performance.now() < end; orders++)
-      await db.query(ORDER, parametersOf(1 + Math.floor(Math.random() * ACCOUNTS)), 'order');
+      await ORDER_SERVER.all(db, parametersOf(1 + Math.floor(Math.random() * ACCOUNTS)));
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, one));
   return orders / SECONDS;

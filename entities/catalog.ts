@@ -1,4 +1,4 @@
-/** The catalog: what can be ordered, where, and with which image. Codes are unique over all four groups. */
+/** The catalog: tiers of servers, bastions and images. A code is unique in all four groups. */
 import { statement } from './database/statement.ts';
 import {
   bigint,
@@ -62,7 +62,7 @@ export const CatalogItem = entity('catalog_item', {
   code: key(),
   kind: oneOf<CatalogKind>('vps', 'dedicated', 'bastion', 'image'),
   name: text(),
-  /** The order of listing within its kind. */
+  /** The position in lists of its kind. */
   position: int(),
   /** Tiers only. */
   priceMonthMicros: nullable(bigint()),
@@ -72,7 +72,7 @@ export const CatalogItem = entity('catalog_item', {
 });
 export type CatalogItem = RowOf<typeof CatalogItem>;
 
-/** How many machines of a tier the operator offers at a bastion. For each of them there is a row `place`. */
+/** The number of machines of a tier that the operator offers at a bastion. Each of them has a row in `place`. */
 export const Stock = entity('stock', {
   regionCode: key(),
   serviceCode: key(),
@@ -80,17 +80,17 @@ export const Stock = entity('stock', {
 });
 export type Stock = RowOf<typeof Stock>;
 
-/** Below this many free machines the stock is called low. */
+/** With fewer free machines, the stock is low. */
 export const STOCK_LOW = 3;
 export type StockLevel = 'AVAILABLE' | 'LOW' | 'NONE';
-/** @param free how many can still be ordered */
+/** @param free the number of machines that can be ordered */
 export const stockLevel = ({ free }: { free: number }): StockLevel =>
   free <= 0 ? 'NONE' : free < STOCK_LOW ? 'LOW' : 'AVAILABLE';
 
 /** The columns of an item in a query that calls it `item`. */
 export const columnsOfCatalog = columnsOf(CatalogItem, 'item');
 
-/** All images, also those that are not offered. */
+/** All images, including those that are not offered. */
 export const FIND_IMAGES = statement(
   CatalogItem.columns,
   `select ${columnsOfCatalog} from catalog_item item where kind = 'image' order by position, code`,
@@ -107,4 +107,15 @@ export const OFFER_IMAGE = statement(
   CatalogItem.columns,
   `update catalog_item item set offered = $2, details = details || $3::jsonb
     where code = $1 and kind = 'image' returning ${columnsOfCatalog}`,
+);
+/** A tier of servers, even one that is not offered. $1 code. */
+export const FIND_TIER = statement(
+  {
+    kind: oneOf('vps', 'dedicated'),
+    priceMonthMicros: bigint(),
+    details: json<VpsDetails | DedicatedDetails>(),
+    offered: boolean(),
+  },
+  `select kind, price_month_micros, details, offered from catalog_item
+    where code = $1 and kind in ('vps', 'dedicated')`,
 );

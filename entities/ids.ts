@@ -32,7 +32,7 @@ export type IdPrefix =
 let lastMs = 0;
 let entropy = new Uint8Array(10);
 
-/** A new id. Ids of one process sort in the order of their making, so an id is also the cursor of a list. */
+/** Returns a new id. The ids of one process sort by creation, so an id also serves as a cursor. */
 export function newId(prefix: IdPrefix): string {
   const ms = Math.max(Date.now(), lastMs);
   if (ms === lastMs) increment();
@@ -44,7 +44,10 @@ export function newId(prefix: IdPrefix): string {
 /** The last millisecond that ten characters hold. */
 const MS_MAX = 32 ** 10 - 1;
 
-/** Ids made at that time or later (milliseconds since the epoch) are not less than this; earlier ones are. */
+/**
+ * Returns the lower bound of the ids made at a time or later.
+ * @param ms milliseconds since the epoch
+ */
 export const idFloor = (prefix: IdPrefix, ms: number): string =>
   `${prefix}_${timeOf(Math.min(Math.max(0, ms), MS_MAX))}`;
 
@@ -57,19 +60,19 @@ function timeOf(ms: number): string {
 let pool = Buffer.alloc(0);
 let used = 0;
 
-/** Random bytes are fetched by the page: asking the kernel for ten at a time costs as much as all else of a request id. */
+/** Takes random bytes from a page of them, because a call of the kernel doubles the cost of an id. */
 function tenRandomBytes(): Uint8Array<ArrayBuffer> {
   if (used + 10 > pool.length) [pool, used] = [randomBytes(4096), 0];
   used += 10;
   return Uint8Array.from(pool.subarray(used - 10, used));
 }
 
-/** The entropy grows by one within a millisecond, as ULID does. */
+/** Adds one to the entropy, as ULID does within a millisecond. */
 function increment() {
   for (let i = entropy.length - 1; i >= 0; i--) if (++entropy[i]! !== 256) return;
 }
 
-/** Five bits a character; 10 bytes give 16 characters. */
+/** Encodes five bits a character, so 10 bytes become 16 characters. */
 function base32(bytes: Uint8Array): string {
   let out = '';
   let value = 0;
@@ -82,12 +85,12 @@ function base32(bytes: Uint8Array): string {
   return out;
 }
 
-/** An order number: speakable, and unguessable enough to be shown (50 bits); uniqueness is the table's. */
+/** Returns a random order number of 50 bits, which people can read aloud. The table ensures that it is unique. */
 export function newOrderNumber(kind: 'SRV' | 'TOP'): string {
   return `${kind}-${randomText(10).toUpperCase()}`;
 }
 
-/** Random digits and letters of Crockford's base32, with 5 bits each. */
+/** Returns random characters of Crockford's base32, with 5 bits each. */
 export const randomText = (length: number): string =>
   Array.from(randomBytes(length), (byte) => CROCKFORD[byte % 32]).join('');
 
@@ -95,13 +98,13 @@ const idForms = new Map<IdPrefix, RegExp>();
 const orderNumberForm = (kind: string) => new RegExp(`^${kind}-[0-9A-HJKMNP-TV-Z]{10}$`);
 const orderNumberForms = { SRV: orderNumberForm('SRV'), TOP: orderNumberForm('TOP') };
 
-/** Whether it has the form of an id; what has not is nobody's, and is not asked of the database. */
+/** Whether a text has the form of an id. Callers check this first and save a query. */
 export function isId(prefix: IdPrefix, id: string): boolean {
   const form = idForms.get(prefix) ?? new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`);
   idForms.set(prefix, form);
   return form.test(id);
 }
 
-/** Whether it has the form of an order number. */
+/** Whether a text has the form of an order number. */
 export const isOrderNumber = (kind: 'SRV' | 'TOP', orderNumber: string): boolean =>
   orderNumberForms[kind].test(orderNumber);

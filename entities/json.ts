@@ -1,9 +1,9 @@
-/** JSON for the database and for digests. Numbers of money are bigint, which JSON.stringify refuses. */
+/** JSON for the database and for digests. Money is bigint, which JSON.stringify refuses. */
 
-/** JSON in which a bigint is a string: PostgreSQL reads that as a bigint, and JavaScript loses no digit. */
+/** Returns JSON with each bigint as a string, which PostgreSQL reads as a bigint without a lost digit. */
 export const exactJson = (value: unknown): string => JSON.stringify(value, (_, inner) => exact(inner));
 
-/** The same with sorted members, so that two spellings of one input have one digest. */
+/** Returns the same JSON with sorted members, so that equal inputs have equal digests. */
 export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_, inner) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

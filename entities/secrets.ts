@@ -1,10 +1,10 @@
-/** Secrets: credentials with a prefix and a checksum, stored as SHA-256 only, and sealing at rest (AES-256-GCM). */
+/** Secrets: credentials with a prefix and a checksum, their digests, and encryption at rest. */
 import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** `live` API key, `at` access token, `rt` refresh token, `lt` pending login, `cs` OAuth client secret, `op` operator. */
+/** `live` API key, `at` access token, `rt` refresh token, `lt` pending login, `cs` OAuth client secret, `op` operator token. */
 export type CredentialKind = 'live' | 'at' | 'rt' | 'lt' | 'cs' | 'op';
 const CREDENTIAL = /^svc_(live|at|rt|lt|cs|op)_[0-9A-Za-z]{38}$/;
 
@@ -14,7 +14,7 @@ function base62(value: number, length: number): string {
   return out;
 }
 
-/** Random characters without modulo bias. */
+/** Returns random base62 characters without modulo bias. */
 function random62(length: number): string {
   let out = '';
   while (out.length < length)
@@ -24,27 +24,27 @@ function random62(length: number): string {
 
 const checksum = (body: string) => base62(crc32(body), 6);
 
-/** A new credential: 32 random base62 characters (190 bits) and the CRC-32 of all that precedes it. */
+/** Returns a new credential: a prefix, 32 random base62 characters (190 bits), and the CRC-32 of both. */
 export function mintCredential(kind: CredentialKind): string {
   const body = `svc_${kind}_${random62(32)}`;
   return body + checksum(body);
 }
 
-/** The kind of a well-formed credential, or undefined: most garbage is refused without a look at the database. */
+/** Returns the kind of a well-formed credential, or undefined. The checksum saves queries for most garbage. */
 export function credentialKind(credential: string): CredentialKind | undefined {
   const kind = CREDENTIAL.exec(credential)?.[1] as CredentialKind | undefined;
   return kind && checksum(credential.slice(0, -6)) === credential.slice(-6) ? kind : undefined;
 }
 
-/** What is stored of a credential. */
+/** Returns the SHA-256 of a secret: the database holds only this. */
 export const digest = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
-/** A password for a machine that has no SSH key: 24 characters, 142 bits. */
+/** Returns a password for a machine without an SSH key: 24 characters, 142 bits. */
 export const newMachinePassword = (): string => random62(24);
 
 /**
- * Seals values at rest. The context (table, column and row) is authenticated, so that a sealed value
- * cannot be moved to another row.
+ * Seals values at rest (AES-256-GCM). The context (table, column and row) is authenticated, so a sealed value cannot
+ * move to another row.
  */
 export class Vault {
   readonly #key: Buffer;
@@ -55,7 +55,7 @@ export class Vault {
     this.#key = key;
     this.#macKey = Buffer.from(hkdfSync('sha256', key, '', 'freehold digest', 32));
   }
-  /** Another secret of 32 bytes, for that purpose only (HKDF, RFC 5869). */
+  /** Returns another secret of 32 bytes for one purpose (HKDF, RFC 5869). */
   derive(purpose: string): Buffer {
     return Buffer.from(hkdfSync('sha256', this.#key, '', purpose, 32));
   }
@@ -64,11 +64,11 @@ export class Vault {
     const cipher = createCipheriv('aes-256-gcm', this.#key, iv).setAAD(Buffer.from(context));
     return Buffer.concat([iv, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()]);
   }
-  /** What is stored of a secret that is too short for a plain digest: without the key nobody can try them all. */
+  /** Returns the HMAC of a short secret: without the key, an attacker cannot try all values. */
   keyedDigest(secret: string, context: string): Buffer {
     return createHmac('sha256', this.#macKey).update(`${context}\0${secret}`).digest();
   }
-  /** @throws if the value was changed, moved, or sealed with another key */
+  /** @throws Error if the value was changed, was moved, or has another key */
   open(sealed: Buffer, context: string): string {
     const decipher = createDecipheriv('aes-256-gcm', this.#key, sealed.subarray(0, 12), { authTagLength: 16 });
     decipher.setAAD(Buffer.from(context)).setAuthTag(sealed.subarray(-16));

@@ -1,4 +1,4 @@
-/** The one door for resolvers: a resolver hands work over in its own transaction, and the worker carries it out. */
+/** The interface for resolvers. A resolver starts work in its own transaction, and a worker does the work. */
 import { Accounts } from './accounts/index.ts';
 import { Agents } from './agents/index.ts';
 import { type Resolve, resolveName } from './outbound/call.ts';
@@ -21,7 +21,7 @@ export { assignX402, writeOffX402 } from './payments/x402/suspense.ts';
 export { releaseChange } from './servers/billing/hold.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-jobs.ts';
-export { claimSql, waitForRoom } from './servers/placement/capacity.ts';
+export { waitForRoom } from './servers/placement/capacity.ts';
 export { cancelServer } from './servers/steps/cancel.ts';
 export { releaseHold } from './servers/steps/outcome.ts';
 export { passwordContext } from './servers/steps/process.ts';
@@ -31,11 +31,11 @@ export { signalTask } from './tasks/tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 
 export interface ProvisioningOptions extends ServersOptions, PaymentsOptions {
-  /** Networks that customers' URLs may lead to although they are not public, also without TLS. Default: none. */
+  /** Networks to which customers' URLs may lead although they are not public, even without TLS. Default: none. */
   allowCidrs?: readonly string[];
-  /** Default: asks the nameservers of the machine. */
+  /** Resolves names. Default: the nameservers of the machine. */
   resolve?: Resolve;
-  /** Shows the object of an event as REST does. Default: webhooks only name it. */
+  /** Shows the resource of an event as REST does. Default: messages contain only its id. */
   render?: RenderResource;
 }
 
@@ -67,18 +67,18 @@ export class Provisioning {
     return { machines: this.servers.simulated, payments: this.payments.simulated };
   }
 
-  /** Writes what the drivers need in the database before the first order. */
+  /** Writes the rows that drivers need before the first order. */
   prepare(): Promise<void> {
     return this.servers.prepare();
   }
 
-  /** Starts the periodic work of the cluster, unless it has been started. */
+  /** Starts periodic processes that have no task yet. */
   async schedule(): Promise<void> {
     await this.servers.writeEngines();
     await schedule(this.#options.db, [DRIVER_HEALTH_PROCESS, ...this.#parts.flatMap(({ periodic }) => periodic)]);
   }
 
-  /** A worker that carries everything out. Any number of processes may have one. */
+  /** Creates a worker for all lanes. Any number of processes may have one. */
   newWorker(options: { leaseSeconds?: number } = {}): Worker {
     const { db, drivers, payments, x402 } = this.#options;
     const health = driverHealthProcess(db, { machines: Object.values(drivers), payments, x402 });

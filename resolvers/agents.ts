@@ -1,11 +1,17 @@
-/** The public directory of agents. An entry is found by its slug, and changed by publishing it again. */
-
-import { Agent, type AgentEndpoint, type AgentSkill } from '../entities/agents/agent.ts';
+/** The public directory of agents. A slug names an entry; its owner changes it by publishing it again. */
+import {
+  AGENT_LIFECYCLE,
+  Agent,
+  type AgentEndpoint,
+  type AgentSkill,
+  SEARCH_AGENTS,
+} from '../entities/agents/agent.ts';
 import { ed25519Key } from '../entities/agents/agent-key.ts';
-import { columnsOf } from '../entities/database/table.ts';
+import { find, insert, lock } from '../entities/database/table.ts';
 import { constraintOf } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 import { record } from '../entities/history/record.ts';
+import { transition } from '../entities/history/transition.ts';
 import { newId } from '../entities/ids.ts';
 import { lockAccount } from '../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
@@ -32,9 +38,9 @@ export interface AgentCard {
 }
 
 /**
- * Adds an entry, or replaces the account's own of that slug. Another key or URL has to be verified anew, and whatever is
- * not verified is looked at again; what the operator has hidden stays hidden.
- * @throws ApiError validation_failed for a slug of another account, or a key that is none; agent_limit_reached
+ * Adds an entry, or replaces the account's entry of that slug. The worker verifies a new key or URL. A hidden entry stays
+ * hidden.
+ * @throws ApiError validation_failed for a slug of another account or an invalid key; agent_limit_reached
  */
 export async function publishAgent(context: Context, { listed, publicKey, ...card }: AgentCard): Promise<Agent> {
   const accountId = accountOf(context);
@@ -45,7 +51,7 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
   try {
     return await context.db.transaction(async (tx) => {
       await lockAccount(tx, accountId);
-      const existing = await tx.manager.findOneBy(Agent, { slug: card.slug });
+      const existing = await lock(tx, Agent, { slug: card.slug });
       if (existing && existing.accountId !== accountId) throw slugTaken();
       if (!existing && (await tx.manager.countBy(Agent, { accountId })) >= context.limits.agentEntries) {
         throw new ApiError('agent_limit_reached');
@@ -53,10 +59,8 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
       const id = existing?.id ?? newId('agt');
       const sameKey = existing?.publicKey && keyBytes && existing.publicKey.equals(keyBytes);
       const verified = Boolean(sameKey && existing.verified && existing.url === card.url);
-      const row: Agent = {
+      const values = {
         ...card,
-        id,
-        accountId,
         version: card.version ?? null,
         providerName: card.providerName ?? null,
         providerUrl: card.providerUrl ?? null,
@@ -66,18 +70,16 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
           ...new Set(card.skills.flatMap(({ id, tags }) => [id, ...tags].map((term) => term.toLowerCase()))),
         ],
         publicKey: keyBytes,
-        status: existing?.status === 'HIDDEN' ? 'HIDDEN' : listed ? 'LISTED' : 'UNLISTED',
         verified,
-        createdAt: existing?.createdAt ?? new Date(),
-        updatedAt: new Date(),
       };
-      // What is verified is left to the check, which may be ending it right now.
-      await tx.manager.save(Agent, verified ? { ...row, verified: undefined } : row);
-      await record(tx, accountId, row.id, { type: 'agent.updated', actor: actorOf(context) });
-      // A check of the old card that ends now changes nothing: it names the key and the URL that it has looked at.
+      const status = existing?.status === 'HIDDEN' ? 'HIDDEN' : listed ? 'LISTED' : 'UNLISTED';
+      if (existing) await transition(tx, AGENT_LIFECYCLE, id, status, { set: values });
+      else await insert(tx, Agent, { ...values, id, accountId, status });
+      await record(tx, accountId, id, { type: 'agent.updated', actor: actorOf(context) });
+      // A check that runs now writes nothing for another key or URL.
       if (!verified && (keyBytes || existing?.publicKey))
         await context.provisioning.agents.verify(tx, { id, accountId });
-      return row;
+      return (await find(tx, Agent, { id }))!;
     });
   } catch (error) {
     if (constraintOf(error) === 'agent_slug') throw slugTaken();
@@ -111,7 +113,7 @@ export interface AgentFilter {
   verified?: boolean | null | undefined;
 }
 
-/** The listed entries, newest first. */
+/** Returns the listed entries, newest first. */
 export async function searchAgents(
   { db }: Context,
   request: PageRequest,
@@ -120,7 +122,7 @@ export async function searchAgents(
   const filters = { q: q ?? null, skill: skill ?? null, protocol: protocol ?? null, verified: verified ?? null };
   const after = afterCursor(request, filters);
   const like = q ? `%${q.replace(/[\\%_]/g, '\\$&')}%` : null;
-  const rows = await db.query<Agent>(SEARCH, [
+  const rows = await SEARCH_AGENTS.all(db, [
     request.limit + 1,
     after,
     like,
@@ -130,11 +132,3 @@ export async function searchAgents(
   ]);
   return pageFrom(rows, request, filters);
 }
-const SEARCH = `
-  select ${columnsOf(Agent)} from agent
-  where status = 'LISTED' and ($2::text is null or id < $2)
-    and ($3::text is null or name ilike $3 or description ilike $3 or slug ilike $3)
-    and ($4::text is null or $4 = any(skill_terms))
-    and ($5::text is null or endpoints @> jsonb_build_array(jsonb_build_object('protocol', $5)))
-    and ($6::boolean is null or verified = $6)
-  order by id desc limit $1`;

@@ -1,4 +1,4 @@
-/** Who asks, and what a resolver has to answer with. */
+/** The caller, and the tools of a resolver. */
 import type { RequiredScope } from '../entities/accounts/credential.ts';
 import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
@@ -7,9 +7,9 @@ import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
 
-/** A credential that has been checked. */
+/** The caller by a checked credential. */
 export interface Viewer {
-  /** Null for the operator, who sees every account. */
+  /** Null for the operator, who reads every account. */
   accountId: string | null;
   kind: 'api_key' | 'access_token' | 'operator';
   /** `key_…`, `tok_…` or `operator`. */
@@ -17,43 +17,43 @@ export interface Viewer {
   name: string | null;
   scopes: ReadonlySet<RequiredScope>;
   expiresAt: Date | null;
-  /** What an API key may spend in a calendar month (UTC), in micro-USD; null: no limit. */
+  /** The most that an API key may spend in a calendar month (UTC), in micro-USD; null: no limit. */
   spendLimitMicros?: bigint | null;
-  /** Why the account is suspended, if it is. */
+  /** The reason of the account's suspension, if it is suspended. */
   suspendedFor?: string | null;
 }
 
-/** What every resolver gets; one for a request, or for the life of a subscription. */
+/** The context of every resolver: one for a request, or for the life of a subscription. */
 export interface Context {
   db: Database;
   provisioning: Provisioning;
   vault: Vault;
   limits: AccountLimits;
-  /** Where the service is reached from outside, without a slash at its end: the issuer of its tokens. */
+  /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;
   logins: LoginThrottle;
   viewer: Viewer | null;
   requestId: string;
   userAgent: string | null;
-  /** The caller's; for throttling only. It is never written down, also not in a log. */
+  /** The caller's IP address, for throttling only. No table and no log has it. */
   address: string | null;
-  /** Sets a header of the answer, if the facade has such. */
+  /** Sets a header of the answer, if the facade has headers. */
   setHeader?: ((name: string, value: string) => void) | undefined;
-  /** Aborted when the caller is gone. */
+  /** Aborts when the caller is gone. */
   signal: AbortSignal;
-  /** Aborted when the service stops: whoever waits answers with what is. */
+  /** Aborts when the service stops. Then a waiting resolver answers with the present state. */
   stopping: AbortSignal;
 }
 
-/** The account of the caller. @throws ApiError not_found for the operator, who has none */
+/** The account of the caller. @throws ApiError missing_credential, or not_found for the operator, who has no account */
 export function accountOf({ viewer }: Context): string {
   if (!viewer) throw new ApiError('missing_credential');
   if (!viewer.accountId)
-    throw new ApiError('not_found', 'The operator has no account of its own. Use a credential of a customer.');
+    throw new ApiError('not_found', 'The operator has no account. Use the credential of a customer.');
   return viewer.accountId;
 }
 
-/** How the caller is named in the audit log. */
+/** The caller, as the audit log names them. */
 export const actorOf = ({ viewer, requestId }: Context): Actor => ({
   type: viewer?.kind ?? 'system',
   id: viewer?.credentialId ?? null,
@@ -61,7 +61,7 @@ export const actorOf = ({ viewer, requestId }: Context): Actor => ({
   requestId,
 });
 
-/** How many of each thing an account may have; they are counted under the lock of the account. */
+/** The most that an account may have of each thing. Resolvers count under the lock of the account. */
 export interface AccountLimits {
   apiKeys: number;
   servers: number;

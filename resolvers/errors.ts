@@ -1,16 +1,15 @@
 /** The errors that resolvers share. */
-
 import { isDatabaseAway } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 
 const RETRY_SECONDS = 1;
 
-/** `unavailable` while the database is away, else `internal_error`. */
+/** Returns `unavailable` while the database is away, else `internal_error`. */
 export const faultOf = (thrown: unknown): ApiError =>
   isDatabaseAway(thrown)
     ? new ApiError('unavailable', undefined, { retryAfter: RETRY_SECONDS })
     : new ApiError('internal_error');
 
-/** A refusal that names one field. */
+/** Returns `validation_failed` for one field. */
 export const invalid = (field: string, message: string): ApiError =>
   new ApiError('validation_failed', message, { errors: [{ field, code: 'not_possible', message }] });

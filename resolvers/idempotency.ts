@@ -1,29 +1,29 @@
 /**
- * A request that is sent again with its idempotency key gets its first answer, and has its effect once. The key's row is
- * written in the transaction of the effect, so that also a COMMIT whose answer was lost is found out about.
+ * A repeated request with its idempotency key gets the first answer, and has its effect once. The transaction of the
+ * effect also writes the row of the key. So the service recognises a request even if the answer to its COMMIT was lost.
  */
 import type { Database } from '../entities/database/database.ts';
 import { RequestTransaction } from '../entities/database/request-transaction.ts';
 import { isConnectionLost } from '../entities/database/transaction.ts';
 import { ApiError, causesOf } from '../entities/errors.ts';
-import { KeptRequest, type KeyedRequest, KeyTaken } from '../entities/idempotency.ts';
+import { KeptRequest, type KeyedRequest, KeyTaken, sweepIdempotencyKeys } from '../entities/idempotency.ts';
 import type { Vault } from '../entities/secrets.ts';
 
-/** How long a request waits for the first one with its key. */
+/** The longest wait for the first request with the same key. */
 const WAIT_MS = 5_000;
 const POLL_MS = 50;
 const ATTEMPTS_MAX = 6;
 
 export interface KeptAnswer {
   answer: string;
-  /** It is that of an earlier request. */
+  /** Whether an earlier request made this answer. */
   replayed: boolean;
 }
 
 export class IdempotencyKeys {
   readonly #db: Database;
   readonly #salt: Buffer;
-  /** The requests of this process that are running, so that those who wait keep no connection. */
+  /** The running requests of this process. Requests that wait for them hold no connection. */
   readonly #running = new Map<string, Promise<unknown>>();
 
   constructor(db: Database, vault: Vault) {
@@ -32,7 +32,7 @@ export class IdempotencyKeys {
   }
 
   /**
-   * Does the work once, over a database whose changes are committed with its answer. What it throws is not kept.
+   * Does the work once, and commits its changes together with the answer. An error is not kept.
    * @throws ApiError idempotency_key_reused or idempotency_in_progress
    */
   async once(request: KeyedRequest, work: (db: Database) => Promise<string>): Promise<KeptAnswer> {
@@ -74,13 +74,13 @@ export class IdempotencyKeys {
     return answer;
   }
 
-  /** Deletes what has expired. */
+  /** Deletes the keys that have expired. */
   async sweep(): Promise<void> {
-    await this.#db.query('delete from idempotency_key where expires_at < now()');
+    await sweepIdempotencyKeys(this.#db);
   }
 }
 
-/** Waits for another request to end, however it does. @throws ApiError idempotency_in_progress */
+/** Waits for another request to end, well or badly. @throws ApiError idempotency_in_progress */
 async function before(deadline: number, other: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, deadline - Date.now(), 'late')));

@@ -1,4 +1,4 @@
-/** Keyset pages: a cursor is the last id of the page before, bound to the filters of its list. */
+/** Keyset pages. A cursor holds the last id of a page, and a digest of the list's filters. */
 import { createHash } from 'node:crypto';
 import { type EntitySchema, type FindOptionsOrder, type FindOptionsWhere, LessThan } from 'typeorm';
 import { ApiError } from '../entities/errors.ts';
@@ -19,8 +19,8 @@ const bindingOf = (filters: object) =>
 const cursorOf = (id: string, filters: object) => Buffer.from(`${id} ${bindingOf(filters)}`).toString('base64url');
 
 /**
- * The id after which a page begins, or null for the first page.
- * @throws ApiError invalid_cursor if the cursor is garbage, or of a list with other filters
+ * Returns the id after which a page begins, or null for the first page.
+ * @throws ApiError invalid_cursor for a malformed cursor, and for a cursor of other filters
  */
 export function afterCursor({ cursor }: PageRequest, filters: object): string | null {
   if (!cursor) return null;
@@ -29,14 +29,14 @@ export function afterCursor({ cursor }: PageRequest, filters: object): string | 
   return id;
 }
 
-/** A page of rows of which one more than the limit was asked for. */
+/** Makes a page of the rows, which are one more than the limit if there is a next page. */
 export function pageFrom<Row extends { id: string }>(rows: Row[], { limit }: PageRequest, filters: object): Page<Row> {
   const data = rows.slice(0, limit);
   const last = rows.length > limit ? data.at(-1) : undefined;
   return { data, nextCursor: last ? cursorOf(last.id, filters) : null };
 }
 
-/** A page of what an account has, of a table whose id sorts by creation; the operator sees that of all accounts. */
+/** Reads a page of the caller's rows, newest first. The operator reads the rows of all accounts. */
 export async function pageOfAccount<Row extends { id: string; accountId: string }>(
   { db, viewer }: Context,
   entity: EntitySchema<Row>,
@@ -44,7 +44,7 @@ export async function pageOfAccount<Row extends { id: string; accountId: string 
   where: FindOptionsWhere<Row> = {},
 ): Promise<Page<Row>> {
   const after = afterCursor(request, where);
-  const rows = await db.source.manager.find(entity, {
+  const rows = await db.manager.find(entity, {
     where: {
       ...where,
       ...(viewer?.accountId && { accountId: viewer.accountId }),

@@ -1,20 +1,24 @@
 /**
- * What subscriptions tell: first the present state, then the state after each change, read anew each time. The bus is
- * listened to before the first read, so nothing falls between the two.
+ * Subscriptions: first the present state, then the state after each change. The resolver listens to the bus before its
+ * first read, so no change is lost between the two.
  */
+import { In } from 'typeorm';
+import type { BalanceView } from '../entities/accounts/account.ts';
 import type { Change, ChangeKind } from '../entities/database/bus.ts';
-import { columnsOf } from '../entities/database/table.ts';
 import { ApiError } from '../entities/errors.ts';
 import type { EventType } from '../entities/history/event.ts';
 import { isOrderNumber } from '../entities/ids.ts';
 import { TopUp } from '../entities/payments/top-up.ts';
-import { SHOWN_COLUMNS, type ShownServer } from '../entities/servers/server.ts';
-import { type BalanceView, findBalance } from './accounts/account.ts';
+import type { ShownServer } from '../entities/servers/server.ts';
+import { FIND_LATEST_EVENTS } from '../entities/servers/server-event.ts';
+import { findBalance } from './accounts/account.ts';
 import { onCredentialEnd } from './accounts/auth/credential.ts';
 import { accountOf, type Context } from './context.ts';
 
-/** How many subscriptions a credential may have at once. */
+/** The most subscriptions that a credential can have at once. */
 const SUBSCRIPTIONS_MAX = 10;
+const ROWS_MAX = 1000;
+/** The number of subscriptions by credential. */
 const open = new Map<string, number>();
 
 export interface ServerEvent {
@@ -23,39 +27,36 @@ export interface ServerEvent {
   server: ShownServer;
 }
 
-/** The events of one server, or of all of the caller's. @throws ApiError not_found for a server of another account */
+/** Watches one server, or all servers of the caller. @throws ApiError not_found for a server of another account */
 export async function watchServers(
   context: Context,
   orderNumber: string | null | undefined,
 ): Promise<AsyncGenerator<ServerEvent>> {
-  const read = (id: string | null) =>
-    context.db.query<ShownServer & { type: EventType; at: Date }>(LATEST_EVENTS, [context.viewer!.accountId, id]);
-  return watch(context, 'server', orderNumber, 'SRV', async (id) =>
-    (await read(id)).map(({ type, at, ...server }) => ({ type, at, server })),
-  );
+  return watch(context, 'server', orderNumber, 'SRV', async (id) => {
+    const latest = await FIND_LATEST_EVENTS.all(context.db, [context.viewer!.accountId, id]);
+    return latest.map(({ type, at, ...server }) => ({ type, at, server }));
+  });
 }
-const LATEST_EVENTS = `
-  select ${SHOWN_COLUMNS}, latest.type, latest.created_at as at
-  from server cross join lateral (
-    select type, created_at from event where event.account_id = server.account_id and event.subject = server.order_number order by id desc limit 1) latest
-  where ($1::text is null or server.account_id = $1) and (server.order_number = $2 or ($2 is null and server.status <> 'DELETED'))
-  order by server.id limit 1000`;
 
-/** One top-up, or all of the caller's. @throws ApiError not_found for a top-up of another account */
+/** Watches one top-up, or all open ones of the caller. @throws ApiError not_found for a top-up of another account */
 export async function watchTopUps(
   context: Context,
   orderNumber: string | null | undefined,
 ): Promise<AsyncGenerator<TopUp>> {
+  const { accountId } = context.viewer!;
   return watch(context, 'topUp', orderNumber, 'TOP', (id) =>
-    context.db.query<TopUp>(TOP_UPS, [context.viewer!.accountId, id]),
+    context.db.manager.find(TopUp, {
+      where: {
+        ...(accountId && { accountId }),
+        ...(id ? { orderNumber: id } : { status: In(['PENDING', 'CONFIRMING']) }),
+      },
+      order: { id: 'ASC' },
+      take: ROWS_MAX,
+    }),
   );
 }
-const TOP_UPS = `
-  select ${columnsOf(TopUp)} from top_up
-  where ($1::text is null or account_id = $1) and (order_number = $2 or ($2 is null and status in ('PENDING', 'CONFIRMING')))
-  order by id limit 1000`;
 
-/** The balance of the caller. */
+/** Watches the balance of the caller. */
 export async function watchBalance(context: Context): Promise<AsyncGenerator<BalanceView>> {
   accountOf(context);
   return watch(context, 'balance', null, 'TOP', async () => [await findBalance(context)]);
@@ -105,7 +106,7 @@ async function* follow<T>(
   }
 }
 
-/** A generator that waits for a change cannot be returned from; so whoever leaves ends the waiting first. */
+/** Ends the wait for a change when the caller leaves: a waiting generator cannot return. */
 function endable<T>(generator: AsyncGenerator<T>, end: () => void): AsyncGenerator<T> {
   const leave = generator.return.bind(generator);
   generator.return = (value) => {
@@ -115,12 +116,15 @@ function endable<T>(generator: AsyncGenerator<T>, end: () => void): AsyncGenerat
   return generator;
 }
 
-/** Counts a subscription of a credential. */
+/** Counts a subscription of a credential. @returns a function that ends the count */
 function enter({ viewer, signal }: Context): () => void {
   const { credentialId } = viewer!;
   const count = open.get(credentialId) ?? 0;
   if (count >= SUBSCRIPTIONS_MAX)
-    throw new ApiError('rate_limited', `A credential can have ${SUBSCRIPTIONS_MAX} subscriptions at once.`);
+    throw new ApiError(
+      'rate_limited',
+      `A credential can have ${SUBSCRIPTIONS_MAX} subscriptions at once. End one first.`,
+    );
   open.set(credentialId, count + 1);
   let entered = true;
   const leave = () => {

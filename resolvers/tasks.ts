@@ -1,51 +1,40 @@
-/** The work that is left to do, and what the operator does with work that does not come to its end. */
-
-import { columnsOf } from '../entities/database/table.ts';
+/** Tasks for the operator: list them, retry them, and cancel them. */
+import { find } from '../entities/database/table.ts';
 import type { Transaction } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
 import { record } from '../entities/history/record.ts';
-import { Task } from '../entities/tasks/task.ts';
+import { LIST_TASKS, Task, type WorkState } from '../entities/tasks/task.ts';
 import { cancelServer, signalTask } from '../provisioning/index.ts';
 import { actorOf, type Context } from './context.ts';
 import { invalid } from './errors.ts';
 
-export const WORK_STATES = ['STUCK', 'RUNNING', 'WAITING'] as const;
-export type WorkState = (typeof WORK_STATES)[number];
+export { WORK_STATES } from '../entities/tasks/task.ts';
 
-const WHERE: Record<WorkState, string> = {
-  STUCK: `state = 'DEAD' or error is not null`,
-  RUNNING: `state = 'READY' and leased_by is not null`,
-  WAITING: `state = 'READY' and leased_by is null and error is null`,
-};
-
-/** Work that is due, sleeping or dead; the dead first. */
+/** Returns tasks of one state or of all, dead tasks first. */
 export const listTasks = ({ db }: Context, limit: number, state?: WorkState | null): Promise<Task[]> =>
-  db.query(
-    `select ${columnsOf(Task)} from task ${state ? `where ${WHERE[state]}` : ''} order by task.state, run_at limit $1`,
-    [limit],
-  );
+  LIST_TASKS[state ?? 'ALL'].all(db, [limit]);
 
-/** Has it tried again at once, with fresh attempts. @throws ApiError not_found */
+/** Lets a worker run a task at once, with fresh attempts. @throws ApiError not_found */
 export async function retryTask(context: Context, subject: string): Promise<Task> {
   return context.db.transaction(async (tx) => {
     const task = await findTask(tx, subject);
     await signalTask(tx, subject);
     await recordTask(tx, context, task, 'retried');
-    return (await readTask(tx, subject)) ?? task;
+    return (await find(tx, Task, { subject })) ?? task;
   });
 }
 
 /**
- * Gives up what is being done for a server: an order is paid back, a change falls back, and where a machine is to be
- * removed the operator vouches that it is gone.
- * @returns the task as it was @throws ApiError not_found, or validation_failed for what is never given up
+ * Cancels the work on a server. An order is refunded, and a change is undone. For a deletion, the operator confirms that the
+ * machine is gone.
+ * @returns the task before that @throws ApiError not_found, or validation_failed for other work
  */
 export async function cancelTask(context: Context, subject: string): Promise<Task> {
   return context.db.transaction(async (tx) => {
     const task = await findTask(tx, subject);
     if (!(await cancelServer(tx, subject)))
-      throw invalid('subject', 'Only orders, changes and deletions can be given up.');
+      throw invalid('subject', 'Only orders, changes and deletions can be cancelled.');
     await recordTask(tx, context, task, 'given up');
     return task;
   });
@@ -53,13 +42,8 @@ export async function cancelTask(context: Context, subject: string): Promise<Tas
 
 /** @throws ApiError not_found */
 async function findTask(tx: Transaction, subject: string): Promise<Task> {
-  const task = await readTask(tx, subject);
+  const task = await find(tx, Task, { subject });
   if (!task) throw new ApiError('not_found');
-  return task;
-}
-
-async function readTask(tx: Transaction, subject: string): Promise<Task | undefined> {
-  const [task] = await tx.query<Task>(`select ${columnsOf(Task)} from task where subject = $1`, [subject]);
   return task;
 }
 

@@ -1,23 +1,30 @@
-/** Webhooks of an account, and what was delivered to them. */
-
-import { columnsOf } from '../entities/database/table.ts';
+/** Webhooks of an account, and their deliveries. */
+import { find, insert, lock, remove } from '../entities/database/table.ts';
 import { ApiError } from '../entities/errors.ts';
 import { record } from '../entities/history/record.ts';
+import { expression, transition } from '../entities/history/transition.ts';
 import { isId, newId } from '../entities/ids.ts';
 import { lockAccount } from '../entities/payments/ledger.ts';
-import { isEventPattern, Webhook, WebhookDelivery, webhookSecretContext } from '../entities/webhooks/webhook.ts';
+import {
+  DELETE_DELIVERIES,
+  DELIVERY_LIFECYCLE,
+  LATEST_DELIVERIES,
+  WebhookDelivery,
+} from '../entities/webhooks/delivery.ts';
+import { isEventPattern, Webhook, webhookSecretContext } from '../entities/webhooks/webhook.ts';
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
-export { DELIVERY_STATUSES, WEBHOOK_STATUSES } from '../entities/webhooks/webhook.ts';
+export { DELIVERY_STATUSES } from '../entities/webhooks/delivery.ts';
+export { WEBHOOK_STATUSES } from '../entities/webhooks/webhook.ts';
 export type { WebhookTest };
 
-/** A webhook and what was last sent to it. */
+/** A webhook with the delivery of its latest event. */
 export type ShownWebhook = Webhook & { lastDelivery?: WebhookDelivery | null };
 export interface CreatedWebhook {
   webhook: ShownWebhook;
-  /** Cannot be read again. */
+  /** The caller cannot read it again. */
   secret: string;
 }
 interface NewWebhook {
@@ -41,7 +48,7 @@ export async function createWebhook(
     await lockAccount(tx, accountId);
     if ((await tx.manager.countBy(Webhook, { accountId })) >= context.limits.webhooks)
       throw new ApiError('webhook_limit_reached');
-    await tx.manager.insert(Webhook, {
+    await insert(tx, Webhook, {
       id,
       accountId,
       url: checkedUrl,
@@ -50,7 +57,7 @@ export async function createWebhook(
       secret: context.vault.seal(secret, webhookSecretContext(id)),
     });
     await record(tx, accountId, id, { type: 'webhook.created', actor: actorOf(context) });
-    return tx.manager.findOneByOrFail(Webhook, { id });
+    return (await find(tx, Webhook, { id }))!;
   });
   return { webhook, secret };
 }
@@ -58,62 +65,49 @@ export async function createWebhook(
 const unknownEvent = () =>
   new ApiError(
     'unknown_event',
-    'A filter has names of events, such as server.running, groups such as server.*, or *.',
+    'A filter contains names of events such as server.running, groups such as server.*, or *.',
     {
-      errors: [
-        { field: 'event_filter', code: 'unknown_event', message: 'event_filter names an event that there is not.' },
-      ],
+      errors: [{ field: 'event_filter', code: 'unknown_event', message: 'event_filter names an unknown event.' }],
     },
   );
 
 export async function listWebhooks(context: Context, request: PageRequest): Promise<Page<ShownWebhook>> {
   const page = await pageOfAccount(context, Webhook, request);
-  const latest = await context.db.query<WebhookDelivery>(LATEST, [page.data.map(({ id }) => id)]);
+  const latest = await LATEST_DELIVERIES.all(context.db, [page.data.map(({ id }) => id)]);
   const byWebhook = new Map(latest.map((delivery) => [delivery.webhookId, delivery]));
   return {
     ...page,
     data: page.data.map((webhook) => ({ ...webhook, lastDelivery: byWebhook.get(webhook.id) ?? null })),
   };
 }
-const LATEST = `
-  select webhook_delivery.* from unnest($1::text[]) as webhook (id) cross join lateral (
-    select ${columnsOf(WebhookDelivery)} from webhook_delivery where webhook_id = webhook.id order by webhook_delivery.id desc limit 1
-  ) as webhook_delivery`;
 
-/** What was still to be delivered is dropped with it. @throws ApiError not_found */
+/** Deletes a webhook and its deliveries. @throws ApiError not_found */
 export async function deleteWebhook(context: Context, id: string): Promise<{ id: string; deleted: true }> {
   const accountId = accountOf(context);
   if (!isId('whk', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    const { affected } = await tx.manager.delete(Webhook, { id, accountId });
-    if (!affected) throw new ApiError('not_found');
-    await tx.query(
-      `with dropped as (select id from webhook_delivery where webhook_id = $1 order by id for update)
-        delete from webhook_delivery using dropped where webhook_delivery.id = dropped.id`,
-      [id],
-    );
+    if (!(await remove(tx, Webhook, { id, accountId }))) throw new ApiError('not_found');
+    await DELETE_DELIVERIES.all(tx, [id]);
     await record(tx, accountId, id, { type: 'webhook.deleted', actor: actorOf(context) });
     return { id, deleted: true };
   });
 }
 
-/** @throws ApiError not_found; not if the target failed, which is an answer */
+/** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found */
 export async function testWebhook(context: Context, id: string): Promise<WebhookTest> {
   const accountId = accountOf(context);
-  const webhook = isId('whk', id) && (await context.db.source.manager.findOneBy(Webhook, { id, accountId }));
+  const webhook = isId('whk', id) && (await find(context.db, Webhook, { id, accountId }));
   if (!webhook) throw new ApiError('not_found');
   return context.provisioning.webhooks.test(webhook, actorOf(context));
 }
 
-/** The deliveries to one webhook or to all, newest first. */
+/** Returns the deliveries to one webhook or to all, newest first. */
 export async function listWebhookDeliveries(
   context: Context,
   request: PageRequest,
-  {
-    webhookId,
-    status,
-  }: { webhookId?: string | null | undefined; status?: WebhookDelivery['status'] | null | undefined },
+  filter: { webhookId?: string | null | undefined; status?: WebhookDelivery['status'] | null | undefined },
 ): Promise<Page<WebhookDelivery>> {
+  const { webhookId, status } = filter;
   if (webhookId && !isId('whk', webhookId)) throw new ApiError('not_found');
   return pageOfAccount(context, WebhookDelivery, request, {
     ...(webhookId && { webhookId }),
@@ -122,25 +116,22 @@ export async function listWebhookDeliveries(
 }
 
 /**
- * Delivers once more what is over, with all attempts. The message keeps its id.
+ * Repeats a delivery that has ended, with fresh attempts. The message keeps its id.
  * @throws ApiError not_found, or validation_failed while the webhook is disabled
  */
 export async function redeliver(context: Context, id: string): Promise<WebhookDelivery> {
   if (!isId('dlv', id)) throw new ApiError('not_found');
   const where = { id, ...(context.viewer!.accountId && { accountId: context.viewer!.accountId }) };
   return context.db.transaction(async (tx) => {
-    const delivery = await tx.manager.findOne(WebhookDelivery, { where, lock: { mode: 'pessimistic_write' } });
+    const delivery = await lock(tx, WebhookDelivery, where);
     if (!delivery) throw new ApiError('not_found');
-    const webhook = await tx.manager.findOneBy(Webhook, { id: delivery.webhookId });
+    const webhook = await find(tx, Webhook, { id: delivery.webhookId });
     if (webhook?.status !== 'ENABLED')
       throw new ApiError('validation_failed', 'The webhook is disabled. A test that succeeds enables it again.');
-    if (delivery.nextAttemptAt === null) {
-      await tx.query(
-        `update webhook_delivery set status = 'PENDING', attempts = 0, first_attempt_at = null, next_attempt_at = now() where id = $1`,
-        [id],
-      );
-    }
+    const again = await transition(tx, DELIVERY_LIFECYCLE, id, 'PENDING', {
+      set: { attempts: 0, firstAttemptAt: null, nextAttemptAt: expression('now()') },
+    });
     await context.provisioning.webhooks.wake(tx, webhook);
-    return tx.manager.findOneByOrFail(WebhookDelivery, { id });
+    return again ?? delivery;
   });
 }

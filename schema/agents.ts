@@ -5,16 +5,16 @@ import { builder } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
 const AgentStatus = builder.enumType('AgentStatus', {
-  description: 'Only listed ones are found.',
+  description: 'The search finds listed agents only.',
   values: AGENT_STATUSES,
 });
 const AgentProtocol = builder.enumType('AgentProtocol', {
-  description: 'What an endpoint speaks.',
+  description: 'The protocol of an endpoint.',
   values: ['MCP', 'A2A', 'HTTP', 'GRAPHQL'] as const,
 });
 
 const AgentEndpointType = builder.objectRef<AgentEndpoint>('AgentEndpoint').implement({
-  description: 'Where an agent is reached.',
+  description: 'An address of an agent.',
   fields: (t) => ({
     protocol: t.expose('protocol', { type: AgentProtocol }),
     url: t.exposeString('url'),
@@ -22,7 +22,7 @@ const AgentEndpointType = builder.objectRef<AgentEndpoint>('AgentEndpoint').impl
   }),
 });
 const AgentSkillType = builder.objectRef<AgentSkill>('AgentSkill').implement({
-  description: 'What an agent can do.',
+  description: 'A skill of an agent.',
   fields: (t) => ({
     id: t.exposeString('id'),
     name: t.exposeString('name'),
@@ -31,7 +31,7 @@ const AgentSkillType = builder.objectRef<AgentSkill>('AgentSkill').implement({
   }),
 });
 const AgentType = builder.objectRef<Agent>('Agent').implement({
-  description: 'An entry of the directory. Its owner is not shown.',
+  description: 'An entry of the directory. It does not show the owner.',
   fields: (t) => ({
     id: t.exposeID('id'),
     slug: t.exposeString('slug'),
@@ -58,10 +58,11 @@ const AgentType = builder.objectRef<Agent>('Agent').implement({
     }),
     verified: t.exposeBoolean('verified', {
       description:
-        "Whether the agent's own card, at url + /.well-known/agent-card.json, names that key: as publicKey (JWK or base64)," +
-        ' in jwks.keys, or by jwk or kid (the thumbprint) in a signature. Checked when the entry changes, and each day.',
+        "Whether the agent's own card names this key. The card is at url + /.well-known/agent-card.json. It holds the key as" +
+        ' publicKey (JWK or base64), in jwks.keys, or as jwk or kid of a signature.' +
+        ' A worker checks it after each change of the entry, and each day.',
     }),
-    x402: t.exposeBoolean('x402', { description: 'Whether it takes x402 payments.' }),
+    x402: t.exposeBoolean('x402', { description: 'Whether the agent takes x402 payments.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
   }),
@@ -85,10 +86,14 @@ const AgentSkillInput = builder.inputType('AgentSkillInput', {
 });
 const PublishAgentInput = builder.inputType('PublishAgentInput', {
   fields: (t) => ({
-    slug: t.field({ type: 'Slug', required: true, description: 'Names the entry; publishing it again replaces it.' }),
+    slug: t.field({
+      type: 'Slug',
+      required: true,
+      description: 'The name of the entry. Publishing it again replaces the entry.',
+    }),
     name: t.field({ type: 'Title', required: true }),
     description: t.field({ type: 'Paragraph', required: true }),
-    url: t.field({ type: 'HttpsUrl', required: true, description: 'Of the agent.' }),
+    url: t.field({ type: 'HttpsUrl', required: true, description: 'The URL of the agent.' }),
     version: t.field({ type: 'Line' }),
     providerName: t.field({ type: 'Line' }),
     providerUrl: t.field({ type: 'HttpsUrl' }),
@@ -98,7 +103,11 @@ const PublishAgentInput = builder.inputType('PublishAgentInput', {
     skills: t.field({ type: [AgentSkillInput], description: 'Up to 20.' }),
     publicKey: t.field({ type: 'Ed25519Key', description: 'As JWK or base64.' }),
     x402: t.boolean({ required: true, defaultValue: false }),
-    listed: t.boolean({ required: true, defaultValue: true, description: 'False takes it out of the directory.' }),
+    listed: t.boolean({
+      required: true,
+      defaultValue: true,
+      description: 'False removes the entry from the directory.',
+    }),
   }),
 });
 
@@ -111,8 +120,8 @@ builder.queryFields((t) => ({
       ...pageArgs(),
       q: t.arg({ type: 'Line', description: 'Part of a name, slug or description.' }),
       skill: t.arg({ type: 'Line', description: 'The id or a tag of a skill.' }),
-      protocol: t.arg({ type: AgentProtocol, description: 'Only those that speak it.' }),
-      verified: t.arg.boolean({ description: 'Only those whose key is verified, or is not.' }),
+      protocol: t.arg({ type: AgentProtocol, description: 'Only agents with an endpoint of this protocol.' }),
+      verified: t.arg.boolean({ description: 'Only agents with a verified key, or without.' }),
     },
     resolve: (_, { limit, cursor, ...filter }, context) => searchAgents(context, { limit, cursor }, filter),
   }),

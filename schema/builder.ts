@@ -15,10 +15,10 @@ export const builder = new SchemaBuilder<{
   Scalars: {
     ID: Same<string>;
     DateTime: Same<Date>;
-    /** Its first millisecond in UTC. */
+    /** The first millisecond of the day in UTC. */
     Date: Same<Date>;
     AuditAction: Same<string>;
-    /** Micro-USD inside, US dollars outside. */
+    /** Micro-USD in TypeScript, US dollars on the wire. */
     Usd: Same<bigint>;
     TopUpAmount: Same<bigint>;
     JSON: Same<unknown>;
@@ -58,7 +58,7 @@ export const builder = new SchemaBuilder<{
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;
-    /** Micro-USD inside, US dollars outside. */
+    /** Micro-USD in TypeScript, US dollars on the wire. */
     SpendLimit: Same<bigint>;
     Slug: Same<string>;
     Tags: Same<string[]>;
@@ -77,6 +77,6 @@ export const builder = new SchemaBuilder<{
   defaultFieldNullability: false,
 });
 
-builder.queryType({ description: 'What can be read.' });
-builder.mutationType({ description: 'What can be done.' });
-builder.subscriptionType({ description: 'What can be watched; the first message is the present state.' });
+builder.queryType({ description: 'Reads.' });
+builder.mutationType({ description: 'Changes.' });
+builder.subscriptionType({ description: 'Updates. The first message is the present state.' });

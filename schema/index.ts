@@ -1,4 +1,4 @@
-/** The schema: the only door through which facades reach the domain. */
+/** The schema. Facades reach the domain only through this module. */
 import './scalars/index.ts';
 import './accounts/account.ts';
 import './accounts/api-keys.ts';

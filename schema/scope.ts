@@ -1,6 +1,6 @@
 /**
- * Deny by default: a root field that states no scope does not build, and one that states it is refused without it.
- * Mutations are refused to suspended accounts, unless they say otherwise.
+ * Denies by default. The schema does not build if a root field states no scope, and a caller without the scope is
+ * refused. Suspended accounts are refused mutations, except those with `whileSuspended`.
  */
 import SchemaBuilder, {
   BasePlugin,
@@ -15,7 +15,7 @@ import type { RequiredScope } from '../entities/accounts/credential.ts';
 import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
 import type { Context } from '../resolvers/context.ts';
 
-/* biome-ignore-start lint/correctness/noUnusedVariables: the parameters are those of the declarations that are extended */
+/* biome-ignore-start lint/correctness/noUnusedVariables: the extended declarations have these parameters */
 declare global {
   export namespace PothosSchemaTypes {
     export interface Plugins<Types extends SchemaTypes> {
@@ -38,7 +38,7 @@ declare global {
       ResolveReturnShape,
     > {
       scope: RequiredScope;
-      /** A suspended account may call it, too: for what only ends something. */
+      /** A suspended account may call it too, because it only ends something. */
       whileSuspended?: boolean;
     }
     export interface SubscriptionFieldOptions<
@@ -76,7 +76,7 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   }
 }
 
-/** A suspended account may read, and end what it has; public mutations do not look at who asks. */
+/** Whether a field refuses suspended accounts. Public mutations accept every caller. */
 const isActiveOnly = (kind: string, options: object) =>
   kind === 'Mutation' && scopeOf(options) !== 'public' && !(options as { whileSuspended?: boolean }).whileSuspended;
 const scopeOf = (options: object) => (options as { scope?: RequiredScope }).scope;

@@ -1,27 +1,27 @@
-/** The work that is left to do, for the operator. */
+/** Tasks for the operator. */
 import type { Task } from '../entities/tasks/task.ts';
 import { cancelTask, listTasks, retryTask, WORK_STATES } from '../resolvers/tasks.ts';
 import { builder } from './builder.ts';
 
 const TaskState = builder.enumType('TaskState', {
-  description: 'Dead tasks were given up.',
+  description: 'The worker has given up a dead task.',
   values: ['READY', 'DEAD'] as const,
 });
 const WorkState = builder.enumType('WorkState', {
   description:
-    'Stuck: given up, or its last attempt failed. Running: a worker has it. Waiting: it is not due, or next.',
+    'Stuck: the task is dead, or its last attempt failed. Running: a worker has it. Waiting: it is not due, or next.',
   values: WORK_STATES,
 });
 const TaskType = builder.objectRef<Task>('Task').implement({
-  description: 'Work that must still be done.',
+  description: 'Work that a worker must still do.',
   fields: (t) => ({
-    subject: t.exposeString('subject', { description: 'What it is about.' }),
+    subject: t.exposeString('subject', { description: 'The resource of the task, such as an order number.' }),
     process: t.exposeString('process'),
     step: t.exposeString('step'),
     state: t.expose('state', { type: TaskState }),
-    attempts: t.exposeInt('attempts', { description: 'How often this step was tried.' }),
+    attempts: t.exposeInt('attempts', { description: 'Attempts at this step.' }),
     error: t.exposeString('error', { nullable: true }),
-    runAt: t.expose('runAt', { type: 'DateTime', description: 'When it is due, or when its lease ends.' }),
+    runAt: t.expose('runAt', { type: 'DateTime', description: 'When the task is due, or when its lease ends.' }),
     deadlineAt: t.expose('deadlineAt', { type: 'DateTime', nullable: true }),
   }),
 });
@@ -30,21 +30,25 @@ builder.queryFields((t) => ({
   tasks: t.field({
     type: [TaskType],
     scope: 'operator',
-    description: 'What must still be done, the dead first.',
+    description: 'The tasks, dead ones first.',
     args: {
-      limit: t.arg({ type: 'PageLimit', required: true, defaultValue: 50, description: 'How many.' }),
-      state: t.arg({ type: WorkState, description: 'Only those.' }),
+      limit: t.arg({ type: 'PageLimit', required: true, defaultValue: 50, description: 'The most tasks.' }),
+      state: t.arg({ type: WorkState, description: 'Only tasks in this state.' }),
     },
     resolve: (_, { limit, state }, context) => listTasks(context, limit, state),
   }),
 }));
 
-const subject = { type: 'Line', required: true, description: 'What it is about.' } as const;
+const subject = {
+  type: 'Line',
+  required: true,
+  description: 'The resource of the task, such as an order number.',
+} as const;
 builder.mutationFields((t) => ({
   retryTask: t.field({
     type: TaskType,
     scope: 'operator',
-    description: 'Has it tried again at once, with fresh attempts.',
+    description: 'Lets a worker run a task at once, with fresh attempts.',
     args: { subject: t.arg(subject) },
     resolve: (_, args, context) => retryTask(context, args.subject),
   }),
@@ -52,7 +56,7 @@ builder.mutationFields((t) => ({
     type: TaskType,
     scope: 'operator',
     description:
-      'Gives up what is done for a server: an order is paid back, a change falls back. Where a machine is to be removed, you vouch that it is gone: its place and addresses are given to others.',
+      'Cancels the work on a server. An order is refunded, a change is undone. For a deletion, you confirm that the machine is gone: other servers get its place and addresses.',
     args: { subject: t.arg(subject) },
     resolve: (_, args, context) => cancelTask(context, args.subject),
   }),

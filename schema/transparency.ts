@@ -1,4 +1,4 @@
-/** Warrant canary, peering and service status; and what the operator publishes of them. */
+/** Warrant canary, peering and service status, and how the operator publishes them. */
 import type { Incident, IncidentUpdate, PeeringDocument } from '../entities/transparency/transparency.ts';
 import { type Component, findStatus, type ServiceStatus } from '../resolvers/transparency/status.ts';
 import {
@@ -18,43 +18,46 @@ import {
 import { builder } from './builder.ts';
 
 const CanaryStatus = builder.enumType('CanaryStatus', {
-  description: 'Expired: nothing was said in time. Triggered: something that was denied before is not denied any more.',
+  description: 'Expired: the operator published no canary in time. Triggered: the canary lacks a code.',
   values: ['VALID', 'EXPIRED', 'TRIGGERED'] as const,
 });
 const CanaryCode = builder.enumType('CanaryCode', {
-  description: 'What has not happened (CanaryTail).',
+  description: 'A code of CanaryTail. It denies an event.',
   values: CANARY_CODES,
 });
 const IncidentStatusType = builder.enumType('IncidentStatus', {
-  description: 'As Statuspage has them.',
+  description: 'The vocabulary of Statuspage.',
   values: INCIDENT_STATUSES,
 });
-const Impact = builder.enumType('Impact', { description: 'As Statuspage has them.', values: IMPACTS });
+const Impact = builder.enumType('Impact', { description: 'The vocabulary of Statuspage.', values: IMPACTS });
 
 const CanaryType = builder.objectRef<CanaryView>('Canary').implement({
   description:
-    'A warrant canary: what its operator can still say. It is good until it expires, and only with all codes.',
+    'A warrant canary: a statement that its operator can still make. It is valid until it expires, and only with all codes.',
   fields: (t) => ({
-    version: t.exposeString('version', { description: 'Counts up; 0 if none was published.' }),
-    status: t.field({ type: CanaryStatus, description: 'Decided when it is read.', resolve: canaryStatus }),
+    version: t.exposeString('version', { description: 'A counter. 0 before the first canary.' }),
+    status: t.field({ type: CanaryStatus, description: 'The state now.', resolve: canaryStatus }),
     issuedAt: t.expose('issuedAt', { type: 'DateTime' }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
-      description: 'After this, silence means that something is wrong.',
+      description: 'Silence after this time is a warning.',
     }),
     codes: t.exposeStringList('codes', {
-      description: 'CanaryTail codes of what has not happened; a missing one has.',
+      description: 'CanaryTail codes of denied events. An event without its code has happened.',
     }),
     statement: t.exposeString('statement'),
-    signedText: t.exposeString('signedText', { nullable: true, description: 'Clear-signed with PGP, off-line.' }),
-    fingerprint: t.exposeString('fingerprint', { nullable: true, description: 'Of the key that signs.' }),
-    publicKey: t.exposeString('publicKey', { nullable: true, description: 'The key that signs.' }),
+    signedText: t.exposeString('signedText', {
+      nullable: true,
+      description: 'The operator signs it offline with PGP.',
+    }),
+    fingerprint: t.exposeString('fingerprint', { nullable: true, description: 'The fingerprint of the signing key.' }),
+    publicKey: t.exposeString('publicKey', { nullable: true, description: 'The signing key.' }),
     freshness: t.exposeString('freshness', {
       nullable: true,
-      description: 'What could not be known before, such as a block hash.',
+      description: 'A proof of the date, such as a block hash.',
     }),
-    sha256: t.exposeString('sha256', { description: 'Of the signed text, or of the statement.' }),
-    previousSha256: t.exposeString('previousSha256', { nullable: true, description: 'Of the canary before.' }),
+    sha256: t.exposeString('sha256', { description: 'Digest of the signed text, or of the statement.' }),
+    previousSha256: t.exposeString('previousSha256', { nullable: true, description: 'Digest of the previous canary.' }),
   }),
 });
 
@@ -72,11 +75,11 @@ const Exchange = builder.objectRef<PeeringDocument['exchanges'][number]>('Exchan
   }),
 });
 const Facility = builder.objectRef<PeeringDocument['facilities'][number]>('Facility').implement({
-  description: 'A data centre where the network is.',
+  description: 'A data centre of the network.',
   fields: (t) => ({ name: t.exposeString('name'), city: t.exposeString('city'), country: t.exposeString('country') }),
 });
 const PeeringType = builder.objectRef<PeeringView>('Peering').implement({
-  description: 'The network, in the words of PeeringDB.',
+  description: 'The network, in the vocabulary of PeeringDB.',
   fields: (t) => ({
     asn: t.exposeInt('asn', { nullable: true }),
     name: t.exposeString('name'),
@@ -94,7 +97,7 @@ const PeeringType = builder.objectRef<PeeringView>('Peering').implement({
 });
 
 const StatusComponent = builder.objectRef<Component>('StatusComponent').implement({
-  description: 'A part of the service. Simulated parts say so in their names.',
+  description: 'A part of the service. The names of simulated parts say so.',
   fields: (t) => ({
     id: t.exposeID('id'),
     name: t.exposeString('name'),
@@ -105,7 +108,7 @@ const StatusComponent = builder.objectRef<Component>('StatusComponent').implemen
   }),
 });
 const IncidentUpdateType = builder.objectRef<IncidentUpdate>('IncidentUpdate').implement({
-  description: 'What was said of an incident, and when.',
+  description: 'A report on an incident.',
   fields: (t) => ({
     status: t.expose('status', { type: IncidentStatusType }),
     body: t.exposeString('body'),
@@ -113,28 +116,28 @@ const IncidentUpdateType = builder.objectRef<IncidentUpdate>('IncidentUpdate').i
   }),
 });
 const IncidentType = builder.objectRef<Incident>('Incident').implement({
-  description: 'Something that is wrong, or a maintenance.',
+  description: 'An incident or a maintenance.',
   fields: (t) => ({
     id: t.exposeID('id'),
     name: t.exposeString('name'),
     status: t.expose('status', { type: IncidentStatusType }),
     impact: t.expose('impact', { type: Impact }),
-    components: t.exposeIDList('components', { description: 'Ids of components.' }),
+    components: t.exposeIDList('components', { description: 'The ids of components.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime' }),
     resolvedAt: t.expose('resolvedAt', { type: 'DateTime', nullable: true }),
     updates: t.expose('updates', { type: [IncidentUpdateType] }),
   }),
 });
 const ServiceStatusType = builder.objectRef<ServiceStatus>('ServiceStatus').implement({
-  description: 'Health, in the words of Statuspage.',
+  description: 'The status of the service, in the vocabulary of Statuspage.',
   fields: (t) => ({
     indicator: t.exposeString('indicator', { description: 'none, minor, major or critical.' }),
     description: t.exposeString('description'),
     components: t.expose('components', { type: [StatusComponent] }),
-    incidents: t.expose('incidents', { type: [IncidentType], description: 'Those that are not resolved.' }),
+    incidents: t.expose('incidents', { type: [IncidentType], description: 'Open incidents.' }),
     scheduledMaintenances: t.expose('scheduledMaintenances', {
       type: [IncidentType],
-      description: 'Those that are not completed.',
+      description: 'Maintenances that are planned or in progress.',
     }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
   }),
@@ -143,8 +146,12 @@ const ServiceStatusType = builder.objectRef<ServiceStatus>('ServiceStatus').impl
 const PublishCanaryInput = builder.inputType('PublishCanaryInput', {
   fields: (t) => ({
     statement: t.field({ type: 'Prose', required: true }),
-    codes: t.field({ type: [CanaryCode], required: true, description: 'Those that can still be said.' }),
-    expiresAt: t.field({ type: 'DateTime', description: 'By default in 35 days.' }),
+    codes: t.field({
+      type: [CanaryCode],
+      required: true,
+      description: 'The codes of events that the operator still denies.',
+    }),
+    expiresAt: t.field({ type: 'DateTime', description: 'Default: in 35 days.' }),
     signedText: t.field({ type: 'Prose' }),
     fingerprint: t.field({ type: 'Line' }),
     publicKey: t.field({ type: 'Prose' }),
@@ -155,9 +162,9 @@ const IncidentReportInput = builder.inputType('PublishIncidentInput', {
   fields: (t) => ({
     name: t.field({ type: 'Line', required: true }),
     status: t.field({ type: IncidentStatusType, required: true }),
-    impact: t.field({ type: Impact, required: true, description: 'MAINTENANCE makes it a scheduled maintenance.' }),
-    components: t.field({ type: ['Code'], required: true, description: 'Ids of components.' }),
-    startedAt: t.field({ type: 'DateTime', description: 'By default now.' }),
+    impact: t.field({ type: Impact, required: true, description: 'MAINTENANCE announces a scheduled maintenance.' }),
+    components: t.field({ type: ['Code'], required: true, description: 'The ids of components.' }),
+    startedAt: t.field({ type: 'DateTime', description: 'Default: now.' }),
     body: t.field({ type: 'Prose', required: true }),
   }),
 });
@@ -184,7 +191,7 @@ builder.queryFields((t) => ({
   serviceStatus: t.field({
     type: ServiceStatusType,
     scope: 'public',
-    description: 'How the service is.',
+    description: 'The status of the service.',
     resolve: (_, __, context) => findStatus(context),
   }),
 }));
@@ -200,9 +207,13 @@ builder.mutationFields((t) => ({
   publishPeering: t.field({
     type: PeeringType,
     scope: 'operator',
-    description: 'Replaces what is published of the network.',
+    description: 'Replaces the description of the network.',
     args: {
-      document: t.arg({ type: 'PeeringDocument', required: true, description: 'As Peering, without updatedAt.' }),
+      document: t.arg({
+        type: 'PeeringDocument',
+        required: true,
+        description: 'The fields of Peering, without updatedAt.',
+      }),
     },
     resolve: (_, { document }, context) => publishPeering(context, document),
   }),
@@ -216,7 +227,7 @@ builder.mutationFields((t) => ({
   updateIncident: t.field({
     type: IncidentType,
     scope: 'operator',
-    description: 'Says more of an incident; RESOLVED and COMPLETED close it.',
+    description: 'Adds a report to an incident. RESOLVED and COMPLETED close it.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The incident.' }),
       input: t.arg({ type: UpdateIncidentInput, required: true }),

@@ -1,5 +1,5 @@
-/** Webhooks: register, list, delete, test; deliveries for whoever looks after them. */
-import type { WebhookDelivery } from '../entities/webhooks/webhook.ts';
+/** Webhooks: register, list, delete and test them; list and repeat their deliveries. */
+import type { WebhookDelivery } from '../entities/webhooks/delivery.ts';
 import {
   type CreatedWebhook,
   createWebhook,
@@ -18,11 +18,11 @@ import { builder } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
 const WebhookStatus = builder.enumType('WebhookStatus', {
-  description: 'A disabled webhook is told nothing until a test succeeds.',
+  description: 'A disabled webhook receives no events until a test succeeds.',
   values: WEBHOOK_STATUSES,
 });
 const DeliveryStatus = builder.enumType('DeliveryStatus', {
-  description: 'Succeeded and failed are the end.',
+  description: 'Succeeded and failed deliveries have ended.',
   values: DELIVERY_STATUSES,
 });
 
@@ -33,12 +33,12 @@ const DeliveryType = builder.objectRef<WebhookDelivery>('WebhookDelivery').imple
     eventId: t.exposeID('eventId', { description: 'The webhook-id of the message, the same at every attempt.' }),
     eventType: t.exposeString('eventType', { description: 'Such as server.running.' }),
     status: t.expose('status', { type: DeliveryStatus }),
-    attempts: t.exposeInt('attempts', { description: 'Attempts that came to an end.' }),
+    attempts: t.exposeInt('attempts', { description: 'Attempts that have ended.' }),
     responseStatus: t.exposeInt('responseStatus', {
       nullable: true,
       description: 'The HTTP status of the last answer.',
     }),
-    durationMs: t.exposeInt('durationMs', { nullable: true, description: 'How long the last attempt took.' }),
+    durationMs: t.exposeInt('durationMs', { nullable: true, description: 'The duration of the last attempt.' }),
     error: t.exposeString('error', {
       nullable: true,
       description: 'refused_address, dns, tls, connection, timeout, http_status or disabled.',
@@ -49,12 +49,12 @@ const DeliveryType = builder.objectRef<WebhookDelivery>('WebhookDelivery').imple
 });
 
 const WebhookType = builder.objectRef<ShownWebhook>('Webhook').implement({
-  description: 'A URL that is told of events.',
+  description: 'A URL that receives events.',
   fields: (t) => ({
     id: t.exposeID('id'),
     url: t.exposeString('url'),
     eventFilter: t.string({
-      description: 'What it is told of: *, groups such as server.*, or names, with commas.',
+      description: 'The events that it receives: *, groups such as server.*, or names, with commas.',
       resolve: ({ eventFilter }) => eventFilter.join(','),
     }),
     description: t.exposeString('description', { nullable: true }),
@@ -73,16 +73,18 @@ const WebhookType = builder.objectRef<ShownWebhook>('Webhook').implement({
   }),
 });
 const CreatedWebhookType = builder.objectRef<CreatedWebhook>('CreatedWebhook').implement({
-  description: 'A new webhook, and the secret that its messages are signed with.',
+  description: 'A new webhook, and the secret that signs its messages.',
   fields: (t) => ({
     webhook: t.expose('webhook', { type: WebhookType }),
-    secret: t.exposeString('secret', { description: 'For Standard Webhooks. It is shown here and never again.' }),
+    secret: t.exposeString('secret', {
+      description: 'The secret for Standard Webhooks. The service shows it only here.',
+    }),
   }),
 });
 const WebhookTestType = builder.objectRef<WebhookTest>('WebhookTest').implement({
-  description: 'What became of a test message.',
+  description: 'The result of a test.',
   fields: (t) => ({
-    delivered: t.exposeBoolean('delivered', { description: 'Whether it was answered with 2xx.' }),
+    delivered: t.exposeBoolean('delivered', { description: 'Whether the receiver answered with 2xx.' }),
     eventId: t.exposeID('eventId'),
     responseStatus: t.exposeInt('responseStatus', { nullable: true }),
     durationMs: t.exposeInt('durationMs'),
@@ -104,7 +106,7 @@ const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
       defaultValue: ['*'],
       description: '*, groups such as server.*, or names such as topup.confirmed.',
     }),
-    description: t.field({ type: 'WebhookDescription', description: 'For humans.' }),
+    description: t.field({ type: 'WebhookDescription', description: 'A note for people.' }),
   }),
 });
 const idArg = { type: 'ID', required: true, description: 'The id of the webhook.' } as const;
@@ -120,11 +122,11 @@ builder.queryFields((t) => ({
   webhookDeliveries: t.field({
     type: DeliveryPage,
     scope: 'read',
-    description: 'What was and is to be delivered, newest first. What has been over for a month may be gone.',
+    description: 'Deliveries, newest first. The service may delete deliveries that ended a month ago.',
     args: {
       ...pageArgs(),
-      webhookId: t.arg({ type: 'ID', description: 'Only to this webhook.' }),
-      status: t.arg({ type: DeliveryStatus, description: 'Only in this state.' }),
+      webhookId: t.arg({ type: 'ID', description: 'Only deliveries to this webhook.' }),
+      status: t.arg({ type: DeliveryStatus, description: 'Only deliveries in this state.' }),
     },
     resolve: (_, { webhookId, status, ...page }, context) =>
       listWebhookDeliveries(context, page, { webhookId, status }),
@@ -135,7 +137,7 @@ builder.mutationFields((t) => ({
   createWebhook: t.field({
     type: CreatedWebhookType,
     scope: 'full',
-    description: 'Registers a URL that is told of events.',
+    description: 'Registers a URL that receives events.',
     args: { input: t.arg({ type: CreateWebhookInput, required: true }) },
     resolve: (_, { input }, context) => createWebhook(context, input),
   }),
@@ -143,7 +145,7 @@ builder.mutationFields((t) => ({
     type: Deleted,
     scope: 'full',
     whileSuspended: true,
-    description: 'Deletes a webhook, and drops what it was still to be told.',
+    description: 'Deletes a webhook and its deliveries.',
     args: { id: t.arg(idArg) },
     resolve: (_, { id }, context) => deleteWebhook(context, id),
   }),
@@ -157,7 +159,7 @@ builder.mutationFields((t) => ({
   redeliver: t.field({
     type: DeliveryType,
     scope: 'full',
-    description: 'Delivers an event once more, with all attempts.',
+    description: 'Delivers an event again, with fresh attempts.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The id of the delivery.' }) },
     resolve: (_, { id }, context) => redeliver(context, id),
   }),

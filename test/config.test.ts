@@ -19,14 +19,14 @@ describe('The configuration', () => {
     expect(readConfig({ PORT: '', DATABASE_URL: ' ', ROLES: '' })).toEqual(config);
   });
 
-  it('takes where names of addresses are told, and refuses what is no URL or no secret of a webhook', () => {
+  it('accepts the URL and secret of reverse DNS, and refuses malformed ones', () => {
     expect(readConfig({}).reverseDnsUrl).toBeUndefined();
     expect(readConfig({ REVERSE_DNS_URL: 'http://10.0.0.1/ptr' }).reverseDnsUrl).toBe('http://10.0.0.1/ptr');
     expect(() => readConfig({ REVERSE_DNS_URL: 'ns1' })).toThrow('REVERSE_DNS_URL');
     expect(() => readConfig({ REVERSE_DNS_SECRET: 'hush' })).toThrow('REVERSE_DNS_SECRET');
   });
 
-  it('takes what is set', () => {
+  it('uses the set values', () => {
     const config = readConfig({
       PORT: '8080',
       ROLES: 'worker',
@@ -43,7 +43,7 @@ describe('The configuration', () => {
     expect([...config.roles]).toEqual(['worker']);
   });
 
-  it('counts calls where other processes can see it, if there may be others', () => {
+  it('counts calls in a shared store if other processes may exist', () => {
     const store = (environment: Record<string, string>) => readConfig(environment).rateLimitStore;
     expect(store({})).toBe('memory');
     expect(store({ DATABASE_URL: 'postgres://x' })).toBe('postgres');
@@ -57,7 +57,7 @@ describe('The configuration', () => {
     expect(trustedProxyCidrs).toEqual(['10.0.0.0/8', '::1']);
   });
 
-  it('reads where LXD or Incus is, and wants certificates for an endpoint by https', () => {
+  it('reads the endpoints of LXD or Incus, and requires certificates for https', () => {
     expect(readConfig({}).lxc).toBeUndefined();
     expect(readConfig({ LXC_ENDPOINTS: 'unix:/run/lxd.socket', LXC_NAMESERVERS: '9.9.9.9' }).lxc).toEqual({
       endpoints: ['unix:/run/lxd.socket'],
@@ -80,7 +80,7 @@ describe('The configuration', () => {
     );
   });
 
-  it('has a listener for boxes only if it is told a port', () => {
+  it('has a listener for hosts only with a port', () => {
     expect(readConfig({})).toMatchObject({ dedicatedDriver: 'simulated', provisioningPort: undefined });
     expect(readConfig({ PROVISIONING_PORT: '8080' })).toMatchObject({ provisioningPort: 8080 });
     expect(readConfig({ DEDICATED_DRIVER: 'bmc' })).toMatchObject({ dedicatedDriver: 'bmc' });
@@ -111,7 +111,7 @@ describe('The configuration', () => {
     ['SIMULATED_PROVISION_SECONDS', 'NaN'],
     ['DEDICATED_DRIVER', 'paper'],
     ['PROVISIONING_PORT', '0'],
-  ])('stops at a wrong %s and says what was expected', (name, value) => {
+  ])('stops at a wrong %s and names the expected value', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name} is wrong: expected .+\\.$`));
   });
 });

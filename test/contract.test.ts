@@ -1,4 +1,4 @@
-/** What is published is what is served. */
+/** Compares the published contract with the documents and the running service. */
 import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../entities/errors.ts';
 import { readOperations } from '../facades/compile/read.ts';
@@ -13,7 +13,7 @@ const { anonymous, publicUrl } = await startFreehold({ ROLES: 'api' });
 const sorted = (rows: string[][]) => rows.map((row) => row.join(' ')).sort();
 
 describe('The contract', () => {
-  it('has the endpoints of the specification, with scope and availability, in documents and in OpenAPI alike', async () => {
+  it('has the endpoints of the specification, with scope and availability, in the documents and in OpenAPI', async () => {
     const documents = readOperations(schema).flatMap(({ http, scopes }) =>
       http ? [[http.method, http.path, scopes[0] ?? 'public', http.status]] : [],
     );
@@ -31,12 +31,12 @@ describe('The contract', () => {
     expect(body).toEqual(JSON.parse(JSON.stringify(openapi(readOperations(schema), publicUrl))));
   });
 
-  it('is the OpenAPI document that is committed', async () => {
+  it('equals the committed OpenAPI document', async () => {
     const document = JSON.stringify(openapi(readOperations(schema), 'https://api.freehold.example'), null, 2);
     await expect(`${document}\n`).toMatchFileSnapshot('../docs/openapi.json');
   });
 
-  it('is readable at /docs, with a renderer that is served from here alone', async () => {
+  it('is readable at /docs, which loads files from this service only', async () => {
     const page = await fetch(`${publicUrl}/docs`);
     const html = await page.text();
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'");
@@ -45,7 +45,7 @@ describe('The contract', () => {
     for (const asset of assets) expect((await fetch(publicUrl + asset)).status).toBe(200);
   });
 
-  it('publishes the catalogue of errors, in docs/use/errors.md and at the address that errors name', async () => {
+  it('publishes the catalogue of errors in docs/use/errors.md and at the URL in every error', async () => {
     await expect(errorsMarkdown()).toMatchFileSnapshot('../docs/use/errors.md');
     const { body } = await anonymous('GET', '/v1/account');
     const page = await (await fetch(body.type)).text();

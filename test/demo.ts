@@ -1,6 +1,6 @@
 /**
- * `npm run demo`: the whole journey against a fresh service, over REST, MCP and GraphQL. It exits with 0 only if the
- * server ran and was deleted, and the books balance.
+ * `npm run demo`: the whole journey against a new service, over REST, MCP and GraphQL. It exits with 0 only if the server
+ * ran, the deletion worked, and the books balance.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -13,7 +13,7 @@ import { graphqlClient, newFolder, removeFolder, restClient, spawnService } from
 
 const began = performance.now();
 let last = began;
-/** Prints a step that is done, with the time that it took. */
+/** Prints a finished step and its duration. */
 function step(name: string, detail = '') {
   const now = performance.now();
   console.log(`${((now - last) / 1000).toFixed(2).padStart(6)} s  ${name.padEnd(44)}${detail}`);
@@ -109,7 +109,7 @@ async function journey() {
   await mcp.close();
 }
 
-/** Waits for a subscription to say what is hoped for. */
+/** Waits for a message of a subscription. */
 function liveClient(credential: string) {
   const client = createClient({
     url: service.graphql.replace('http', 'ws'),

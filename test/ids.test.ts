@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 
-// A module of its own: these tests turn its clock, and other files share the process.
+// A separate copy of the module: these tests change its clock, and other files share the process.
 const { isId, isOrderNumber, newId, newOrderNumber, randomText } = (await import(
   `../entities/ids.ts?${'own'}`
 )) as typeof import('../entities/ids.ts');
@@ -17,13 +17,13 @@ describe('An id', () => {
     }
   });
 
-  it('is unlike 100,000 others, and sorts in the order of their making', () => {
+  it('differs from 100,000 others, and sorts by creation', () => {
     const ids = newIds(100_000);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.toSorted()).toEqual(ids);
   });
 
-  it('sorts in the order of making within a millisecond, and while the clock goes back', () => {
+  it('sorts by creation within a millisecond, and while the clock goes back', () => {
     const clock = vi.spyOn(Date, 'now');
     const start = Date.now() + 1000;
     const ids = [0, 0, 0, -50, -5000, 1, 1, -3_600_000, 2].flatMap((ms) => {
@@ -50,7 +50,7 @@ describe('An id', () => {
     ['capitals', newId('srv').toUpperCase()],
     ['a letter that Crockford leaves out', newId('srv').replace(/.$/, 'u')],
     ['a line break at its end', `${newId('srv')}\n`],
-  ])('is told from %s', (_, text) => {
+  ])('is distinguished from %s', (_, text) => {
     expect(isId('srv', text)).toBe(false);
   });
 });
@@ -58,7 +58,7 @@ describe('An id', () => {
 describe('An order number', () => {
   const numbers = Array.from({ length: 20_000 }, () => newOrderNumber('SRV'));
 
-  it('is speakable: SRV- or TOP- and ten characters without I, L, O and U', () => {
+  it('is easy to read aloud: SRV- or TOP-, and ten characters without I, L, O and U', () => {
     for (const number of numbers) if (!/^SRV-[0-9A-HJKMNP-TV-Z]{10}$/.test(number)) throw new Error(number);
     expect(newOrderNumber('TOP')).toMatch(/^TOP-[0-9A-HJKMNP-TV-Z]{10}$/);
     expect(isOrderNumber('SRV', numbers[0]!)).toBe(true);
@@ -66,17 +66,17 @@ describe('An order number', () => {
     expect(isOrderNumber('SRV', numbers[0]!.toLowerCase())).toBe(false);
   });
 
-  it('cannot be guessed: all are different, and each of 32 characters comes up equally often at each place', () => {
+  it('is random: all differ, and each of 32 characters is equally frequent at each place', () => {
     expect(new Set(numbers).size).toBe(numbers.length);
     for (let place = 4; place < 14; place++) {
       const counts = Map.groupBy(numbers, (number) => number[place]);
       expect(counts.size).toBe(32);
-      // 625 expected, 25 the standard deviation.
+      // The mean is 625, and the standard deviation 25.
       for (const { length } of counts.values()) expect(Math.abs(length - 625)).toBeLessThan(250);
     }
   });
 });
 
-it('A short name can stand in a host name', () => {
+it('A short name is valid in a host name', () => {
   expect(`srv-${randomText(6)}`).toMatch(/^srv-[0-9a-z]{6}$/);
 });

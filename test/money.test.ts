@@ -14,7 +14,7 @@ const random = (below: number) => Math.floor(Math.random() * below);
 const atHour = (hours: number) => new Date(Date.UTC(2026, 0, 1) + hours * 3_600_000);
 
 describe('US dollars', () => {
-  it('come back exactly as they came, and are exact in micro-USD: 200,000 amounts below a billion', () => {
+  it('survive the round trip, and are exact in micro-USD: 200,000 amounts below a billion', () => {
     for (let i = 0; i < 200_000; i++) {
       const whole = random(10 ** (1 + random(9)));
       const fraction = String(random(1_000_000)).padStart(6, '0').slice(0, random(7));
@@ -54,13 +54,13 @@ describe('The hourly rate', () => {
 });
 
 describe('A refund', () => {
-  it('is for whole hours that are left', () => {
+  it('covers the whole hours that are left', () => {
     expect(refundMicros(7_300_000n, atHour(10), atHour(0))).toBe(100_000n);
     expect(refundMicros(7_300_000n, atHour(10), atHour(0.01))).toBe(90_000n);
     expect(refundMicros(7_300_000n, atHour(1), atHour(0.001))).toBe(0n);
   });
 
-  it('is nothing when the time is over', () => {
+  it('is zero when the time is over', () => {
     for (const late of [0, 0.5, 1, 10_000]) expect(refundMicros(7_300_000n, atHour(0), atHour(late))).toBe(0n);
   });
 
@@ -77,7 +77,7 @@ describe('A refund', () => {
     }
   });
 
-  it('of a month that has just been paid is the month but for the rounding of an hour', () => {
+  it('right after the payment is the price of the month, less at most one hour', () => {
     const month = 24_000_000n;
     const left = refundMicros(month, atHour(PAID_HOURS), atHour(0));
     expect(month - left).toBeLessThan(730n);
@@ -86,7 +86,7 @@ describe('A refund', () => {
 });
 
 describe('The difference of two months', () => {
-  it('is for the hours that are left, begun ones as whole, and nothing for less or when the time is over', () => {
+  it('covers the hours that are left, with begun hours as whole, and is never negative', () => {
     const [month, next] = [6_000_000n, 24_000_000n];
     expect(differenceMicros(month, next, atHour(PAID_HOURS), atHour(0.01))).toBe(18_000_000n);
     expect(differenceMicros(month, next, atHour(365), atHour(0))).toBe(9_000_000n);
@@ -94,7 +94,7 @@ describe('The difference of two months', () => {
     expect(differenceMicros(month, next, atHour(0), atHour(1))).toBe(0n);
   });
 
-  it('and the month before are never less than what a deletion gives back', () => {
+  it('plus the old price is never less than the refund of a deletion', () => {
     for (let i = 0; i < 20_000; i++) {
       const month = BigInt(random(10 ** (1 + random(9))));
       const next = month + BigInt(random(10 ** (1 + random(9))));
@@ -105,6 +105,6 @@ describe('The difference of two months', () => {
   });
 });
 
-it('Hours from now are on the clock', () => {
+it('Hours from now follow the clock', () => {
   expect(Math.abs(hoursFromNow(2).getTime() - Date.now() - 7_200_000)).toBeLessThan(60_000);
 });

@@ -1,30 +1,38 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from './setup/database.ts';
-import { newFolder, removeFolder, spawnService } from './setup/spawn.ts';
+import { newFolder, type RunningService, removeFolder, spawnService } from './setup/spawn.ts';
 
 const run = promisify(execFile);
 const readme = readFileSync('README.md', 'utf8');
-const quickstart = /## Quickstart[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme)![1]!;
+const commandsOf = (markdown: string) => [...markdown.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block!);
 
-describe('The README', () => {
-  it('has a quickstart that works as it is printed', async () => {
-    const folder = newFolder();
-    // What it waits for by the clock comes at once: a busy machine may need the four seconds for the rest.
-    const environment = { DATABASE_URL: await newDatabaseUrl(afterAll), SIMULATED_PAYMENT_SECONDS: '0' };
-    const service = await spawnService({ DATA_DIR: folder, ...environment });
-    // Only the port differs, so that the test can run beside another service.
-    const lines = quickstart.replace('http://localhost:3000', service.url);
-    expect(lines).not.toBe(quickstart);
-    const { stdout } = await run('bash', ['-eu', '-c', lines], { timeout: 170_000 });
-    const answers = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+describe('The commands for customers', () => {
+  let service: RunningService;
+  const folder = newFolder();
+  beforeAll(async () => {
+    // Simulations take no time, so that a busy machine has all of its patience for the rest.
+    const environment = { SIMULATED_PAYMENT_SECONDS: '0', SIMULATED_PROVISION_SECONDS: '0' };
+    service = await spawnService({ DATA_DIR: folder, DATABASE_URL: await newDatabaseUrl(afterAll), ...environment });
+  });
+  afterAll(async () => {
     await service.stop();
     removeFolder(folder);
+  });
+
+  /** Runs commands as printed, but for the port, so that the test can run beside another service. */
+  async function answersTo(commands: string): Promise<string[]> {
+    const lines = commands.replace('http://localhost:3000', service.url);
+    expect(lines).not.toBe(commands);
+    const { stdout } = await run('bash', ['-eu', '-c', lines], { timeout: 170_000, cwd: folder });
+    return stdout.trim().split('\n');
+  }
+
+  it('work as the quickstart of the README prints them', async () => {
+    const quickstart = commandsOf(readme.slice(readme.indexOf('## Quickstart')))[0]!;
+    const answers = (await answersTo(quickstart)).map((line) => JSON.parse(line));
     const [tiers, before, key, topUp, funded, running, deleted, after] = answers;
     expect(tiers.data[0].code).toBe('vps-1');
     expect(before.balance_usd).toBe(0);
@@ -37,6 +45,28 @@ describe('The README', () => {
     expect(answers).toHaveLength(8);
   });
 
+  it('work as docs/use/api.md prints them', async () => {
+    const commands = commandsOf(readFileSync('docs/use/api.md', 'utf8')).join('\n');
+    const answers = (await answersTo(commands)).filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+    expect(answers.filter(({ code }) => code)).toEqual([]);
+    const servers = answers.filter(({ order_number, kind }) => order_number && kind);
+    expect(servers.map(({ status, service_code, os }) => [status, service_code, os])).toEqual([
+      ['running', 'vps-1', 'debian-13'],
+      ['stopping', 'vps-1', 'debian-13'],
+      ['stopped', 'vps-1', 'debian-13'],
+      ['resizing', 'vps-1', 'debian-13'],
+      ['stopped', 'vps-2', 'debian-13'],
+      ['starting', 'vps-2', 'debian-13'],
+      ['running', 'vps-2', 'debian-13'],
+      ['rebuilding', 'vps-2', 'debian-13'],
+      ['running', 'vps-2', 'debian-12'],
+      ['deleting', 'vps-2', 'debian-12'],
+    ]);
+    expect(answers.at(-1)).toMatchObject({ token_type: 'Bearer', scope: 'servers billing' });
+  });
+});
+
+describe('The README', () => {
   it('has at most 700 words', () => {
     expect(readme.split(/\s+/).length).toBeLessThanOrEqual(700);
   });

@@ -7,11 +7,11 @@ import '../schema/scope.ts';
 const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith('__'));
 
 describe('The schema', () => {
-  it('is printed in schema/schema.graphql', async () => {
+  it('equals schema/schema.graphql', async () => {
     await expect(`${printSchema(lexicographicSortSchema(schema))}\n`).toMatchFileSnapshot('../schema/schema.graphql');
   });
 
-  it('does not build with a root field that states no scope', () => {
+  it('does not build if a root field states no scope', () => {
     for (const kind of ['Query', 'Mutation', 'Subscription'] as const) {
       const builder = new SchemaBuilder<{ Context: object }>({ plugins: ['scope'] });
       const open = { type: 'String', nullable: true, resolve: () => null, subscribe: () => null } as never;
@@ -27,7 +27,7 @@ describe('The schema', () => {
     }
   });
 
-  it('states a scope for every root field that it has', () => {
+  it('states a scope for every root field', () => {
     const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap((type) =>
       Object.values(type!.getFields()),
     );
@@ -36,7 +36,7 @@ describe('The schema', () => {
       expect(['public', 'read', 'servers', 'billing', 'full', 'operator']).toContain(field.extensions.scope);
   });
 
-  it('takes no free text that is not bounded: arguments and inputs are never a plain String', () => {
+  it('limits every text and number of arguments and inputs by a scalar of its own', () => {
     const inputs = types.filter(isInputObjectType).flatMap((type) => Object.values(type.getFields()));
     const roots = types
       .filter(isObjectType)

@@ -7,11 +7,11 @@ const KINDS = ['live', 'at', 'rt', 'lt', 'cs'] as const;
 const minted = Array.from({ length: 200 }, (_, i) => mintCredential(KINDS[i % KINDS.length]!));
 
 describe('A credential', () => {
-  it('has the published form, so that secret scanners find it', () => {
+  it('has the published form, so secret scanners find it', () => {
     for (const credential of minted) expect(credential).toMatch(/^svc_(live|at|rt|lt|cs)_[0-9A-Za-z]{38}$/);
   });
 
-  it('is recognised with its kind, each time that one is minted', () => {
+  it('is recognised with its kind, for each minted one', () => {
     for (let i = 0; i < 20_000; i++) {
       const kind = KINDS[i % KINDS.length]!;
       const credential = mintCredential(kind);
@@ -20,7 +20,7 @@ describe('A credential', () => {
     expect(credentialKind(mintCredential('op'))).toBe('op');
   });
 
-  it('is refused with any single wrong character', () => {
+  it('is refused with a single wrong character', () => {
     const accepted: string[] = [];
     for (const credential of minted)
       for (let at = 0; at < credential.length; at++)
@@ -31,7 +31,7 @@ describe('A credential', () => {
     expect(accepted).toEqual([]);
   });
 
-  it('is refused with a character left out or doubled, or two neighbours exchanged', () => {
+  it('is refused with a missing or doubled character, or two exchanged neighbours', () => {
     const accepted = minted.flatMap((credential) =>
       Array.from(credential).flatMap((character, at) => {
         const [before, after] = [credential.slice(0, at), credential.slice(at + 1)];
@@ -59,7 +59,7 @@ describe('A credential', () => {
     expect(credentialKind(garbage)).toBeUndefined();
   });
 
-  it('is stored as 32 bytes that say nothing of it', () => {
+  it('is stored as 32 bytes that reveal nothing', () => {
     expect(digest(minted[0]!)).toHaveLength(32);
     expect(digest(minted[0]!)).toEqual(digest(minted[0]!));
     expect(new Set(minted.map((credential) => digest(credential).toString('hex'))).size).toBe(minted.length);
@@ -71,12 +71,12 @@ describe('A credential', () => {
     for (const character of Array.from({ length: 5000 }, newMachinePassword).join(''))
       counts.set(character, (counts.get(character) ?? 0) + 1);
     expect([...counts.keys()].sort().join('')).toBe(BASE62);
-    // 1935 expected, 44 the standard deviation; a modulo of 256 would give the first eight characters a quarter more.
+    // The mean is 1935, and the standard deviation 44. A modulo would give the first eight characters a quarter more.
     for (const count of counts.values()) expect(Math.abs(count - 1935)).toBeLessThan(350);
   });
 });
 
-it('A password of a machine has 24 characters that need no quoting', () => {
+it('A machine password has 24 characters that need no quoting', () => {
   expect(newMachinePassword()).toMatch(/^[0-9A-Za-z]{24}$/);
 });
 
@@ -86,11 +86,11 @@ describe('A sealed value', () => {
   const PLAINTEXT = 'pässword 🔑';
   const sealed = vault.seal(PLAINTEXT, CONTEXT);
 
-  it.each(['', 'a', PLAINTEXT, 'x'.repeat(100_000)])('opens again where it was sealed', (plaintext) => {
+  it.each(['', 'a', PLAINTEXT, 'x'.repeat(100_000)])('opens in its own context', (plaintext) => {
     expect(vault.open(vault.seal(plaintext, CONTEXT), CONTEXT)).toBe(plaintext);
   });
 
-  it('looks different each time, and does not contain the value', () => {
+  it('differs each time, and does not contain the value', () => {
     expect(vault.seal(PLAINTEXT, CONTEXT)).not.toEqual(sealed);
     expect(sealed.includes(PLAINTEXT)).toBe(false);
   });
@@ -100,7 +100,7 @@ describe('A sealed value', () => {
       expect(() => vault.open(sealed, context)).toThrow();
   });
 
-  it('does not open with any bit of it flipped', () => {
+  it('does not open with a flipped bit', () => {
     for (let bit = 0; bit < sealed.length * 8; bit++) {
       const flipped = Buffer.from(sealed);
       flipped[bit >> 3]! ^= 1 << (bit & 7);
@@ -108,7 +108,7 @@ describe('A sealed value', () => {
     }
   });
 
-  it('does not open when it is cut short at either end, or longer than it was', () => {
+  it('does not open if it is cut at either end, or extended', () => {
     for (let length = 0; length < sealed.length; length++) {
       expect(() => vault.open(sealed.subarray(0, length), CONTEXT)).toThrow();
       expect(() => vault.open(sealed.subarray(sealed.length - length), CONTEXT)).toThrow();
@@ -120,7 +120,7 @@ describe('A sealed value', () => {
     expect(() => new Vault(randomBytes(32)).open(sealed, CONTEXT)).toThrow();
   });
 
-  it('is made with a key of 32 bytes only', () => {
+  it('needs a key of 32 bytes', () => {
     for (const length of [0, 16, 31, 33]) expect(() => new Vault(randomBytes(length))).toThrow(/32 bytes/);
   });
 });

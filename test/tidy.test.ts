@@ -10,11 +10,11 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
 const sources = files.filter((file) => file.endsWith('.ts'));
 const read = (file: string) => readFileSync(file, 'utf8');
 
-/** From a place, what may be imported; the first place that fits decides. */
+/** A place and its allowed imports, of values and of types. The first matching place decides. */
 const RULES: [place: RegExp, may: RegExp, mayAsType?: RegExp][] = [
   [/^((start|main|verify)\.ts$|test\/|bench\/)/, /./],
   [/^(config|vitest\.config)\.ts$/, /^$/],
-  // A program of its own, which is published.
+  // A separate, published program.
   [/^facades\/stdio\//, /^facades\/stdio\//],
   [/^facades\//, /^(facades\/|schema\/index\.ts$)/],
   [/^schema\//, /^(schema|resolvers)\/|^entities\/(errors|money)\.ts$/, /^entities\//],
@@ -42,13 +42,13 @@ function importsOf(file: string): Import[] {
 }
 const imports = sources.flatMap(importsOf);
 
-/** What drivers with a folder of their own may share. */
+/** The files that drivers with their own folder may share. */
 const ABOVE_DRIVERS = ['driver.ts', 'json-rpc.ts', 'extended-key.ts'];
 
 /** Whether vitest runs it. */
 const isRun = (file: string): boolean => /\.(test|engine|chain|metal)\.ts$/.test(file);
 
-/** The imports that form circles: the rest is removed from both ends, file by file. */
+/** Finds the imports that form circles, by removing all others from both ends. */
 function circular(left: Import[]): Import[] {
   const importers = new Set(left.map(({ from }) => from));
   const imported = new Set(left.map(({ to }) => to));
@@ -81,14 +81,14 @@ describe('The house', () => {
     expect([...folders].filter(([, inside]) => inside.length > FOLDER_MAX).map(([folder]) => folder)).toEqual([]);
   });
 
-  it('gives a noun a folder once it has two files; one file stands in the folder above', () => {
+  it('gives a noun with two files a folder, and keeps a single file in the folder above', () => {
     const code = files.filter((file) => /^(entities|schema|resolvers|provisioning|facades)\//.test(file));
     const folders = Map.groupBy(code, dirname);
     const above = new Set([...folders.keys()].map(dirname));
     expect([...folders].filter(([folder, { length }]) => length < 2 && !above.has(folder))).toEqual([]);
   });
 
-  it('lets a driver know its siblings only, and one with a folder of its own what is above it for all', () => {
+  it('lets a driver import only its siblings, and the shared files of the folder above', () => {
     const wrong = imports.filter(
       ({ from, to }) =>
         /\/drivers\//.test(from) &&
@@ -99,7 +99,7 @@ describe('The house', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('has no hooks beside functions where two test files import them: files share a process, and the first stops it all', () => {
+  it('has no hooks in shared test modules: test files share a process, and the first would stop it', () => {
     const shared = sources.filter(
       (file) => file.startsWith('test/') && /^(before|after)(All|Each)\(/m.test(read(file)),
     );
@@ -110,14 +110,14 @@ describe('The house', () => {
     expect(shared.some((file) => !isRun(file))).toBe(true);
   });
 
-  it('reads the environment in config.ts alone; the stdio package is a program of its own', () => {
+  it('reads the environment only in config.ts and in the separate stdio package', () => {
     const readers = sources.filter(
       (file) => !/^(config\.ts|facades\/stdio\/|test\/|bench\/)/.test(file) && read(file).includes('process.env'),
     );
     expect(readers).toEqual([]);
   });
 
-  it('gives no file a name that says nothing', () => {
+  it('gives every file a meaningful name', () => {
     expect(
       files.filter((file) => /(^|\/)(utils?|helpers?|common|services?|managers?|misc)(\/|\.ts$)/.test(file)),
     ).toEqual([]);
@@ -127,7 +127,7 @@ describe('The house', () => {
     expect(sources.filter((file) => read(file).split('\n').length > 301)).toEqual([]);
   });
 
-  it('leaves nothing open, and no test that does not run', () => {
+  it('leaves no open marks and no disabled tests', () => {
     const marks = new RegExp(
       ['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X:', 'HA' + 'CK'].map((mark) => `\\b${mark}\\b`).join('|'),
     );

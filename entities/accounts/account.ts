@@ -1,6 +1,7 @@
-/** Accounts, and their suspension: a suspended account may read, and end what it has. */
-
+/** Accounts, their balance, and their suspension. A suspended account may read, and may end its own things. */
+import { statement } from '../database/statement.ts';
 import {
+  bigint,
   boolean,
   defaulting,
   entity,
@@ -9,6 +10,7 @@ import {
   now,
   nullable,
   oneOf,
+  type Row,
   type RowOf,
   text,
   timestamp,
@@ -31,26 +33,50 @@ export const Account = entity(
     /** When balance.low was last sent. */
     lowBalanceAlertedAt: nullable(timestamp()),
     createdAt: now(),
-    /** The operator did it: the account may read and end things, and nothing else. */
+    /** When the operator, or a reversed payment, suspended the account. */
     suspendedAt: nullable(timestamp()),
-    /** What the customer is told of it. */
+    /** The reason, which the customer can read. */
     suspendedFor: nullable(text()),
   },
   [{ name: 'account_email', columns: ['email'], unique: true }],
 );
 export type Account = RowOf<typeof Account>;
 
+const BALANCE = {
+  availableMicros: bigint(),
+  /** Top-ups that chains have shown, but not yet confirmed. */
+  pendingMicros: bigint(),
+  /** The monthly cost of the servers that renew automatically. */
+  monthlyCostMicros: bigint(),
+  updatedAt: now(),
+};
+/** The balance of an account, in micro-USD. */
+export type BalanceView = Row<typeof BALANCE>;
+
+/** The balance of the account $1. */
+export const FIND_BALANCE = statement(
+  BALANCE,
+  `select available_micros, updated_at,
+      coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
+      coalesce((select sum(price_month_micros) from server where account_id = $1 and auto_renew
+        and status not in ('FAILED', 'DELETING', 'DELETED')), 0)::bigint as monthly_cost_micros
+    from balance where account_id = $1`,
+  { name: 'balance' },
+);
+
+/** Suspends the account $1 for the reason $2, or resumes it with null. No row: nothing has changed. */
+const SET_SUSPENSION = statement(
+  { id: key() },
+  `update account set suspended_for = $2, suspended_at = case when $2::text is not null then now() end
+    where id = $1 and (suspended_at is null) = ($2::text is not null) returning id`,
+);
+
 /**
- * Suspends an account for a reason, or with null ends its suspension. One that is suspended already stays so, for the
- * reason of the first time. The lock on its row keeps out credentials that would not hear of it.
+ * Suspends an account for a reason, or resumes it with null. A suspended account keeps its first reason. The caller holds
+ * the lock of the account, so no credential misses the change.
  */
 export async function setSuspension(tx: Transaction, accountId: string, reason: string | null, actor: Actor) {
-  const moved = await tx.query(
-    `update account set suspended_for = $2, suspended_at = case when $2::text is not null then now() end
-      where id = $1 and (suspended_at is null) = ($2::text is not null) returning id`,
-    [accountId, reason],
-  );
-  if (!moved.length) return;
+  if (!(await SET_SUSPENSION.first(tx, [accountId, reason]))) return;
   const type = reason === null ? 'account.resumed' : 'account.suspended';
   const data = reason === null ? {} : { reason };
   await record(tx, accountId, accountId, { type, actor, data });

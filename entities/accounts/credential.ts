@@ -1,8 +1,11 @@
-/** What opens doors: sessions (an access token and its refresh token) and API keys. Only digests are stored. */
+/** Credentials: sessions (an access token and its refresh token) and API keys. The tables hold only digests. */
+import { statement } from '../database/statement.ts';
 import {
   bigint,
   bytes,
+  columnsOf,
   entity,
+  int,
   key,
   now,
   nullable,
@@ -12,11 +15,12 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
+import type { SilentLifecycle } from '../history/lifecycle.ts';
 
-/** A scope that a credential can have. `full` holds all; `servers` and `billing` hold `read`, not one another. */
+/** A scope of a credential. `full` includes all scopes; `servers` and `billing` each include `read`. */
 export const SCOPES = ['read', 'servers', 'billing', 'full'] as const;
 export type Scope = (typeof SCOPES)[number];
-/** What a root field asks for: a scope, nothing, or to be the operator. */
+/** A scope, or `public` for a root field without one, or `operator`. */
 export type RequiredScope = Scope | 'public' | 'operator';
 
 const HELD: ReadonlyMap<string, readonly RequiredScope[]> = new Map([
@@ -27,7 +31,7 @@ const HELD: ReadonlyMap<string, readonly RequiredScope[]> = new Map([
   ['operator', ['read', 'servers', 'billing', 'full', 'operator']],
 ]);
 
-/** The scopes that a scope string such as "servers billing" holds, those included by others among them. */
+/** Returns the scopes of a scope string such as "servers billing", with all included scopes. */
 export const expandScopes = (scope: string): ReadonlySet<RequiredScope> =>
   new Set<RequiredScope>(['public', ...scope.split(' ').flatMap((one) => HELD.get(one) ?? [])]);
 
@@ -40,7 +44,7 @@ export const Session = entity(
   {
     id: key(),
     accountId: text(),
-    /** Shared by all sessions that rotation made of one login: the id of the first. */
+    /** The id of the first session after a login. Rotation hands it on to each next session. */
     familyId: text(),
     /** `register`, `login` or `oauth:<client id>`. */
     source: text(),
@@ -54,7 +58,7 @@ export const Session = entity(
     createdAt: now(),
     lastUsedAt: nullable(timestamp()),
     revokedAt: nullable(timestamp()),
-    /** When its refresh token was spent; it is revoked at that moment, too. */
+    /** When the client spent its refresh token, which also revoked the session. */
     rotatedAt: nullable(timestamp()),
   },
   [
@@ -65,6 +69,37 @@ export const Session = entity(
   ],
 );
 export type Session = RowOf<typeof Session>;
+
+/** A condition: a session is open while one of its tokens is good. */
+const IS_OPEN = `revoked_at is null
+  and (expires_at > now() or (refresh_digest is not null and refresh_expires_at > now()))`;
+
+/** A page of the open sessions of the account $1, newest first, before the id $2, at most $3. */
+export const LIST_OPEN_SESSIONS = statement(
+  Session.columns,
+  `select ${columnsOf(Session)} from session
+    where account_id = $1 and ($2::text is null or id < $2) and ${IS_OPEN} order by id desc limit $3`,
+);
+/** The open sessions of the account $1, those first that were unused for longest. */
+export const FIND_OPEN_SESSIONS = statement(
+  { id: key(), source: text() },
+  `select id, source from session where account_id = $1 and ${IS_OPEN} order by greatest(created_at, last_used_at), id`,
+);
+/** Ends the open sessions of the account $1 with the ids $2. */
+export const END_SESSIONS = statement(
+  { id: key() },
+  `update session set revoked_at = now() where account_id = $1 and id = any($2::text[]) and ${IS_OPEN} returning id`,
+);
+/** Ends the family $1 of the account $2. */
+export const END_FAMILY = statement(
+  { id: key() },
+  'update session set revoked_at = now() where family_id = $1 and account_id = $2 and revoked_at is null returning id',
+);
+/** Removes the refresh token of the session $1. */
+export const DROP_REFRESH_TOKEN = statement(
+  {},
+  'update session set refresh_digest = null, refresh_expires_at = expires_at, family_expires_at = expires_at where id = $1',
+);
 
 export const ApiKey = entity(
   'api_key',
@@ -91,3 +126,76 @@ export const ApiKey = entity(
   ],
 );
 export type ApiKey = RowOf<typeof ApiKey>;
+
+export const API_KEY_LIFECYCLE: SilentLifecycle<ApiKey, ApiKey['status']> = {
+  table: ApiKey,
+  key: 'id',
+  state: 'status',
+  transitions: { ACTIVE: ['REVOKED', 'EXPIRED'], REVOKED: [], EXPIRED: [] },
+};
+
+/** The status by the clock: the worker records an expiry a moment later. */
+const STATUS_NOW = `case when status = 'ACTIVE' and expires_at <= now() then 'EXPIRED' else status end`;
+
+/** How many active keys the account $1 has. */
+export const COUNT_ACTIVE_API_KEYS = statement(
+  { keys: int() },
+  `select count(*)::int as keys from api_key where account_id = $1 and ${STATUS_NOW} = 'ACTIVE'`,
+);
+/** A page of API keys, newest first. $1 account (null: all), $2 id of the page before, $3 status (null: all), $4 limit. */
+export const LIST_API_KEYS = statement(
+  ApiKey.columns,
+  `select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from api_key
+    where ($1::text is null or account_id = $1) and ($2::text is null or id < $2) and ($3::text is null or ${STATUS_NOW} = $3)
+    order by id desc limit $4`,
+);
+
+/** CTEs that find a credential by its digest $1, and note its use with the precision of a minute. */
+const used = (table: string, digest: string) => `
+  with found as (select * from ${table} where ${digest} = $1),
+    used as (
+      update ${table} set last_used_at = date_trunc('minute', now()) from found
+      where ${table}.id = found.id and found.revoked_at is null
+        and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
+const CREDENTIAL = {
+  accountId: text(),
+  credentialId: key(),
+  name: text(),
+  scope: text(),
+  expiresAt: nullable(timestamp()),
+  revokedAt: nullable(timestamp()),
+  suspendedFor: nullable(text()),
+};
+const SUSPENDED_FOR = '(select suspended_for from account where account.id = found.account_id) as suspended_for';
+
+/** The API key with the digest $1. */
+export const FIND_API_KEY = statement(
+  { ...CREDENTIAL, ipAllowlist: textArray(), spendLimitMicros: nullable(bigint()) },
+  `${used('api_key', 'digest')}
+  select account_id, id as credential_id, name, scope, expires_at, revoked_at,
+    ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`,
+);
+/** The session whose access token has the digest $1. */
+export const FIND_SESSION = statement(
+  CREDENTIAL,
+  `${used('session', 'access_digest')}
+  select account_id, id as credential_id, source as name, scope, expires_at, revoked_at, ${SUSPENDED_FOR} from found`,
+);
+
+/** How long the service can still look up an ended credential. */
+export const ENDED_CREDENTIAL_DAYS = 30;
+/** Deletes credentials that ended long ago. $1 their ids are smaller, $2 at most so many. */
+const deleteEnded = (table: string, endedAt: string, also = 'true') =>
+  statement(
+    { id: key() },
+    `delete from ${table} where id in (
+      select id from ${table} where id < $1 and ${endedAt} < now() - interval '${ENDED_CREDENTIAL_DAYS} days' and ${also}
+      order by id limit $2) returning id`,
+  );
+/** Keeps a spent refresh token while its family can live, because a second use ends the family. */
+export const DELETE_ENDED_SESSIONS = deleteEnded(
+  'session',
+  'least(revoked_at, greatest(expires_at, refresh_expires_at))',
+  '(rotated_at is null or family_expires_at < now())',
+);
+export const DELETE_ENDED_API_KEYS = deleteEnded('api_key', 'least(revoked_at, expires_at)');

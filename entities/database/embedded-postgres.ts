@@ -1,6 +1,6 @@
 /**
- * A real PostgreSQL that comes with the service, for an operator who has none. It runs on a free port of the loopback
- * interface and keeps its data in DATA_DIR. If the service was killed and its server lived on, the next start adopts it.
+ * The PostgreSQL that comes with the service, for operators without their own. It runs on a free port of the loopback
+ * interface and keeps its data in DATA_DIR. If the service dies and its server survives, the next start adopts the server.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -10,16 +10,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type Cluster, placeCluster, USER, writeOwned } from './embedded-cluster.ts';
 
-/** Any fixed number: who holds this lock owns the embedded server. */
+/** The lock of the process that owns the embedded server: any fixed number. */
 const OWNER_LOCK = 4_707_366_002;
-/** How long the lock of a process that has just died may stay: PostgreSQL has to notice, on a busy machine after seconds. */
+/** How long a dead process may keep the lock. On a busy machine, PostgreSQL needs seconds to notice the death. */
 const OWNER_PATIENCE = '5s';
-/** How often a start is tried that PostgreSQL refuses, and the pause between two looks. */
+/** Limit for starts that PostgreSQL refuses, and the pauses between checks and between starts. */
 const START_ATTEMPTS_MAX = 100;
 const PAUSE_MS = 25;
 const REFUSED_PAUSE_MS = 100;
 
-/** How a start came by its server. */
+/** How the service got its server. */
 export type Arrival = 'started' | 'adopted' | 'recovered';
 
 export interface EmbeddedPostgres {
@@ -27,11 +27,11 @@ export interface EmbeddedPostgres {
   url: string;
   /** The folder of the cluster. */
   folder: string;
-  /** Whether the server was started, started and recovered from a crash, or still ran. */
+  /** Whether the service started the server, the server recovered from a crash, or it still ran. */
   arrival: Arrival;
-  /** How long it took until the server answered. */
+  /** Seconds until the server answered. */
   seconds: number;
-  /** Stops the server; what was committed stays. */
+  /** Stops the server. Committed data stay. */
   stop(): Promise<void>;
 }
 
@@ -43,8 +43,8 @@ interface Running {
 /**
  * Starts the server of a data folder, or adopts the one that runs there.
  * @param flags more settings, such as `fsync=off` for tests
- * @param onWait called as soon as this process can only wait for PostgreSQL, perhaps several times
- * @throws if another process of ours uses the folder
+ * @param onWait called when this process can only wait for PostgreSQL, perhaps several times
+ * @throws Error if another process of the service uses the folder
  */
 export async function startEmbeddedPostgres(
   dataDir: string,
@@ -64,11 +64,11 @@ export async function startEmbeddedPostgres(
     arrival,
     seconds: (performance.now() - began) / 1000,
     async stop() {
-      // SIGINT is PostgreSQL's fast shutdown: sessions end, the checkpoint is written. The owner lets go only then, so
-      // that nobody adopts a server that is about to stop.
+      // SIGINT is PostgreSQL's fast shutdown: it ends sessions and writes the checkpoint. The owner releases its lock after
+      // that, so that no other process adopts a server that is about to stop.
       signal(pid, 'SIGINT');
       await owner.end().catch(() => {});
-      // The file goes last; a server that was adopted may stay in the table of processes for longer.
+      // The server removes this file last. An adopted server may stay longer in the table of processes.
       for (let waited = 0; alive(pid) && existsSync(pidFile(folder)) && waited < 30_000; waited += 20) await sleep(20);
     },
   };
@@ -78,7 +78,7 @@ const urlOf = ({ password }: Cluster, port: number, database = 'postgres') =>
   `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`;
 const pidFile = (folder: string) => join(folder, 'postmaster.pid');
 
-/** The running server, or a new one. */
+/** Adopts the running server, or starts one. */
 async function run(cluster: Cluster, flags: string[], onWait: () => void): Promise<Running & { arrival: Arrival }> {
   for (let attempt = 1; ; ) {
     const running = recorded(cluster.folder);
@@ -87,18 +87,18 @@ async function run(cluster: Cluster, flags: string[], onWait: () => void): Promi
     if (greeting === 'wrong password') throw wrongPassword(cluster);
     if (greeting === 'not now') {
       onWait();
-      await sleep(PAUSE_MS); // it recovers or shuts down, and tells which by what it does next
+      await sleep(PAUSE_MS); // it recovers or shuts down; the next greeting shows which
       continue;
     }
     const { server, complaint } = await launch(cluster, flags, onWait);
     if (server) return server;
-    // Sessions of a server that was killed hold its memory until they notice, and PostgreSQL refuses until then.
+    // Sessions of a killed server hold its memory until they notice, and PostgreSQL refuses to start until then.
     if (attempt++ === START_ATTEMPTS_MAX) throw new Error(complaint);
     await sleep(REFUSED_PAUSE_MS);
   }
 }
 
-/** Starts a server, and waits until it answers. If it refuses to start, its complaint is returned. */
+/** Starts a server and waits until it answers. Returns the complaint of a server that refuses to start. */
 async function launch(cluster: Cluster, flags: string[], onWait: () => void) {
   const { binaries, folder, identity } = cluster;
   const logFile = join(dirname(folder), 'log');
@@ -106,7 +106,7 @@ async function launch(cluster: Cluster, flags: string[], onWait: () => void) {
   writeOwned(logFile, '', identity);
   const log = openSync(logFile, 'a');
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', ...flags];
-  // A process group of its own: Ctrl-C is for the service, which then stops the server when it has drained.
+  // The server gets its own process group: Ctrl-C must reach only the service, which stops the server after its requests.
   const server = spawn(
     join(binaries, 'postgres'),
     ['-D', folder, '-p', String(port), ...settings.flatMap((s) => ['-c', s])],
@@ -130,13 +130,13 @@ async function launch(cluster: Cluster, flags: string[], onWait: () => void) {
     }
     await sleep(PAUSE_MS);
   }
-  return { complaint: `PostgreSQL did not start; see ${logFile}:\n${readFileSync(logFile, 'utf8')}` };
+  return { complaint: `PostgreSQL did not start. See ${logFile}:\n${readFileSync(logFile, 'utf8')}` };
 }
 
 const wrongPassword = ({ folder }: Cluster) =>
-  new Error(`The password beside ${folder} is not that of the cluster. Restore both from one backup.`);
+  new Error(`The password beside ${folder} does not fit the cluster. Restore both from one backup.`);
 
-/** The server that the folder names, if its process lives. */
+/** Returns the server that the folder names, if its process lives. */
 function recorded(folder: string): Running | undefined {
   const file = pidFile(folder);
   if (!existsSync(file)) return undefined;
@@ -144,20 +144,20 @@ function recorded(folder: string): Running | undefined {
   const [pid, port] = [Number(lines[0]), Number(lines[3])];
   if (!(pid > 0 && port > 0 && alive(pid))) return undefined;
   if (!isZombie(pid)) return { pid, port };
-  // PostgreSQL takes a zombie for alive, and would refuse until init has removed it. What still uses the memory of the
-  // dead server it finds out without this file.
+  // PostgreSQL takes a zombie for a live server and would refuse to start until init removes it. PostgreSQL finds sessions
+  // that still use the memory of the dead server without this file.
   rmSync(file, { force: true });
   return undefined;
 }
 
-/** Whether a process is dead, and only its entry in the table of processes is left. */
+/** Whether a process is dead and remains only in the table of processes. */
 function isZombie(pid: number): boolean {
   const file = `/proc/${pid}/stat`;
-  // The state follows the name, which stands in parentheses and may contain some.
+  // The state follows the name, which is in parentheses and may contain parentheses.
   return existsSync(file) && /\) [ZX] [^)]*$/.test(readFileSync(file, 'latin1'));
 }
 
-/** `not now` is a server that starts, recovers or shuts down. */
+/** A server that starts, recovers or shuts down answers `not now`. */
 type Greeting = 'welcome' | 'wrong password' | 'not now' | 'silence';
 const GREETINGS: Record<string, Greeting> = { '28P01': 'wrong password', '57P03': 'not now' };
 
@@ -172,7 +172,7 @@ async function greet(cluster: Cluster, port: number): Promise<Greeting> {
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Takes the server for this process. The lock goes with its connection, also when the process is killed. */
+/** Takes the server for this process. The lock ends with its connection, even if the process is killed. */
 async function own(url: string, dataDir: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, keepAlive: true });
   client.on('error', () => {});

@@ -1,10 +1,10 @@
 /**
- * The one order in which transactions lock rows. Two transactions that follow it may wait for each other, but never in a
- * circle, so PostgreSQL finds no deadlock. The tests record every lock, and fail where one is out of order.
+ * The order in which transactions lock rows. Transactions that follow it may wait for each other, but never in a circle, so
+ * PostgreSQL finds no deadlock. The tests record every lock and fail if one is out of order.
  *
- * - The row of `balance` is the lock of its account. It comes before all that belongs to the account.
- * - Rows of one table are locked in the order of their key; several rows by `select … order by … for update`.
- * - A plain INSERT, and one with ON CONFLICT DO NOTHING, is no lock: its rows are new, and no other transaction waits for them.
+ * - The row of `balance` is the lock of its account. A transaction locks it before other rows of the account.
+ * - A transaction locks rows of one table in the order of their key, several rows by `select … order by … for update`.
+ * - An INSERT is no lock, unless it has ON CONFLICT DO UPDATE: no other transaction waits for new rows.
  * - `for update skip locked` never waits, so it may come at any time.
  * - A worker writes its own task after the tasks that it starts.
  * - The outbox locks nothing: it inserts deliveries, and the process wakes the webhooks after the commit.
@@ -14,7 +14,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['chain', 'network'],
   ['chain_block', 'height'],
   ['balance', 'account_id'],
-  // What belongs to an account.
+  // Rows of an account.
   ['agent', 'id'],
   ['webhook', 'id'],
   ['webhook_delivery', 'id'],
@@ -25,7 +25,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['manual_job', 'id'],
   ['brake', 'driver'],
   ['finding', "concat_ws('/', kind, order_number, generation)"],
-  // What a server holds.
+  // Capacity that servers hold.
   ['stock', 'service_code'],
   ['place', "concat_ws('/', region_code, service_code, lpad(number::text, 9, '0'))"],
   ['host', 'name'],
@@ -33,7 +33,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['deployment', 'box'],
   ['address_pool', 'id'],
   ['address', 'address'],
-  // What the operator and the observers write.
+  // Rows that the operator and the observers write.
   ['health', 'component'],
   ['reverse_dns_told', 'ip'],
   ['catalog_item', 'code'],
@@ -46,7 +46,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['task', 'subject'],
 ];
 
-/** Tables whose rows are locked only by transactions that hold the lock of their account; so in any order. */
+/** Tables whose rows are locked only under the lock of their account, and therefore in any order. */
 export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
   'account',
   'api_key',

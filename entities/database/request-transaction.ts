@@ -1,9 +1,9 @@
 /**
- * The database as one request with an idempotency key sees it: its transactions become savepoints of a single one,
- * which is committed only when the answer is known. So the key, the effect and the answer exist together or not at all.
+ * The database of one request with an idempotency key. Its transactions become savepoints of a single transaction, which
+ * commits together with the response. So the key, the effect and the response exist together or not at all.
  *
- * The transaction opens with the first change and not before, so that a request which only reads, or first hashes a
- * password, keeps no connection. From then on reads go through it, too.
+ * The first change opens the transaction. Before that, a request holds no connection while it reads or hashes a password.
+ * After that, reads go through the transaction, too.
  */
 import type { DataSource, QueryRunner } from 'typeorm';
 import { Database } from './database.ts';
@@ -15,10 +15,10 @@ export class RequestTransaction extends Database {
   #tx: Transaction | undefined;
   #opening: Promise<Transaction> | undefined;
   #source: DataSource | undefined;
-  /** Whether a transaction of the request has succeeded, so that there is something to commit. */
+  /** Whether a transaction of the request has succeeded, so that the request has a change to commit. */
   #changed = false;
 
-  /** @param begin done first in the transaction; if it throws, so does the change that opened it */
+  /** @param begin runs first in the transaction; if it throws, the change that opens the transaction throws */
   constructor(db: Database, begin: (tx: Transaction) => Promise<void>) {
     super(db.source, db.bus, db.waker);
     this.#begin = begin;
@@ -39,7 +39,7 @@ export class RequestTransaction extends Database {
     return result;
   }
 
-  /** Commits what the request has done, with what `end` adds. The database cannot be used afterwards. */
+  /** Commits the changes of the request and those of `end`. The caller cannot use the database afterwards. */
   async commit(end: (tx: Transaction) => Promise<void>): Promise<void> {
     const tx = await this.#opened();
     try {
@@ -51,7 +51,7 @@ export class RequestTransaction extends Database {
     this.publish(tx.changes);
   }
 
-  /** The request was refused: what it had committed before that stays, under whatever `end` does; the rest goes. */
+  /** Ends a refused request. If transactions of it succeeded, they are committed together with the changes of `end`. */
   async refuse(end: (tx: Transaction) => Promise<void>): Promise<void> {
     if (this.#changed) await this.commit(end);
     else await this.#release();

@@ -1,8 +1,7 @@
 /**
- * SQL with the columns of its rows. A statement lies beside its table; a test prepares each one and compares the names and
- * types of its columns with these.
+ * SQL with the columns of its rows. Each statement is beside its table. A test prepares each one and compares the names and
+ * types of its columns with the declared ones.
  */
-
 import type { Columns, Row } from './table.ts';
 import type { Queryable } from './transaction.ts';
 
@@ -10,23 +9,23 @@ export interface Statement<T> {
   readonly text: string;
   /** The columns by their names in TypeScript. */
   readonly columns: Columns;
-  /** All rows, in the order of the statement. */
+  /** Returns all rows in the order of the statement. */
   all(db: Queryable, parameters?: unknown[]): Promise<T[]>;
-  /** The first row, or undefined without one. */
+  /** Returns the first row, or undefined. */
   first(db: Queryable, parameters?: unknown[]): Promise<T | undefined>;
 }
 
-/** Every statement that the loaded modules have declared, for the test that prepares them. */
+/** The statements that the loaded modules declare, for the test that prepares them. */
 export const STATEMENTS: Statement<unknown>[] = [];
 
 export interface StatementOptions {
-  /** PostgreSQL plans the statement once for each connection under this name. For statements whose planning costs much. */
+  /** PostgreSQL plans the statement once for each connection under this name. Use it where planning costs much. */
   name?: string;
 }
 
 /**
- * Declares a statement once, when its module is loaded.
- * @param columns of its rows: those of a table (`Server.columns`), or some of `table.ts`; `{}` for no rows
+ * Declares a statement. Call it once, when its module loads.
+ * @param columns the columns of its rows: those of a table (`Server.columns`), or some of `table.ts`; `{}` for no rows
  */
 export function statement<C extends Columns>(
   columns: C,

@@ -1,4 +1,4 @@
-/** The typed notation of tables: an `EntitySchema` whose row type is inferred, since decorators cannot be stripped. */
+/** The typed notation of tables: an `EntitySchema` with an inferred row type. Node.js cannot strip decorators. */
 import {
   EntitySchema,
   type EntitySchemaColumnOptions,
@@ -6,12 +6,16 @@ import {
   type FindOptionsWhere,
   type ObjectLiteral,
 } from 'typeorm';
-import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
 import type { Queryable, Transaction } from './transaction.ts';
 
 declare const valueType: unique symbol;
 /** A column that remembers the type of its values. */
-export type Column<T> = EntitySchemaColumnOptions & { readonly [valueType]?: T };
+export type Column<T> = EntitySchemaColumnOptions & {
+  readonly [valueType]?: T;
+  /** The values of `oneOf` and `measured`. */
+  readonly values?: readonly string[];
+  readonly measured?: boolean;
+};
 
 const asBigInt = {
   from: (value: unknown) => (value === null ? null : BigInt(value as string)),
@@ -21,7 +25,12 @@ const asBigInt = {
 export const key = (): Column<string> => ({ type: 'text', primary: true });
 export const text = (): Column<string> => ({ type: 'text' });
 export const textArray = (): Column<string[]> => ({ type: 'text', array: true, default: () => "'{}'" });
-export const oneOf = <const T extends string>(..._values: readonly T[]): Column<T> => ({ type: 'text' });
+export const oneOf = <const T extends string>(...values: readonly T[]): Column<T> => ({ type: 'text', values });
+/** A state that workers measure. It has no lifecycle: any measurement may follow any other. */
+export const measured = <const T extends string>(...values: readonly T[]): Column<T> => ({
+  ...oneOf(...values),
+  measured: true,
+});
 export const int = (): Column<number> => ({ type: 'int' });
 export const real = (): Column<number> => ({ type: 'double precision' });
 export const bigint = (): Column<bigint> => ({ type: 'bigint', transformer: asBigInt });
@@ -37,18 +46,18 @@ export const defaulting = <T>(column: Column<T>, value: string | number): Column
   default: typeof value === 'number' ? value : () => value,
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: the value type of a column is what `Row` infers
+// biome-ignore lint/suspicious/noExplicitAny: `Row` infers the value type of a column
 export type Columns = Record<string, Column<any>>;
-/** The row that columns make, by their names in TypeScript. */
+/** The row of these columns, by their names in TypeScript. */
 export type Row<C extends Columns> = { [K in keyof C]: C[K] extends Column<infer T> ? T : never };
 export type RowOf<E> = E extends EntitySchema<infer T> ? T : never;
 
 export const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** A table whose columns are known to TypeScript. */
+/** A table with its columns. */
 export type Table<C extends Columns> = EntitySchema<Row<C>> & { readonly columns: C };
 
-/** Declares a table: properties are camelCase, columns snake_case. The migrations create it; a test compares the two. */
+/** Declares a table: properties are camelCase, columns snake_case. A test compares it with the migrations. */
 export function entity<C extends Columns>(
   name: string,
   columns: C,
@@ -59,7 +68,7 @@ export function entity<C extends Columns>(
   return Object.assign(schema, { columns });
 }
 
-/** The select list of a table in hand-written SQL. */
+/** Returns the select list of a table for hand-written SQL. */
 export function columnsOf(
   schema: EntitySchema<unknown>,
   table = schema.options.tableName,
@@ -72,14 +81,16 @@ export function columnsOf(
 }
 
 type Where<T> = FindOptionsWhere<T & ObjectLiteral>;
-type Values<T> = QueryDeepPartialEntity<T & ObjectLiteral>;
+type Values<T> = Partial<T>;
+/** New values of columns, but not of a state. */
+export type ChangedColumns<T> = Values<T> & { status?: never; state?: never };
 const of = <T>(table: EntitySchema<T>) => table as unknown as EntitySchema<ObjectLiteral>;
 
-/** The row that fits, or undefined. */
+/** Returns the row that fits, or undefined. */
 export const find = async <T>(db: Queryable, table: EntitySchema<T>, where: Where<T>): Promise<T | undefined> =>
   ((await db.manager.findOneBy(of(table), where)) ?? undefined) as T | undefined;
 
-/** All rows that fit, in that order. */
+/** Returns all rows that fit, in the given order. */
 export const findAll = async <T>(
   db: Queryable,
   table: EntitySchema<T>,
@@ -87,11 +98,11 @@ export const findAll = async <T>(
   order: { [K in keyof T]?: 'ASC' | 'DESC' } = {},
 ): Promise<T[]> => (await db.manager.find(of(table), { where, order: order as never })) as T[];
 
-/** The row that fits, locked until the end of the transaction, or undefined. Mind the order of `lock-order.ts`. */
+/** Returns the row that fits, or undefined, and locks it until the transaction ends. Keep the order of `lock-order.ts`. */
 export const lock = async <T>(tx: Transaction, table: EntitySchema<T>, where: Where<T>): Promise<T | undefined> =>
   ((await tx.manager.findOne(of(table), { where, lock: { mode: 'pessimistic_write' } })) ?? undefined) as T | undefined;
 
-/** Writes rows. The database fills columns that have a default. */
+/** Inserts rows. The database fills omitted columns with their defaults. */
 export const insert = async <T>(
   db: Queryable,
   table: EntitySchema<T>,
@@ -100,14 +111,14 @@ export const insert = async <T>(
   await db.manager.insert(of(table), rows as never);
 };
 
-/** Changes the rows that fit. States move by `history/lifecycle.ts` only. @returns how many rows */
+/** Changes the rows that fit, but not their states: `history/transition.ts` moves those. @returns the number of rows */
 export const update = async <T>(
   db: Queryable,
   table: EntitySchema<T>,
   where: Where<T>,
-  set: Values<T>,
+  set: ChangedColumns<T>,
 ): Promise<number> => (await db.manager.update(of(table), where, set as never)).affected ?? 0;
 
-/** Deletes the rows that fit. @returns how many */
+/** Deletes the rows that fit. @returns the number of rows */
 export const remove = async <T>(db: Queryable, table: EntitySchema<T>, where: Where<T>): Promise<number> =>
   (await db.manager.delete(of(table), where)).affected ?? 0;

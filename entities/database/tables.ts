@@ -1,4 +1,4 @@
-/** Every table. */
+/** All tables. */
 import { Account } from '../accounts/account.ts';
 import { ApiKey, Session } from '../accounts/credential.ts';
 import { LoginCount } from '../accounts/login-attempt.ts';
@@ -20,15 +20,18 @@ import { RateLimitCount } from '../rate-limit.ts';
 import { Deployment } from '../servers/deployment.ts';
 import { Engine } from '../servers/engine.ts';
 import { CircuitBreaker, Finding } from '../servers/finding.ts';
-import { Host, Placement } from '../servers/host.ts';
-import { AddressPool, IpAddress, ReverseDnsTold } from '../servers/ip-address.ts';
+import { Host } from '../servers/host.ts';
+import { AddressPool, IpAddress } from '../servers/ip-address.ts';
 import { ManualJob } from '../servers/manual-job.ts';
 import { Place } from '../servers/place.ts';
+import { Placement } from '../servers/placement.ts';
+import { ReverseDnsTold } from '../servers/reverse-dns.ts';
 import { Server } from '../servers/server.ts';
 import { Task } from '../tasks/task.ts';
 import { Health } from '../transparency/health.ts';
 import { Canary, Incident, Peering } from '../transparency/transparency.ts';
-import { Webhook, WebhookDelivery } from '../webhooks/webhook.ts';
+import { WebhookDelivery } from '../webhooks/delivery.ts';
+import { Webhook } from '../webhooks/webhook.ts';
 
 export const ENTITIES = [
   Account,

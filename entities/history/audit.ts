@@ -1,15 +1,16 @@
-/** The audit log: who did what, and never from where. It has no column for an address, a body or a credential. */
-import { entity, int, key, now, nullable, type RowOf, text } from '../database/table.ts';
+/** The audit log: the actor, the act and its time. It has no column for an address, a body or a credential. */
+import { statement } from '../database/statement.ts';
+import { columnsOf, entity, int, key, now, nullable, type RowOf, text } from '../database/table.ts';
 
-/** Who acts: a credential of a customer, the operator, or the system itself. */
+/** The actor: a credential of a customer, the operator, or the system. */
 export interface Actor {
   type: 'api_key' | 'access_token' | 'operator' | 'system';
   id: string | null;
   name: string | null;
-  /** The request that asked for it. */
+  /** The request of the actor. */
   requestId: string | null;
 }
-/** Whose audit log the operator's own acts are in, where they concern no one customer. */
+/** The account that holds the operator's acts, except acts on a customer's account. */
 export const OPERATOR_ACCOUNT = 'operator';
 export const SYSTEM: Actor = { type: 'system', id: null, name: null, requestId: null };
 
@@ -22,11 +23,11 @@ export const AuditEntry = entity(
     actorType: text(),
     actorId: nullable(text()),
     actorName: nullable(text()),
-    /** What changed; null for `api.request`. */
+    /** The changed resource. Null for `api.request`. */
     resourceType: nullable(text()),
     resourceId: nullable(text()),
     requestId: nullable(text()),
-    /** Of `api.request` only: the method, the template of the path, and the status of the answer. */
+    /** The method, the template of the path, and the status of the response. Only `api.request` has them. */
     method: nullable(text()),
     path: nullable(text()),
     status: nullable(int()),
@@ -39,7 +40,35 @@ export const AuditEntry = entity(
 );
 export type AuditEntry = RowOf<typeof AuditEntry>;
 
-/** The action under which requests are recorded; all others are types of events. */
+/** The action of recorded requests. All other actions are types of events. */
 export const API_REQUEST = 'api.request';
-/** How long entries are kept. */
+/** Days until the service deletes entries. */
 export const AUDIT_DAYS = 90;
+
+const entriesIn = (range: string, order: string) =>
+  statement(
+    AuditEntry.columns,
+    `select ${columnsOf(AuditEntry)} from audit_entry
+      where account_id = $1 and ${range}
+        and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
+      order by ${order} limit $6`,
+  );
+/** The entries of the account $1, newest first. $2 and $3 the range of ids, $4 and $5 the range of times, $6 limit. */
+export const LIST_AUDIT_ENTRIES = entriesIn('id >= $2 and id < $3', 'id desc');
+/** The same for the action $7. Only the index by action fits; the other one would read all entries between two of them. */
+export const LIST_ENTRIES_OF_ACTION = entriesIn(
+  '(action, id) >= ($7, $2) and (action, id) < ($7, $3)',
+  'action desc, id desc',
+);
+/** Inserts entries with the action $1; the other parameters are arrays with one element for each entry. */
+export const INSERT_REQUESTS = statement(
+  {},
+  `insert into audit_entry (action, id, created_at, account_id, actor_type, actor_id, actor_name, request_id, method, path, status)
+    select $1, given.* from unnest($2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+      $9::text[], $10::text[], $11::int[]) as given on conflict (id) do nothing`,
+);
+/** Deletes entries whose ids are smaller than $1, at most $2. */
+export const DELETE_OLD_ENTRIES = statement(
+  { id: key() },
+  'delete from audit_entry where id in (select id from audit_entry where id < $1 order by id limit $2) returning id',
+);

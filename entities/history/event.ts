@@ -1,5 +1,6 @@
-/** Events: one for each change that a customer is told of. Written in the transaction of the change (outbox). */
-import { entity, json, key, now, type RowOf, text } from '../database/table.ts';
+/** Events: one for each change that concerns a customer. The transaction of the change writes it (outbox). */
+import { statement } from '../database/statement.ts';
+import { columnsOf, entity, json, key, now, type RowOf, text } from '../database/table.ts';
 
 export const EVENT_TYPES = [
   'server.created',
@@ -64,7 +65,7 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 type Noun<Type> = Type extends `${infer First}.${string}` ? First : never;
-/** What a change is about: the first word of its event's type, except where that word names no resource. */
+/** The kind of the changed resource: the first word of the event's type, if that word names a resource. */
 export type ResourceType =
   | Exclude<Noun<EventType>, 'balance' | 'catalog' | 'status'>
   | 'image'
@@ -78,7 +79,7 @@ export const Event = entity(
     id: key(),
     accountId: text(),
     type: text(),
-    /** The id or order number of what changed. */
+    /** The id or order number of the changed resource. */
     subject: text(),
     data: json<Record<string, unknown>>(),
     createdAt: now(),
@@ -89,3 +90,6 @@ export const Event = entity(
   ],
 );
 export type Event = RowOf<typeof Event>;
+
+/** Reads the event $1. */
+export const FIND_EVENT = statement(Event.columns, `select ${columnsOf(Event)} from event where id = $1`);

@@ -11,19 +11,19 @@ export interface Lifecycle<T, State extends string> {
   state: keyof T & string;
   /** From each state, the states that may follow. */
   transitions: Readonly<Record<State, readonly State[]>>;
-  /** What the account of the row is told of a move. Absent: nothing. */
+  /** The event that a move writes for the account of the row. Absent: none. */
   told?: {
     resource: ResourceType;
     change: ChangeKind;
-    /** The event of arriving in a state. */
+    /** The event of a move to the state. */
     events: Partial<Readonly<Record<State, EventType>>>;
   };
 }
 
-/** A lifecycle whose moves have no event: the caller records the act. */
+/** A lifecycle whose moves write no event. The caller records the act. */
 export type SilentLifecycle<T, State extends string> = Omit<Lifecycle<T, State>, 'told'> & { told?: never };
 
-/** The states from which a row may come to that one. */
+/** Returns the states from which a row may move to the given one. */
 export const statesBefore = <State extends string>(
   { transitions }: Pick<Lifecycle<never, State>, 'transitions'>,
   to: State,

@@ -1,6 +1,6 @@
 /**
- * Events and audit entries are written together, in the transaction of the change that they tell of: both exist
- * if and only if the change does.
+ * Records changes: it writes the event and the audit entry in the transaction of the change. Both exist if and only if the
+ * change does.
  */
 import type { EntitySchema } from 'typeorm';
 import { ApiKey } from '../accounts/credential.ts';
@@ -17,16 +17,16 @@ import { Webhook } from '../webhooks/webhook.ts';
 import type { Actor } from './audit.ts';
 import type { EventType, ResourceType } from './event.ts';
 
-/** A change, as its event and its audit entry tell of it. */
+/** A change as its event and its audit entry describe it. */
 export type Happening = { actor: Actor; data?: Record<string, unknown> } & (
   | { type: EventType & `${ResourceType}.${string}`; resource?: undefined }
   | { type: EventType; resource: ResourceType }
 );
 
-/** What the change is about. */
+/** Returns the kind of the changed resource. */
 const resourceOf = ({ type, resource }: Happening): ResourceType => resource ?? (type.split('.')[0] as ResourceType);
 
-/** Where the row stands that an event is about, and by what its subject names it. Webhooks are told of it. */
+/** The table of each resource, and the column that the subject of an event names. Webhooks receive these rows. */
 export const RESOURCE_ROWS: Partial<Record<ResourceType, { entity: EntitySchema; key: string }>> = {
   server: { entity: Server, key: 'order_number' },
   topup: { entity: TopUp, key: 'order_number' },
@@ -39,12 +39,13 @@ export const RESOURCE_ROWS: Partial<Record<ResourceType, { entity: EntitySchema;
 };
 
 /**
- * CTEs that record a change, for statements that make the change themselves: `from` names a relation with the
- * columns account_id and subject, and those of the row for webhooks to be told of it; `first` is the number of the first of the parameters of `recordParameters`.
+ * Returns CTEs that record a change, for statements that make the change themselves.
+ * @param from a relation with the columns account_id and subject, and with the columns of the row for webhooks
+ * @param first the number of the first of `recordParameters`
  */
 export const recordSql = (from: string, first: number): string => recordedSql(from, (place) => `$${first + place}`);
 
-/** The same, where `value` gives the expression for each of `recordParameters`, by its place among them. */
+/** Returns the same CTEs. `value` returns the expression for each of `recordParameters` by its place. */
 const recordedSql = (from: string, value: (place: number) => string): string => `
   event_written as (
     insert into event (id, account_id, type, subject, data)
@@ -61,10 +62,10 @@ export const recordParameters = (happening: Happening): unknown[] => {
   return [eventId, type, JSON.stringify(data), auditId, actorType, id, name, resourceOf(happening), requestId];
 };
 
-/** The expression for the API key that acts, or null if another credential does; `first` as in `recordSql`. */
+/** Returns the expression for the acting API key, which is null for other credentials. `first` as in `recordSql`. */
 export const actingKeySql = (first: number): string => `case when $${first + 4} = 'api_key' then $${first + 5} end`;
 
-/** Records a change that was made by another statement of the same transaction. @returns the id of the event */
+/** Records a change that another statement of the transaction makes. @returns the id of the event */
 export async function record(
   tx: Transaction,
   accountId: string,
@@ -83,8 +84,8 @@ export async function record(
 }
 
 /**
- * Records changes of many things, which were made by other statements of the same transaction: as `record` does for each,
- * in one statement for all things of a kind.
+ * Records many changes that other statements of the transaction make. It needs one statement for all changes to one kind of
+ * resource.
  */
 export async function recordAll(
   tx: Transaction,
@@ -107,7 +108,7 @@ export async function recordAll(
   }
 }
 
-/** The columns of the row that is changed, and the relation `given` joined with it. */
+/** Returns the columns of the changed row, and the relation `given` joined with it. */
 function rowOf(resource: ResourceType, subject: string): string {
   const row = RESOURCE_ROWS[resource];
   if (!row) return ' from given';

@@ -1,7 +1,7 @@
 /**
- * The one way in which a stored state changes: by the table of its transitions. A move writes its event and its audit
- * entry in the same transaction, where the lifecycle names an event for the state. Other moves are part of an act, and the caller
- * records that act.
+ * Moves rows from state to state. Only these functions change a stored state, and only as its table of transitions allows.
+ * If the lifecycle names an event for the new state, the same statement writes the event and its audit entry.
+ * Other moves are part of an act that the caller records.
  */
 import type { EntitySchema } from 'typeorm';
 import { columnsOf } from '../database/table.ts';
@@ -20,20 +20,20 @@ class Expression {
     this.sql = sql;
   }
 }
-/** A value that PostgreSQL computes from the row. */
+/** Makes a value that PostgreSQL computes from the row. */
 export const expression = (sql: string): Expression => new Expression(sql);
 export type Changes<T> = { [K in keyof T]?: T[K] | Expression };
 
 export interface Move<T> {
-  /** Needed where the move has an event. */
+  /** A move with an event needs it. */
   actor?: Actor;
   /** Other columns that change with the state. */
   set?: Changes<T>;
-  /** Other columns, and what they must hold for the move to happen. */
+  /** Other columns, and the values that the move requires. */
   where?: Partial<T>;
   /** Further data of the event. */
   data?: Record<string, unknown>;
-  /** Replaces the event of arriving in the state. */
+  /** Replaces the lifecycle's event for the state. */
   event?: EventType;
 }
 
@@ -72,7 +72,7 @@ export async function transition<T, State extends string>(
   return rest as unknown as Moved<T, State>;
 }
 
-/** Moves every row that the condition selects and whose state allows it, in the order of their keys. @returns the rows after the move */
+/** Moves the rows that the condition selects and whose states allow it, in the order of their keys. @returns the rows after the move */
 export function transitionWhere<T, State extends string>(
   tx: Queryable,
   lifecycle: SilentLifecycle<T, State>,
@@ -85,7 +85,7 @@ export function transitionWhere<T, State extends string>(
   return tx.query(`with ${moved} select * from moved`, given.values);
 }
 
-/** Where a locked row goes, and the other columns that change. */
+/** The next state of a locked row, and the other columns that change. */
 export interface RowMove<T, State> {
   row: T;
   to: State;
@@ -95,7 +95,7 @@ export interface RowMove<T, State> {
 /**
  * Moves many locked rows in one statement, and records the moves in another. A row may keep its state.
  * @returns the rows after the move, in that order
- * @throws Error if one of them could not be moved
+ * @throws Error if the lifecycle does not allow one of the moves
  */
 export async function transitionAll<T, State extends string>(
   tx: Transaction,
@@ -147,7 +147,7 @@ async function tell<T, State extends string>(
   for (const { accountId, subject } of subjects) tx.changed({ kind: change, accountId, id: subject });
 }
 
-/** CTEs that lock the rows of the condition and move them. */
+/** Returns CTEs that lock the rows of the condition and move them. */
 function moveSql<T, State extends string>(
   lifecycle: Lifecycle<T, State>,
   to: State,
@@ -170,7 +170,7 @@ function moveSql<T, State extends string>(
       returning ${columnsOf(lifecycle.table as EntitySchema<unknown>)}, before.${state} as previous_state)`;
 }
 
-/** The values of a statement, numbered as they are added. */
+/** The parameters of a statement. `add` returns the number of each. */
 class Parameters {
   readonly values: unknown[];
   constructor(values: readonly unknown[] = []) {

@@ -1,11 +1,60 @@
 /**
- * The proof of the books: every kept balance is the sum of its transfers, and every payment, top-up and order stands in the
- * ledger as it says itself. It reads everything, so it is for now and then.
+ * The proof of the books. Every kept balance is the sum of its transfers. Every payment, top-up and order agrees with the
+ * ledger. The proof reads everything, so operators run it occasionally.
  */
+import { statement } from '../database/statement.ts';
+import { bigint, int, text } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
-import { type Books, verifyBooks } from './ledger.ts';
 
-/** A row that the ledger does not bear out. */
+/** One account whose kept balance is not the sum of its transfers. */
+export interface Mismatch {
+  accountId: string;
+  keptMicros: bigint;
+  summedMicros: bigint;
+}
+export interface Books {
+  /** Whether every kept balance is the sum of its transfers. */
+  balanced: boolean;
+  transfers: number;
+  firstMismatch: Mismatch | null;
+  /** The sums of all ledger accounts by name. Those of customers are added up. */
+  totals: { name: string; micros: bigint }[];
+}
+
+const LEGS =
+  'select debit as name, -amount_micros as micros from transfer union all select credit, amount_micros from transfer';
+
+const FIND_MISMATCH = statement(
+  { accountId: text(), keptMicros: bigint(), summedMicros: bigint() },
+  `with summed as (
+    select substr(name, strpos(name, ':') + 1) as account_id,
+      sum(micros) filter (where name like 'available:%') as available, sum(micros) filter (where name like 'held:%') as held
+    from (${LEGS}) legs where name ~ '^(available|held):' group by 1),
+  both_sides as (
+    select account_id, coalesce(available_micros, 0) as available_kept, coalesce(held_micros, 0) as held_kept,
+      coalesce(available, 0) as available_summed, coalesce(held, 0) as held_summed
+    from balance full join summed using (account_id))
+  select account_id, (available_kept + held_kept)::bigint as kept_micros,
+    (available_summed + held_summed)::bigint as summed_micros
+  from both_sides where available_kept <> available_summed or held_kept <> held_summed
+  order by account_id limit 1`,
+);
+const SUM_ACCOUNTS = statement(
+  { name: text(), micros: bigint() },
+  `select case when name ~ '^(available|held):' then split_part(name, ':', 1) else name end as name, sum(micros)::bigint as micros
+    from (${LEGS}) legs group by 1 order by 1`,
+);
+const COUNT_TRANSFERS = statement({ transfers: int() }, 'select count(*)::int as transfers from transfer');
+
+/** Proves that the balances are the sums of all transfers, or names the first account that is wrong. */
+export async function verifyBooks(db: Queryable): Promise<Books> {
+  const firstMismatch = (await FIND_MISMATCH.first(db)) ?? null;
+  const totals = await SUM_ACCOUNTS.all(db);
+  const counted = await COUNT_TRANSFERS.first(db);
+  return { balanced: !firstMismatch, transfers: counted!.transfers, firstMismatch, totals };
+}
+
+/** A row that disagrees with the ledger. */
 export interface Fault {
   /** Its table. */
   table: string;
@@ -15,63 +64,48 @@ export interface Fault {
 }
 
 export interface Proof extends Books {
-  /** The first row that is wrong, by the order of the checks; null: none is. */
+  /** The first wrong row in the order of the checks; null: none. */
   firstFault: Fault | null;
-}
-
-/** @returns balanced only if nothing at all is wrong */
-export async function proveBooks(db: Queryable): Promise<Proof> {
-  const books = await verifyBooks(db);
-  if (books.firstMismatch) {
-    const { accountId, keptMicros, summedMicros } = books.firstMismatch;
-    const detail = `It keeps ${keptMicros} micro-USD, and its transfers sum up to ${summedMicros}.`;
-    return { ...books, firstFault: { table: 'balance', row: accountId, detail } };
-  }
-  for (const { table, detail, sql } of CHECKS) {
-    const [wrong] = await db.query<{ row: string }>(`${sql} order by 1 limit 1`);
-    if (wrong) return { ...books, balanced: false, firstFault: { table, row: wrong.row, detail } };
-  }
-  return { ...books, firstFault: null };
 }
 
 const PAYMENT_KEY = `'pay:' || payment.network || ':' || payment.tx_id || ':' || payment.position`;
 const X402_KEY = `'x402:' || x402_payment.network || ':' || x402_payment.payer || ':' || x402_payment.nonce`;
 
-/** What the chain has moved once, whatever became of it. */
+/** The states after the chain has moved the money. */
 const X402_MOVED = `'SETTLED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF'`;
 
-/** Each finds rows, by their id as "row", that should not be. */
+/** Each statement finds the id of a wrong row, as `row`. */
 const CHECKS = [
   {
     table: 'payment',
-    detail: 'It was credited, and no transfer has what it says.',
-    sql: `select payment.id as row from payment left join transfer on external_key = ${PAYMENT_KEY}
+    detail: 'The payment was credited, and no transfer has its amount.',
+    wrong: `select payment.id as row from payment left join transfer on external_key = ${PAYMENT_KEY}
       where payment.status in ('CREDITED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF') and credited_micros > 0
         and amount_micros is distinct from credited_micros`,
   },
   {
     table: 'transfer',
-    detail: 'It credits a payment that is not there, or was not credited.',
-    sql: `select transfer.id as row from transfer left join payment on external_key = ${PAYMENT_KEY}
+    detail: 'The transfer credits a payment that does not exist, or was not credited.',
+    wrong: `select transfer.id as row from transfer left join payment on external_key = ${PAYMENT_KEY}
       where external_key like 'pay:%' and (payment.id is null or payment.status in ('SEEN', 'MINED', 'ORPHANED'))`,
   },
   {
     table: 'x402_payment',
-    detail: 'It was settled, and no transfer has what it says.',
-    sql: `select x402_payment.id as row from x402_payment left join transfer on external_key = ${X402_KEY}
+    detail: 'The payment was settled, and no transfer has its amount.',
+    wrong: `select x402_payment.id as row from x402_payment left join transfer on external_key = ${X402_KEY}
       where x402_payment.status in (${X402_MOVED}) and transfer.amount_micros is distinct from x402_payment.amount_micros`,
   },
   {
     table: 'transfer',
-    detail: 'It credits a payment by x402 that is not there, or was not settled.',
-    sql: `select transfer.id as row from transfer left join x402_payment on external_key = ${X402_KEY}
+    detail: 'The transfer credits a payment by x402 that does not exist, or was not settled.',
+    wrong: `select transfer.id as row from transfer left join x402_payment on external_key = ${X402_KEY}
       where external_key like 'x402:%' and coalesce(x402_payment.status not in (${X402_MOVED}), true)`,
   },
   {
     table: 'top_up',
-    detail: 'It says that it credited something else than its transfers.',
-    // A payment by x402 whose request had died was credited before there was a top-up.
-    sql: `select id as row from top_up
+    detail: 'The credited amount of the top-up differs from its transfers.',
+    // The worker credits a payment by x402 whose request died before its top-up existed.
+    wrong: `select id as row from top_up
       left join (
         select coalesce(transfer.order_number, x402_payment.order_number) as order_number, sum(transfer.amount_micros) as micros
         from transfer left join x402_payment on external_key = ${X402_KEY}
@@ -81,8 +115,8 @@ const CHECKS = [
   },
   {
     table: 'server',
-    detail: 'Nothing is to be paid for it any more, and something is held.',
-    sql: `select server.id as row from server
+    detail: 'The ledger holds money for a server that is over.',
+    wrong: `select server.id as row from server
       join (
         select order_number, sum(case when credit like 'held:%' then amount_micros else -amount_micros end) as micros
         from transfer where debit like 'held:%' or credit like 'held:%' group by order_number) as held using (order_number)
@@ -90,8 +124,8 @@ const CHECKS = [
   },
   {
     table: 'payment',
-    detail: 'What payments have in suspense is not what the ledger has. This is the first that has some.',
-    sql: `select coalesce(min(id), '(none)') as row from (
+    detail: 'The payments in suspense differ from the ledger. This is the first of them.',
+    wrong: `select coalesce(min(id), '(none)') as row from (
         select id, case status when 'UNMATCHED' then credited_micros when 'REVERSED' then reversed_micros end as micros from payment
         union all
         select id, case status when 'UNMATCHED' then amount_micros when 'REVERSED' then reversed_micros end from x402_payment
@@ -100,4 +134,19 @@ const CHECKS = [
         <> (select coalesce(sum(case when credit = 'suspense' then amount_micros else -amount_micros end), 0)
           from transfer where 'suspense' in (debit, credit))`,
   },
-];
+].map(({ wrong, ...check }) => ({ ...check, wrong: statement({ row: text() }, `${wrong} order by 1 limit 1`) }));
+
+/** Verifies the books, then every payment, top-up and order. @returns balanced only without any fault */
+export async function proveBooks(db: Queryable): Promise<Proof> {
+  const books = await verifyBooks(db);
+  if (books.firstMismatch) {
+    const { accountId, keptMicros, summedMicros } = books.firstMismatch;
+    const detail = `The balance keeps ${keptMicros} micro-USD, and its transfers sum up to ${summedMicros}.`;
+    return { ...books, firstFault: { table: 'balance', row: accountId, detail } };
+  }
+  for (const { table, detail, wrong } of CHECKS) {
+    const found = await wrong.first(db);
+    if (found) return { ...books, balanced: false, firstFault: { table, row: found.row, detail } };
+  }
+  return { ...books, firstFault: null };
+}

@@ -1,11 +1,13 @@
 /** Coins: whether the operator offers them, and the exchange rates that the sources report. */
-import { bigint, boolean, entity, key, now, type RowOf, text, timestamp } from '../database/table.ts';
+import { statement } from '../database/statement.ts';
+import { bigint, boolean, entity, key, now, type RowOf, text, textArray, timestamp } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
+import { MICROS_PER_USD } from '../money.ts';
 
 export const CoinRate = entity('coin_rate', {
   /** The code of the coin. */
   coin: { ...text(), primary: true },
-  /** Who says so. */
+  /** The name of the source that reports it. */
   source: { ...text(), primary: true },
   /** Micro-USD for one coin. */
   rateMicros: bigint(),
@@ -13,23 +15,35 @@ export const CoinRate = entity('coin_rate', {
 });
 export type CoinRate = RowOf<typeof CoinRate>;
 
-/** Older ones say nothing. */
+/** The service ignores older rates. */
 export const RATE_STALE_SECONDS = 600;
-/** Fewer sources than these say nothing, either. */
+/** A coin with rates of fewer sources has no rate. */
 export const RATE_SOURCES_MIN = 2;
-/** Where the highest is further from the lowest than this, nobody knows what is right. */
+/** A coin has no rate if its highest rate exceeds its lowest by more. */
 export const RATE_SPREAD_MAX_PERCENT = 3n;
 
-/** The rates that are fresh, by coin. */
+const FIND_FRESH_RATES = statement(
+  { coin: text(), rates: textArray() },
+  `select coin, array_agg(rate_micros::text) as rates from coin_rate
+    where observed_at > now() - interval '${RATE_STALE_SECONDS} seconds' group by coin`,
+);
+
+/** The fresh rates by coin. */
 export async function freshRates(db: Queryable): Promise<Map<string, bigint[]>> {
-  const rows = await db.query<{ coin: string; rates: string[] }>(
-    `select coin, array_agg(rate_micros::text) as rates from coin_rate
-      where observed_at > now() - interval '${RATE_STALE_SECONDS} seconds' group by coin`,
-  );
+  const rows = await FIND_FRESH_RATES.all(db);
   return new Map(rows.map(({ coin, rates }) => [coin, rates.map(BigInt)]));
 }
 
-/** What they agree on: their median, rounded down; null if they are too few, or too far from one another. */
+/** Keeps the rates $1 as observed now: a JSON array of {coin, source, rate_micros}. */
+export const KEEP_RATES = statement(
+  {},
+  `insert into coin_rate (coin, source, rate_micros, observed_at)
+  select coin, source, rate_micros, now() from jsonb_to_recordset($1::jsonb) as given(coin text, source text, rate_micros bigint)
+  order by coin, source
+  on conflict (coin, source) do update set rate_micros = excluded.rate_micros, observed_at = now()`,
+);
+
+/** The median of the rates, rounded down; null if there are too few, or if they are too far apart. */
 export function agreedRate(rates: readonly bigint[]): bigint | null {
   if (rates.length < RATE_SOURCES_MIN) return null;
   const sorted = rates.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
@@ -39,13 +53,14 @@ export function agreedRate(rates: readonly bigint[]): bigint | null {
   return sorted.length % 2 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2n;
 }
 
-const DOLLAR = 1_000_000n;
 /** Two cents. */
 const PEG_MICROS = 20_000n;
 
-/** A coin that stands for a dollar is worth one, as long as it is worth about one. Rates are micro-USD. */
+/** The rate of a coin that stands for a dollar: one dollar while its rate is near that, else null. Rates are micro-USD. */
 export const peggedRate = (rateMicros: bigint | null): bigint | null =>
-  rateMicros !== null && rateMicros >= DOLLAR - PEG_MICROS && rateMicros <= DOLLAR + PEG_MICROS ? DOLLAR : null;
+  rateMicros !== null && rateMicros >= MICROS_PER_USD - PEG_MICROS && rateMicros <= MICROS_PER_USD + PEG_MICROS
+    ? MICROS_PER_USD
+    : null;
 
 export const CoinSwitch = entity('coin_switch', {
   /** The code of a coin of the driver. */
@@ -54,3 +69,15 @@ export const CoinSwitch = entity('coin_switch', {
   updatedAt: now(),
 });
 export type CoinSwitch = RowOf<typeof CoinSwitch>;
+
+/** The coins that the operator has switched off. */
+export const FIND_COINS_OFF = statement({ code: text() }, 'select code from coin_switch where not available', {
+  name: 'coins switched off',
+});
+/** Switches the coin $1 on or off, as $2 says. A row means that something changed. */
+export const SWITCH_COIN = statement(
+  { code: text() },
+  `insert into coin_switch as kept (code, available) values ($1, $2)
+    on conflict (code) do update set available = excluded.available, updated_at = now()
+    where kept.available <> excluded.available returning code`,
+);

@@ -1,16 +1,20 @@
 /**
- * The ledger: append-only transfers of micro-USD, each from one ledger account (debit) to another (credit), so the
- * books balance by construction. A customer has two ledger accounts, `available` and `held`; their sums are kept in
- * `balance`, under CHECKs that refuse a negative one. System accounts are summed when asked for, never kept: a row
- * that every order changes would cost three quarters of the throughput.
+ * The ledger: append-only transfers of micro-USD from one ledger account (debit) to another (credit). So the books balance
+ * by construction. A customer has two ledger accounts, `available` and `held`. The table `balance` keeps their sums, under
+ * CHECKs that refuse a negative one. Reports sum system accounts on demand. Every order would change
+ * a kept sum, which would cost three quarters of the throughput.
  *
  * This file is the only writer of `transfer` and `balance`.
  */
 
+import { statement } from '../database/statement.ts';
 import {
   bigint,
+  boolean,
   defaulting,
   entity,
+  insert,
+  int,
   key,
   now,
   nullable,
@@ -19,12 +23,12 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
-import type { Queryable, Transaction } from '../database/transaction.ts';
+import { constraintOf, type Queryable, type Transaction } from '../database/transaction.ts';
 import { ApiError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { exactJson } from '../json.ts';
 
-/** `hold` and `capture` are an order, `release` gives a hold back, `refund` gives captured money back. */
+/** An order is a `hold`, then a `capture`. A `release` returns a hold, and a `refund` returns captured money. */
 export const TRANSFER_KINDS = [
   'topup',
   'bonus',
@@ -41,20 +45,20 @@ export const Transfer = entity(
   'transfer',
   {
     id: key(),
-    /** The customer whom it concerns. */
+    /** The account of the customer. */
     accountId: text(),
     kind: oneOf(...TRANSFER_KINDS),
     debit: text(),
     credit: text(),
     amountMicros: bigint(),
-    /** Unique: a transfer that is posted twice exists once. */
+    /** Unique: posting a transfer again changes nothing. */
     externalKey: text(),
     orderNumber: nullable(text()),
     serviceCode: nullable(text()),
     description: text(),
     periodFrom: nullable(timestamp()),
     periodTo: nullable(timestamp()),
-    /** The API key that spent it, if one did. */
+    /** The API key that spent it, if any. */
     credentialId: nullable(text()),
     createdAt: now(),
   },
@@ -76,42 +80,42 @@ export type Balance = RowOf<typeof Balance>;
 
 export const available = (accountId: string): string => `available:${accountId}`;
 export const held = (accountId: string): string => `held:${accountId}`;
-/** What machines have earned. */
+/** The earnings of servers. */
 export const REVENUE = 'revenue';
-/** What bonuses have cost. */
+/** The cost of bonuses. */
 export const BONUS = 'bonus';
-/** What the operator gave or took by hand. */
+/** Adjustments by the operator, and written-off losses. */
 export const ADJUSTMENT = 'adjustment';
-/** What has come, or was taken back, and whose it is has yet to be decided. */
+/** Unmatched and reversed money, until the operator decides about it. */
 export const SUSPENSE = 'suspense';
-/** What came in by a network of coins. */
+/** The income by a network of coins. */
 export const gateway = (network: string): string => `gateway:${network}`;
 
+const LOCK_ACCOUNTS = statement({}, 'select from balance where account_id = any($1) order by account_id for update', {
+  name: 'lock account',
+});
 /**
- * The lock of accounts. A transaction takes it before all else (lock-order.ts) where it counts, spends or ends something of
- * them, so thirty requests at once are counted one after the other.
+ * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else
+ * (lock-order.ts). So thirty requests at once are counted one after the other.
  */
 export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<unknown> =>
-  tx.query(
-    'select from balance where account_id = any($1) order by account_id for update',
-    [accountIds],
-    'lock account',
-  );
+  LOCK_ACCOUNTS.all(tx, [accountIds]);
 
-/** What a customer can spend, in micro-USD; nobody else changes it until the end of the transaction. */
+const LOCK_AVAILABLE = statement(
+  { availableMicros: bigint() },
+  'select available_micros from balance where account_id = $1 for update',
+);
+/** The available micro-USD of a customer, locked until the end of the transaction. */
 export async function lockAvailable(tx: Transaction, accountId: string): Promise<bigint> {
-  const [balance] = await tx.query<{ micros: bigint }>(
-    'select available_micros as micros from balance where account_id = $1 for update',
-    [accountId],
-  );
-  return balance!.micros;
+  const balance = await LOCK_AVAILABLE.first(tx, [accountId]);
+  return balance!.availableMicros;
 }
 
 export interface Posting {
   kind: TransferKind;
   debit: string;
   credit: string;
-  /** At least 0; a posting of nothing is left out. */
+  /** At least 0. The ledger leaves out postings of 0. */
   amountMicros: bigint;
   externalKey: string;
   orderNumber?: string;
@@ -123,51 +127,13 @@ export interface Posting {
   credentialId?: string;
 }
 
-export const openBalance = (tx: Queryable, accountId: string): Promise<unknown> =>
-  tx.query('insert into balance (account_id) values ($1)', [accountId]);
+/** Opens the balance of a new account. */
+export const openBalance = (tx: Queryable, accountId: string): Promise<void> => insert(tx, Balance, { accountId });
 
-/**
- * Posts transfers of one customer. Those whose external key is known are left out, so posting again changes nothing.
- * @returns how many were new
- * @throws ApiError insufficient_balance if one of the customer's accounts would become negative
- * @throws Error if the customer has no balance, or a posting names an account of another one
- */
-export const post = (tx: Transaction, accountId: string, postings: Posting[]): Promise<number> =>
-  postAll(
-    tx,
-    postings.map((posting) => ({ accountId, ...posting })),
-  );
-
-const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
-
-/** As `post`, for transfers of many customers in one statement. */
-export async function postAll(tx: Transaction, postings: (Posting & { accountId: string })[]): Promise<number> {
-  const transfers = postings
-    .filter(({ amountMicros }) => amountMicros > 0n)
-    .map((posting) => ({ id: newId('xfr'), ...posting }));
-  if (!transfers.length) return 0;
-  for (const { accountId, debit, credit } of transfers) {
-    const foreign = [debit, credit].find((name) => isForeign(name, accountId));
-    if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
-  }
-  try {
-    const posted = await tx.query<{ accountId: string; kept: boolean }>(POST, [exactJson(transfers)], 'post');
-    const unkept = posted.find(({ kept }) => !kept);
-    if (unkept) throw new Error(`${unkept.accountId} has no balance.`);
-    for (const accountId of new Set(posted.map((row) => row.accountId)))
-      tx.changed({ kind: 'balance', accountId, id: accountId });
-    return posted.length;
-  } catch (error) {
-    const { constraint = '' } = error as { constraint?: string };
-    if (NOT_NEGATIVE.has(constraint)) throw new ApiError('insufficient_balance');
-    throw error;
-  }
-}
-const isForeign = (name: string, accountId: string) =>
-  /^(available|held):/.test(name) && name !== available(accountId) && name !== held(accountId);
-
-const POST = `
-  with given as (
+/** Posts the transfers $1, a JSON array. Returns the new ones, and whether each account has a balance. */
+const POST = statement(
+  { accountId: text(), kept: boolean() },
+  `with given as (
       select * from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
         "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,
         "credentialId" text)),
@@ -188,12 +154,54 @@ const POST = `
     kept as (
       update balance set updated_at = now(), available_micros = available_micros + available, held_micros = held_micros + held
       from sums where balance.account_id = sums.account_id returning balance.account_id)
-  select account_id, account_id in (select account_id from kept) as kept from posted`;
+  select account_id, account_id in (select account_id from kept) as kept from posted`,
+  { name: 'post' },
+);
 
 /**
- * The CTEs of a hold, as the head of a longer statement: `paid` has one row (account_id) if the balance sufficed,
- * and none if not. Takes the parameters $1 account, $2 micro-USD, $3 transfer id, $4 order number, $5 service code;
- * `credential` is an expression for the API key that spends it, and `allowed` for whether the account may.
+ * Posts transfers of one customer. It leaves out known external keys, so posting again changes nothing.
+ * @returns the number of new transfers
+ * @throws ApiError insufficient_balance if one of the customer's accounts would become negative
+ * @throws Error if the customer has no balance, or a posting names another customer's account
+ */
+export const post = (tx: Transaction, accountId: string, postings: Posting[]): Promise<number> =>
+  postAll(
+    tx,
+    postings.map((posting) => ({ accountId, ...posting })),
+  );
+
+const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
+
+/** Posts transfers of many customers in one statement, like `post`. */
+export async function postAll(tx: Transaction, postings: (Posting & { accountId: string })[]): Promise<number> {
+  const transfers = postings
+    .filter(({ amountMicros }) => amountMicros > 0n)
+    .map((posting) => ({ id: newId('xfr'), ...posting }));
+  if (!transfers.length) return 0;
+  for (const { accountId, debit, credit } of transfers) {
+    const foreign = [debit, credit].find((name) => isForeign(name, accountId));
+    if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
+  }
+  try {
+    const posted = await POST.all(tx, [exactJson(transfers)]);
+    const unkept = posted.find(({ kept }) => !kept);
+    if (unkept) throw new Error(`${unkept.accountId} has no balance.`);
+    for (const accountId of new Set(posted.map((row) => row.accountId)))
+      tx.changed({ kind: 'balance', accountId, id: accountId });
+    return posted.length;
+  } catch (error) {
+    if (NOT_NEGATIVE.has(constraintOf(error) ?? '')) throw new ApiError('insufficient_balance');
+    throw error;
+  }
+}
+const isForeign = (name: string, accountId: string) =>
+  /^(available|held):/.test(name) && name !== available(accountId) && name !== held(accountId);
+
+/**
+ * The CTEs of a hold, as the head of a longer statement. `paid` has one row (account_id) if the balance covers the hold.
+ * Takes the parameters $1 account, $2 micro-USD, $3 transfer id, $4 order number, $5 service code.
+ * @param credential an expression for the API key that spends it
+ * @param allowed an expression for whether the account may spend
  */
 export const holdSql = (credential: string, allowed = 'true'): string => `
   paid as (
@@ -203,57 +211,27 @@ export const holdSql = (credential: string, allowed = 'true'): string => `
     insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description, credential_id)
     select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5, ${credential} from paid)`;
 
-/**
- * What an API key has spent in the calendar month (UTC) that is now, in micro-USD: what it took from the balance,
- * without what was given back because an order or a resize came to nothing. Renewals name no key. Exact under the lock of the account.
- */
-export async function spentThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
-  const [spent] = await tx.query<{ micros: bigint }>(
-    `select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as micros
+const SUM_SPENT = statement(
+  { spentMicros: bigint() },
+  `select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as spent_micros
     from transfer spent left join transfer released
       on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
     where spent.credential_id = $1 and spent.created_at >= date_trunc('month', now(), 'UTC')
       and spent.debit = 'available:' || spent.account_id`,
-    [credentialId],
-  );
-  return spent!.micros;
+);
+/**
+ * Micro-USD that an API key has spent in this calendar month (UTC). Released holds do not count. Renewals name no key. The
+ * sum is exact under the lock of the account.
+ */
+export async function spentThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
+  const spent = await SUM_SPENT.first(tx, [credentialId]);
+  return spent!.spentMicros;
 }
 
-/** One account whose kept balance is not the sum of its transfers. */
-export interface Mismatch {
-  accountId: string;
-  keptMicros: bigint;
-  summedMicros: bigint;
-}
-export interface Books {
-  /** Whether every kept balance is the sum of its transfers. */
-  balanced: boolean;
-  transfers: number;
-  firstMismatch: Mismatch | null;
-  /** What all ledger accounts sum up to, by name; those of customers together. */
-  totals: { name: string; micros: bigint }[];
-}
-
-/** Proves that the books balance, or names the first account that does not. Reads every transfer. */
-export async function verifyBooks(db: Queryable): Promise<Books> {
-  const [mismatch] = await db.query<Mismatch>(`
-    with summed as (
-      select substr(name, strpos(name, ':') + 1) as account_id,
-        sum(micros) filter (where name like 'available:%') as available, sum(micros) filter (where name like 'held:%') as held
-      from (${LEGS}) legs where name ~ '^(available|held):' group by 1),
-    both_sides as (
-      select account_id, coalesce(available_micros, 0) as available_kept, coalesce(held_micros, 0) as held_kept,
-        coalesce(available, 0) as available_summed, coalesce(held, 0) as held_summed
-      from balance full join summed using (account_id))
-    select account_id, (available_kept + held_kept)::bigint as kept_micros,
-      (available_summed + held_summed)::bigint as summed_micros
-    from both_sides where available_kept <> available_summed or held_kept <> held_summed
-    order by account_id limit 1`);
-  const totals = await db.query<{ name: string; micros: bigint }>(`
-    select case when name ~ '^(available|held):' then split_part(name, ':', 1) else name end as name, sum(micros)::bigint as micros
-    from (${LEGS}) legs group by 1 order by 1`);
-  const [counted] = await db.query<{ transfers: number }>('select count(*)::int as transfers from transfer');
-  return { balanced: !mismatch, transfers: counted!.transfers, firstMismatch: mismatch ?? null, totals };
-}
-const LEGS =
-  'select debit as name, -amount_micros as micros from transfer union all select credit, amount_micros from transfer';
+/** The sums of $1 days (UTC) by kind of transfer, the latest day first. */
+export const SUM_DAYS = statement(
+  { day: timestamp(), kind: oneOf(...TRANSFER_KINDS), transfers: int(), micros: bigint() },
+  `select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers, sum(amount_micros)::bigint as micros
+    from transfer where created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $1 - 1)
+    group by 1, 2 order by 1 desc, 2`,
+);

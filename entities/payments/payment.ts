@@ -1,9 +1,10 @@
 /**
- * Payments in coins, as chains and payment processors show them: each is known by its network, its transaction, and its
- * position in that transaction (the output, or the log within its own receipt; positions within a block change when a
- * transaction is mined again). A payment is credited once, whatever is reported how often.
+ * Payments in coins, as chains and payment processors report them. Network, transaction and position identify a payment.
+ * The position is that of the output, or of the log within its own receipt. Positions within a block would change when
+ * a transaction is mined again. The ledger credits a payment once, however often it is reported.
  */
 
+import { statement } from '../database/statement.ts';
 import {
   bigint,
   columnsOf,
@@ -18,17 +19,18 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
-import type { Queryable } from '../database/transaction.ts';
-import { exactJson } from '../json.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
+import { transitionAll } from '../history/transition.ts';
 
 /**
  * - SEEN: announced, and in no block;
- * - MINED: in a block, with too few blocks upon it;
+ * - MINED: in a block, with too few confirmations;
  * - CREDITED: in the balance of its account;
- * - UNMATCHED: in another coin than its top-up asked for; its worth is in suspense, for the operator to decide;
- * - ORPHANED: it was taken back before it was credited;
- * - REVERSED: it was taken back after it was credited; what the balance still had is in suspense;
- * - WRITTEN_OFF: the operator believes that it will not come back.
+ * - UNMATCHED: in another coin than its top-up asked for; it is in suspense until the operator decides;
+ * - ORPHANED: the chain removed it before it was credited;
+ * - REVERSED: the chain removed it after it was credited; the rest of it in the balance is in suspense;
+ * - WRITTEN_OFF: the operator does not expect a reversed payment to come back.
  */
 export const PAYMENT_STATUSES = [
   'SEEN',
@@ -41,20 +43,6 @@ export const PAYMENT_STATUSES = [
 ] as const;
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 
-/** From each state, the states it can go to. */
-export const PAYMENT_TRANSITIONS: Readonly<Record<PaymentStatus, readonly PaymentStatus[]>> = {
-  SEEN: ['MINED', 'CREDITED', 'UNMATCHED', 'ORPHANED'],
-  MINED: ['SEEN', 'CREDITED', 'UNMATCHED', 'ORPHANED'],
-  CREDITED: ['REVERSED'],
-  // The operator has given it to the account.
-  UNMATCHED: ['CREDITED'],
-  ORPHANED: ['SEEN', 'MINED'],
-  // It was mined again.
-  REVERSED: ['CREDITED', 'WRITTEN_OFF'],
-  // That, too, after all.
-  WRITTEN_OFF: ['CREDITED'],
-};
-
 export const Payment = entity(
   'payment',
   {
@@ -66,29 +54,29 @@ export const Payment = entity(
     /** The code of the coin that came. */
     coin: text(),
     address: text(),
-    /** Of the top-up whose address it is. */
+    /** The account of the top-up that owns the address. */
     accountId: text(),
     orderNumber: text(),
     /** In the smallest unit of the coin, as a decimal string. */
     units: text(),
     status: oneOf(...PAYMENT_STATUSES),
-    /** Of the block that it is in. */
+    /** The height of its block. */
     height: nullable(int()),
     blockHash: nullable(text()),
     confirmations: defaulting(int(), 0),
-    /** By the clock of its block, if that was earlier than ours. */
+    /** When the service first saw it, or the time of its block if that is earlier. */
     seenAt: timestamp(),
-    /** How much of it was worth what had been quoted, in units. */
+    /** The units of it that were credited at the quoted rate. */
     quotedUnits: nullable(text()),
-    /** What the rest of it was worth: micro-USD for one coin. */
+    /** The exchange rate of the other units: micro-USD for one coin. */
     rateMicros: nullable(bigint()),
     creditedMicros: defaulting(bigint(), 0),
     creditedAt: nullable(timestamp()),
-    /** What was taken back out of the balance. */
+    /** How much of it the service took out of the balance when the chain removed it. */
     reversedMicros: defaulting(bigint(), 0),
-    /** How often it was. */
+    /** How often the chain has removed it. */
     reversals: defaulting(int(), 0),
-    /** Since when who was asked has not shown it any more, though it had been credited. */
+    /** When the gateway stopped reporting the credited payment. */
     missingSince: nullable(timestamp()),
     createdAt: now(),
   },
@@ -107,27 +95,37 @@ export const Payment = entity(
 );
 export type Payment = RowOf<typeof Payment>;
 
-/** The payments of these top-ups, in the order in which they came, locked until the end of the transaction. */
-export const lockPayments = (tx: Queryable, orderNumbers: readonly string[]): Promise<Payment[]> =>
-  tx.query<Payment>(
-    `with locked as (select * from payment where order_number = any($1) order by id for update)
-      select ${columnsOf(Payment, 'payment')} from locked as payment order by seen_at, id`,
-    [orderNumbers],
-  );
+/** Moves of a payment. `provisioning/payments/top-ups/credit.ts` posts its transfers. */
+export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> & { told?: never } = {
+  table: Payment,
+  key: 'id',
+  state: 'status',
+  transitions: {
+    SEEN: ['MINED', 'CREDITED', 'UNMATCHED', 'ORPHANED'],
+    MINED: ['SEEN', 'CREDITED', 'UNMATCHED', 'ORPHANED'],
+    CREDITED: ['REVERSED'],
+    // The operator assigned it to the account.
+    UNMATCHED: ['CREDITED'],
+    ORPHANED: ['SEEN', 'MINED'],
+    // To CREDITED: the chain mined it again.
+    REVERSED: ['CREDITED', 'WRITTEN_OFF'],
+    WRITTEN_OFF: ['CREDITED'],
+  },
+};
 
-/** Writes down what has become of these payments, whose rows are locked. */
-export async function keepPayments(tx: Queryable, payments: readonly Payment[]): Promise<void> {
-  if (!payments.length) return;
-  await tx.query(
-    `update payment set status = given.status, quoted_units = "quotedUnits", rate_micros = "rateMicros",
-        credited_micros = "creditedMicros", credited_at = "creditedAt", reversed_micros = "reversedMicros", reversals = given.reversals
-      from jsonb_to_recordset($1::jsonb) as given(id text, status text, "quotedUnits" text, "rateMicros" bigint,
-        "creditedMicros" bigint, "creditedAt" timestamptz, "reversedMicros" bigint, reversals int)
-      where payment.id = given.id`,
-    [exactJson(payments)],
-  );
+/** Locks the payments of the top-ups $1 in the order of their ids. Returns them in the order of their arrival. */
+export const LOCK_PAYMENTS = statement(
+  Payment.columns,
+  `with locked as (select * from payment where order_number = any($1) order by id for update)
+    select ${columnsOf(Payment, 'payment')} from locked as payment order by seen_at, id`,
+);
+
+/** Writes the new states of locked payments, with the columns that change with a state. @throws Error if a move is not allowed */
+export async function keepPayments(tx: Transaction, payments: readonly Payment[]): Promise<void> {
+  const moves = payments.map((row) => {
+    const { status, quotedUnits, rateMicros, creditedMicros, creditedAt, reversedMicros, reversals } = row;
+    const set = { quotedUnits, rateMicros, creditedMicros, creditedAt, reversedMicros, reversals };
+    return { row, to: status, set };
+  });
+  await transitionAll(tx, PAYMENT_LIFECYCLE, moves);
 }
-
-/** The states from which a payment can come to that one. */
-export const paymentStatesBefore = (to: PaymentStatus): PaymentStatus[] =>
-  PAYMENT_STATUSES.filter((status) => PAYMENT_TRANSITIONS[status].includes(to));

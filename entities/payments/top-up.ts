@@ -1,6 +1,8 @@
-/** Top-ups: the row, the table of its states, and the bonus tiers. */
+/** Top-ups: the row, its lifecycle, its statements, and the bonus tiers. */
+import { statement } from '../database/statement.ts';
 import {
   bigint,
+  columnsOf,
   entity,
   int,
   key,
@@ -21,8 +23,10 @@ export type TopUpStatus = (typeof TOP_UP_STATUSES)[number];
 /** Limits of one top-up. */
 export const TOP_UP_MIN_USD = 30;
 export const TOP_UP_MAX_USD = 10_000;
-/** How long a quoted rate holds. */
+/** Seconds for which a quoted rate holds. */
 export const QUOTE_SECONDS = 30 * 60;
+/** Seconds for which the worker watches a deposit address. */
+export const DEPOSIT_ADDRESS_SECONDS = 31 * 24 * 3600;
 
 export const TopUp = entity(
   'top_up',
@@ -43,7 +47,7 @@ export const TopUp = entity(
     rateMicros: bigint(),
     walletAddress: nullable(text()),
     paymentUri: nullable(text()),
-    /** How a payment processor calls it. */
+    /** The payment processor's own id for it. */
     reference: nullable(text()),
     confirmations: int(),
     confirmationsRequired: int(),
@@ -62,14 +66,14 @@ export const TopUp = entity(
 );
 export type TopUp = RowOf<typeof TopUp>;
 
-/** Money that comes late is still credited, so an expired or cancelled top-up can confirm. */
+/** The worker still credits late payments, so an expired or cancelled top-up can confirm. */
 export const TOP_UP_LIFECYCLE: Lifecycle<TopUp, TopUpStatus> = {
   table: TopUp,
   key: 'orderNumber',
   state: 'status',
   transitions: {
     PENDING: ['CONFIRMING', 'EXPIRED', 'CANCELLED'],
-    // Only a payment by x402 that was never settled expires from there.
+    // A top-up by x402 whose payment never settles, or one whose late payments the chain removes.
     CONFIRMING: ['CONFIRMED', 'EXPIRED'],
     CONFIRMED: [],
     EXPIRED: ['CONFIRMING'],
@@ -88,7 +92,34 @@ export const TOP_UP_LIFECYCLE: Lifecycle<TopUp, TopUpStatus> = {
   },
 };
 
-/** The highest step reached counts, for the whole amount. */
+/** The accounts of the top-ups $1. */
+export const FIND_TOP_UP_ACCOUNTS = statement(
+  { accountId: text() },
+  'select distinct account_id from top_up where order_number = any($1)',
+);
+/** Locks those of the top-ups $1 that are paid in coins. */
+export const LOCK_COIN_TOP_UPS = statement(
+  TopUp.columns,
+  `select ${columnsOf(TopUp)} from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update`,
+);
+/** The addresses of the network $1 that the worker watches. */
+export const FIND_DEPOSIT_ADDRESSES = statement(
+  { walletAddress: text() },
+  `select wallet_address from top_up where network = $1 and mode = 'CRYPTO' and wallet_address is not null
+    and created_at > now() - interval '${DEPOSIT_ADDRESS_SECONDS} seconds'`,
+);
+/** The top-up that a processor webhook names. $1 order number or null, $2 reference or null, $3 coins of the processor. */
+export const FIND_NAMED_TOP_UP = statement(
+  { orderNumber: text() },
+  'select order_number from top_up where order_number = $1 and reference = $2 and crypto = any($3)',
+);
+/** How many top-ups of the account $1 wait for a payment. */
+export const COUNT_PENDING_TOP_UPS = statement(
+  { pending: int() },
+  `select count(*)::int as pending from top_up where account_id = $1 and status = 'PENDING'`,
+);
+
+/** The tier for the highest minimum reached applies to the whole amount. */
 export const BONUS_TIERS = [
   { minMicros: microsFromUsd(100), bonusPercent: 2 },
   { minMicros: microsFromUsd(500), bonusPercent: 4 },

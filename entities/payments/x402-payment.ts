@@ -1,8 +1,9 @@
 /**
- * x402 payments: each is a signed authorization (EIP-3009) to move USDC, and known by its network, payer and nonce: that
- * is how the chain knows it, too. The row is written before anybody asks the chain to move the money.
+ * x402 payments: signed authorizations (EIP-3009) to move USDC. Network, payer and nonce identify one, on the chain as well.
+ * The service writes the row before it asks the chain to move the money.
  */
 
+import { statement } from '../database/statement.ts';
 import {
   bigint,
   bytes,
@@ -10,40 +11,33 @@ import {
   defaulting,
   entity,
   key,
+  lock,
   now,
   nullable,
   oneOf,
   type RowOf,
   text,
   timestamp,
+  update,
 } from '../database/table.ts';
-import type { Queryable, Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
+import { transition } from '../history/transition.ts';
+import { startTaskSql } from '../tasks/start.ts';
 import { available, gateway, lockAccount, post } from './ledger.ts';
 
 /**
- * - SETTLING: nobody knows yet whether the chain will move it;
- * - SETTLED: the chain has moved it, and the balance has it;
- * - FAILED: the chain will never move it;
- * - UNMATCHED: it had been moved before it was sent to us. Whoever can read the chain can send it, so it is in suspense, for
- *   the operator to decide;
- * - REVERSED: the chain has taken it back after it was credited, and will not move it again; what the balance still had is in
+ * - SETTLING: the chain may yet move the money;
+ * - SETTLED: the chain has moved the money, and the balance has it;
+ * - FAILED: the chain will never move the money;
+ * - UNMATCHED: the chain had moved the money before the service received the payment. Any reader of the chain could send it,
+ *   so it is in suspense until the operator decides;
+ * - REVERSED: the chain removed it after it was credited, and will not move it again. The rest of it in the balance is in
  *   suspense;
- * - WRITTEN_OFF: that was decided on.
+ * - WRITTEN_OFF: the operator has written off an unmatched or reversed payment.
  */
 export const X402_STATUSES = ['SETTLING', 'SETTLED', 'FAILED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF'] as const;
 export type X402Status = (typeof X402_STATUSES)[number];
-
-/** From each state, the states it can go to. */
-export const X402_TRANSITIONS: Readonly<Record<X402Status, readonly X402Status[]>> = {
-  SETTLING: ['SETTLED', 'FAILED', 'UNMATCHED'],
-  SETTLED: ['REVERSED'],
-  // The chain has moved it after all.
-  FAILED: ['SETTLED'],
-  // The operator has given it to an account.
-  UNMATCHED: ['SETTLED', 'WRITTEN_OFF'],
-  REVERSED: ['WRITTEN_OFF'],
-  WRITTEN_OFF: [],
-};
 
 export const X402Payment = entity(
   'x402_payment',
@@ -59,28 +53,28 @@ export const X402Payment = entity(
     asset: text(),
     payTo: text(),
     amountMicros: bigint(),
-    /** From then on the chain refuses it. */
+    /** When the chain begins to refuse it. */
     validBefore: timestamp(),
-    /** SHA-256 of the signature: who repeats the payment has to have it. */
+    /** SHA-256 of the signature. A repeated payment must have the same. */
     signatureDigest: bytes(),
-    /** The signature, and from when it is good, sealed: until the chain has decided for good. */
+    /** The start of its validity and the signature, sealed. Null once the outcome is final. */
     sealedPayment: nullable(bytes()),
-    /** What was asked for with it, as an HMAC. */
+    /** An HMAC of the paid request. */
     requestMac: bytes(),
     status: oneOf(...X402_STATUSES),
     txId: nullable(text()),
-    /** The server or top-up that was made of it. */
+    /** The server or top-up that it paid for. */
     orderNumber: nullable(text()),
     /** The API key that spends it, if one does. */
     credentialId: nullable(text()),
-    /** The first answer, sealed; for whoever sends the same again within a day. */
+    /** The first answer, sealed, for repetitions within a day. */
     sealedAnswer: nullable(bytes()),
-    /** The request that is at it, until when nobody else is. */
+    /** The request that settles it, exclusively until the lease ends. */
     leasedBy: nullable(text()),
     leaseUntil: timestamp(),
-    /** Since when the chain cannot take it back; null: it has not moved it, or still may. */
+    /** When its block became final. Null: it is not settled, or a reorganisation may still remove it. */
     finalAt: nullable(timestamp()),
-    /** What was taken back out of the balance. */
+    /** How much of it the service took out of the balance when the chain removed it. */
     reversedMicros: defaulting(bigint(), 0),
     createdAt: now(),
   },
@@ -92,73 +86,113 @@ export const X402Payment = entity(
 );
 export type X402Payment = RowOf<typeof X402Payment>;
 
-export async function findX402Payment(db: Queryable, id: string): Promise<X402Payment | undefined> {
-  return (await db.query<X402Payment>(BY_ID, [id]))[0];
-}
+/** Moves of a payment. `provisioning/payments/x402/` posts its transfers. */
+export const X402_LIFECYCLE: Lifecycle<X402Payment, X402Status> = {
+  table: X402Payment,
+  key: 'id',
+  state: 'status',
+  transitions: {
+    SETTLING: ['SETTLED', 'FAILED', 'UNMATCHED'],
+    SETTLED: ['REVERSED'],
+    // The chain settled it after all.
+    FAILED: ['SETTLED'],
+    // To SETTLED: the operator assigned it to an account.
+    UNMATCHED: ['SETTLED', 'WRITTEN_OFF'],
+    REVERSED: ['WRITTEN_OFF'],
+    WRITTEN_OFF: [],
+  },
+};
 
-/** The row as a transaction sees it, locked until its end; the accounts, of its payer and others, are locked before it. */
+/** The payment of the network $1, the payer $2 and the nonce $3. */
+export const FIND_SIGNED_PAYMENT = statement(
+  X402Payment.columns,
+  `select ${columnsOf(X402Payment)} from x402_payment where network = $1 and payer = $2 and nonce = $3`,
+  { name: 'x402 payment' },
+);
+
+/**
+ * Reserves a payment for a request for $15 seconds, and starts its task. It returns no row if the payment is known. $1 to $14
+ * are the columns in the order of the statement; the times are seconds. `startTaskParameters` follow.
+ */
+export const RESERVE_PAYMENT = statement(
+  X402Payment.columns,
+  `with reserved as (
+      insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
+        signature_digest, request_mac, leased_by, sealed_payment, status, lease_until)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
+        now() + make_interval(secs => $15))
+      on conflict (network, payer, nonce) do nothing
+      returning ${columnsOf(X402Payment)}, id as subject),
+    ${startTaskSql('reserved', 16)}
+  select ${columnsOf(X402Payment, 'reserved')} from reserved`,
+  { name: 'x402 reserve' },
+);
+
+/** Leases the unanswered payment $1 to the request $2 for $3 seconds, unless another request has leased it. */
+export const LEASE_PAYMENT = statement(
+  { id: text() },
+  `update x402_payment set leased_by = $2, lease_until = now() + make_interval(secs => $3)
+    where id = $1 and order_number is null and (lease_until <= now() or leased_by = $2) returning id`,
+);
+/** Ends the lease of the payment $1 by the request $2. */
+export const RELEASE_PAYMENT = statement(
+  {},
+  'update x402_payment set lease_until = now() where id = $1 and leased_by = $2',
+);
+/** Forgets answers after a day. */
+export const FORGET_ANSWERS = statement(
+  {},
+  `update x402_payment set sealed_answer = null where sealed_answer is not null and created_at < now() - interval '1 day'`,
+);
+/** The chain can no longer reverse the payment $1, which the transaction $2 settled. */
+export const FINISH_PAYMENT = statement(
+  {},
+  `update x402_payment set final_at = now(), tx_id = $2, sealed_payment = null where id = $1 and status = 'SETTLED'`,
+);
+
+/** Locks the accounts of the payer and of others, then the payment. */
 export async function lockPayment(tx: Transaction, id: string, ...accountIds: string[]): Promise<X402Payment> {
   await lockAccount(tx, ...accountIds);
-  return (await tx.query<X402Payment>(`${BY_ID} for update`, [id]))[0]!;
+  return (await lock(tx, X402Payment, { id }))!;
 }
-const BY_ID = `select ${columnsOf(X402Payment)} from x402_payment where id = $1`;
 
-/** Moves a payment whose row is locked, by the table of its states. @throws Error if that has no such way */
+/** Moves a locked payment, and erases the signature unless the service may settle it again. @throws Error if the lifecycle does not allow that */
 export async function moveX402(
-  tx: Queryable,
+  tx: Transaction,
   { id, status }: Pick<X402Payment, 'id' | 'status'>,
   to: X402Status,
-  set: Partial<Pick<X402Payment, 'txId' | 'reversedMicros' | 'accountId'>> = {},
+  set: Partial<X402Payment> = {},
 ): Promise<void> {
-  requireWay(status, to);
-  await tx.query(
-    `update x402_payment set status = $2, tx_id = coalesce($3, tx_id), reversed_micros = coalesce($4, reversed_micros),
-      account_id = coalesce($5, account_id),
-      sealed_payment = case when $2 in ('SETTLING', 'SETTLED') then sealed_payment end
-    where id = $1`,
-    [id, to, set.txId ?? null, set.reversedMicros ?? null, set.accountId ?? null],
-  );
-}
-
-/** The chain cannot take back a payment that it has moved by that transaction: whoever looks after it need not any more. */
-export const finishPayment = (tx: Queryable, id: string, txId: string): Promise<unknown> =>
-  tx.query(
-    `update x402_payment set final_at = now(), tx_id = $2, sealed_payment = null where id = $1 and status = 'SETTLED'`,
-    [id, txId],
-  );
-
-function requireWay(from: X402Status, to: X402Status): void {
-  if (!X402_TRANSITIONS[from].includes(to)) throw new Error(`A payment that is ${from} cannot become ${to}.`);
+  const erased = to === 'SETTLED' ? {} : { sealedPayment: null };
+  if (!(await transition(tx, X402_LIFECYCLE, id, to, { set: { ...erased, ...set } })))
+    throw new Error(`A payment that is ${status} cannot become ${to}.`);
 }
 
 /**
- * Keeps the answer of a payment whose row is locked. With a transaction id, the chain has moved its money: it is settled then,
- * in the same statement, because this is what a request waits for.
- * @throws Error if the table of states has no such way
+ * Keeps the answer of a locked payment. With a transaction id the chain has settled it. Then the same statement moves the
+ * payment, because the request waits for this.
+ * @throws Error if the lifecycle does not allow that
  */
 export async function answerPayment(
-  tx: Queryable,
-  { id, status }: Pick<X402Payment, 'id' | 'status'>,
+  tx: Transaction,
+  payment: Pick<X402Payment, 'id' | 'status'>,
   { orderNumber, sealedAnswer, txId }: { orderNumber: string; sealedAnswer: Buffer; txId: string | undefined },
 ): Promise<void> {
-  if (txId !== undefined && status !== 'SETTLED') requireWay(status, 'SETTLED');
-  await tx.query(
-    `update x402_payment set order_number = $2, sealed_answer = $3, leased_by = null, lease_until = now(),
-      tx_id = coalesce($4, tx_id), status = case when $4::text is null then status else 'SETTLED' end
-    where id = $1`,
-    [id, orderNumber, sealedAnswer, txId ?? null],
-  );
+  const answer = { orderNumber, sealedAnswer, leasedBy: null, leaseUntil: new Date() };
+  if (txId === undefined) await update(tx, X402Payment, { id: payment.id }, answer);
+  else if (payment.status === 'SETTLED') await update(tx, X402Payment, { id: payment.id }, { ...answer, txId });
+  else await moveX402(tx, payment, 'SETTLED', { ...answer, txId });
 }
 
-/** By what the ledger knows a payment: as its chain does. */
+/** Identifies the payment in the ledger, as its chain does. */
 export const x402Key = ({ network, payer, nonce }: Pick<X402Payment, 'network' | 'payer' | 'nonce'>): string =>
   `x402:${network}:${payer}:${nonce}`;
 
 /**
- * Credits what the chain has moved, once: the transfer is known as the chain knows the payment. Its account is the
- * network's, so that it equals what has come to the payee there.
+ * Credits a payment that the chain has moved, once. The transfer has the identity of the payment on its chain. It debits the
+ * network's account, which so equals the payee's income there.
  */
-export async function creditPayment(
+export async function creditX402(
   tx: Transaction,
   { accountId, network, payer, nonce, amountMicros }: X402Payment,
   orderNumber?: string,

@@ -1,9 +1,8 @@
 /**
- * A dedicated machine on its way onto a host, and off it again: which system it gets, how far it is, and what its host is
- * still to be told. One row for each host that is not free. It is no customer's and tells no customer anything, as tasks do
- * not: what becomes of the server is told by the server's own states.
+ * Deployments: a dedicated machine on its way to a host, and off it again. A row exists for each host that is not free. It
+ * holds the system, the progress, and the next command for the controller. It emits no events: those of the server do.
  */
-
+import { statement } from '../database/statement.ts';
 import {
   bytes,
   columnsOf,
@@ -14,10 +13,13 @@ import {
   now,
   nullable,
   oneOf,
+  type Row,
   type RowOf,
   text,
 } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
+import type { SilentLifecycle } from '../history/lifecycle.ts';
+import { transitionWhere } from '../history/transition.ts';
 
 export const DEPLOYMENT_STATES = [
   'WAITING',
@@ -37,25 +39,25 @@ export const Deployment = entity(
     generation: int(),
     /** The name of the host. */
     box: text(),
-    /** Of the card that boots from the network; lower case, with colons. */
+    /** The MAC address of the card that boots from the network; lower case, with colons. */
     mac: text(),
-    /** The device that the system goes to, such as /dev/nvme0n1. */
+    /** The device that gets the system, such as /dev/nvme0n1. */
     disk: text(),
     state: defaulting(oneOf(...DEPLOYMENT_STATES), "'WAITING'"),
-    /** Grows with each system that is installed, and with the wipe: what was given out for another is void. */
+    /** Grows with each installation, and with the wipe. Tokens of earlier runs open nothing. */
     run: defaulting(int(), 1),
     image: text(),
-    /** SHA-256 of what was ordered, in hex. */
+    /** SHA-256 of the specification, in hex. */
     specDigest: text(),
-    /** Sealed: what the new system is told (host name, keys, user data, root password). Erased when it has booted. */
+    /** Sealed: host name, keys, user data and root password of the new system. Erased when it has booted. */
     seed: nullable(bytes()),
-    /** What the host is to boot from next. */
+    /** The device that the host boots from next. */
     device: defaulting(oneOf('PXE', 'DISK'), "'PXE'"),
-    /** What is left of a power cycle: both halves, or only the second. Null: nothing. */
+    /** The halves of a power cycle that are still to do: OFF both, ON the second. Null: none. */
     cycle: nullable(oneOf('OFF', 'ON')),
-    /** The last change that was asked for. */
+    /** The id of the last change. */
     change: nullable(text()),
-    /** Why the operator took it out of the hands of the driver. */
+    /** The reason why the operator overrode the driver. */
     note: nullable(text()),
     createdAt: now(),
     updatedAt: now(),
@@ -70,23 +72,27 @@ export type Deployment = RowOf<typeof Deployment>;
 export type DeploymentState = Deployment['state'];
 
 /**
- * From each state, the states that it can go to. Whatever was once given out is wiped; then the row goes. A host that the
- * operator has retired is out of service with whatever is on it: its row stays, and keeps it from being sold, until the
- * operator says that it is wiped.
+ * A host is wiped once its machine has got its installer; then the row goes. RETIRED keeps the host from being sold until
+ * the operator declares it wiped.
  */
-export const DEPLOYMENT_TRANSITIONS: Readonly<Record<DeploymentState, readonly DeploymentState[]>> = {
-  WAITING: ['WAITING', 'INSTALLING', 'WIPING', 'RETIRED'],
-  INSTALLING: ['WAITING', 'INSTALLED', 'WIPING', 'RETIRED'],
-  INSTALLED: ['WAITING', 'BOOTED', 'WIPING', 'RETIRED'],
-  BOOTED: ['WAITING', 'WIPING', 'RETIRED'],
-  WIPING: ['WIPED', 'RETIRED'],
-  WIPED: ['RETIRED'],
-  RETIRED: [],
+export const DEPLOYMENT_LIFECYCLE: SilentLifecycle<Deployment, DeploymentState> = {
+  table: Deployment,
+  key: 'id',
+  state: 'state',
+  transitions: {
+    WAITING: ['WAITING', 'INSTALLING', 'WIPING', 'RETIRED'],
+    INSTALLING: ['WAITING', 'INSTALLED', 'WIPING', 'RETIRED'],
+    INSTALLED: ['WAITING', 'BOOTED', 'WIPING', 'RETIRED'],
+    BOOTED: ['WAITING', 'WIPING', 'RETIRED'],
+    WIPING: ['WIPED', 'RETIRED'],
+    WIPED: ['RETIRED'],
+    RETIRED: [],
+  },
 };
 
 /**
- * Moves it to another state, if the table allows it from the one it is in, and nobody has begun another run meanwhile.
- * @returns the row after the move, or undefined where nothing was moved
+ * Moves a deployment to another state, unless another run has begun since it was read.
+ * @returns the row after the move, or undefined without a move
  */
 export async function moveDeployment(
   db: Queryable,
@@ -94,15 +100,49 @@ export async function moveDeployment(
   to: DeploymentState,
   set: Partial<Deployment> = {},
 ): Promise<Deployment | undefined> {
-  const from = (Object.keys(DEPLOYMENT_TRANSITIONS) as DeploymentState[]).filter((state) =>
-    DEPLOYMENT_TRANSITIONS[state].includes(to),
-  );
-  const columns = Deployment.options.columns as Record<string, { name: string } | undefined>;
-  const assigned = Object.keys(set).map((property, i) => `, ${columns[property]!.name} = $${5 + i}`);
-  const [moved] = await db.query<Deployment>(
-    `update deployment set state = $4, updated_at = now()${assigned.join('')}
-    where id = $1 and run = $2 and state = any($3) returning ${columnsOf(Deployment)}`,
-    [id, run, from, to, ...Object.values(set)],
-  );
-  return moved;
+  const given = { parameters: [id, run], set };
+  return (await transitionWhere(db, DEPLOYMENT_LIFECYCLE, to, 'id = $1 and run = $2', given))[0];
 }
+
+/** A deployment with the IPv4 address of its system; null where DHCP decides (seed.ts). */
+const ADDRESSED = { ...Deployment.columns, address: nullable(text()) };
+const ADDRESSED_SQL = `${columnsOf(Deployment)}, (select host(address) from address
+  where held_by = deployment.order_number and family = 'IPV4' and gateway is not null) as address`;
+export type AddressedDeployment = Row<typeof ADDRESSED>;
+
+/** The deployment of a machine. $1 order number, $2 generation. */
+export const FIND_DEPLOYMENT = statement(
+  ADDRESSED,
+  `select ${ADDRESSED_SQL} from deployment where order_number = $1 and generation = $2`,
+);
+/** The first $1 deployments. */
+export const LIST_DEPLOYMENTS = statement(
+  ADDRESSED,
+  `select ${ADDRESSED_SQL} from deployment order by id limit $1::int`,
+);
+/**
+ * Reserves a host for a machine, unless either has a deployment. $1 id, $2 order number, $3 generation, $4 host, $5 MAC
+ * address, $6 disk, $7 image, $8 digest, $9 seed.
+ */
+export const BEGIN_DEPLOYMENT = statement(
+  ADDRESSED,
+  `insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning ${ADDRESSED_SQL}`,
+);
+/** Plans a power cycle. $1 id, $2 run, $3 device, $4 the halves of the cycle, $5 the change or null. */
+export const PLAN_POWER_CYCLE = statement(
+  {},
+  `update deployment set device = $3, cycle = $4, change = coalesce($5, change), updated_at = now()
+  where id = $1 and run = $2`,
+);
+/** Notes that half a cycle is done, unless the plan is another by now. $1 id, $2 run, $3 that half, $4 device. */
+export const NOTE_POWER_CYCLE = statement(
+  {},
+  `update deployment set cycle = case cycle when 'OFF' then 'ON' end, updated_at = now()
+  where id = $1 and run = $2 and cycle = $3 and device = $4`,
+);
+/** Frees the host of a deployment that is wiped, or that never got its installer. $1 id, $2 run. */
+export const RELEASE_DEPLOYMENT = statement(
+  {},
+  `delete from deployment where id = $1 and run = $2 and (state = 'WIPED' or (state = 'WAITING' and run = 1))`,
+);

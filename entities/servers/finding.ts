@@ -1,13 +1,25 @@
-/** Where an engine and we believe different things, and the circuit breaker that stops the destroyer. */
-
-import { entity, int, key, now, nullable, oneOf, type RowOf, text, timestamp } from '../database/table.ts';
+/** Findings: differences between servers and the machines that an engine reports. And the circuit breakers of engines. */
+import { statement } from '../database/statement.ts';
+import {
+  boolean,
+  entity,
+  find,
+  int,
+  key,
+  now,
+  nullable,
+  oneOf,
+  type RowOf,
+  text,
+  timestamp,
+} from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 /**
- * - ORPHAN: a machine with our mark that no server has;
- * - LOST: the machine of a server that the engine does not have;
- * - POWER: a machine that is off though its server runs, or on though it is stopped;
- * - STUCK: a machine that was given up and could not be removed.
+ * - ORPHAN: a machine with our mark that belongs to no server;
+ * - LOST: a server whose machine the engine does not have;
+ * - POWER: a machine that is off though its server runs, or on though its server is stopped;
+ * - STUCK: a machine that was given up and cannot be removed.
  */
 export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'STUCK'] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
@@ -23,7 +35,7 @@ export const Finding = entity(
     detail: text(),
     firstSeenAt: now(),
     lastSeenAt: now(),
-    /** Since when it is not so any more. */
+    /** When the difference was gone. */
     resolvedAt: nullable(timestamp()),
   },
   [
@@ -37,11 +49,58 @@ export const Finding = entity(
 );
 export type Finding = RowOf<typeof Finding>;
 
-/** While there is a row, no machine of that driver is destroyed. */
+/** An open circuit breaker: the worker destroys no machine of that driver while the row exists. */
 export const CircuitBreaker = entity('brake', { driver: key(), reason: text(), createdAt: now() });
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
-export async function isBreakerOpen(db: Queryable, driver: string): Promise<boolean> {
-  const [open] = await db.query('select 1 from brake where driver = $1', [driver]);
-  return open !== undefined;
-}
+export const isBreakerOpen = async (db: Queryable, driver: string): Promise<boolean> =>
+  (await find(db, CircuitBreaker, { driver })) !== undefined;
+
+/** Opens the circuit breaker of an engine; no row if it is open. $1 driver, $2 reason. */
+export const OPEN_BREAKER = statement(
+  { driver: text() },
+  'insert into brake (driver, reason) values ($1, $2) on conflict do nothing returning driver',
+);
+
+const MACHINE = { order: text(), generation: int() };
+/** The machines of the open findings of a driver. $1 driver, $2 kind. */
+export const FIND_REPORTED_MACHINES = statement(
+  MACHINE,
+  `select order_number as "order", generation from finding where driver = $1 and kind = $2 and resolved_at is null`,
+);
+/** Writes findings, and says which are new. $1 driver, $2 the findings as JSON. */
+export const WRITE_FINDINGS = statement(
+  { ...MACHINE, id: text(), kind: Finding.columns.kind, isNew: boolean() },
+  `insert into finding (id, kind, driver, order_number, generation, detail)
+  select id, kind, $1, "order", generation, detail
+  from jsonb_to_recordset($2::jsonb) as given(id text, kind text, "order" text, generation int, detail text)
+  order by kind, "order", generation
+  on conflict (kind, order_number, generation) where resolved_at is null
+    do update set last_seen_at = now(), detail = excluded.detail
+  returning id, kind, order_number as "order", generation, xmax = 0 as is_new`,
+);
+
+const resolveSql = (which: string) => `
+  with over as (
+    select id from finding where driver = $1 and kind = any($2) and resolved_at is null and ${which}
+    order by kind, order_number, generation for update)
+  update finding set resolved_at = now() from over where finding.id = over.id`;
+/** Resolves findings that were not found again. $1 driver, $2 kinds, $3 the `kind.order.generation` of those that were. */
+export const RESOLVE_OTHERS = statement({}, resolveSql(`kind || '.' || order_number || '.' || generation <> all($3)`));
+/** Resolves the findings of machines. $1 driver, $2 kinds, $3 the `order.generation` of the machines. */
+export const RESOLVE_MACHINES = statement({}, resolveSql(`order_number || '.' || generation = any($3)`));
+/** Deletes findings that were resolved $1 days ago. */
+export const DELETE_RESOLVED = statement({}, `delete from finding where resolved_at < now() - $1 * interval '1 day'`);
+
+/** The machines that stable servers should have. $1 kinds of servers. */
+export const FIND_EXPECTED_MACHINES = statement(
+  { ...MACHINE, status: oneOf('RUNNING', 'STOPPED', 'SUSPENDED') },
+  `select order_number as "order", generation, status from server
+  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and kind = any($1)`,
+);
+/** Of these orders, the newest generations that belong to a server. $1 order numbers. */
+export const FIND_OWNED_MACHINES = statement(
+  MACHINE,
+  `select order_number as "order", generation from server
+  where order_number = any($1) and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`,
+);

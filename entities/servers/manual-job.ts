@@ -1,6 +1,8 @@
-/** What an operator has to do by hand with a machine, and whether it is done. */
+/** Manual jobs: the work that an operator does by hand on a machine, and its result. */
+import { statement } from '../database/statement.ts';
 import {
   bytes,
+  columnsOf,
   defaulting,
   entity,
   int,
@@ -12,6 +14,9 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { SilentLifecycle } from '../history/lifecycle.ts';
+import { expression, transitionWhere } from '../history/transition.ts';
 
 export const ManualJob = entity(
   'manual_job',
@@ -20,16 +25,16 @@ export const ManualJob = entity(
     orderNumber: text(),
     generation: int(),
     action: oneOf('CREATE', 'POWER', 'REBUILD', 'RESIZE', 'DESTROY'),
-    /** The change that it belongs to; empty where a machine has but one such job. */
+    /** The id of the change; empty for CREATE and DESTROY, which a machine has once. */
     change: text(),
-    /** What is to become of the power (POWER). */
+    /** The change of power (POWER). */
     power: nullable(oneOf('on', 'off', 'restart', 'reset')),
-    /** SHA-256 of what was ordered, in hex. */
+    /** SHA-256 of the specification, in hex. */
     specDigest: nullable(text()),
-    /** Sealed: the specification of the machine. Erased when the job is closed. */
+    /** Sealed: the specification of the machine. Erased when the job closes. */
     spec: nullable(bytes()),
     state: defaulting(oneOf('OPEN', 'DONE', 'FAILED'), "'OPEN'"),
-    /** What the operator says of it. */
+    /** The operator's comment. */
     note: nullable(text()),
     createdAt: now(),
     closedAt: nullable(timestamp()),
@@ -40,3 +45,46 @@ export const ManualJob = entity(
   ],
 );
 export type ManualJob = RowOf<typeof ManualJob>;
+
+export const MANUAL_JOB_LIFECYCLE: SilentLifecycle<ManualJob, ManualJob['state']> = {
+  table: ManualJob,
+  key: 'id',
+  state: 'state',
+  transitions: { OPEN: ['DONE', 'FAILED'], DONE: [], FAILED: [] },
+};
+
+/** Adds a job, unless the machine has one for that action and change. The parameters are the columns in order. */
+export const ADD_MANUAL_JOB = statement(
+  {},
+  `insert into manual_job (id, order_number, generation, action, change, power, spec_digest, spec)
+  values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
+);
+/** The first $1 jobs of machines that are not gone, oldest first. */
+export const LIST_JOBS_OF_MACHINES = statement(
+  ManualJob.columns,
+  `select ${columnsOf(ManualJob)} from manual_job where not exists (
+    select from manual_job gone where gone.order_number = manual_job.order_number
+      and gone.generation = manual_job.generation and gone.action = 'DESTROY' and gone.state = 'DONE')
+  order by id limit $1::int`,
+);
+/** The first $1 jobs: open ones before the others, the oldest first. */
+export const LIST_MANUAL_JOBS = statement(
+  ManualJob.columns,
+  `select ${columnsOf(ManualJob)} from manual_job order by state <> 'OPEN', id limit $1::int`,
+);
+/** Locks the open jobs of the machine of a job. $1 id of that job. */
+export const LOCK_OPEN_JOBS = statement(
+  ManualJob.columns,
+  `select ${columnsOf(ManualJob)} from manual_job
+  where state = 'OPEN' and (order_number, generation) = (select order_number, generation from manual_job where id = $1)
+  order by id for update`,
+);
+
+/** The comment of jobs that close because their machine is gone. */
+export const MACHINE_IS_GONE = 'The machine is gone.';
+/** Closes the open jobs of an order whose machines are gone. Their addresses can belong to another order by now. */
+export const closeJobsOfGone = (tx: Transaction, orderNumber: string): Promise<unknown> =>
+  transitionWhere(tx, MANUAL_JOB_LIFECYCLE, 'FAILED', `order_number = $1 and state = 'OPEN'`, {
+    parameters: [orderNumber],
+    set: { note: MACHINE_IS_GONE, spec: null, closedAt: expression('now()') },
+  });

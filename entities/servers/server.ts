@@ -1,4 +1,4 @@
-/** Servers: the row, the table of its states, and the one statement that orders one. */
+/** Servers: the row, and the lifecycle of its status. */
 import {
   bigint,
   boolean,
@@ -13,6 +13,7 @@ import {
   now,
   nullable,
   oneOf,
+  type Row,
   type RowOf,
   text,
   textArray,
@@ -49,25 +50,25 @@ export const CHANGING: ReadonlySet<ServerStatus> = new Set([
   'RESIZING',
 ]);
 
-/** What is under way with a machine that exists. It is applied to the row only when it has come to a good end. */
+/** The change that the worker carries out on a machine. The worker writes it to the columns of the server when it succeeds. */
 export type ServerChange = {
-  /** Machines and transfers know the change by it: the same one twice is one. */
+  /** Machines and transfers note this id, so a repeated step has no second effect. */
   id: string;
-  /** The state that it falls back to. */
+  /** The status that a failed change restores. */
   from: 'RUNNING' | 'STOPPED';
 } & (
   | { operation: 'start' | 'stop' | 'reboot' | 'reset' }
   | { operation: 'rebuild'; os: string; sshKeyIds: string[]; sshPublicKeys: string[]; userData: string | null }
   | {
       operation: 'resize';
-      /** The new tier, of which a place is held beside the one of the old. */
+      /** The new tier. The server holds a place of it, and still one of the old tier. */
       serviceCode: string;
-      /** Micro-USD, as text because JSON has no such integers. */
+      /** Micro-USD, as text: JSON cannot hold 64-bit integers. */
       priceMonthMicros: string;
-      /** Micro-USD that are held for it. */
+      /** The micro-USD held for the change. */
       heldMicros: string;
     }
-  /** Of a suspended server, which goes back to that state; the month that it resumes with is held. */
+  /** Resumes a suspended server into `from`. The next month is held. */
   | { operation: 'resume'; heldMicros: string }
 );
 
@@ -83,19 +84,19 @@ export const Server = entity(
     serviceCode: text(),
     region: text(),
     os: text(),
-    /** The host that its machine is on; null where the driver has but one. */
+    /** The host of its machine; null if the driver uses no hosts. */
     host: nullable(text()),
-    /** Grows by one with each machine that had to be given up; drivers know a machine by order number and generation. */
+    /** The number of the machine of this order. It grows when the worker gives a machine up. */
     generation: defaulting(int(), 1),
     ipv4: nullable(inet()),
     ipv6: nullable(inet()),
     ipv6Prefix: nullable(text()),
     reverseDns: defaulting(json<{ ip: string; ptr: string }[]>(), "'[]'"),
     sshKeyIds: textArray(),
-    /** As they were when the server was ordered: deleting a key does not lock its owner out of a rebuild. */
+    /** Copies of the keys, so that a rebuild works after the customer deleted a key. */
     sshPublicKeys: textArray(),
     userData: nullable(text()),
-    /** Sealed, and erased once the machine has it. */
+    /** Sealed. The worker erases it once the machine has it. */
     rootPassword: nullable(bytes()),
     labels: defaulting(json<Record<string, string>>(), "'{}'"),
     autoRenew: defaulting(boolean(), 'true'),
@@ -103,12 +104,12 @@ export const Server = entity(
     priceMonthMicros: bigint(),
     setupFeeMicros: bigint(),
     paidUntil: nullable(timestamp()),
-    /** While SUSPENDED: since when, and the state to which it resumes. */
     suspendedAt: nullable(timestamp()),
+    /** The status to which a SUSPENDED server resumes. */
     suspendedFrom: nullable(oneOf('RUNNING', 'STOPPED')),
     failureCode: nullable(text()),
     failureMessage: nullable(text()),
-    /** Kept while it is carried out, and until a machine that is deleted meanwhile is gone. */
+    /** Null without a change. A deleted server keeps it until its machine is gone. */
     change: nullable(json<ServerChange>()),
     createdAt: now(),
     updatedAt: now(),
@@ -124,15 +125,15 @@ export const Server = entity(
 );
 export type Server = RowOf<typeof Server>;
 
-/** What no answer shows, and may be large: only making the machine needs it. */
-const FOR_THE_MACHINE = ['sshPublicKeys', 'userData', 'rootPassword'] as const;
-export type ShownServer = Omit<Server, (typeof FOR_THE_MACHINE)[number]>;
-/** The select list of what is shown. */
-export const SHOWN_COLUMNS = columnsOf(Server, 'server', FOR_THE_MACHINE);
+/** The columns that answers show: all but large ones and secrets that only drivers need. */
+const { sshPublicKeys, userData, rootPassword, ...shown } = Server.columns;
+export const SHOWN_SERVER = shown;
+export type ShownServer = Row<typeof SHOWN_SERVER>;
+export const SHOWN_COLUMNS = columnsOf(Server, 'server', Object.keys({ sshPublicKeys, userData, rootPassword }));
 
 /**
- * Locks the server $1, if it is one of these, and its account before it: one statement for the order of lock-order.ts. The
- * count makes PostgreSQL wait for the account first.
+ * Locks the server $1 if the condition holds, and its account before it, in the order of lock-order.ts. The count makes
+ * PostgreSQL wait for the account first.
  */
 export const lockServerSql = (columns: string, where = 'true'): string => `
   with account as (
@@ -140,7 +141,7 @@ export const lockServerSql = (columns: string, where = 'true'): string => `
   select ${columns} from server
   where order_number = $1 and ${where} and (select count(*) from account) >= 0 for update`;
 
-/** What becomes of a server. DELETING is reached from every state but itself and DELETED. */
+/** A server can be deleted in every state but DELETING and DELETED. */
 export const SERVER_LIFECYCLE: Lifecycle<Server, ServerStatus> = {
   table: Server,
   key: 'orderNumber',

@@ -9,7 +9,7 @@ import { Task } from './task.ts';
 const HELD = 'id = $1 and fence = $2 and leased_by = $3';
 
 /**
- * Leases due tasks of the lane $1: $2 at most, for $3 seconds, to the worker $4, but not the tasks $5. PostgreSQL rounds times
+ * Leases up to $2 due tasks of the lane $1 to the worker $4 for $3 seconds. It skips the tasks $5. PostgreSQL rounds times
  * to milliseconds, so a task that is due now may seem due in half a millisecond.
  */
 export const TAKE_LEASES = statement(
@@ -23,8 +23,8 @@ export const TAKE_LEASES = statement(
 );
 
 /**
- * Extends leases by $4 seconds and returns the tasks that the worker $3 still holds. It skips locked rows, such as those that
- * commit at the moment: if it waited for one, all other leases would end.
+ * Extends leases by $4 seconds and returns the tasks that the worker $3 still holds. It skips rows that a transaction has
+ * locked: if it waited for one, all other leases would end.
  */
 export const EXTEND_LEASES = statement(
   { id: text() },

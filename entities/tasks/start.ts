@@ -15,7 +15,7 @@ export interface NewTask {
   step?: string;
   data?: object;
   afterSeconds?: number;
-  /** After this time the worker gives the task up, whatever its step. */
+  /** After this time the worker gives the task up at any step. */
   deadlineSeconds?: number;
 }
 
@@ -69,7 +69,7 @@ const START_TASK = statement(
     select lane from task_started`,
 );
 
-/** Starts a task. A subject that has a task gets a signal instead, due when the new task would be; a new task replaces a dead one. */
+/** Starts a task. If the subject has a task, it gets a signal at the time of the new one. A new task replaces a dead one. */
 export async function startTask(tx: Transaction, task: NewTask): Promise<void> {
   const started = await START_TASK.first(tx, [task.accountId, task.subject, ...startTaskParameters(task)]);
   if (!task.afterSeconds) tx.changed(taskChange(started!.lane));
@@ -91,3 +91,26 @@ export async function signalTask(tx: Transaction, subject: string): Promise<void
   });
   tx.changed(...woken.map(({ lane }) => taskChange(lane)));
 }
+
+/** Sends the task of a subject to another step at once. A worker that runs the task loses its lease. */
+export const redirectTask = (tx: Transaction, subject: string, step: string): Promise<unknown> =>
+  transitionWhere(tx, TASK_LIFECYCLE, 'READY', 'subject = $1', {
+    parameters: [subject],
+    set: {
+      step,
+      fence: expression('fence + 1'),
+      leasedBy: null,
+      attempts: 0,
+      error: null,
+      deadlineAt: null,
+      runAt: expression('now()'),
+    },
+  });
+
+/** Starts the periodic processes $2 in the lane $3, with the task ids $1. Processes that have a task keep it. */
+export const START_PERIODIC = statement(
+  {},
+  `insert into task (id, lane, process, subject, account_id, step)
+  select id, $3, process, 'cron:' || process, '', 'start' from unnest($1::text[], $2::text[]) as given(id, process)
+  on conflict (subject) do nothing`,
+);

@@ -1,6 +1,8 @@
-/** Tasks: durable work, one row for each thing that a worker must still act on. provisioning/tasks runs them. */
+/** Tasks: durable work, with a row for each subject on which a worker must still act. provisioning/tasks runs them. */
+import { statement } from '../database/statement.ts';
 import {
   bigint,
+  columnsOf,
   defaulting,
   entity,
   int,
@@ -24,7 +26,7 @@ export const Task = entity(
     /** Each lane has its own concurrency, so that slow machines do not delay payments. */
     lane: text(),
     process: text(),
-    /** What the task is about, such as an order number. A subject has one task, so two workers never act on it at once. */
+    /** The resource of the task, such as an order number. A subject has one task, so two workers never act on it at once. */
     subject: text(),
     accountId: text(),
     step: text(),
@@ -55,4 +57,21 @@ export const TASK_LIFECYCLE: SilentLifecycle<Task, Task['state']> = {
   key: 'id',
   state: 'state',
   transitions: { READY: ['READY', 'DEAD'], DEAD: ['READY'] },
+};
+
+/** States of a task as the operator sees them. */
+export const WORK_STATES = ['STUCK', 'RUNNING', 'WAITING'] as const;
+export type WorkState = (typeof WORK_STATES)[number];
+
+const listTasks = (condition: string) =>
+  statement(
+    Task.columns,
+    `select ${columnsOf(Task)} from task where ${condition} order by task.state, run_at limit $1`,
+  );
+/** Return $1 tasks of a state, or of all states, dead tasks first. */
+export const LIST_TASKS = {
+  ALL: listTasks('true'),
+  STUCK: listTasks(`state = 'DEAD' or error is not null`),
+  RUNNING: listTasks(`state = 'READY' and leased_by is not null`),
+  WAITING: listTasks(`state = 'READY' and leased_by is null and error is null`),
 };

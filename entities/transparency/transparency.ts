@@ -1,9 +1,23 @@
-/** What the operator publishes of itself: canaries, peering, incidents. Health is not kept, it is looked at. */
-import { entity, json, key, now, nullable, oneOf, type RowOf, text, textArray, timestamp } from '../database/table.ts';
+/** The publications of the operator: canaries, peering, incidents. */
+import { statement } from '../database/statement.ts';
+import {
+  columnsOf,
+  entity,
+  json,
+  key,
+  now,
+  nullable,
+  oneOf,
+  type RowOf,
+  text,
+  textArray,
+  timestamp,
+} from '../database/table.ts';
+import type { SilentLifecycle } from '../history/lifecycle.ts';
 
 /**
- * What a warrant canary says has not happened, in the codes of CanaryTail: orders to cease, duress, gag orders, raids,
- * seizures, subpoenas, traps, war, compromised credentials and operations. A code that is missing has happened.
+ * The codes of CanaryTail. Each denies an event: orders to cease, duress, gag orders, raids, seizures, subpoenas, traps, war,
+ * compromised credentials and operations. A missing code means that the event has happened.
  */
 export const CANARY_CODES = [
   'CEASE',
@@ -17,10 +31,10 @@ export const CANARY_CODES = [
   'XCRED',
   'XOPERS',
 ] as const;
-/** How long a canary is good for, unless its operator says otherwise. */
+/** Days until a canary expires, unless the operator names a time. */
 export const CANARY_DAYS = 35;
 
-/** Append-only: each statement names the digest of the one before. */
+/** An append-only table: each canary names the digest of its predecessor. */
 export const Canary = entity('canary', {
   id: key(),
   version: text(),
@@ -28,18 +42,27 @@ export const Canary = entity('canary', {
   expiresAt: timestamp(),
   codes: textArray(),
   statement: text(),
-  /** Clear-signed off-line; the service only serves it. */
+  /** The text that the operator has signed offline. The service only serves it. */
   signedText: nullable(text()),
   fingerprint: nullable(text()),
   publicKey: nullable(text()),
-  /** Something that could not be known before, such as the hash of a recent Bitcoin block. */
+  /** A proof of the date, such as the hash of a recent Bitcoin block. */
   freshness: nullable(text()),
-  /** Of the signed text, or else of the statement. */
+  /** Digest of the signed text, or else of the statement. */
   sha256: text(),
   previousSha256: nullable(text()),
   createdAt: now(),
 });
 export type Canary = RowOf<typeof Canary>;
+
+/** Reads the latest canary. */
+export const LATEST_CANARY = statement(
+  Canary.columns,
+  `select ${columnsOf(Canary)} from canary order by id desc limit 1`,
+);
+
+/** Makes transactions that publish a canary wait for each other, so that two canaries do not name the same predecessor. */
+export const LOCK_CANARIES = statement({}, `select from pg_advisory_xact_lock(hashtext('canary'))`);
 
 export interface PeeringDocument {
   asn: number | null;
@@ -63,7 +86,7 @@ export interface PeeringDocument {
   }[];
   facilities: { name: string; city: string; country: string }[];
 }
-/** At most one row. */
+/** The table has at most one row. */
 export const Peering = entity('peering', { id: key(), document: json<PeeringDocument>(), updatedAt: now() });
 export type Peering = RowOf<typeof Peering>;
 
@@ -98,3 +121,25 @@ export const Incident = entity('incident', {
   updates: json<IncidentUpdate[]>(),
 });
 export type Incident = RowOf<typeof Incident>;
+
+/** The operator may report any status after any other: the incident shows what the operator writes. */
+export const INCIDENT_LIFECYCLE: SilentLifecycle<Incident, IncidentStatus> = {
+  table: Incident,
+  key: 'id',
+  state: 'status',
+  transitions: {
+    INVESTIGATING: INCIDENT_STATUSES,
+    IDENTIFIED: INCIDENT_STATUSES,
+    MONITORING: INCIDENT_STATUSES,
+    RESOLVED: INCIDENT_STATUSES,
+    SCHEDULED: INCIDENT_STATUSES,
+    IN_PROGRESS: INCIDENT_STATUSES,
+    COMPLETED: INCIDENT_STATUSES,
+  },
+};
+
+/** Returns the latest 50 incidents and maintenances that are open. */
+export const OPEN_INCIDENTS = statement(
+  Incident.columns,
+  `select ${columnsOf(Incident)} from incident where resolved_at is null order by id desc limit 50`,
+);

@@ -1,21 +1,22 @@
 /**
- * The outbox: the statement that writes an event also inserts a delivery for each enabled webhook that wants it. So a
- * delivery exists if and only if the change does, and the order in which transactions commit does not matter.
+ * The outbox: the statement that writes an event also inserts a delivery for each enabled webhook whose filter matches. So a
+ * delivery exists if and only if the change does, in any order of commits.
  *
- * The transaction only inserts. It locks no row that belongs to a webhook, so an account with webhooks orders as fast as one
- * without. The process wakes the webhooks after its commit. If it dies before that, a worker finds the
- * deliveries (provisioning/webhooks/sweep.ts).
+ * The transaction only inserts. It locks no row of a webhook, so an account with webhooks orders as fast as one without.
+ * The process wakes the webhooks after its commit. If it dies before that, a worker finds the deliveries
+ * (provisioning/webhooks/sweep.ts).
  */
 import type { Bus, Change } from '../database/bus.ts';
+import { statement } from '../database/statement.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
 import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS } from './webhook.ts';
 
-/** What is told to the webhooks of all accounts; it belongs to none. */
+/** Events that go to the webhooks of all accounts. */
 const PUBLIC_EVENTS = ['status.changed', 'canary.updated'];
-/** A test is told to the webhook that is tested, by whoever tests it. */
+/** The test event. The test itself sends it to the tested webhook. */
 const DIRECT_EVENT = 'webhook.test';
-/** Columns of rows that no delivery needs. */
+/** Columns that deliveries leave out. */
 const LEFT_OUT = [
   'secret',
   'digest',
@@ -25,17 +26,18 @@ const LEFT_OUT = [
   'access_digest',
   'refresh_digest',
   'password_hash',
-  // what `recordAll` carries along
+  // a column of `recordAll`
   'happening',
 ];
 
 const list = (values: string[]) => values.map((value) => `'${value}'`).join(', ');
-/** 26 characters: the time of the event, and what only this event and this webhook have. */
+/** 26 characters: the time of the event, and a hash of the event and the webhook. */
 const SUFFIX = `substr(event_id, 5, 10) || substr(md5(event_id || webhook_id), 1, 16)`;
 
 /**
- * CTEs that insert the deliveries of an event, or of many. `from` names the relation of the change, with account_id, subject,
- * and the columns of its row if it has them; `id` and `type` are the parameters of the event.
+ * Returns CTEs that insert the deliveries of one event or of many.
+ * @param from the relation of the change, with account_id, subject, and the columns of the row if it has one
+ * @param id the expression for the id of the event; `type` gives its type
  */
 export const outboxSql = (from: string, id: string, type: string): string => `
   wanted as (
@@ -49,32 +51,35 @@ export const outboxSql = (from: string, id: string, type: string): string => `
     select 'dlv_' || ${SUFFIX}, account_id, webhook_id, event_id, event_type, snapshot, now() from wanted
     returning webhook_id)`;
 
-/** A column with the webhooks that `outboxSql` has inserted deliveries for; hand it to `deliveriesFor`. */
+/** A column with the webhooks for which `outboxSql` inserts deliveries. Pass it to `deliveriesFor`. */
 export const WEBHOOK_IDS_SQL = 'array(select distinct webhook_id from deliveries_written) as webhook_ids';
 
-/** What a transaction tells its database, so that these webhooks are woken after the commit. */
+/** Returns the changes by which the database wakes these webhooks after the commit. */
 export const deliveriesFor = (webhookIds: readonly string[] = []): Change[] =>
   webhookIds.map((id) => ({ kind: 'webhook', accountId: '', id }));
 
 /**
- * Starts the task of each webhook, or signals it: a task that is leased runs again after its step. The rows are locked in
- * the order of their key.
+ * Starts the tasks of the webhooks $1 with the task ids $2, or signals them. A leased task runs again after its step. The
+ * statement locks the tasks in the order of their subjects.
  */
-const WAKE = `
-  insert into task (id, lane, process, subject, account_id, step)
+const WAKE = statement(
+  {},
+  `insert into task (id, lane, process, subject, account_id, step)
   select task_id, '${WEBHOOK_LANE}', '${WEBHOOK_PROCESS}', webhook.id, account_id, '${DELIVER_STEP}'
   from unnest($1::text[], $2::text[]) as given(id, task_id) join webhook on webhook.id = given.id order by webhook.id
   on conflict (subject) do update set signals = task.signals + 1, attempts = 0, state = 'READY',
-    run_at = case when task.leased_by is null then least(task.run_at, excluded.run_at) else task.run_at end`;
+    run_at = case when task.leased_by is null then least(task.run_at, excluded.run_at) else task.run_at end`,
+  { name: 'wake webhooks' },
+);
 
-/** Wakes webhooks, in a statement of its own, and tells the workers. */
+/** Wakes webhooks in a separate statement and tells the workers. */
 export async function wakeWebhooks(db: Queryable, bus: Bus, webhookIds: readonly string[]): Promise<void> {
   if (!webhookIds.length) return;
-  await db.query(WAKE, [webhookIds, webhookIds.map(() => newId('task'))], 'wake webhooks');
+  await WAKE.all(db, [webhookIds, webhookIds.map(() => newId('task'))]);
   bus.publish([{ kind: 'task', accountId: '', id: WEBHOOK_LANE }]);
 }
 
-/** Wakes webhooks after commits, one statement at a time: what commits meanwhile shares the next one. */
+/** Wakes webhooks after commits, with one statement at a time. Commits meanwhile share the next statement. */
 export class Waker {
   readonly #wake: (webhookIds: readonly string[]) => Promise<void>;
   readonly #waiting = new Set<string>();
@@ -89,7 +94,7 @@ export class Waker {
     if (this.#waiting.size) this.#waking ??= this.#run().finally(() => (this.#waking = undefined));
   }
 
-  /** Waits until those that were asked for are awake. */
+  /** Waits until the requested webhooks are awake. */
   async idle(): Promise<void> {
     await this.#waking;
   }
@@ -98,7 +103,7 @@ export class Waker {
     while (this.#waiting.size) {
       const ids = [...this.#waiting];
       this.#waiting.clear();
-      // The sweep of a worker wakes those that this could not.
+      // If the statement fails, the sweep of a worker wakes the webhooks.
       await this.#wake(ids).catch(() => {});
     }
   }

@@ -1,10 +1,10 @@
-/** Webhooks: where an account wants to be told of events, and what became of telling it. */
+/** Webhooks: the URLs to which an account has its events delivered. */
+import { statement } from '../database/statement.ts';
 import {
   bytes,
+  columnsOf,
   defaulting,
   entity,
-  int,
-  json,
   key,
   now,
   nullable,
@@ -15,6 +15,7 @@ import {
   timestamp,
 } from '../database/table.ts';
 import { EVENT_TYPES } from '../history/event.ts';
+import type { SilentLifecycle } from '../history/lifecycle.ts';
 
 export const WEBHOOK_STATUSES = ['ENABLED', 'DISABLED'] as const;
 
@@ -25,7 +26,7 @@ export const Webhook = entity(
     accountId: text(),
     /** As the URL parser prints it. */
     url: text(),
-    /** `*`, `server.*` or exact names. */
+    /** Patterns of events: `*`, `server.*` or exact names. */
     eventFilter: textArray(),
     description: nullable(text()),
     /** `whsec_…`, sealed for `webhookSecretContext`. */
@@ -40,47 +41,32 @@ export const Webhook = entity(
 );
 export type Webhook = RowOf<typeof Webhook>;
 
-export const DELIVERY_STATUSES = ['PENDING', 'DELIVERING', 'RETRYING', 'SUCCEEDED', 'FAILED'] as const;
+/** A test that succeeds enables a disabled webhook. */
+export const WEBHOOK_LIFECYCLE: SilentLifecycle<Webhook, Webhook['status']> = {
+  table: Webhook,
+  key: 'id',
+  state: 'status',
+  transitions: { ENABLED: ['DISABLED'], DISABLED: ['ENABLED'] },
+};
 
-export const WebhookDelivery = entity(
-  'webhook_delivery',
-  {
-    id: key(),
-    accountId: text(),
-    webhookId: text(),
-    eventId: text(),
-    eventType: text(),
-    /** The row that the event is about as the change left it, without secrets; null where the event's writer has none. */
-    snapshot: nullable(json<Record<string, unknown>>()),
-    status: defaulting(oneOf(...DELIVERY_STATUSES), "'PENDING'"),
-    attempts: defaulting(int(), 0),
-    responseStatus: nullable(int()),
-    durationMs: nullable(int()),
-    /** Of a fixed vocabulary; nothing of what the receiver says. */
-    error: nullable(text()),
-    firstAttemptAt: nullable(timestamp()),
-    /** Null once it is over. While it is under way it is in the past, so that another worker takes it over. */
-    nextAttemptAt: nullable(timestamp()),
-    createdAt: now(),
-  },
-  [
-    { name: 'webhook_delivery_account', columns: ['accountId', 'id'] },
-    { name: 'webhook_delivery_webhook', columns: ['webhookId', 'id'] },
-    { name: 'webhook_delivery_due', columns: ['webhookId', 'nextAttemptAt'], where: `next_attempt_at is not null` },
-    { name: 'webhook_delivery_pending', columns: ['createdAt', 'webhookId'], where: `status = 'PENDING'` },
-  ],
-);
-export type WebhookDelivery = RowOf<typeof WebhookDelivery>;
+/** Reads the webhook $1. */
+export const FIND_WEBHOOK = statement(Webhook.columns, `select ${columnsOf(Webhook)} from webhook where id = $1`);
+
+/** Selects the webhook $1 if it is gone ($2), or if no delivery succeeded since $3. */
+export const NO_SUCCESS_SINCE = 'id = $1 and ($2::boolean or last_success_at is null or last_success_at < $3)';
+
+/** Writes the time of a success of the webhook $1. */
+export const MARK_SUCCESS = statement({}, 'update webhook set last_success_at = clock_timestamp() where id = $1');
 
 export const WEBHOOK_LANE = 'webhooks';
 export const WEBHOOK_PROCESS = 'webhook';
-/** The step of the process that sends what is due. */
+/** The step of the process that sends due deliveries. */
 export const DELIVER_STEP = 'deliver';
 
-/** What the secret of a webhook is sealed for. */
+/** The context for which a webhook's secret is sealed. */
 export const webhookSecretContext = (id: string): string => `webhook.secret:${id}`;
 
-/** The names that a filter may have: everything, all events of a noun, or one event. */
+/** Whether a filter may contain the pattern: `*`, a group such as `server.*`, or the name of an event. */
 export const isEventPattern = (pattern: string): boolean =>
   pattern === '*' ||
   (EVENT_TYPES as readonly string[]).includes(pattern) ||

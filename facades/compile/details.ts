@@ -1,6 +1,6 @@
 /**
- * Says what is wrong with an input, field by field. It runs only after GraphQL has refused: the JSON Schema that the
- * outside sees is compiled then, and kept. No message repeats a value, which may be a secret.
+ * Reports the errors of an input, field by field. It runs only after GraphQL has refused the input, and validates it against
+ * the public JSON Schema. No message repeats a value, because a value may be a secret.
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -11,29 +11,29 @@ import { suggestion } from './names.ts';
 
 const ERRORS_MAX = 50;
 
-/** The schema is compiled when something is checked for the first time. */
+/** A function that returns the errors of a value. Its first call compiles the schema. */
 export function checker(schema: JsonSchema, root = ''): (value: unknown) => FieldError[] {
   let validate: ValidateFunction | undefined;
   return (value) => {
     validate ??= ajv().compile(schema);
     if (validate(asGraphqlReads(schema, value))) return [];
-    const found = validate.errors!.filter(isOwn).slice(0, ERRORS_MAX);
-    const errors = found.map((error) => fieldError(error, root));
+    const reported = validate.errors!.filter(isOutermost).slice(0, ERRORS_MAX);
+    const errors = reported.map((error) => fieldError(error, root));
     return [...new Map(errors.map((error) => [`${error.field} ${error.code}`, error])).values()];
   };
 }
 
-let shared: Ajv2020 | undefined;
+let instance: Ajv2020 | undefined;
 function ajv(): Ajv2020 {
-  if (shared) return shared;
-  shared = new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false });
-  addFormats.default(shared);
-  // Said by type, minimum and maximum already.
-  shared.addFormat('int32', true).addFormat('int64', true);
-  return shared;
+  if (instance) return instance;
+  instance = new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false });
+  addFormats.default(instance);
+  // The keywords type, minimum and maximum already check these formats.
+  instance.addFormat('int32', true).addFormat('int64', true);
+  return instance;
 }
 
-/** GraphQL takes null for absent, and one value for a list of it. */
+/** Coerces as GraphQL does: null is absent, and a single value is a list of one. */
 function asGraphqlReads(schema: JsonSchema, value: unknown): unknown {
   const { type, items, properties, required } = schema as {
     type?: string;
@@ -51,13 +51,13 @@ function asGraphqlReads(schema: JsonSchema, value: unknown): unknown {
   );
 }
 
-/** Errors of branches and of inner schemas of names are told by the keyword around them. */
-const isOwn = ({ schemaPath, keyword }: ErrorObject): boolean =>
+/** Excludes errors inside `anyOf`, `oneOf` and `propertyNames`, because Ajv also reports the keyword itself. */
+const isOutermost = ({ schemaPath, keyword }: ErrorObject): boolean =>
   !/\/(anyOf|oneOf)\/\d+\//.test(schemaPath) &&
   (keyword === 'propertyNames' || !schemaPath.includes('/propertyNames/'));
 
-/** What a keyword means to the caller, and the parameter of Ajv that is the limit. */
-const KEYWORDS: Readonly<Record<string, readonly [code: string, says: string]>> = {
+/** The error code and the message of each JSON Schema keyword. `{}` is the limit. */
+const KEYWORDS: Readonly<Record<string, readonly [code: string, message: string]>> = {
   type: ['wrong_type', 'must be of another type'],
   minimum: ['too_low', 'must be at least {}'],
   exclusiveMinimum: ['too_low', 'must be more than {}'],
@@ -79,41 +79,44 @@ function fieldError({ keyword, instancePath, params, parentSchema }: ErrorObject
     .split('/')
     .slice(1)
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-  const at = (...more: string[]) => [...(root ? [root] : []), ...steps, ...more].join('.').slice(0, 200);
+  const pathTo = (...more: string[]) => [...(root ? [root] : []), ...steps, ...more].join('.').slice(0, 200);
   const schema = parentSchema as JsonSchema;
-  if (keyword === 'required') return say(at(params.missingProperty), 'required', 'is required');
-  if (keyword === 'additionalProperties') return unknownField(at, params.additionalProperty, schema);
-  if (keyword === 'propertyNames') return say(at(params.propertyName), 'wrong_format', 'is no allowed name');
-  const [code, says] = KEYWORDS[keyword] ?? ['wrong_format', 'has the wrong form'];
+  if (keyword === 'required') return errorOf(pathTo(params.missingProperty), 'required', 'is required');
+  if (keyword === 'additionalProperties')
+    return unknownField(pathTo(params.additionalProperty), params.additionalProperty, schema);
+  if (keyword === 'propertyNames')
+    return errorOf(pathTo(params.propertyName), 'wrong_format', 'is not an allowed name');
+  const [code, message] = KEYWORDS[keyword] ?? ['wrong_format', 'has the wrong format'];
   const limit = typeof params.limit === 'number' ? params.limit : undefined;
-  const own = (schema['x-error'] as Record<string, string> | undefined)?.[keyword];
-  return say(at(), own ?? code, sentence(keyword, says, schema, limit), limit);
+  const scalarsCode = (schema['x-error'] as Record<string, string> | undefined)?.[keyword];
+  return errorOf(pathTo(), scalarsCode ?? code, completed(message, keyword, schema, limit), limit);
 }
 
-function sentence(keyword: string, says: string, schema: JsonSchema, limit: number | undefined): string {
+/** The message with its limit, or with the description of the field. */
+function completed(message: string, keyword: string, schema: JsonSchema, limit: number | undefined): string {
   const { type, description } = schema as { type?: string; description?: string };
   if (keyword === 'type') return `must be ${/^[aeio]/.test(type ?? '') ? 'an' : 'a'} ${type}`;
-  if (keyword === 'enum') return says.replace('{}', (schema.enum as string[]).join(', '));
-  if (limit !== undefined) return says.replace('{}', String(limit));
-  return description ? `${says}: ${description.replace(/\.$/, '')}` : says;
+  if (keyword === 'enum') return message.replace('{}', (schema.enum as string[]).join(', '));
+  if (limit !== undefined) return message.replace('{}', String(limit));
+  return description ? `${message}: ${description.replace(/\.$/, '')}` : message;
 }
 
-function unknownField(at: (name: string) => string, name: string, { properties }: JsonSchema): FieldError {
-  const field = at(name);
-  const message = `There is no field ${field}.${suggestion(name, Object.keys(properties as object))}`;
-  return { field, code: 'unknown_field', message };
-}
+const unknownField = (field: string, name: string, { properties }: JsonSchema): FieldError => ({
+  field,
+  code: 'unknown_field',
+  message: `There is no field ${field}.${suggestion(name, Object.keys(properties as object))}`,
+});
 
-const say = (field: string, code: string, what: string, limit?: number): FieldError => ({
+const errorOf = (field: string, code: string, predicate: string, limit?: number): FieldError => ({
   field,
   code,
-  message: `${field || 'The body'} ${what}.`,
+  message: `${field || 'The body'} ${predicate}.`,
   ...(limit !== undefined && { limit }),
 });
 
 /**
- * The refusal of an input: the code that all its errors share if it is one of the catalogue (`unknown_field`, or the
- * `x-error` of a scalar), else the general one.
+ * The error for a refused input. A code of the catalogue that all field errors share replaces `validation_failed`. Examples
+ * are `unknown_field` and the `x-error` of a scalar.
  */
 export function refusal(errors: FieldError[], general: ErrorCode = 'validation_failed'): ApiError {
   const codes = [...new Set(errors.map(({ code }) => code))];

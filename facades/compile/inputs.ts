@@ -1,4 +1,4 @@
-/** Inputs from the wire to GraphQL: names and enum values, by mappers that are compiled once. */
+/** Maps the names and enum values of inputs from the API to GraphQL. Each mapper is built once. */
 import {
   type GraphQLInputObjectType,
   type GraphQLInputType,
@@ -7,20 +7,20 @@ import {
   isInputObjectType,
   isListType,
 } from 'graphql';
-import { snake, wireOfEnum } from './names.ts';
+import { apiEnumValue, snake } from './names.ts';
 import { defaultOf } from './parameters.ts';
 
-/** Maps a value that is not null. */
+/** Maps a value. Callers do not pass null. */
 export type Mapper = (value: unknown) => unknown;
 type Members = Record<string, unknown>;
 
 export const isRecord = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** How many entries a list of an input may have. */
+/** The most entries of a list in an input. */
 export const ENTRIES_MAX = 100;
 
-/** GraphQL takes a single value for a list of one. It refuses an object, which stands for a list that is too long. */
+/** GraphQL accepts a single value as a list of one. A list that is too long becomes an object, which GraphQL refuses. */
 function listMapper(map: Mapper = (value) => value): Mapper {
   return (value) => {
     if (!Array.isArray(value)) return map(value);
@@ -28,21 +28,25 @@ function listMapper(map: Mapper = (value) => value): Mapper {
   };
 }
 
-/** Names and enum values, deep; undefined if nothing is to be mapped. What GraphQL has to refuse stays refusable. */
-export function inputMapper(type: GraphQLInputType, known = new Map<unknown, Mapper>()): Mapper | undefined {
+/**
+ * Maps names and enum values at all depths; undefined if there is nothing to map. An invalid value stays invalid, so that
+ * GraphQL refuses it.
+ * @param mappers those of input objects, by type: the types may refer to one another
+ */
+export function inputMapper(type: GraphQLInputType, mappers = new Map<unknown, Mapper>()): Mapper | undefined {
   const bare = getNullableType(type);
-  if (isListType(bare)) return listMapper(inputMapper(bare.ofType, known));
+  if (isListType(bare)) return listMapper(inputMapper(bare.ofType, mappers));
   if (isEnumType(bare)) {
-    const names = new Map(bare.getValues().map(({ name }) => [wireOfEnum(name), name]));
+    const names = new Map(bare.getValues().map(({ name }) => [apiEnumValue(name), name]));
     return (value) => names.get(value as string) ?? (typeof value === 'string' ? '' : value);
   }
-  return isInputObjectType(bare) ? objectMapper(bare, known) : undefined;
+  return isInputObjectType(bare) ? objectMapper(bare, mappers) : undefined;
 }
 
-/** Defaults are put in here, because a compiled document knows only those of its variables. */
-function objectMapper(type: GraphQLInputObjectType, known: Map<unknown, Mapper>): Mapper {
-  const done = known.get(type);
-  if (done) return done;
+/** Also fills in the defaults of fields, because a compiled document applies only the defaults of variables. */
+function objectMapper(type: GraphQLInputObjectType, mappers: Map<unknown, Mapper>): Mapper {
+  const existing = mappers.get(type);
+  if (existing) return existing;
   const fields = new Map<string, [name: string, map: Mapper | undefined]>();
   const defaults: [name: string, value: unknown][] = [];
   const map: Mapper = (value) => {
@@ -52,15 +56,15 @@ function objectMapper(type: GraphQLInputObjectType, known: Map<unknown, Mapper>)
     for (const key in value) {
       const field = fields.get(key);
       const inner = value[key];
-      // No GraphQL name has a space, so `serviceCode` or `__proto__` cannot pass for something known.
+      // No GraphQL name has a space, so GraphQL refuses an unknown key such as `serviceCode` or `__proto__`.
       if (!field) mapped[` ${key}`] = inner;
       else mapped[field[0]] = field[1] && inner !== null ? field[1](inner) : inner;
     }
     return mapped;
   };
-  known.set(type, map);
+  mappers.set(type, map);
   for (const field of Object.values(type.getFields())) {
-    const mapInner = inputMapper(field.type, known);
+    const mapInner = inputMapper(field.type, mappers);
     fields.set(snake(field.name), [field.name, mapInner]);
     const fallback = defaultOf(field);
     if (fallback !== undefined) defaults.push([field.name, mapInner ? mapInner(fallback) : fallback]);
@@ -68,7 +72,7 @@ function objectMapper(type: GraphQLInputObjectType, known: Map<unknown, Mapper>)
   return map;
 }
 
-/** Names that the facades also take for a field, where the type has that field and none of the alias itself. */
+/** Other names of fields. An alias applies to types that have the field, and no field of the alias' own name. */
 const ALIASES: readonly (readonly [alias: string, field: string])[] = [
   ['code', 'totp_code'],
   ['code', 'service_code'],
@@ -79,7 +83,7 @@ const ALIASES: readonly (readonly [alias: string, field: string])[] = [
   ['events', 'event_filter'],
 ];
 
-/** Renames aliases in a body, in place; one that stands beside its field stays, and is refused as unknown. */
+/** Renames aliases in a body, in place. An alias beside its field stays, and GraphQL refuses it as unknown. */
 export function aliasing(type: GraphQLInputObjectType): ((body: Members) => void) | undefined {
   const names = new Set(Object.keys(type.getFields()).map(snake));
   const aliases = ALIASES.filter(([alias, field]) => names.has(field) && !names.has(alias));

@@ -1,6 +1,6 @@
 /**
- * JSON Schemas (2020-12) on the wire: of inputs from their types, of answers from their selections. OpenAPI, MCP and the
- * details of a refusal all read these.
+ * JSON Schemas (2020-12) of inputs and answers. The schema of an input follows its type, and that of an answer its selection.
+ * OpenAPI, MCP and the details of a refusal use them.
  */
 import {
   type GraphQLInputType,
@@ -18,18 +18,18 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import { ENTRIES_MAX } from './inputs.ts';
-import { snake, wireOfEnum } from './names.ts';
+import { apiEnumValue, snake } from './names.ts';
 import type { Operation } from './operation.ts';
 import { defaultOf, type Parameter } from './parameters.ts';
 import { type Fragments, membersOf, possibleTypes, type SelectedField, selectionsFor } from './selection.ts';
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** Puts a named schema among the shared ones and answers a reference to it. Without it, everything stands inline. */
+/** Stores a named schema as a shared one, and returns a reference to it. The default puts every schema inline. */
 export type Define = (name: string, make: () => JsonSchema) => JsonSchema;
 const inline: Define = (_, make) => make();
 
-/** No body is larger, so no text is longer. */
+/** The limit of a body, and so of a text. */
 const TEXT_MAX = 128 * 1024;
 const ID_MAX = 64;
 const LIST_MAX = 10_000;
@@ -47,11 +47,11 @@ const described = (description: string | null | undefined, schema: JsonSchema): 
   description ? { ...schema, description } : schema;
 
 function leaf(type: GraphQLLeafType): JsonSchema {
-  if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => wireOfEnum(name)) };
+  if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => apiEnumValue(name)) };
   return (type.extensions.jsonSchema as JsonSchema | undefined) ?? BUILT_IN[type.name] ?? {};
 }
 
-/** What only inputs are refused for says nothing about answers: amounts have other bounds there, and texts may be empty. */
+/** Drops the limits that hold for inputs only. In answers, amounts may exceed them and texts may be empty. */
 function outputLeaf(type: GraphQLLeafType): JsonSchema {
   const { minLength, 'x-error': _, ...schema } = leaf(type);
   if (schema.type !== 'number') return schema;
@@ -59,7 +59,7 @@ function outputLeaf(type: GraphQLLeafType): JsonSchema {
   return number;
 }
 
-/** The schema of an input. Null stands for absent in GraphQL, and so is not mentioned. */
+/** The schema of an input. It leaves out null, which GraphQL treats as absent. */
 export function inputSchema(type: GraphQLInputType, define: Define = inline): JsonSchema {
   const bare = getNullableType(type);
   if (isListType(bare)) return { type: 'array', maxItems: ENTRIES_MAX, items: inputSchema(bare.ofType, define) };
@@ -78,7 +78,7 @@ export function inputSchema(type: GraphQLInputType, define: Define = inline): Js
   });
 }
 
-/** The schema of a parameter, or of the argument that it is in MCP. */
+/** The schema of a parameter. In MCP, the parameter is an argument. */
 export const parameterSchema = (parameter: Parameter): JsonSchema =>
   withDefault(parameter, inputSchema(parameter.type));
 
@@ -86,14 +86,14 @@ type Described = { description?: string | null | undefined; default: unknown };
 const withDefault = ({ description, default: value }: Described, schema: JsonSchema): JsonSchema =>
   described(description, value === undefined ? schema : { ...schema, default: value });
 
-/** The schema of what an operation answers. */
+/** The schema of an operation's answer. */
 export function answerSchema(operation: Operation, define: Define = inline): JsonSchema {
   const { answer } = operation;
   const schema = bare(operation, getNullableType(answer.type), answer.sets, define);
   return answer.page ? wholePage(schema) : schema;
 }
 
-/** A list that is answered as one page: it has the members that pages have. */
+/** The schema of a whole list as its only page. */
 function wholePage(data: JsonSchema): JsonSchema {
   const properties = {
     data,
@@ -117,7 +117,7 @@ function bare(from: Fragments, type: GraphQLOutputType, sets: SelectionSetNode[]
   return distinct.length === 1 ? distinct[0]! : { anyOf: distinct };
 }
 
-/** The schema of one object type; a fragment that stands alone is a shared schema. */
+/** The schema of one object type. A selection of a single fragment is a shared schema. */
 function variant(from: Fragments, type: GraphQLObjectType, sets: SelectionSetNode[], define: Define): JsonSchema {
   const [only, ...others] = selectionsFor(from, type, sets);
   if (only?.kind === Kind.FRAGMENT_SPREAD && others.length === 0) {

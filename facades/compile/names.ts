@@ -1,19 +1,19 @@
-/** Names on the wire: snake_case and lower-case enum values outside, camelCase and UPPER_CASE in GraphQL. */
+/** Names in the API are snake_case with lower-case enum values. GraphQL has camelCase and UPPER_CASE. */
 
 /** `orderNumber` → `order_number`. */
 export const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** `POWER_OFF` → `power_off`. */
-export const wireOfEnum = (name: string): string => name.toLowerCase();
+export const apiEnumValue = (name: string): string => name.toLowerCase();
 
 /** The names in braces of a path template (RFC 6570, level 1). */
 export const pathNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-/** ` Did you mean name?`, or nothing if no known name is near. */
-export function suggestion(name: string, known: readonly string[]): string {
+/** ` Did you mean name?`, or an empty text if no candidate is similar. */
+export function suggestion(name: string, candidates: readonly string[]): string {
   let best: string | undefined;
   let least = Math.max(2, Math.floor(name.length * 0.4)) + 1;
-  for (const candidate of known) {
+  for (const candidate of candidates) {
     if (Math.abs(candidate.length - name.length) >= least) continue;
     const distance = levenshtein(name.toLowerCase(), candidate);
     if (distance < least) [best, least] = [candidate, distance];
@@ -21,7 +21,7 @@ export function suggestion(name: string, known: readonly string[]): string {
   return best === undefined ? '' : ` Did you mean ${best}?`;
 }
 
-/** How many letters must be put in, left out or changed to make one word of the other. */
+/** The number of inserted, deleted and changed letters between two words. */
 function levenshtein(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

@@ -12,7 +12,7 @@ export interface Http {
   status: 'LIVE' | 'PLANNED';
   maxAgeSeconds?: number;
   style: StyleName;
-  /** The member of the answer that is answered as a QR code, too. */
+  /** The member of the answer that callers may also get as a QR code. */
   qr?: string;
 }
 
@@ -21,15 +21,15 @@ export interface Tool {
   title?: string;
   idempotent?: boolean;
   destructive?: boolean;
-  /** It takes an idempotency key. */
+  /** Whether the tool takes an idempotency key. */
   keyed?: boolean;
-  /** The argument that has to be confirmed. */
+  /** The argument that the caller must confirm. */
   confirm?: string;
-  /** The argument without which it is paid for by x402. */
+  /** A call without this argument asks to pay by x402. */
   paidWithout?: string;
 }
 
-/** The answer can be read as an MCP resource; a URI that names variables is a template. */
+/** Serves the answer as an MCP resource. A URI with variables is a template. */
 export interface Resource {
   name: string;
   uri: string;
@@ -37,15 +37,15 @@ export interface Resource {
 
 export interface Operation extends Fragments {
   name: string;
-  /** The file that it stands in, which groups it in OpenAPI. */
+  /** The name of its file. It is the tag in OpenAPI and the toolset in MCP. */
   noun: string;
   kind: 'query' | 'mutation';
   description: string;
   document: DocumentNode;
   definition: OperationDefinitionNode;
-  /** What the credential needs; empty if the operation is public. */
+  /** The scopes that a credential needs; empty if the operation is public. */
   scopes: RequiredScope[];
-  /** It is refused to suspended accounts. */
+  /** Whether the operation refuses suspended accounts. */
   activeOnly: boolean;
   parameters: Parameter[];
   input: Input | undefined;

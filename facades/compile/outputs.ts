@@ -1,6 +1,6 @@
 /**
- * Answers from GraphQL to the wire. `readOperations` has put the names there as aliases, so that only enum values and
- * `@spread` and `@optional` are left to a mapper, which is compiled once; where there are none, nothing runs.
+ * Maps results of GraphQL to answers of the API. `readOperations` adds the names of the API as aliases. A mapper, built once,
+ * handles the rest: enum values, `@spread` and `@optional`.
  */
 import {
   type FieldNode,
@@ -19,18 +19,18 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import type { Mapper } from './inputs.ts';
-import { wireOfEnum } from './names.ts';
+import { apiEnumValue } from './names.ts';
 import { type Fragments, fieldsOf, hasDirective, membersOf, possibleTypes } from './selection.ts';
 
-/** Where the answer of an operation stands in its result, and what it is. */
+/** The part of a result that callers get, with its type. */
 export interface Answer {
-  /** The keys that lead to it; none if it is the whole result. */
+  /** The keys from the result to the answer; empty if the answer is the whole result. */
   path: string[];
   type: GraphQLOutputType;
   sets: SelectionSetNode[];
-  /** Maps it to the wire; undefined if it is there what it is in GraphQL. */
-  toWire: Mapper | undefined;
-  /** It is a list, and is answered as the only page. */
+  /** Maps the value to the API; undefined if it needs no change. */
+  toApi: Mapper | undefined;
+  /** Whether the answer is a list, which callers get as its only page. */
   page: boolean;
   /** The last field of the path. */
   node: FieldNode | undefined;
@@ -39,7 +39,7 @@ export interface Answer {
 /** A list as its only page. */
 export const wholePage = (data: unknown) => ({ data, next_cursor: null, has_more: false });
 
-/** One root field is the answer itself, or the field within it that has `@answer`; several are an object. */
+/** A single root field is the answer, or its inner field with `@answer`. Several root fields form an object. */
 export function answerOf(from: Fragments, { operation, selectionSet }: OperationDefinitionNode): Answer {
   let type: GraphQLOutputType = from.schema.getRootType(operation)!;
   let sets = [selectionSet];
@@ -55,25 +55,25 @@ export function answerOf(from: Fragments, { operation, selectionSet }: Operation
     last = node;
     if (hasDirective(node, 'answer')) break;
   }
-  const toWire = mapperOf(shapeOf(from, type, sets));
-  return { path, type, sets, toWire, page: isListType(getNullableType(type)), node: last };
+  const toApi = mapperOf(shapeOf(from, type, sets));
+  return { path, type, sets, toApi, page: isListType(getNullableType(type)), node: last };
 }
 
-/** Whether `@answer` stands on the field or, alone, below it. */
+/** Whether the field, or the only field below it, has `@answer`. */
 function leadsToAnswer(node: SelectionNode): boolean {
   if (node.kind !== Kind.FIELD) return false;
   const below = node.selectionSet?.selections ?? [];
   return hasDirective(node, 'answer') || (below.length === 1 && leadsToAnswer(below[0]!));
 }
 
-/** How the value of a selection looks: what the mapper of an answer is made from. */
+/** The shape of a selection's value. The mapper of an answer follows it. */
 type Shape =
   | { kind: 'leaf'; enum: GraphQLEnumType | undefined }
   | { kind: 'list'; of: Shape }
   | { kind: 'object'; members: Map<string, { shape: Shape; spread: boolean; optional: boolean }> };
 type Members = Record<string, unknown>;
 
-/** @throws GraphQLError if a type of the answer lacks fields, or fields of one name differ in kind */
+/** @throws GraphQLError if the document selects no field of a possible type, or fields of one name differ in kind */
 function shapeOf(from: Fragments, type: GraphQLOutputType, sets: readonly SelectionSetNode[]): Shape {
   const bare = getNullableType(type);
   if (isListType(bare)) return { kind: 'list', of: shapeOf(from, bare.ofType, sets) };
@@ -81,20 +81,22 @@ function shapeOf(from: Fragments, type: GraphQLOutputType, sets: readonly Select
   const members: Extract<Shape, { kind: 'object' }>['members'] = new Map();
   for (const possible of possibleTypes(from.schema, getNamedType(type))) {
     if (!membersOf(from, possible, sets).length)
-      throw new GraphQLError(`The answer may be a ${possible.name}, and asks nothing of it.`, { nodes: sets });
+      throw new GraphQLError(`The answer may be a ${possible.name}, but the document selects no field of it.`, {
+        nodes: sets,
+      });
     for (const { key, field, sets: inner, spread, optional, node } of fieldsOf(from, possible, sets).values()) {
       const shape = shapeOf(from, field.type, inner);
       const other = members.get(key);
-      const alike = other?.spread === spread && other.optional === optional;
-      const merged = other ? alike && merge(other.shape, shape) : shape;
-      if (!merged) throw new GraphQLError(`${key} is of another kind in another type of the answer.`, { nodes: node });
+      const sameDirectives = other?.spread === spread && other.optional === optional;
+      const merged = other ? sameDirectives && merge(other.shape, shape) : shape;
+      if (!merged) throw new GraphQLError(`${key} differs in kind between the types of the answer.`, { nodes: node });
       members.set(key, { shape: merged, spread, optional });
     }
   }
   return { kind: 'object', members };
 }
 
-/** One shape for a member that several types of an interface or union have, or false if they differ in kind. */
+/** Merges the shapes of a member of several types of an interface or union. @returns false if they differ in kind */
 function merge(a: Shape, b: Shape): Shape | false {
   if (a.kind === 'leaf' && b.kind === 'leaf') return a.enum === b.enum && a;
   if (a.kind === 'list' && b.kind === 'list') {
@@ -129,11 +131,11 @@ function mapperOf(shape: Shape): Mapper | undefined {
 }
 
 function enumMapper(type: GraphQLEnumType): Mapper {
-  const names = new Map(type.getValues().map(({ name }) => [name, wireOfEnum(name)]));
+  const names = new Map(type.getValues().map(({ name }) => [name, apiEnumValue(name)]));
   return (name) => names.get(name as string);
 }
 
-/** The result of an execution is ours alone, so that it can be changed instead of copied. */
+/** Changes the list in place instead of copying it: no other code uses the result of an execution. */
 function eachInPlace(map: Mapper): Mapper {
   return (value) => {
     const items = value as unknown[];

@@ -1,4 +1,4 @@
-/** The variables of an operation: parameters of the path, the query and the headers, and the input object. */
+/** The variables of an operation: parameters in the path, the query and the headers, and the input object. */
 import {
   type DocumentNode,
   type GraphQLArgument,
@@ -23,31 +23,31 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql';
-import { pathNames, snake, wireOfEnum } from './names.ts';
+import { apiEnumValue, pathNames, snake } from './names.ts';
 import { directiveOn } from './selection.ts';
 
-/** What a variable feeds. */
-type Fed = GraphQLArgument | GraphQLInputField;
+/** The argument or input field that gets the value of a variable. */
+type Target = GraphQLArgument | GraphQLInputField;
 
 export interface Parameter {
-  /** Its name on the wire. */
+  /** The name in the API. */
   name: string;
-  /** Its name in the document. */
+  /** The name in the document. */
   variable: string;
   in: 'path' | 'query' | 'header';
-  /** The header that it is read from. */
+  /** The name of its header. */
   header: string | undefined;
-  /** Whether tools have it, too. */
+  /** Whether the tool takes it as an argument. */
   tool: boolean;
   type: GraphQLInputType;
   required: boolean;
   description: string;
-  /** On the wire. */
+  /** The default, as a value of the API. */
   default: unknown;
   node: VariableDefinitionNode;
 }
 
-/** Reads the credential as it was sent, and checks it itself: for clients of OAuth, and tokens that may be over. */
+/** Whether the operation reads Authorization and checks it itself: OAuth clients, and tokens that may have expired. */
 export const readsCredential = ({ header }: Pick<Parameter, 'header'>): boolean =>
   header?.toLowerCase() === 'authorization';
 
@@ -58,14 +58,14 @@ export interface Input {
   node: VariableDefinitionNode;
 }
 
-/** @throws GraphQLError if there are two input objects, or one where it cannot be a body */
+/** @throws GraphQLError if there are two input objects, or a list of them */
 export function parametersOf(
   schema: GraphQLSchema,
   document: DocumentNode,
   { variableDefinitions = [] }: OperationDefinitionNode,
   path: string,
 ): { parameters: Parameter[]; input: Input | undefined } {
-  const fed = fedBy(schema, document);
+  const targets = targetsIn(schema, document);
   const inPath = new Set(pathNames(path));
   const parameters: Parameter[] = [];
   let input: Input | undefined;
@@ -74,9 +74,11 @@ export function parametersOf(
     const type = typeFromAST(schema, node.type as never) as unknown as GraphQLInputType;
     const bare = getNullableType(type);
     const required = isNonNullType(type) && !node.defaultValue;
-    if (!isInputObjectType(getNamedType(type))) parameters.push(parameter(node, type, fed.get(variable), inPath));
-    else if (!isInputObjectType(bare)) throw new GraphQLError(`$${variable} is a list of objects.`, { nodes: node });
-    else if (input) throw new GraphQLError('An operation has one input object: the body.', { nodes: node });
+    if (!isInputObjectType(getNamedType(type))) parameters.push(parameter(node, type, targets.get(variable), inPath));
+    else if (!isInputObjectType(bare))
+      throw new GraphQLError(`$${variable} is a list of objects. A body is a single object.`, { nodes: node });
+    else if (input)
+      throw new GraphQLError('An operation has at most one input object, which is its body.', { nodes: node });
     else input = { variable, type: bare, required, node };
   }
   return { parameters, input };
@@ -85,7 +87,7 @@ export function parametersOf(
 function parameter(
   node: VariableDefinitionNode,
   type: GraphQLInputType,
-  fed: Fed | undefined,
+  target: Target | undefined,
   inPath: ReadonlySet<string>,
 ): Parameter {
   const variable = node.variable.name.value;
@@ -101,43 +103,45 @@ function parameter(
     type,
     required: isNonNullType(type) && !node.defaultValue,
     description:
-      node.description?.value ?? fed?.description ?? (isSpecifiedScalarType(scalar) ? '' : (scalar.description ?? '')),
-    default: node.defaultValue ? onWire(node.defaultValue, type) : defaultOf(fed),
+      node.description?.value ??
+      target?.description ??
+      (isSpecifiedScalarType(scalar) ? '' : (scalar.description ?? '')),
+    default: node.defaultValue ? apiValue(node.defaultValue, type) : defaultOf(target),
     node,
   };
 }
 
-/** The arguments and input fields that variables feed: they have the descriptions and the defaults. */
-function fedBy(schema: GraphQLSchema, document: DocumentNode): Map<string, Fed> {
-  const fed = new Map<string, Fed>();
+/** The first target of each variable. Targets have the descriptions and the defaults. */
+function targetsIn(schema: GraphQLSchema, document: DocumentNode): Map<string, Target> {
+  const targets = new Map<string, Target>();
   const info = new TypeInfo(schema);
-  const feed = (value: ValueNode, to: Fed | undefined | null) => {
-    if (value.kind === Kind.VARIABLE && to && !fed.has(value.name.value)) fed.set(value.name.value, to);
+  const add = (value: ValueNode, target: Target | undefined | null) => {
+    if (value.kind === Kind.VARIABLE && target && !targets.has(value.name.value)) targets.set(value.name.value, target);
   };
   const visitor = visitWithTypeInfo(info, {
-    Argument: ({ value }) => feed(value, info.getArgument()),
+    Argument: ({ value }) => add(value, info.getArgument()),
     ObjectField: ({ name, value }) => {
       const parent = getNamedType(info.getParentInputType());
-      if (isInputObjectType(parent)) feed(value, parent.getFields()[name.value]);
+      if (isInputObjectType(parent)) add(value, parent.getFields()[name.value]);
     },
   });
   visit(document, visitor);
-  return fed;
+  return targets;
 }
 
-/** The default of an argument or input field as it is on the wire; undefined if there is none. */
-export function defaultOf(fed: Fed | undefined): unknown {
-  if (fed?.default?.literal) return onWire(fed.default.literal, fed.type);
-  const value = fed?.default?.value ?? fed?.defaultValue;
-  const named = getNamedType(fed?.type);
-  if (value === undefined || !isEnumType(named)) return value;
-  const name = (one: unknown) =>
-    wireOfEnum(named.getValues().find((known) => known.value === one || known.name === one)!.name);
-  return Array.isArray(value) ? value.map(name) : name(value);
+/** The default of an argument or input field, as a value of the API; undefined if there is none. */
+export function defaultOf(target: Target | undefined): unknown {
+  if (target?.default?.literal) return apiValue(target.default.literal, target.type);
+  const value = target?.default?.value ?? target?.defaultValue;
+  const type = getNamedType(target?.type);
+  if (value === undefined || !isEnumType(type)) return value;
+  const apiEnum = (item: unknown) =>
+    apiEnumValue(type.getValues().find(({ value, name }) => value === item || name === item)!.name);
+  return Array.isArray(value) ? value.map(apiEnum) : apiEnum(value);
 }
 
-function onWire(literal: ValueNode, type: GraphQLInputType): unknown {
+function apiValue(literal: ValueNode, type: GraphQLInputType): unknown {
   const value = valueFromASTUntyped(literal);
   if (!isEnumType(getNamedType(type))) return value;
-  return Array.isArray(value) ? value.map(wireOfEnum) : wireOfEnum(String(value));
+  return Array.isArray(value) ? value.map(apiEnumValue) : apiEnumValue(String(value));
 }

@@ -1,6 +1,6 @@
 /**
- * Reads the documents of a folder: each operation becomes a REST endpoint, an MCP tool, or both. A wrong document stops
- * the start with its file, line and column.
+ * Reads the documents of a folder. Each operation becomes a REST endpoint, an MCP tool, or both. The service does not start
+ * with an invalid document, and the error names its file, line and column.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -33,10 +33,10 @@ import { clashes, problemsOf } from './rules.ts';
 /** The documents of the service. */
 const OPERATIONS = join(import.meta.dirname, '..', 'operations');
 const DIRECTIVES = 'directives.graphql';
-/** Fields of different types may share a name though their nullability differs; outputs.ts has the check for the rest. */
+/** Fields of one name may differ in nullability between types. outputs.ts refuses other differences. */
 const RULES = specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule);
 
-/** @throws Error with all that is wrong, each with file, line and caret */
+/** @throws Error that lists all problems, each with file, line and caret */
 export function readOperations(schema: GraphQLSchema, folder: string = OPERATIONS): Operation[] {
   const annotated = extendSchema(schema, parse(readFileSync(join(OPERATIONS, DIRECTIVES), 'utf8')));
   const all = concatAST(documents(folder));
@@ -62,7 +62,7 @@ function documents(folder: string): DocumentNode[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.graphql') && file !== DIRECTIVES);
   const parsed = files.sort().flatMap((file) => {
     try {
-      return [named(parse(new Source(readFileSync(join(folder, file), 'utf8'), file)))];
+      return [withApiNames(parse(new Source(readFileSync(join(folder, file), 'utf8'), file)))];
     } catch (error) {
       errors.push(error as GraphQLError);
       return [];
@@ -72,8 +72,8 @@ function documents(folder: string): DocumentNode[] {
   return parsed;
 }
 
-/** Gives every field its name on the wire, once, so that no answer has to be renamed. */
-const named = (document: DocumentNode): DocumentNode =>
+/** Gives every field its name in the API as an alias, so that answers need no renaming. */
+const withApiNames = (document: DocumentNode): DocumentNode =>
   visit(document, {
     Field: (field) =>
       field.alias ? undefined : { ...field, alias: { kind: Kind.NAME, value: snake(field.name.value) } },
@@ -108,7 +108,7 @@ function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: Docu
   };
 }
 
-/** The scopes of the root fields. @throws GraphQLError if one states none */
+/** The scopes of the root fields. @throws GraphQLError if a root field states no scope */
 function scopesOf(schema: GraphQLSchema, definition: OperationDefinitionNode): RequiredScope[] {
   const scopes = rootFields(schema, definition).map(({ name, extensions }) => {
     const scope = extensions.scope as RequiredScope | undefined;
@@ -118,16 +118,16 @@ function scopesOf(schema: GraphQLSchema, definition: OperationDefinitionNode): R
   return [...new Set(scopes)].filter((scope) => scope !== 'public');
 }
 
-/** @throws GraphQLError if it has a fragment instead */
+/** @throws GraphQLError if the operation has a fragment in place of a root field */
 function rootFields(schema: GraphQLSchema, { operation, selectionSet }: OperationDefinitionNode) {
   const root = schema.getRootType(operation)!;
   return selectionSet.selections.flatMap((node) => {
     if (node.kind !== Kind.FIELD)
-      throw new GraphQLError('An operation asks for root fields by name, without fragments.', { nodes: node });
+      throw new GraphQLError('An operation must select root fields by name, without fragments.', { nodes: node });
     return schema.getField(root, (node as FieldNode).name.value) ?? [];
   });
 }
 
 function refuse(errors: readonly GraphQLError[]): void {
-  if (errors.length) throw new Error(`The operation documents are wrong.\n\n${errors.map(String).join('\n\n')}`);
+  if (errors.length) throw new Error(`The operation documents are invalid.\n\n${errors.map(String).join('\n\n')}`);
 }

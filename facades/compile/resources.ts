@@ -1,6 +1,6 @@
 /**
- * Shows one row as the REST API shows it, for whoever tells of it outside of a request. It executes the fragment of the
- * operation documents on the row itself: there is no second description of a resource, and nothing is read.
+ * Renders a row as REST does, for webhooks and other uses outside of a request. It executes a fragment of the operation
+ * documents on the row, so a resource has only one description. It reads nothing from the database.
  */
 import {
   type DocumentNode,
@@ -16,7 +16,7 @@ import { schema } from '../../schema/index.ts';
 import type { Operation } from './operation.ts';
 import { answerOf } from './outputs.ts';
 
-/** The fragment of each kind of thing that events are about. */
+/** The fragment of each type of resource that events concern. */
 const FRAGMENTS = {
   server: 'Server',
   topup: 'TopUp',
@@ -30,7 +30,7 @@ const FRAGMENTS = {
 
 type Render = (row: object) => Promise<object>;
 
-/** Undefined where there is no such thing. */
+/** A function that renders a row of a resource type; undefined for a type without a fragment. */
 export function resourceRenderer(
   operations: readonly Operation[],
 ): (resource: string, row: object) => Promise<object | undefined> {
@@ -43,14 +43,14 @@ export function resourceRenderer(
 
 function rendererOf(fragment: string, fragments: ReadonlyMap<string, FragmentDefinitionNode>): Render {
   const type = schema.getType(fragments.get(fragment)!.typeCondition.name.value) as GraphQLObjectType;
-  const query = new GraphQLObjectType({ name: 'Shown', fields: { object: { type } } });
-  const shown = new GraphQLSchema({ query });
-  const asked = parse(`{ object: object { ...${fragment} } }`).definitions[0] as OperationDefinitionNode;
-  const document: DocumentNode = { kind: Kind.DOCUMENT, definitions: [asked, ...fragments.values()] };
-  const { toWire } = answerOf({ schema: shown, fragments }, asked);
+  const query = new GraphQLObjectType({ name: 'Rendered', fields: { object: { type } } });
+  const rowSchema = new GraphQLSchema({ query });
+  const operation = parse(`{ object: object { ...${fragment} } }`).definitions[0] as OperationDefinitionNode;
+  const document: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments.values()] };
+  const { toApi } = answerOf({ schema: rowSchema, fragments }, operation);
   return async (object) => {
-    const { data, errors } = await execute({ schema: shown, document, rootValue: { object } });
+    const { data, errors } = await execute({ schema: rowSchema, document, rootValue: { object } });
     if (errors) throw errors[0]!;
-    return (toWire ? toWire(data!.object) : data!.object) as object;
+    return (toApi ? toApi(data!.object) : data!.object) as object;
   };
 }

@@ -1,4 +1,4 @@
-/** What a document has to keep to beyond GraphQL's own rules. Each problem points at its place. */
+/** The rules of operation documents beyond those of GraphQL. Each problem names its file, line and column. */
 import {
   type ASTNode,
   type FieldNode,
@@ -16,84 +16,88 @@ import { hasDirective } from './selection.ts';
 
 const PATH = /^(\/[a-z0-9._-]+|\/\{[a-z][a-z0-9_]*\})+$/;
 const RESOURCE = /^freehold:\/\/[a-z]+(\/([a-z_-]+|\{[a-z][a-z0-9_]*\}))*$/;
-const WIRE_NAME = /^[a-z][a-z0-9_]*$/;
+const SNAKE_CASE = /^[a-z][a-z0-9_]*$/;
 
-type Say = (message: string, node?: ASTNode) => void;
+type Report = (message: string, node?: ASTNode) => void;
 
 export function problemsOf(operation: Operation): GraphQLError[] {
   const problems: GraphQLError[] = [];
-  const say: Say = (message, node = operation.definition.name!) => {
+  const report: Report = (message, node = operation.definition.name!) => {
     problems.push(new GraphQLError(message, { nodes: node }));
   };
   const { name, description, http, tool, resource } = operation;
-  if (!description) say(`${name} lacks a description.`);
-  if (!http && !tool) say(`${name} has neither @http nor @tool, so that nobody can reach it.`);
-  checkNames(operation, say);
-  for (const parameter of operation.parameters) checkParameter(parameter, say);
-  if (http) checkHttp(operation, say);
-  if (tool) checkTool(operation, say);
-  if (resource) checkResource(operation, say);
+  if (!description) report(`${name} lacks a description.`);
+  if (!http && !tool) report(`${name} has neither @http nor @tool, so callers cannot reach it.`);
+  checkNames(operation, report);
+  for (const parameter of operation.parameters) checkParameter(parameter, report);
+  if (http) checkHttp(operation, report);
+  if (tool) checkTool(operation, report);
+  if (resource) checkResource(operation, report);
   return problems;
 }
 
-/** Names on the wire, and `@answer` in its place. */
-function checkNames({ document, answer }: Operation, say: Say): void {
+/** Checks that names are snake_case, and that `@answer` is on a field that can be the answer. */
+function checkNames({ document, answer }: Operation, report: Report): void {
   visit(document, {
     Field(node: FieldNode) {
-      if (!WIRE_NAME.test(node.alias!.value)) say(`The name ${node.alias!.value} is not snake_case.`, node);
+      if (!SNAKE_CASE.test(node.alias!.value)) report(`The name ${node.alias!.value} is not snake_case.`, node);
       if (hasDirective(node, 'answer') && node !== answer.node)
-        say('@answer needs a field that stands alone, as do the fields around it, outside of lists.', node);
+        report('@answer needs a field without siblings, outside of lists; so do the fields around it.', node);
     },
   });
 }
 
-function checkParameter({ name, type, in: place, header, required, description, node }: Parameter, say: Say): void {
-  if (!description) say(`$${name} lacks a description, and so does what it feeds.`, node);
-  if (place !== 'path') return;
-  if (!required) say(`$${name} stands in the path, and so must be required.`, node);
-  if (header !== undefined) say(`$${name} stands in the path, and cannot be a header too.`, node);
-  if (isListType(getNullableType(type))) say(`$${name} stands in the path, and cannot be a list.`, node);
+function checkParameter(
+  { name, type, in: location, header, required, description, node }: Parameter,
+  report: Report,
+): void {
+  if (!description) report(`$${name} lacks a description, and so does its argument.`, node);
+  if (location !== 'path') return;
+  if (!required) report(`$${name} is in the path, so it must be required.`, node);
+  if (header !== undefined) report(`$${name} is in the path, so it cannot be a header.`, node);
+  if (isListType(getNullableType(type))) report(`$${name} is in the path, so it cannot be a list.`, node);
 }
 
-function checkHttp({ name, kind, http, scopes, parameters, input }: Operation, say: Say): void {
+function checkHttp({ name, kind, http, scopes, parameters, input }: Operation, report: Report): void {
   const { method, path } = http!;
-  if (!PATH.test(path)) say(`The path ${path} of ${name} is not made of lower-case segments and {parameters}.`);
+  if (!PATH.test(path)) report(`The path ${path} of ${name} must consist of lower-case segments and {parameters}.`);
   for (const inPath of pathNames(path)) {
-    if (!parameters.some((parameter) => parameter.name === inPath)) say(`${name} has no variable for {${inPath}}.`);
+    if (!parameters.some((parameter) => parameter.name === inPath)) report(`${name} has no variable for {${inPath}}.`);
   }
-  if (method === 'GET' && input) say(`${name} is a GET, and cannot have an input object.`);
-  if (method === 'GET' && kind === 'mutation') say(`${name} is a GET, and cannot be a mutation.`);
+  if (method === 'GET' && input) report(`${name} is a GET, so it cannot have an input object.`);
+  if (method === 'GET' && kind === 'mutation') report(`${name} is a GET, so it cannot be a mutation.`);
   const headers = parameters.flatMap(({ header }) => (header ? [header.toLowerCase()] : []));
-  if (new Set(headers).size < headers.length) say(`${name} reads a header twice.`);
+  if (new Set(headers).size < headers.length) report(`${name} reads a header twice.`);
   if (parameters.some(readsCredential) && scopes.length)
-    say(`${name} reads the credential itself, and so must be public.`);
+    report(`${name} checks the credential itself, so it must be public.`);
 }
 
-function checkTool({ name, http, tool, answer, parameters, input }: Operation, say: Say): void {
-  if (http?.status === 'PLANNED') say(`${name} is planned, and so can be no tool yet.`);
-  if (http && http.style !== 'PLAIN') say(`${name} speaks as OAuth does, and so can be no tool.`);
+function checkTool({ name, http, tool, answer, parameters, input }: Operation, report: Report): void {
+  if (http?.status === 'PLANNED') report(`${name} is planned, so it cannot be a tool yet.`);
+  if (http && http.style !== 'PLAIN') report(`${name} has a style of OAuth, so it cannot be a tool.`);
   if (!answer.page && !isCompositeType(getNamedType(answer.type)))
-    say(`${name} is a tool, and so must answer an object or a list.`);
+    report(`${name} is a tool, so its answer must be an object or a list.`);
   const fields = Object.keys(input?.type.getFields() ?? {}).map(snake);
   const names = [...parameters.map((parameter) => parameter.name), ...fields, 'access_token'];
   if (tool!.paidWithout && !names.includes(tool!.paidWithout))
-    say(`${name} has no argument ${tool!.paidWithout} that could be left out.`);
+    report(`paidWithout names ${tool!.paidWithout}, which is not an argument of ${name}.`);
   if (tool!.confirm && !parameters.some((parameter) => parameter.name === tool!.confirm && parameter.required))
-    say(`${name} has no required argument ${tool!.confirm} that could be confirmed.`);
-  for (const twice of new Set(names.filter((one, i) => names.indexOf(one) !== i)))
-    say(`${name} has two arguments called ${twice}.`);
+    report(`confirm names ${tool!.confirm}, which is not a required argument of ${name}.`);
+  for (const duplicate of new Set(names.filter((argument, i) => names.indexOf(argument) !== i)))
+    report(`${name} has two arguments called ${duplicate}.`);
 }
 
-function checkResource({ name, resource, parameters, input }: Operation, say: Say): void {
+function checkResource({ name, resource, parameters, input }: Operation, report: Report): void {
   const inUri = pathNames(resource!.uri);
-  if (!RESOURCE.test(resource!.uri)) say(`The URI ${resource!.uri} of ${name} is not freehold:// and a path.`);
-  for (const one of inUri)
-    if (!parameters.some((parameter) => parameter.name === one)) say(`${name} has no variable for {${one}}.`);
+  if (!RESOURCE.test(resource!.uri)) report(`The URI ${resource!.uri} of ${name} must be freehold:// and a path.`);
+  for (const variable of inUri)
+    if (!parameters.some((parameter) => parameter.name === variable))
+      report(`${name} has no variable for {${variable}}.`);
   if (input || parameters.some((parameter) => parameter.required && !inUri.includes(parameter.name)))
-    say(`${name} is a resource, and so can need no more than its URI says.`);
+    report(`${name} is a resource, so its URI must contain every required variable.`);
 }
 
-/** What is wrong with the documents together: one endpoint or tool in two of them. */
+/** Endpoints, tools and resources that two documents claim. */
 export function clashes(operations: readonly Operation[]): GraphQLError[] {
   const taken = new Map<string, Operation>();
   return operations.flatMap((operation) => {

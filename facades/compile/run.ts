@@ -1,4 +1,4 @@
-/** Runs an operation: maps its input, executes its document, and maps its answer. Everything is prepared once. */
+/** Runs an operation: maps its input, executes its document, and maps its answer. The preparation happens once. */
 import {
   type DocumentNode,
   type ExecutionResult,
@@ -15,34 +15,34 @@ import { wholePage } from './outputs.ts';
 
 export type Values = Record<string, unknown>;
 /**
- * Runs one operation; `values` has its parameters by the names of their variables, `body` the fields of its input object.
- * @throws ApiError, or whatever broke
+ * Runs an operation. `values` are the parameters by variable, and `body` the fields of the input object.
+ * @throws ApiError for the caller; any other error is a fault
  */
 export type Run = (values: Values, body: unknown, context: Context) => Promise<unknown>;
-/** Tells what is wrong with an input that GraphQL refused. */
+/** Makes the error for an input that GraphQL refused. `fallback` returns the errors that GraphQL found. */
 export type Refuse = (values: Values, body: unknown, fallback: () => FieldError[]) => ApiError;
 
-/** What resolvers need to know of who calls. */
+/** The caller of an operation, as resolvers need it. */
 export interface Caller {
   viewer: Viewer | null;
   requestId: string;
   userAgent: string | null;
-  /** Where the caller calls from; it is never written down. */
+  /** The network address of the caller. The service never stores it. */
   address: string | null;
-  /** Sets a header of the answer, where there is one. */
+  /** Sets a header of the response. Absent without HTTP. */
   setHeader?: (name: string, value: string) => void;
-  /** Aborted when the caller is gone. */
+  /** Aborts when the caller disconnects. */
   signal: AbortSignal;
 }
 
-/** The viewer behind an Authorization header, at an address. @throws ApiError if it is no valid Bearer credential there */
+/** Returns the viewer of an Authorization header. @throws ApiError if the Bearer credential is not valid from this address */
 export type Authenticate = (authorization: string | undefined, address: string | null) => Promise<Viewer | null>;
 export type ContextOf = (caller: Caller) => Context;
-/** Calls back when a credential ends. @returns a function that stops the watch */
+/** Calls `ended` when the credential of the viewer ends. @returns a function that removes the listener */
 export type OnCredentialEnd = (viewer: Viewer, ended: () => void) => () => void;
 
 /**
- * Refuses a viewer who lacks a scope or is suspended, before any input is looked at.
+ * Refuses a viewer who lacks a scope or is suspended. Facades call it before they read any input.
  * @throws ApiError missing_credential, insufficient_scope (RFC 6750) or account_suspended
  */
 export function permit({ scopes, activeOnly }: Operation, viewer: Viewer | null): void {
@@ -56,20 +56,20 @@ export function permit({ scopes, activeOnly }: Operation, viewer: Viewer | null)
 
 export function runner(operation: Operation, refuse: Refuse): Run {
   const { answer, input } = operation;
-  const executed = compiled(operation);
-  const { toWire } = answer;
-  const toGraphql = variablesOf(operation);
+  const execute = compiled(operation);
+  const { toApi } = answer;
+  const toVariables = variablesOf(operation);
   const unalias = input && aliasing(input.type);
-  const answered = pick(answer.path);
+  const answerIn = pick(answer.path);
   return async (values, body, context) => {
     if (unalias && isRecord(body)) unalias(body);
-    const variableValues = toGraphql(values, body);
-    const { data, errors } = await executed(variableValues, context);
-    if (data === undefined) throw refuse(values, body, () => graphqlErrors(operation, variableValues));
+    const variables = toVariables(values, body);
+    const { data, errors } = await execute(variables, context);
+    if (data === undefined) throw refuse(values, body, () => graphqlErrors(operation, variables));
     if (errors) throw errors.find(apiErrorOf) ?? errors[0]!;
-    const found = answered(data as Values);
-    if (found === null || found === undefined) throw new ApiError('not_found');
-    const mapped = toWire ? toWire(found) : found;
+    const result = answerIn(data as Values);
+    if (result === null || result === undefined) throw new ApiError('not_found');
+    const mapped = toApi ? toApi(result) : result;
     return answer.page ? wholePage(mapped) : mapped;
   };
 }
@@ -78,12 +78,12 @@ type Execute = (variables: Values, context: Context) => ExecutionResult | Promis
 const COMPILED = new WeakMap<DocumentNode, Execute>();
 
 /**
- * The one place in which documents become functions, once for REST and MCP together. Compiled, a document answers in a
- * fifth of the time that an interpreter of it takes, which creates an AbortController and walks the document at each call.
+ * Compiles a document to a function, once for REST and MCP together. It takes a fifth of the time of GraphQL's `execute`,
+ * which walks the document at each call.
  */
 export function compiled({ schema, document, name }: Operation): Execute {
-  const before = COMPILED.get(document);
-  if (before) return before;
+  const existing = COMPILED.get(document);
+  if (existing) return existing;
   const query = compileQuery<Values, Values>(schema, document, name);
   if (!isCompiledQuery(query)) throw new Error(`${name} cannot be compiled: ${query.errors?.join(' ')}`);
   const execute: Execute = (variables, context) => query.query(undefined, context, variables);
@@ -91,7 +91,7 @@ export function compiled({ schema, document, name }: Operation): Execute {
   return execute;
 }
 
-/** The value at a path of keys; null if it, or one on the way, is null. */
+/** Returns the value at a path of keys; null if it or a value above it is null. */
 function pick(path: readonly string[]): (data: Values | null) => unknown {
   const [only] = path;
   if (path.length === 1) return (data) => data?.[only!];
@@ -99,8 +99,8 @@ function pick(path: readonly string[]): (data: Values | null) => unknown {
 }
 
 /**
- * Puts parameters and body together as variables, with their defaults, which a compiled document would not know. The
- * given values are left as they are on the wire.
+ * Combines parameters and body as variables, and adds the defaults, which a compiled document does not apply. The given
+ * objects stay unchanged.
  */
 function variablesOf({ parameters, input }: Operation): (values: Values, body: unknown) => Values {
   const mapped = parameters.flatMap(({ variable, type }) => {
@@ -119,7 +119,7 @@ function variablesOf({ parameters, input }: Operation): (values: Values, body: u
   };
 }
 
-/** What GraphQL itself has against the variables: what a scalar refuses beyond its JSON Schema. */
+/** The errors that GraphQL finds in the variables, such as those of a scalar beyond its JSON Schema. */
 function graphqlErrors({ parameters, input }: Operation, variables: Values): FieldError[] {
   const errors: FieldError[] = [];
   const check = (value: unknown, type: GraphQLInputType, prefix: string[]) =>
@@ -133,7 +133,7 @@ function graphqlErrors({ parameters, input }: Operation, variables: Values): Fie
   return errors;
 }
 
-/** GraphQL's own messages end in the value that they refuse; those of our scalars do not. */
+/** Removes the refused value from a message of GraphQL. Messages of Freehold's scalars have none. */
 const withoutValue = ({ message }: GraphQLError): string =>
   message
     .replace(/[,;]? found: .*$/is, '.')

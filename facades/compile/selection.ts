@@ -1,4 +1,4 @@
-/** What a selection asks of one object type, with its fragments resolved. */
+/** The fields that a selection takes from one object type, with its fragments resolved. */
 import {
   type DirectiveNode,
   type FieldNode,
@@ -25,15 +25,15 @@ export interface Fragments {
 }
 
 export interface SelectedField {
-  /** Its name on the wire. */
+  /** The name in the API. */
   key: string;
   field: GraphQLField<unknown, unknown>;
   node: FieldNode;
-  /** What is asked of its value; several sets if the field stands in several fragments. */
+  /** The selections of its value. A field in several fragments has several. */
   sets: SelectionSetNode[];
-  /** Its members stand in the object around it. */
+  /** Whether its members go into the object around it. */
   spread: boolean;
-  /** It is missing where it is null. */
+  /** Whether the answer leaves it out when it is null. */
   optional: boolean;
 }
 
@@ -41,11 +41,11 @@ export interface SelectedField {
 export const possibleTypes = (schema: GraphQLSchema, type: GraphQLNamedType): readonly GraphQLObjectType[] =>
   isAbstractType(type) ? schema.getPossibleTypes(type) : isObjectType(type) ? [type] : [];
 
-/** The selections that hold for an object type, down to its fields and the fragments on it. */
+/** The fields, and the fragments whose type condition matches an object type. */
 export const selectionsFor = (from: Fragments, type: GraphQLObjectType, sets: readonly SelectionSetNode[]) =>
-  sets.flatMap(({ selections }) => selections).filter((selection) => holds(from, type, selection));
+  sets.flatMap(({ selections }) => selections).filter((selection) => applies(from, type, selection));
 
-function holds({ schema, fragments }: Fragments, type: GraphQLObjectType, selection: SelectionNode): boolean {
+function applies({ schema, fragments }: Fragments, type: GraphQLObjectType, selection: SelectionNode): boolean {
   if (selection.kind === Kind.FIELD) return true;
   const { typeCondition } = selection.kind === Kind.FRAGMENT_SPREAD ? fragments.get(selection.name.value)! : selection;
   const condition = typeCondition ? schema.getType(typeCondition.name.value) : type;
@@ -53,8 +53,8 @@ function holds({ schema, fragments }: Fragments, type: GraphQLObjectType, select
 }
 
 /**
- * The fields of an object type by their names on the wire.
- * @throws GraphQLError if two fields have one name, or a field carries a directive that would make it optional
+ * The fields of an object type by their names in the API.
+ * @throws GraphQLError if two fields have the same name, or a field has `@skip` or `@include`
  */
 export function fieldsOf(
   from: Fragments,
@@ -81,7 +81,7 @@ function add({ schema }: Fragments, type: GraphQLObjectType, node: FieldNode, fi
   const optional = hasDirective(node, 'optional');
   for (const { name } of node.directives ?? []) {
     if (name.value === 'skip' || name.value === 'include')
-      throw new GraphQLError(`@${name.value} would make ${key} optional; write another document.`, { nodes: node });
+      throw new GraphQLError(`@${name.value} would make ${key} optional. Write another document.`, { nodes: node });
   }
   const same = fields.get(key);
   if (!same) fields.set(key, { key, field, node, sets, spread, optional });
@@ -95,7 +95,7 @@ function add({ schema }: Fragments, type: GraphQLObjectType, node: FieldNode, fi
   else throw new GraphQLError(`Two fields of ${type.name} are called ${key}.`, { nodes: [same.node, node] });
 }
 
-/** The arguments of a directive that a node has, without defaults; undefined if the node lacks the directive. */
+/** The arguments of a node's directive, without defaults; undefined if the node lacks the directive. */
 export function directiveOn(
   { directives = [] }: { directives?: readonly DirectiveNode[] | undefined },
   name: string,
@@ -108,15 +108,15 @@ export const hasDirective = (node: FieldNode, name: string): boolean => directiv
 
 const argumentsOf = (node: FieldNode): string => (node.arguments ?? []).map(print).sort().join();
 
-/** A member of an answer: a field, or one of an object that is spread. */
+/** A member of an answer: a field, or a field of an object with `@spread`. */
 export interface Member {
   name: string;
   selected: SelectedField;
-  /** It is missing when it, or the object that it comes from, is null. */
+  /** Whether the answer leaves it out when it, or its object with `@spread`, is null. */
   optional: boolean;
 }
 
-/** The members that an object type has on the wire. @throws GraphQLError if two have one name */
+/** The members of an object type in the API. @throws GraphQLError if two members have the same name */
 export function membersOf(from: Fragments, type: GraphQLObjectType, sets: readonly SelectionSetNode[]): Member[] {
   const members = new Map<string, Member>();
   for (const selected of fieldsOf(from, type, sets).values()) {
@@ -134,7 +134,8 @@ export function membersOf(from: Fragments, type: GraphQLObjectType, sets: readon
 
 function spreadMembers(from: Fragments, { field, sets, node, key }: SelectedField): Member[] {
   const inner = getNullableType(field.type);
-  if (!isObjectType(inner)) throw new GraphQLError(`@spread needs an object, and ${key} is none.`, { nodes: node });
+  if (!isObjectType(inner))
+    throw new GraphQLError(`@spread needs an object, and ${key} is not an object.`, { nodes: node });
   const optional = !isNonNullType(field.type);
   return membersOf(from, inner, sets).map((member) => ({ ...member, optional: member.optional || optional }));
 }

@@ -1,22 +1,22 @@
-/** How an endpoint speaks, beside what it says: as the rest of the API, or as the RFCs of OAuth want it. */
+/** The conventions of endpoints: those of the API, and those of the OAuth RFCs. */
 import { ApiError, type ErrorCode, malformed } from '../../schema/index.ts';
 import { readUtf8 } from '../http/json.ts';
 
 export interface Style {
   success: 200 | 201;
-  /** Bodies may be forms (application/x-www-form-urlencoded), too. */
+  /** Whether a body may be a form (application/x-www-form-urlencoded). */
   forms: boolean;
-  /** Unknown members are ignored (RFC 6749, section 3.2). */
+  /** Whether the endpoint ignores unknown members (RFC 6749, section 3.2). */
   lenient: boolean;
-  /** A list may be sent as its one entry, as GraphQL takes it; a form cannot tell the two apart. */
+  /** Whether a single value counts as a list of one, as in GraphQL. A form cannot distinguish the two. */
   singles: boolean;
-  /** The code of whatever is wrong with an input; without one it depends on the place. */
+  /** The code for any error of the input. Absent: the code depends on the path, query, header or body. */
   refusal: ErrorCode | undefined;
-  /** What OpenAPI says of the credential; without it the scope decides. */
+  /** The security requirement in OpenAPI. Absent: it follows from the scope. */
   security: readonly Readonly<Record<string, readonly string[]>>[] | undefined;
 }
 
-/** The names are those of the enum of `@http(style:)`. */
+/** The styles by their names in the enum `HttpStyle` of `@http(style:)`. */
 export const STYLES = {
   PLAIN: { success: 200, forms: false, lenient: false, singles: true, refusal: undefined, security: undefined },
   OAUTH: {
@@ -27,7 +27,7 @@ export const STYLES = {
     refusal: 'invalid_request',
     security: [{}, { client: [] }, { bearer: [] }],
   },
-  /** RFC 7591 has a code of its own, answers 201, has its lists as arrays, and knows no forms. */
+  /** RFC 7591 requires an error code of its own, status 201 and lists as arrays. It has no forms. */
   OAUTH_REGISTRATION: {
     success: 201,
     forms: false,
@@ -42,8 +42,8 @@ export type StyleName = keyof typeof STYLES;
 export const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 /**
- * Reads a form. A parameter without a value counts as absent, and none may be sent twice (RFC 6749, section 3.2), but
- * `resource` (RFC 8707).
+ * Reads a form. A parameter without a value counts as absent (RFC 6749, section 3.2). Only `resource` may occur twice
+ * (RFC 8707).
  * @throws ApiError invalid_request
  */
 export function readForm(bytes: Buffer): Record<string, string | string[]> {
@@ -52,9 +52,9 @@ export function readForm(bytes: Buffer): Record<string, string | string[]> {
   for (const name of new Set(form.keys())) {
     const values = form.getAll(name).filter((value) => value !== '');
     if (values.length > 1 && name !== 'resource')
-      throw new ApiError('invalid_request', 'The form has a parameter that is sent twice.');
+      throw new ApiError('invalid_request', 'The form has the same parameter twice.');
     if (values.some(malformed))
-      throw new ApiError('invalid_request', 'The form has a character that cannot be stored.');
+      throw new ApiError('invalid_request', 'The form has a character that the service cannot store.');
     if (values.length) members.push([name, values.length > 1 ? values : values[0]!]);
   }
   return Object.fromEntries(members);

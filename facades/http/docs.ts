@@ -1,6 +1,6 @@
 /**
- * What the outside reads: the OpenAPI document as a page at /docs, and the catalogue of errors at /docs/errors, to which
- * the `type` of every error leads. Everything is served from here; no other host learns who reads.
+ * The public documentation: the OpenAPI document as a page at /docs, and the catalogue of errors at /docs/errors. The `type`
+ * of every error links to the catalogue. The pages load nothing from other hosts.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -35,7 +35,7 @@ export const errorsMarkdown = (): string =>
 
 const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Errors</title>
-<h1>Errors</h1><p>Steer by the code. Codes are added, never changed.</p>
+<h1>Errors</h1><p>Let your program decide by the code. New versions add codes, and never change one.</p>
 <table><thead><tr><th>code<th>status<th>retryable<th>meaning<tbody>
 ${rows.map(({ code, status, retryable, detail }) => `<tr id="${code}"><td><code>${code}</code><td>${status}<td>${retryable}<td>${escaped(detail)}`).join('\n')}
 </table></html>
@@ -48,7 +48,7 @@ const REFERENCE = `<!doctype html><html lang="en"><meta charset="utf-8"><meta na
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M1 7V4l3-3 3 3v3z" fill="#264"/></svg>`;
 const START = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', deepLinking: true, validatorUrl: null });
 `;
-/** Only our own scripts; the renderer puts styles and small images inline. */
+/** Allows scripts of this service only. Swagger UI needs inline styles and inline images. */
 const REFERENCE_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'";
 

@@ -1,6 +1,6 @@
 /**
- * What `npm run package` has built, for users of the stdio package: /downloads lists it, and each file is below. Nothing
- * is built here; before it was, all of it is 404. Only what SHA256SUMS names is served, whatever else lies in the folder.
+ * Serves the files that `npm run package` has built, for users of the stdio package. /downloads lists the files, and serves
+ * only those that SHA256SUMS names. Without a build, all of it is 404.
  */
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
@@ -23,9 +23,9 @@ const CACHE = 'public, max-age=60';
 
 export interface DownloadsOptions {
   admit: Admit;
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   publicUrl: string;
-  /** By default where `npm run package` puts them. */
+  /** The folder of the files. Default: the folder that `npm run package` writes. */
   downloads?: string;
 }
 
@@ -37,7 +37,7 @@ export function downloads(
   const content = (name: string) =>
     readFile(join(folder, name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
-      throw new ApiError('not_found', 'There are no downloads yet: the operator makes them with npm run package.');
+      throw new ApiError('not_found', 'There are no downloads yet. The operator builds them with npm run package.');
     });
   const sums = async () =>
     new Map(
@@ -57,7 +57,8 @@ export function downloads(
 
   app.get<{ Params: { name: string } }>('/downloads/:name', { onRequest }, async (request, reply) => {
     const { name } = request.params;
-    if (name !== SUMS && !(await sums()).has(name)) throw new ApiError('not_found');
+    if (name !== SUMS && !(await sums()).has(name))
+      throw new ApiError('not_found', 'There is no such file. See /downloads.');
     const bytes = await content(name);
     reply.header('content-type', TYPES[extname(name)] ?? 'application/octet-stream');
     reply.header('content-disposition', `attachment; filename="${name}"`);

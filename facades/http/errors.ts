@@ -1,6 +1,6 @@
 /**
- * What the outside sees of an error: one flat object (RFC 9457 members and `code`) with its status and headers. OAuth
- * and x402 clients read a top-level string `error` beside them; such members belong into `problem`, too.
+ * Errors as callers see them: one flat object with the members of RFC 9457 and `code`. OAuth and x402 clients also read its
+ * member `error`.
  */
 import { STATUS_CODES } from 'node:http';
 import {
@@ -13,27 +13,27 @@ import {
   usdFromMicros,
 } from '../../schema/index.ts';
 
-/** A line of the log: no bodies, no credentials, no addresses, no values of inputs. */
+/** Writes a line of the log. A line never has bodies, credentials, network addresses or values of inputs. */
 export type Log = (line: Readonly<Record<string, unknown>>) => void;
 
-export interface ErrorAnswer {
+export interface ErrorResponse {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: Readonly<Record<string, unknown>>;
 }
 
-/** The error that the caller may see, in whatever facade. What is no ApiError is logged, and masked. */
+/** Returns the error that callers may see, in every facade. Logs any other error, and masks it. */
 export function shownError(thrown: unknown, log: Log): ApiError {
-  const known = apiErrorOf(thrown);
-  if (known) return known;
+  const apiError = apiErrorOf(thrown);
+  if (apiError) return apiError;
   log(scrubbed(thrown));
   return faultOf(thrown);
 }
 
-/** Turns whatever was thrown into an answer. */
-export type AnswerError = (error: unknown, requestId: string) => ErrorAnswer;
+/** Makes the response for a thrown value. */
+export type ErrorResponder = (error: unknown, requestId: string) => ErrorResponse;
 
-export function errorAnswers(publicUrl: string, onError: Log): AnswerError {
+export function errorResponder(publicUrl: string, onError: Log): ErrorResponder {
   return (thrown, requestId) => {
     const error = shownError(thrown, (line) => onError({ request_id: requestId, ...line }));
     const { status, http } = error.extensions as { status: number; http: { headers: Record<string, string> } };
@@ -86,17 +86,17 @@ const INVALID_TOKEN: ReadonlySet<ErrorCode> = new Set([
   'revoked_credential',
 ]);
 
-/** RFC 6750, section 3: a missing credential is challenged without an error code. */
+/** The WWW-Authenticate header. For a missing credential it has no error code (RFC 6750, section 3). */
 function challenge({ code, extras, extensions }: ApiError): Record<string, string> | undefined {
   if (code === 'insufficient_scope')
     return { 'www-authenticate': `${REALM}, error="insufficient_scope", scope="${extras.requiredScope ?? ''}"` };
   if (extensions.status !== 401) return undefined;
-  // RFC 6749, section 5.2: the scheme by which a client can prove itself.
+  // RFC 6749, section 5.2: the scheme with which a client authenticates.
   if (code === 'invalid_client') return { 'www-authenticate': 'Basic realm="svc"' };
   return { 'www-authenticate': INVALID_TOKEN.has(code) ? `${REALM}, error="invalid_token"` : REALM };
 }
 
-/** What may be logged of an error: its text without quoted values, and where it was thrown. */
+/** The loggable parts of an error: its message without quoted values, and its stack. */
 function scrubbed(thrown: unknown): Record<string, unknown> {
   const error = causesOf(thrown).at(-1);
   if (!error) return { message: typeof thrown };

@@ -1,4 +1,4 @@
-/** Headers that every answer has, and those of a preflight (CORS without cookies: credentials are never ambient). */
+/** The headers of every response, and those of a CORS preflight. Any origin may call, because the API has no cookies. */
 import type { HTTPMethods } from 'fastify';
 import type { Operation } from '../compile/operation.ts';
 import { OAUTH_PATHS } from './oauth.ts';
@@ -17,7 +17,7 @@ export const API_HEADERS: Readonly<Record<string, string>> = {
   'access-control-expose-headers': '*',
 };
 
-/** What a browser may send: everything (`*` alone would leave out Authorization). */
+/** Lets browsers send any header. `*` does not include Authorization. */
 export const preflightHeaders = (allow: string): Record<string, string> => ({
   allow,
   'access-control-allow-methods': allow,
@@ -27,7 +27,7 @@ export const preflightHeaders = (allow: string): Record<string, string> => ({
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const satisfies HTTPMethods[];
 
-/** Every path with the methods that it has and those that it has not. */
+/** Every path with its methods, and the methods that it lacks. */
 export function methodsOf(operations: readonly Operation[]) {
   const paths = new Map<string, { url: string; has: Set<string> }>([
     ['/v1/openapi.json', { url: '/v1/openapi.json', has: new Set(['GET']) }],

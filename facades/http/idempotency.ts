@@ -1,16 +1,16 @@
-/** Idempotency-Key: on every POST, PATCH and DELETE, and an argument of the tools that name it. */
+/** Idempotency keys: the header Idempotency-Key of POST, PATCH and DELETE, and an argument of some MCP tools. */
 import { ApiError, type Context } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
-import { readsCredential } from '../compile/parameters.ts';
+import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import type { Run, Values } from '../compile/run.ts';
 
-/** Does the work once for a key, over a database whose changes are committed together with the answer. */
+/** Does the work once for each key, and commits its changes together with the answer. */
 export type Once = (
   request: { accountId: string | null; method: string; path: string; key: string; input: unknown },
   work: (db: Context['db']) => Promise<string>,
 ) => Promise<{ answer: string; replayed: boolean }>;
 
-/** Runs an operation and answers its JSON; with a key, once. */
+/** Runs an operation and returns its answer as JSON. With a key, the operation runs once. */
 export type RunOnce = (
   key: string | undefined,
   values: Values,
@@ -26,7 +26,7 @@ export const KEY_SCHEMA = {
   maxLength: 255,
   pattern: '^[!-~]*$',
   description:
-    'Makes the request safe to send again for 24 hours: it has its effect once, and is answered with its first answer. 1 to 255 visible ASCII characters; take a new one for each intention.',
+    'Makes the request safe to repeat for 24 hours. A repeated request has no further effect and returns the first answer. Use 1 to 255 visible ASCII characters, and a new key for each new request.',
 } as const;
 
 const KEY = /^[!-~]{1,255}$/;
@@ -41,30 +41,30 @@ export function keyOf(header: string | string[] | undefined): string | undefined
   });
 }
 
-/** Whether the endpoint honours keys. One that reads the credential itself does not: its answer is one client's alone. */
+/** Whether the endpoint accepts keys. It does not if it checks the credential itself, since no viewer separates the keys. */
 export const takesKey = ({ http, parameters }: Operation): boolean =>
   http !== undefined && http.method !== 'GET' && !parameters.some(readsCredential);
 
 export function runnerOnce(operation: Operation, run: Run, once: Once | undefined): RunOnce {
   const { http, tool, parameters } = operation;
-  // What a stranger registers is all that tells him from another: the same key and input may be somebody else's.
-  const strangersAlike = http?.style === 'OAUTH_REGISTRATION';
+  // Two strangers may send the same key and input, and must not get each other's client secret.
+  const isRegistration = http?.style === 'OAUTH_REGISTRATION';
   const method = http?.method ?? 'TOOL';
   const template = http?.path ?? tool!.name;
-  const inPath = new Map(parameters.filter((one) => one.in === 'path').map(({ name, variable }) => [name, variable]));
-  const inQuery = parameters.filter((one) => one.in === 'query').map(({ variable }) => variable);
-  const simply = async (values: Values, body: unknown, context: Context) =>
+  const inPath = new Map(parameters.filter(isIn('path')).map(({ name, variable }) => [name, variable]));
+  const inQuery = parameters.filter(isIn('query')).map(({ variable }) => variable);
+  const runToJson = async (values: Values, body: unknown, context: Context) =>
     JSON.stringify(await run(values, body, context));
   return async (key, values, body, context) => {
     const { viewer } = context;
-    if (key === undefined || !once || (strangersAlike && !viewer))
-      return { answer: await simply(values, body, context), replayed: false };
+    if (key === undefined || !once || (isRegistration && !viewer))
+      return { answer: await runToJson(values, body, context), replayed: false };
     const request = {
       accountId: viewer && (viewer.accountId ?? viewer.kind),
       method,
       path: template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(values[inPath.get(name)!]))),
       key,
-      // Headers are left out: a request is paid for again with another payment.
+      // The input excludes headers, because a repeated request may carry another payment.
       input: [inQuery.map((variable) => values[variable] ?? null), body ?? null],
     };
     const headers: Record<string, string> = {};
@@ -72,21 +72,27 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
       headers[header] = value;
       context.setHeader?.(header, value);
     };
-    const { answer: kept, replayed } = await once(request, async (db) =>
-      withHeaders(headers, await simply(values, body, { ...context, db, setHeader })),
+    const { answer: stored, replayed } = await once(request, async (db) =>
+      withHeaders(headers, await runToJson(values, body, { ...context, db, setHeader })),
     );
-    const answer = readKept(kept);
+    const answer = readStored(stored);
     if (replayed) for (const [header, value] of Object.entries(answer.headers)) context.setHeader?.(header, value);
     return { answer: answer.body, replayed };
   };
 }
 
-/** What is kept: the answer, and before it, on a line of its own, the headers that it set, such as the receipt of a payment. */
+const isIn =
+  (location: Parameter['in']) =>
+  (parameter: Parameter): boolean =>
+    parameter.in === location;
+
+/** The stored text. If the operation set headers, such as the receipt of a payment, they precede the answer as a line. */
 const withHeaders = (headers: Record<string, string>, body: string): string =>
   Object.keys(headers).length ? `${JSON.stringify(headers)}\n${body}` : body;
 
-/** JSON has no line breaks within. */
-function readKept(kept: string): { headers: Record<string, string>; body: string } {
-  const end = kept.indexOf('\n');
-  return end < 0 ? { headers: {}, body: kept } : { headers: JSON.parse(kept.slice(0, end)), body: kept.slice(end + 1) };
+/** Splits a stored text at its first line break. Compact JSON has none. */
+function readStored(stored: string): { headers: Record<string, string>; body: string } {
+  const end = stored.indexOf('\n');
+  if (end < 0) return { headers: {}, body: stored };
+  return { headers: JSON.parse(stored.slice(0, end)), body: stored.slice(end + 1) };
 }

@@ -1,11 +1,11 @@
 /**
- * Reads JSON strictly: I-JSON (RFC 7493) in UTF-8, of bounded depth, without what PostgreSQL cannot hold. What cannot be
- * read is 400; what can be read but not kept is 422 and names its place.
+ * Reads JSON strictly: I-JSON (RFC 7493) in UTF-8, of limited depth. Unreadable JSON is 400. A value that PostgreSQL cannot
+ * store is 422, and the error names the field.
  */
 import { isUtf8 } from 'node:buffer';
 import { ApiError, malformed } from '../../schema/index.ts';
 
-/** How deep objects and lists may stand in one another. */
+/** The most levels of nested objects and lists. */
 const DEPTH_MAX = 10;
 
 /** @throws ApiError malformed_json or validation_failed */
@@ -18,7 +18,7 @@ export function readJson(bytes: Buffer): unknown {
     throw new ApiError('malformed_json');
   }
   if (checkJson(value) !== membersWritten(text))
-    throw new ApiError('malformed_json', 'The body has a member that is given twice.');
+    throw new ApiError('malformed_json', 'The body has the same member twice.');
   return value;
 }
 
@@ -28,14 +28,15 @@ export function readUtf8(bytes: Buffer): string {
   return bytes.toString();
 }
 
-/** Checks depth, texts, numbers and names; answers how many members all the objects have. @throws ApiError */
+/** Checks depth, texts, numbers and names. @returns the number of members of all objects @throws ApiError */
 export function checkJson(value: unknown): number {
   const members = membersOf(value, 0);
-  // NaN spreads from whatever is wrong to the sum; the place is looked for only then.
-  if (Number.isNaN(members)) throw complaint(value, [], 0);
+  // Only a refused value pays for the second walk, which finds the field.
+  if (Number.isNaN(members)) throw firstError(value, [], 0);
   return members;
 }
 
+/** Counts members. An invalid value counts NaN, and so the sum is NaN. */
 function membersOf(value: unknown, depth: number): number {
   if (typeof value === 'string') return malformed(value) ? Number.NaN : 0;
   if (typeof value === 'number') return Number.isFinite(value) ? 0 : Number.NaN;
@@ -51,7 +52,7 @@ function membersOf(value: unknown, depth: number): number {
   return count;
 }
 
-/** Whether objects and lists stand in one another deeper than that. */
+/** Whether objects and lists are nested deeper than `levels`. */
 export const deeperThan = (value: unknown, levels: number): boolean =>
   typeof value === 'object' &&
   value !== null &&
@@ -59,27 +60,27 @@ export const deeperThan = (value: unknown, levels: number): boolean =>
 
 const allowed = (key: string): boolean => key !== '__proto__' && !malformed(key);
 
-/** What is wrong first, and where. */
-function complaint(value: unknown, path: string[], depth: number): ApiError | undefined {
-  if (typeof value === 'string' && malformed(value)) return refused(path, 'has a character that cannot be stored');
-  if (typeof value === 'number' && !Number.isFinite(value)) return refused(path, 'is too large a number');
+function firstError(value: unknown, path: string[], depth: number): ApiError | undefined {
+  if (typeof value === 'string' && malformed(value))
+    return fieldError(path, 'has a character that the service cannot store');
+  if (typeof value === 'number' && !Number.isFinite(value)) return fieldError(path, 'is too large a number');
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth === DEPTH_MAX) return new ApiError('malformed_json', `The body is nested deeper than ${DEPTH_MAX} levels.`);
   for (const [key, inner] of Object.entries(value)) {
-    if (!allowed(key)) return refused([...path, key.toWellFormed().replaceAll('\0', '�')], 'is no allowed name');
-    const found = complaint(inner, [...path, key], depth + 1);
-    if (found) return found;
+    if (!allowed(key)) return fieldError([...path, key.toWellFormed().replaceAll('\0', '�')], 'is not an allowed name');
+    const error = firstError(inner, [...path, key], depth + 1);
+    if (error) return error;
   }
   return undefined;
 }
 
-function refused(path: string[], what: string): ApiError {
+function fieldError(path: string[], predicate: string): ApiError {
   const field = path.join('.').slice(0, 200);
-  const message = `${field || 'The body'} ${what}.`;
+  const message = `${field || 'The body'} ${predicate}.`;
   return new ApiError('validation_failed', message, { errors: [{ field, code: 'wrong_format', message }] });
 }
 
-/** How many members a valid JSON text writes down: its colons outside of strings. */
+/** Counts the members in a valid JSON text: its colons outside of strings. Duplicate names count twice. */
 function membersWritten(text: string): number {
   let count = 0;
   for (let i = 0; i < text.length; i++) {
@@ -90,7 +91,7 @@ function membersWritten(text: string): number {
   return count;
 }
 
-/** Where a string of a valid JSON text ends: at the next quote that is not escaped. */
+/** The position of the quote that ends a string of a valid JSON text. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

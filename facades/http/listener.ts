@@ -1,4 +1,4 @@
-/** The public listener: request ids, limits, headers, and one shape for every error. */
+/** The public listener: request ids, limits, headers, and one format for every error. */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { ApiError, type ErrorCode, schema } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
@@ -9,37 +9,38 @@ import { admission, readmission } from '../rate-limit/rate-limit.ts';
 import { clientErrors, refuseLargeHead } from './client-errors.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
-import { type AnswerError, errorAnswers, type Log } from './errors.ts';
+import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
-import { hooks } from './processor-webhooks.ts';
+import { processorWebhooks } from './processor-webhooks.ts';
 import { cached, rest } from './rest.ts';
 
-export interface PublicOptions extends Omit<McpOptions, 'operations' | 'answerError'> {
+export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorResponse'> {
   newRequestId: () => string;
-  /** Told of every answer: method, template of the route, status, time, request id. By default nobody is. */
+  /** Receives a line for every response: method, template of the route, status, time and request id. */
   onAnswer?: Log;
-  /** By default the documents of the service. */
+  /** Default: the documents of the service. */
   operations?: readonly Operation[];
-  /** The proxies (addresses or CIDR) whose X-Forwarded-For is believed; by default none. */
+  /** The proxies (addresses or CIDR) whose X-Forwarded-For the service trusts. Default: none. */
   trustedProxies?: string[];
-  /** The folder of the downloads; by default where `npm run package` puts them. */
+  /** The folder of the downloads. Default: the folder that `npm run package` writes. */
   downloads?: string;
 }
 
+const NO_SUCH_PATH = 'There is no such path. See /docs.';
 const KIB = 1024;
 const BODY_MAX = 128 * KIB;
-/** Node's own limit: it leaves no request to answer, so ours is lower. */
+/** Node's limit leaves no request to answer, so `refuseLargeHead` has a lower one. */
 const NODE_HEADERS_MAX = 64 * KIB;
-/** How long a request may take to arrive; how long its answer takes is another matter (long polls). */
+/** The time for a request to arrive. Its response may take longer, as in long polling. */
 const REQUEST_TIMEOUT_MS = 15_000;
-/** How often connections are looked at; Node's own half a minute would let the slow stay for three times as long. */
+/** The interval in which Node checks for slow requests. Its default of 30 seconds would triple their time. */
 const CHECKING_MS = 1_000;
-/** How long who is being answered when the service stops may take to hear the end of it. */
-const ANSWER_MS = 10_000;
+/** Shutdown grace period for requests in flight. */
+const SHUTDOWN_GRACE_MS = 10_000;
 
-/** The instance that answers REST and MCP, not listening yet. More routes may be put on it before it listens. */
+/** Builds the server for REST and MCP. It does not listen yet, so that callers can add routes. */
 export async function publicServer(options: PublicOptions): Promise<FastifyInstance> {
   const {
     publicUrl,
@@ -50,8 +51,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     rateLimits,
     operations = readOperations(schema),
   } = options;
-  const answerError = errorAnswers(publicUrl, onError);
-  const send = errorSender(answerError);
+  const errorResponse = errorResponder(publicUrl, onError);
+  const send = errorSender(errorResponse);
   const app = Fastify({
     logger: false,
     genReqId: newRequestId,
@@ -68,22 +69,22 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
       reply.headers(API_HEADERS).header('x-request-id', request.id);
       send(error, request, reply);
     },
-    clientErrorHandler: clientErrors(answerError, newRequestId),
+    clientErrorHandler: clientErrors(errorResponse, newRequestId),
   });
   app.decorateRequest('viewer', null);
   app.setErrorHandler(send);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(API_HEADERS).header('x-request-id', request.id);
     refuseLargeHead(request, reply);
-    done(request.is404 ? new ApiError('not_found') : undefined);
+    done(request.is404 ? new ApiError('not_found', NO_SUCH_PATH) : undefined);
   });
   if (onAnswer) app.addHook('onResponse', accessLogger(onAnswer));
-  // Who was being answered when the service stops must not keep the connection, or the stop would wait for it.
+  // A kept-alive connection would delay the shutdown, so responses during it close theirs.
   let closing = false;
   app.addHook('preClose', async () => {
     closing = true;
-    const cut = setTimeout(() => app.server.closeAllConnections(), ANSWER_MS);
-    app.server.once('close', () => clearTimeout(cut));
+    const deadline = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_GRACE_MS);
+    app.server.once('close', () => clearTimeout(deadline));
   });
   app.addHook('onSend', async (_request, reply) => {
     if (closing) reply.header('connection', 'close');
@@ -97,30 +98,30 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     }
   });
   app.setNotFoundHandler(() => {
-    throw new ApiError('not_found');
+    throw new ApiError('not_found', NO_SUCH_PATH);
   });
   docs(app);
   const admit = admission(authenticate, rateLimits);
   downloads(app, { ...options, admit });
-  hooks(app, { ...options, admit });
+  processorWebhooks(app, { ...options, admit });
   rest(app, { ...options, operations, admit, readmit: readmission(authenticate) });
   oauth(app, publicUrl);
   const document = JSON.stringify(openapi(operations, publicUrl));
   app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>
     cached(request, reply, document, 'public, max-age=60'),
   );
-  await app.register(mcp, { ...options, operations, answerError });
+  await app.register(mcp, { ...options, operations, errorResponse });
   otherMethods(app, operations);
   return app;
 }
 
-/** A known path answers 404 to other methods, with those that it has (405 is not in the contract), and OPTIONS. */
+/** Answers the other methods of a path with 404 and the header Allow, and OPTIONS. The contract has no 405. */
 function otherMethods(app: FastifyInstance, operations: readonly Operation[]): void {
   for (const { url, methods, others } of methodsOf(operations)) {
     const allow = methods.join(', ');
     const headers = preflightHeaders(allow);
     const refuse = async () => {
-      throw new ApiError('not_found', undefined, { headers: { allow } });
+      throw new ApiError('not_found', `The path does not have this method. It has ${allow}.`, { headers: { allow } });
     };
     app.route({ method: others, url, onRequest: refuse, handler: refuse });
     app.options(url, (_request, reply) => reply.headers(headers).send(''));
@@ -130,19 +131,19 @@ function otherMethods(app: FastifyInstance, operations: readonly Operation[]): v
 const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [code: ErrorCode, detail?: string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type'],
   FST_ERR_CTP_BODY_TOO_LARGE: ['body_too_large'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['malformed_json', 'The body is not as long as Content-Length says.'],
-  FST_ERR_BAD_URL: ['not_found'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['malformed_json', 'The length of the body differs from Content-Length.'],
+  FST_ERR_BAD_URL: ['not_found', 'The URL is not valid.'],
   FST_ERR_MAX_PARAM_LENGTH: ['not_found'],
 };
 
-const CUT_OFF = ['malformed_json', 'The body did not arrive as a whole.'] as const;
+const CUT_OFF = ['malformed_json', 'The body did not arrive completely.'] as const;
 
-function errorSender(answerError: AnswerError) {
+function errorSender(errorResponse: ErrorResponder) {
   return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
-    const known = error === request.raw.errored ? CUT_OFF : FRAMEWORK_ERRORS[(error as FastifyError).code];
-    const answer = answerError(known ? new ApiError(...known) : error, request.id);
-    const { status, headers } = answer;
-    const body = request.url.startsWith('/v1/oauth/') ? oauthError(answer) : answer.body;
+    const refusal = error === request.raw.errored ? CUT_OFF : FRAMEWORK_ERRORS[(error as FastifyError).code];
+    const response = errorResponse(refusal ? new ApiError(...refusal) : error, request.id);
+    const { status, headers } = response;
+    const body = request.url.startsWith('/v1/oauth/') ? oauthError(response) : response.body;
     const problem = request.headers.accept?.includes(PROBLEM_TYPE);
     reply
       .code(status)
@@ -152,7 +153,7 @@ function errorSender(answerError: AnswerError) {
   };
 }
 
-/** Allow-listed: neither address, nor URL, nor anything that was sent. */
+/** Logs these members only: no network address, no URL, and no input. */
 const accessLogger = (log: Log) => (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
   log({
     method: request.method,

@@ -1,15 +1,15 @@
-/** What OAuth clients look for beside the endpoints: metadata (RFC 8414, RFC 9728), and `error` in what is refused. */
+/** Metadata for OAuth clients (RFC 8414, RFC 9728), and the member `error` of their refusals. */
 import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
-import type { ErrorAnswer } from './errors.ts';
+import type { ErrorResponse } from './errors.ts';
 import { cached } from './rest.ts';
 
 const SCOPES = ['read', 'servers', 'billing', 'full'];
 const AUTH_METHODS = ['client_secret_basic', 'client_secret_post'];
-/** Where a resource at that path of ours tells of itself (RFC 9728, section 3.1). */
+/** The path of the metadata of the resource at a path (RFC 9728, section 3.1). */
 export const resourceMetadataPath = (path: string): string => `/.well-known/oauth-protected-resource${path}`;
 
-/** The two paths of MCP are resources of their own. */
+/** Each of the two MCP paths is a resource of its own. */
 const METADATA: Readonly<Record<string, (publicUrl: string) => object>> = {
   '/.well-known/oauth-authorization-server': authorizationServer,
   ...Object.fromEntries(
@@ -21,7 +21,7 @@ const METADATA: Readonly<Record<string, (publicUrl: string) => object>> = {
 };
 const AUTHORIZE = '/v1/oauth/authorize';
 
-/** Paths that have no document, with their methods. */
+/** The paths without an operation document, with their methods. */
 export const OAUTH_PATHS: readonly (readonly [path: string, methods: readonly string[]])[] = [
   ...Object.keys(METADATA).map((path) => [path, ['GET']] as const),
   [AUTHORIZE, ['GET', 'POST']],
@@ -38,7 +38,7 @@ export function oauth(app: FastifyInstance, publicUrl: string): void {
   app.route({ method: ['GET', 'POST'], url: AUTHORIZE, onRequest: refuse, handler: refuse });
 }
 
-/** RFC 8414. Both official MCP clients refuse metadata without an `authorization_endpoint`, though there is none. */
+/** RFC 8414. The official MCP clients require an `authorization_endpoint`, so it names one that refuses. */
 function authorizationServer(publicUrl: string) {
   return {
     issuer: publicUrl,
@@ -57,7 +57,7 @@ function authorizationServer(publicUrl: string) {
   };
 }
 
-/** RFC 9728. It names no scopes, because MCP clients ask for all that are named there. */
+/** RFC 9728. It names no scopes, because MCP clients request all scopes that it names. */
 function protectedResource(publicUrl: string, path: string) {
   return {
     resource: publicUrl + path,
@@ -66,7 +66,7 @@ function protectedResource(publicUrl: string, path: string) {
   };
 }
 
-/** Names of RFC 6749, 6750, 7591 and 8707 that are codes of ours, too. */
+/** Codes of the catalogue that RFC 6749, 6750, 7591 and 8707 also define. */
 const SHARED: ReadonlySet<unknown> = new Set([
   'invalid_request',
   'invalid_client',
@@ -84,8 +84,8 @@ const BY_STATUS: ReadonlyMap<number, string> = new Map([
   [503, 'temporarily_unavailable'],
 ]);
 
-/** The error that OAuth clients read beside ours: a string `error`, and a description in the characters that it may have. */
-export function oauthError({ status, body }: ErrorAnswer): ErrorAnswer['body'] {
+/** Adds `error` and `error_description` for OAuth clients. The description has only the characters that OAuth allows. */
+export function oauthError({ status, body }: ErrorResponse): ErrorResponse['body'] {
   const { code, detail } = body as { code: string; detail: string };
   const error = SHARED.has(code) ? code : (BY_STATUS.get(status) ?? 'invalid_request');
   const description = detail.replaceAll('"', "'").replace(/[^\x20-\x7e]|\\/g, '?');

@@ -1,6 +1,6 @@
 /**
- * Processor webhooks: POST /hooks/payments. Their signature is over the bytes of the body, so these are not read
- * as JSON. What is signed is not counted; who has no signature is, as any stranger.
+ * Receives processor webhooks at POST /hooks/payments. The signature covers the bytes of the body, so the listener does not
+ * parse it. The rate limits count only requests without a valid signature.
  */
 import type { FastifyInstance } from 'fastify';
 import { ApiError, acceptProcessorWebhook } from '../../schema/index.ts';
@@ -8,18 +8,21 @@ import type { ContextOf } from '../compile/run.ts';
 import type { Admit } from '../rate-limit/rate-limit.ts';
 import { callerOf } from './rest.ts';
 
-export const HOOK_PATH = '/hooks/payments';
+const PATH = '/hooks/payments';
 
-export function hooks(app: FastifyInstance, { admit, contextOf }: { admit: Admit; contextOf: ContextOf }): void {
+export function processorWebhooks(
+  app: FastifyInstance,
+  { admit, contextOf }: { admit: Admit; contextOf: ContextOf },
+): void {
   app.register(async (inner) => {
     inner.removeAllContentTypeParsers();
     inner.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) => body);
-    inner.post<{ Body: Buffer | undefined }>(HOOK_PATH, async (request, reply) => {
+    inner.post<{ Body: Buffer | undefined }>(PATH, async (request, reply) => {
       const { body = Buffer.alloc(0) } = request;
       const headers = request.headers as Record<string, string | undefined>;
       if (await acceptProcessorWebhook(contextOf(callerOf(request, reply)), { headers, body })) return '{}';
       await admit(request, reply, true);
-      throw new ApiError('invalid_credential', 'Nobody of ours has signed this.');
+      throw new ApiError('invalid_credential', 'The signature matches no configured payment processor.');
     });
   });
 }

@@ -1,24 +1,24 @@
-/** Answers as QR codes (ISO/IEC 18004): an image, or characters for a terminal, for who prefers that to JSON. */
+/** Renders an answer as a QR code (ISO/IEC 18004): an image, or characters for a terminal. */
 import Negotiator from 'negotiator';
 import { renderSVG, renderUnicodeCompact } from 'uqr';
 import { ApiError } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 
-interface Drawing {
+interface QrFormat {
   contentType: string;
-  draw: (text: string) => string;
+  render: (text: string) => string;
   schema: JsonSchema;
 }
 
-/** A quiet zone of four modules, as the standard wants it; what is lost of a screen or a print is made up for. */
+/** The standard requires a border of four modules. Level M corrects errors in 15 percent of the code. */
 const OPTIONS = { ecc: 'M', border: 4 } as const;
 const LENGTH_MAX = 262_144;
 
-/** By what `Accept` calls them. */
-export const DRAWINGS: Readonly<Record<string, Drawing>> = {
+/** The formats by their media types in `Accept`. */
+export const QR_FORMATS: Readonly<Record<string, QrFormat>> = {
   'image/svg+xml': {
     contentType: 'image/svg+xml',
-    draw: (text) => renderSVG(text, OPTIONS),
+    render: (text) => renderSVG(text, OPTIONS),
     schema: {
       description: 'A QR code of payment_uri, for wallets.',
       type: 'string',
@@ -28,9 +28,9 @@ export const DRAWINGS: Readonly<Record<string, Drawing>> = {
   },
   'text/plain': {
     contentType: 'text/plain; charset=utf-8',
-    draw: (text) => `${renderUnicodeCompact(text, OPTIONS)}\n`,
+    render: (text) => `${renderUnicodeCompact(text, OPTIONS)}\n`,
     schema: {
-      description: 'The same in block characters, for terminals.',
+      description: 'A QR code of payment_uri in block characters, for terminals.',
       type: 'string',
       maxLength: LENGTH_MAX,
       pattern: '^[ ▀▄█\\n]+$',
@@ -38,15 +38,19 @@ export const DRAWINGS: Readonly<Record<string, Drawing>> = {
   },
 };
 
-/** What a header Accept (RFC 9110, section 12.5.1) prefers to JSON; undefined: nothing, and so does whatever we do not have. */
-export function drawingFor(accept: string | undefined): Drawing | undefined {
-  const preferred = new Negotiator({ headers: { accept } }).mediaType(['application/json', ...Object.keys(DRAWINGS)]);
-  return preferred === undefined ? undefined : DRAWINGS[preferred];
+/** The format that the header Accept (RFC 9110, section 12.5.1) prefers to JSON; undefined if it prefers JSON. */
+export function qrFormatFor(accept: string | undefined): QrFormat | undefined {
+  const preferred = new Negotiator({ headers: { accept } }).mediaType(['application/json', ...Object.keys(QR_FORMATS)]);
+  return preferred === undefined ? undefined : QR_FORMATS[preferred];
 }
 
-/** @param json the answer; @param member of which the code is @throws ApiError not_found if that is null */
-export function drawn({ draw }: Drawing, json: string, member: string): string {
+/**
+ * @param json the answer
+ * @param member the member of the answer that the code shows
+ * @throws ApiError not_found if the member is null
+ */
+export function qrCode({ render }: QrFormat, json: string, member: string): string {
   const text = (JSON.parse(json) as Record<string, unknown>)[member];
-  if (typeof text !== 'string') throw new ApiError('not_found', `There is no ${member} of which a code could be made.`);
-  return draw(text);
+  if (typeof text !== 'string') throw new ApiError('not_found', `There is no QR code, because ${member} is null.`);
+  return render(text);
 }

@@ -10,19 +10,17 @@ import { type Caller, type ContextOf, permit, type Refuse, runner, type Values }
 import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
 import type { Admit } from '../rate-limit/rate-limit.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
-import { drawingFor, drawn } from './qr.ts';
-import type { AuditRequest } from './requests.ts';
-import { bodyReader, parameterReader } from './requests.ts';
+import { qrCode, qrFormatFor } from './qr.ts';
+import { type AuditRequest, bodyReader, parameterReader } from './requests.ts';
 
 export interface RestOptions {
   operations: readonly Operation[];
   admit: Admit;
-  /** Checks the credential once more, when the body has come. @throws ApiError as `admit` does */
+  /** Checks the credential again after the body has arrived. @throws ApiError as `admit` does */
   readmit: (request: FastifyRequest) => Promise<void>;
   contextOf: ContextOf;
-  /** Absent: idempotency keys are not honoured. */
+  /** Absent: idempotency keys have no effect. */
   once?: Once | undefined;
-  /** By default nobody is told. */
   auditRequest?: AuditRequest;
 }
 
@@ -32,7 +30,7 @@ declare module 'fastify' {
   }
 }
 
-/** Expects an instance on which `request.viewer` is decorated. */
+/** Adds the routes. The instance must have the decorator `request.viewer`. */
 export function rest(app: FastifyInstance, options: RestOptions): void {
   const takesForms = ({ http }: Operation) => http !== undefined && STYLES[http.style].forms;
   serve(app, options, (operation) => !takesForms(operation));
@@ -70,7 +68,7 @@ function serve(
       }),
       ...(auditRequest &&
         operation.kind === 'mutation' && {
-          // Not onResponse: that does not come for a caller who has hung up.
+          // Fastify does not run onResponse after the caller has disconnected.
           onSend: async ({ viewer, id: requestId }, { statusCode: status }) =>
             auditRequest({ viewer, requestId }, { method, path, status }),
         }),
@@ -80,15 +78,15 @@ function serve(
         const { answer: text, replayed } = await run(key, values, bodyOf(request), contextOf(callerOf(request, reply)));
         if (replayed) reply.header(REPLAYED_HEADER, 'true');
         reply.code(success);
-        const drawing = qr && drawingFor(request.headers.accept);
-        if (drawing) return reply.header('content-type', drawing.contentType).send(drawn(drawing, text, qr));
+        const format = qr && qrFormatFor(request.headers.accept);
+        if (format) return reply.header('content-type', format.contentType).send(qrCode(format, text, qr));
         return cacheControl ? cached(request, reply, text, cacheControl) : text;
       },
     });
   }
 }
 
-/** Who asks, and whether they may: before anything that they sent is looked at. */
+/** Checks the credential, the rate limits and the scope before the listener reads any input. */
 function guard(operation: Operation, admit: Admit) {
   const { http, parameters } = operation;
   const checksItself = parameters.some(readsCredential);
@@ -101,9 +99,9 @@ function guard(operation: Operation, admit: Admit) {
 
 export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
   const { raw } = reply;
-  const gone = new AbortController();
+  const disconnect = new AbortController();
   raw.once('close', () => {
-    if (!raw.writableFinished) gone.abort();
+    if (!raw.writableFinished) disconnect.abort();
   });
   const userAgent = request.headers['user-agent'] ?? null;
   const setHeader = (name: string, value: string) => void reply.header(name, value);
@@ -112,41 +110,42 @@ export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
     requestId: request.id,
     userAgent,
     address: request.ip,
-    signal: gone.signal,
+    signal: disconnect.signal,
     setHeader,
   };
 }
 
-/** An answer that everybody may keep: with an ETag, and 304 for who has it already (RFC 9110, section 13). */
+/** Adds an ETag to a cacheable response, and answers 304 if the caller already has it (RFC 9110, section 13). */
 export function cached(request: FastifyRequest, reply: FastifyReply, content: string | Buffer, cacheControl: string) {
   const etag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
   reply.header('cache-control', cacheControl).header('etag', etag);
-  const known = request.headers['if-none-match'];
-  if (known === undefined || !(known === '*' || known.includes(etag))) return content;
+  const ifNoneMatch = request.headers['if-none-match'];
+  if (ifNoneMatch === undefined || !(ifNoneMatch === '*' || ifNoneMatch.includes(etag))) return content;
   return reply.code(304).removeHeader('content-type').send();
 }
 
-/** What is wrong: with the path it is 404, with the query or a header 400, with the body 422. */
+/** Makes the error of an input: 404 for the path, 400 for the query and headers, 422 for the body. */
 function refuser({ parameters, input, http }: Operation): Refuse {
   const { refusal: code } = STYLES[http!.style];
   const checks = parameters.map((parameter) => ({ parameter, check: parameterChecker(parameter) }));
   const checkBody = input && checker(inputSchema(input.type));
-  const among = (place: Parameter['in'], values: Values) =>
-    checks.flatMap(({ parameter, check }) => (parameter.in === place ? check(values[parameter.variable]) : []));
-  const placeOf = ({ field }: FieldError) => parameters.find(({ name }) => name === field.split('.')[0])?.in ?? 'body';
+  const errorsIn = (location: Parameter['in'], values: Values) =>
+    checks.flatMap(({ parameter, check }) => (parameter.in === location ? check(values[parameter.variable]) : []));
+  const locationOf = ({ field }: FieldError) =>
+    parameters.find(({ name }) => name === field.split('.')[0])?.in ?? 'body';
   return (values, body, fallback) => {
-    const found = {
-      path: among('path', values),
-      query: among('query', values),
-      header: among('header', values),
+    const errors = {
+      path: errorsIn('path', values),
+      query: errorsIn('query', values),
+      header: errorsIn('header', values),
       body: checkBody?.(body ?? {}) ?? [],
     };
-    if (!Object.values(found).some(({ length }) => length))
-      for (const error of fallback()) found[placeOf(error)].push(error);
-    if (code) return refusal(Object.values(found).flat(), code);
-    if (found.path.length) return new ApiError('not_found');
-    if (found.query.length) return refusal(found.query, 'invalid_query');
-    return found.header.length ? refusal(found.header, 'invalid_header') : refusal(found.body);
+    if (!Object.values(errors).some(({ length }) => length))
+      for (const error of fallback()) errors[locationOf(error)].push(error);
+    if (code) return refusal(Object.values(errors).flat(), code);
+    if (errors.path.length) return new ApiError('not_found');
+    if (errors.query.length) return refusal(errors.query, 'invalid_query');
+    return errors.header.length ? refusal(errors.header, 'invalid_header') : refusal(errors.body);
   };
 }
 

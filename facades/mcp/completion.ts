@@ -1,4 +1,4 @@
-/** Completes arguments with what the caller itself may see: its servers, and the bastions of the catalog. */
+/** Completes arguments with values that the caller may read: its servers, and the bastions of the catalog. */
 import type { CompleteRequest, CompleteResult } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
@@ -10,13 +10,13 @@ const NONE: CompleteResult = { completion: { values: [], hasMore: false } };
 
 export type Complete = (params: CompleteRequest['params'], caller: McpCaller & Caller) => Promise<CompleteResult>;
 
-/** What an argument can be: the tool that lists it, and the member that is it. */
+/** For each argument, the tool that lists its values, the member with the value, and the parameters of the call. */
 const SOURCES: ReadonlyMap<string, readonly [tool: string, member: string, values: Values]> = new Map([
   ['order_number', ['list_servers', 'order_number', { limit: VALUES_MAX }]],
   ['region', ['list_bastions', 'code', {}]],
 ]);
 
-/** Nothing is proposed to whoever lacks the scope. */
+/** A caller without the scope gets no proposals. */
 export function completer(operations: readonly Operation[], contextOf: ContextOf): Complete {
   const lists = new Map(
     [...SOURCES.values()].flatMap(([name]) => {
@@ -39,7 +39,7 @@ export function completer(operations: readonly Operation[], contextOf: ContextOf
     }
     const { data } = (await list.run(parameters, undefined, contextOf(caller))) as { data: Values[] };
     const typed = argument.value.toLowerCase();
-    const values = data.map((one) => String(one[member])).filter((value) => value.toLowerCase().startsWith(typed));
+    const values = data.map((item) => String(item[member])).filter((value) => value.toLowerCase().startsWith(typed));
     return { completion: { values: values.slice(0, VALUES_MAX), hasMore: values.length > VALUES_MAX } };
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Makes sure that what cannot be undone is meant. A client that can ask its user is told to (elicitation); another
- * repeats what it means in `confirm`.
+ * Asks for confirmation before an irreversible call. A client that supports elicitation asks its user. Other clients repeat
+ * the value of the argument in `confirm`.
  */
 import {
   acceptedContent,
@@ -15,58 +15,60 @@ import type { Operation } from '../compile/operation.ts';
 import type { Caller, Values } from '../compile/run.ts';
 
 /**
- * Answers what the client has to ask its user; undefined if it is meant.
- * @throws ApiError validation_failed if it is not, or has to be confirmed by argument
+ * Checks the confirmation of a call. @returns the question for the user, or undefined if the call is confirmed
+ * @throws ApiError validation_failed if the user declined, or the client must send `confirm`
  */
 export type Confirm = (
   args: Values,
-  confirmed: unknown,
+  confirmation: unknown,
   caller: Caller,
   request: ServerContext,
 ) => Promise<InputRequiredResult | undefined>;
 
-/** What was asked, and whom: it goes to the client and comes back, so it is signed. */
-interface Asked {
+/** A question to the user. It travels through the client, so the codec signs it. */
+interface Question {
   tool: string;
-  means: unknown;
+  value: unknown;
   credential: string | undefined;
 }
-export type AskedCodec = RequestStateCodec<Asked>;
+export type QuestionCodec = RequestStateCodec<Question>;
 
 const SECONDS = 600;
 
 /** @param key at least 32 bytes; the same in every process */
-export const askedCodec = (key: Uint8Array): AskedCodec => createRequestStateCodec<Asked>({ key, ttlSeconds: SECONDS });
+export const questionCodec = (key: Uint8Array): QuestionCodec =>
+  createRequestStateCodec<Question>({ key, ttlSeconds: SECONDS });
 
-/** @param canAsk whether the client has said that it can ask its user */
-export function confirmOf({ tool }: Operation, codec: AskedCodec, canAsk: () => boolean): Confirm | undefined {
+/** @param canAsk whether the client supports elicitation */
+export function confirmOf({ tool }: Operation, codec: QuestionCodec, canAsk: () => boolean): Confirm | undefined {
   const { name, title = name, confirm } = tool!;
   if (!confirm) return undefined;
-  return async (args, confirmed, caller, { mcpReq }) => {
-    const means = args[confirm];
-    if (confirmed !== undefined && confirmed !== null) {
-      if (confirmed === means) return undefined;
-      throw refused('not_allowed', `confirm must be ${confirm} again.`);
+  return async (args, confirmation, caller, { mcpReq }) => {
+    const value = args[confirm];
+    if (confirmation !== undefined && confirmation !== null) {
+      if (confirmation === value) return undefined;
+      throw refused('not_allowed', `confirm must repeat the value of ${confirm}.`);
     }
-    const asked = mcpReq.requestState<Asked>();
+    const question = mcpReq.requestState<Question>();
     const credential = caller.viewer?.credentialId;
-    if (asked && asked.tool === name && asked.means === means && asked.credential === credential) {
+    if (question && question.tool === name && question.value === value && question.credential === credential) {
       if (acceptedContent<{ confirm?: unknown }>(mcpReq.inputResponses, 'confirm')?.confirm === true) return undefined;
-      throw refused('not_allowed', 'The user has not confirmed it. Nothing was done.');
+      throw refused('not_allowed', 'The user did not confirm the call, and the service changed nothing.');
     }
-    if (!canAsk()) throw refused('required', `This cannot be undone: repeat ${confirm} in confirm if it is meant.`);
+    if (!canAsk())
+      throw refused('required', `This cannot be undone. To confirm, repeat the value of ${confirm} in confirm.`);
     return inputRequired({
       inputRequests: {
         confirm: inputRequired.elicit({
-          message: `${title}: ${means}? This cannot be undone.`,
+          message: `${title}: ${value}? This cannot be undone.`,
           requestedSchema: {
             type: 'object',
-            properties: { confirm: { type: 'boolean', title: `Yes, ${means}` } },
+            properties: { confirm: { type: 'boolean', title: `Yes, ${value}` } },
             required: ['confirm'],
           },
         }),
       },
-      requestState: await codec.mint({ tool: name, means, credential }),
+      requestState: await codec.mint({ tool: name, value, credential }),
     });
   };
 }

@@ -1,15 +1,18 @@
-/** What tools/list says of a tool. A model reads it at every step, so it says what a model needs and no more. */
+/** The tools in tools/list. Models read the list at every step, so it has only the texts that a model needs. */
 import type { Tool } from '@modelcontextprotocol/server';
 import { isRecord } from '../compile/inputs.ts';
 import { answerSchema, inputSchema, type JsonSchema, parameterSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
 import type { Values } from '../compile/run.ts';
 
-/** Agents read what they ask for, all of it; the lists of REST are larger. */
+/** Agents read the whole page, so its default is smaller than in REST. */
 const PAGE_LIMIT = 20;
 
 const ACCESS_TOKEN = { type: 'string', description: 'API key or access token, instead of a header.' };
-const IDEMPOTENCY_KEY = { type: 'string', description: 'A new one for each intention: repeating it is safe.' };
+const IDEMPOTENCY_KEY = {
+  type: 'string',
+  description: 'A new one for each new call. A call repeated with the same key has no further effect.',
+};
 
 const ERROR: JsonSchema = {
   type: 'object',
@@ -22,7 +25,7 @@ const ERROR: JsonSchema = {
   required: ['code', 'status', 'detail', 'retryable'],
 };
 
-/** Parameters and the fields of the input object stand beside one another. */
+/** The arguments: the parameters and the fields of the input object. */
 export function argumentsSchema({ parameters, input }: Operation): JsonSchema {
   const body = input ? inputSchema(input.type) : {};
   const required = [
@@ -40,11 +43,11 @@ export function argumentsSchema({ parameters, input }: Operation): JsonSchema {
   };
 }
 
-/** Defaults of parameters, by their variables, where they are others than in REST. */
+/** The defaults of parameters that differ from REST, by variable. */
 export const defaultsOf = ({ parameters, answer }: Operation): Values =>
   !answer.page && parameters.some(({ name }) => name === 'limit') ? { limit: PAGE_LIMIT } : {};
 
-/** The tool as it is listed; with an argument for the credential if the caller sends no header. */
+/** The tool as tools/list shows it. Callers without a header see an argument for the credential. */
 export function definitionOf(operation: Operation, args: JsonSchema, withToken: boolean): Tool {
   const { name, title = titleOf(name), idempotent, destructive, keyed, confirm } = operation.tool!;
   const readOnly = operation.kind === 'query';
@@ -57,8 +60,8 @@ export function definitionOf(operation: Operation, args: JsonSchema, withToken: 
     }),
     ...(withToken && operation.scopes.length && { access_token: ACCESS_TOKEN }),
   };
-  for (const [one, value] of Object.entries(defaultsOf(operation)))
-    properties[one] = { ...(properties[one] as JsonSchema), default: value };
+  for (const [argument, value] of Object.entries(defaultsOf(operation)))
+    properties[argument] = { ...(properties[argument] as JsonSchema), default: value };
   return {
     name,
     title,
@@ -74,7 +77,7 @@ export function definitionOf(operation: Operation, args: JsonSchema, withToken: 
   };
 }
 
-/** Clients of 2025 check errors against it, too. */
+/** The schema of results. It includes errors, because clients of 2025 validate them against it. */
 export function outputSchemaOf(operation: Operation): NonNullable<Tool['outputSchema']> {
   const answer = forProgram(answerSchema(operation));
   const anyOf = [...((answer.anyOf as JsonSchema[] | undefined) ?? [answer]), ERROR];
@@ -84,33 +87,34 @@ export function outputSchemaOf(operation: Operation): NonNullable<Tool['outputSc
 /** `get_catalog_item` → `Get catalog item`. */
 const titleOf = (name: string): string => (name[0]!.toUpperCase() + name.slice(1)).replaceAll('_', ' ');
 
-/** Keywords that a model cannot heed. The service checks them, and its refusals name them. */
-const UNREAD = /^(pattern|minLength|maxLength|uniqueItems|propertyNames|additionalProperties|x-error)$/;
+/** Keywords that a model cannot follow. The service checks them, and its errors name them. */
+const IGNORED = /^(pattern|minLength|maxLength|uniqueItems|propertyNames|additionalProperties|x-error)$/;
 const LARGE = 10_000;
 
 const forModel = (schema: JsonSchema): JsonSchema =>
-  thinned(
+  pruned(
     schema,
     (keyword, value) =>
-      UNREAD.test(keyword) ||
+      IGNORED.test(keyword) ||
       (keyword === 'format' && /^int/.test(String(value))) ||
       (/^(min|max)/.test(keyword) && typeof value === 'number' && Math.abs(value) > LARGE),
   );
 
-/** Programs that read answers need their types. The reference explains them. */
+/** Programs need only the types of answers. */
 const forProgram = (schema: JsonSchema): JsonSchema =>
-  thinned(schema, (keyword, value) => keyword === 'description' && typeof value === 'string');
+  pruned(schema, (keyword, value) => keyword === 'description' && typeof value === 'string');
 
-function thinned(schema: JsonSchema, drops: (keyword: string, value: unknown) => boolean): JsonSchema {
+function pruned(schema: JsonSchema, drops: (keyword: string, value: unknown) => boolean): JsonSchema {
   return Object.fromEntries(
     Object.entries(schema).flatMap(([keyword, value]) => {
       if (drops(keyword, value)) return [];
-      if (keyword === 'properties') return [[keyword, each(value as Values, (one) => thinned(one, drops))]];
-      if (Array.isArray(value)) return [[keyword, value.map((one) => (isRecord(one) ? thinned(one, drops) : one))]];
-      return [[keyword, isRecord(value) && keyword !== 'default' ? thinned(value, drops) : value]];
+      if (keyword === 'properties') return [[keyword, mapValues(value as Values, (inner) => pruned(inner, drops))]];
+      if (Array.isArray(value))
+        return [[keyword, value.map((inner) => (isRecord(inner) ? pruned(inner, drops) : inner))]];
+      return [[keyword, isRecord(value) && keyword !== 'default' ? pruned(value, drops) : value]];
     }),
   );
 }
 
-const each = (members: Values, change: (one: JsonSchema) => JsonSchema): Values =>
-  Object.fromEntries(Object.entries(members).map(([name, one]) => [name, change(one as JsonSchema)]));
+const mapValues = (members: Values, change: (schema: JsonSchema) => JsonSchema): Values =>
+  Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, change(schema as JsonSchema)]));

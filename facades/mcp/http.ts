@@ -16,35 +16,35 @@ import { resourceMetadataPath } from '../http/oauth.ts';
 import { admission, type RateLimits, rateHeaders, readmission, refuseDenied } from '../rate-limit/rate-limit.ts';
 import { authInfoOf, type Count, type View } from './caller.ts';
 import { type McpParts, partsOf } from './parts.ts';
-import { Eras } from './protocol-versions.ts';
+import { ProtocolVersions } from './protocol-versions.ts';
 import { rpcErrorBody, SERVER_ERROR } from './rpc.ts';
 import { serverFactory } from './server.ts';
 import type { ToolOptions } from './tools.ts';
 
 export interface McpOptions extends ToolOptions {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   publicUrl: string;
-  /** Host names of origins, beside our own and localhost, from which browsers may call. */
+  /** Host names of further origins from which browsers may call. The service's own and localhost always may. */
   mcpOrigins?: string[];
   /** Signs sessions and questions. At least 32 bytes; the same in every process. */
   mcpSecret: Buffer;
   onCredentialEnd: OnCredentialEnd;
-  /** Told of faults, without the values of inputs. */
+  /** Receives faults, without any input value. */
   onError: Log;
-  /** Absent: nobody is limited. */
+  /** Absent: there are no limits. */
   rateLimits?: RateLimits;
-  /** Makes the servers; by default those of the service. Conformance tests bring servers of their own. */
+  /** Makes the MCP servers. Conformance tests replace the default. */
   factoryOf?: (parts: McpParts) => McpServerFactory;
 }
 
-/** Without a credential one is served, and the other answers 401, as OAuth clients that fetch a token then need it. */
+/** /mcp also serves callers without a credential. /mcp/secure answers them 401, which makes OAuth clients fetch a token. */
 export const MCP_PATHS = ['/mcp', '/mcp/secure'] as const;
 const REFUSALS: ReadonlySet<string> = new Set(['Error', 'ProtocolError']);
 const BODY_MAX = 256 * 1024;
-/** Arguments may have ten levels, as bodies; the message around them takes a few more. */
+/** Arguments may have ten levels, like bodies. The message around them adds a few. */
 const DEPTH_MAX = 16;
 
-/** A Fastify plugin: it has a content-type parser and an error handler of its own, because it speaks JSON-RPC. */
+/** A Fastify plugin with a content-type parser and an error handler of its own, for JSON-RPC. */
 export async function mcp(app: FastifyInstance, options: McpOptions): Promise<void> {
   const {
     authenticate,
@@ -56,16 +56,16 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
     factoryOf = serverFactory,
   } = options;
   const parts = partsOf({ ...options, secret });
-  // Requests that were refused are reported here, too; they were answered, and are not worth a line.
+  // The SDK also reports refused requests. They have their answer, and need no line in the log.
   const report = ({ name, stack }: Error) => !REFUSALS.has(name) && onError({ name, stack });
-  const eras = new Eras({ ...options, factory: factoryOf(parts), parts, secret, onError: report });
-  const serve = toNodeHandler(eras, { onerror: ({ name, stack }) => onError({ name, stack }) });
+  const versions = new ProtocolVersions({ ...options, factory: factoryOf(parts), parts, secret, onError: report });
+  const serve = toNodeHandler(versions, { onerror: ({ name, stack }) => onError({ name, stack }) });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
-  // Only calls of tools are counted, where they are known, and credentials that are refused.
+  // The listener counts refused credentials. Each tool counts its own calls.
   const admit = admission(authenticate, rateLimits, 'refused');
   const readmit = readmission(authenticate);
-  // Streams would keep the listener from closing.
-  app.addHook('preClose', () => eras.close());
+  // Open streams would keep the listener from closing.
+  app.addHook('preClose', () => versions.close());
   readMessages(app);
   app.setErrorHandler(jsonRpcErrors(app.errorHandler));
   for (const url of MCP_PATHS) {
@@ -76,7 +76,7 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
       bodyLimit: BODY_MAX,
       exposeHeadRoute: false,
       onRequest: async (request, reply) => {
-        // The specification of the transport asks for this against DNS rebinding; without an Origin nobody is refused.
+        // The transport's specification requires this check against DNS rebinding. Requests without an Origin pass.
         if (!validateOriginHeader(request.headers.origin, origins).ok) throw new ForeignOrigin();
         await admit(request, reply);
         if (url === '/mcp/secure' && !request.viewer)
@@ -97,7 +97,7 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
   }
 }
 
-/** Whatever its type, a body is read as JSON; the SDK refuses other types. A body that is not there is none. */
+/** Reads every body as JSON, because the SDK refuses other content types itself. */
 function readMessages(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_MAX }, (_request, body: Buffer, done) => {
@@ -114,7 +114,7 @@ function readMessages(app: FastifyInstance): void {
 const authOf = ({ viewer, id, headers, ip }: FastifyRequest, view: View, count: Count) =>
   authInfoOf({ viewer, requestId: id, userAgent: headers['user-agent'] ?? null, address: ip, count, view });
 
-/** The headers tell of the last call, if they have not been sent by then. */
+/** Counts calls, and sets the rate headers unless they were sent before. */
 function counter(rateLimits: RateLimits | undefined, { ip }: FastifyRequest, { raw }: FastifyReply): Count {
   return async (viewer) => {
     if (!rateLimits) return;
@@ -128,7 +128,7 @@ class ForeignOrigin extends Error {}
 
 type ErrorHandler = (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 
-/** What comes before JSON-RPC is answered in its form; only a bad credential is answered as everywhere (RFC 6750). */
+/** Answers errors before a JSON-RPC message as JSON-RPC errors. Refused credentials get the format of REST (RFC 6750). */
 function jsonRpcErrors(otherwise: ErrorHandler): ErrorHandler {
   return (error, request, reply) => {
     const answer = (status: number, code: number, message: string) =>

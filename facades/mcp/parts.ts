@@ -1,6 +1,6 @@
-/** What all MCP servers of a process share, made once. */
+/** The parts that all MCP servers of a process share. */
 import { type Complete, completer } from './completion.ts';
-import { type AskedCodec, askedCodec } from './confirm.ts';
+import { type QuestionCodec, questionCodec } from './confirm.ts';
 import { Resources } from './resources.ts';
 import { ToolLists } from './tool-lists.ts';
 import { type ToolOptions, toolsOf } from './tools.ts';
@@ -9,12 +9,12 @@ export interface McpParts {
   lists: ToolLists;
   resources: Resources;
   complete: Complete;
-  codec: AskedCodec;
+  codec: QuestionCodec;
   contextOf: ToolOptions['contextOf'];
 }
 
 export interface McpPartsOptions extends ToolOptions {
-  /** Signs what goes to clients and comes back. At least 32 bytes; the same in every process. */
+  /** Signs questions. At least 32 bytes; the same in every process. */
   secret: Buffer;
 }
 
@@ -23,7 +23,7 @@ export function partsOf({ secret, ...options }: McpPartsOptions): McpParts {
     lists: new ToolLists(toolsOf(options)),
     resources: new Resources(options),
     complete: completer(options.operations, options.contextOf),
-    codec: askedCodec(secret),
+    codec: questionCodec(secret),
     contextOf: options.contextOf,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Payment by x402 within MCP, as x402 has it (its transport for MCP): a call that has to be paid for is answered with what
- * is asked for, beside our error; called again with a signed payment in `_meta`, the answer has the receipt in its own.
+ * Payment by x402 within MCP, as its MCP transport specifies. An unpaid call gets an error with the payment requirements. The
+ * client repeats it with a signed payment in `_meta`, and the result has the receipt in its `_meta`.
  */
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
@@ -10,20 +10,20 @@ import type { Values } from '../compile/run.ts';
 
 const PAYMENT = 'x402/payment';
 const RECEIPT = 'x402/payment-response';
-/** Of a payment, as of the header that would carry it. */
+/** The limit of an encoded payment, as of the header in REST. */
 const PAYMENT_MAX = 16_384;
 
-/** How one call is paid for. */
+/** The payment of one call. */
 export interface ToolPayment {
-  /** What the call says of paying, as variables of the operation. @throws ApiError invalid_payment */
-  values(given: Values, request: ServerContext): Values;
-  /** Takes the receipt out of the headers that REST would send. */
+  /** The payment of a call, as variables of the operation. @throws ApiError invalid_payment */
+  values(args: Values, request: ServerContext): Values;
+  /** Receives the headers of REST, of which one is the receipt. */
   setHeader(name: string, value: string): void;
-  /** The answer with its receipt, if there is one. */
-  receipted(result: CallToolResult): CallToolResult;
+  /** Adds the receipt to a result, if there is one. */
+  withReceipt(result: CallToolResult): CallToolResult;
 }
 
-/** What pays for calls of an operation; undefined: nothing is to be paid for by x402. */
+/** Makes the payments of an operation's calls; undefined if the operation takes no payment by x402. */
 export function paymentsOf({ parameters, tool }: Operation): (() => ToolPayment) | undefined {
   const variableOf = (name: string) => parameters.find(({ header }) => header === name)?.variable;
   const [signature, mode] = [variableOf('PAYMENT-SIGNATURE'), variableOf('X-Payment-Mode')];
@@ -32,21 +32,21 @@ export function paymentsOf({ parameters, tool }: Operation): (() => ToolPayment)
   return () => {
     let receipt: unknown;
     return {
-      values: (given, { mcpReq }) => {
+      values: (args, { mcpReq }) => {
         const payment = mcpReq._meta?.[PAYMENT];
         if (payment !== undefined) return { [signature]: encoded(payment) };
-        return mode && paidWithout && (given[paidWithout] ?? null) === null ? { [mode]: 'X402' } : {};
+        return mode && paidWithout && (args[paidWithout] ?? null) === null ? { [mode]: 'X402' } : {};
       },
       setHeader: (name, value) => {
         if (name === 'payment-response') receipt = decoded(value);
       },
-      receipted: (result) => (receipt ? { ...result, _meta: { [RECEIPT]: receipt } } : result),
+      withReceipt: (result) => (receipt ? { ...result, _meta: { [RECEIPT]: receipt } } : result),
     };
   };
 }
 
-/** The error, with what version 2 of x402 asks for where REST has that in a header. */
-export function demanded(body: Readonly<Values>, headers: Readonly<Record<string, string>>): Readonly<Values> {
+/** Adds the payment requirements of x402, version 2, to an error. REST sends them in a header. */
+export function withRequirements(body: Readonly<Values>, headers: Readonly<Record<string, string>>): Readonly<Values> {
   const required = headers['payment-required'];
   return required ? { ...body, ...(decoded(required) as Values) } : body;
 }

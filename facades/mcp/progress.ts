@@ -1,13 +1,13 @@
-/** Tells a client how a server comes along, while it waits for it. */
+/** Notifies a client of the states of a server while it waits for that server. */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { ContextOf, Values } from '../compile/run.ts';
 import { serverUpdates } from './server-updates.ts';
 import type { ReportProgress } from './tools.ts';
 
-/** The tools that wait, and the argument that says for what. */
+/** The tools that wait for a server, with the argument that names the server. */
 const WAITS: ReadonlyMap<string, string> = new Map([['wait_for_server', 'order_number']]);
 
-/** Follows a call of a tool that waits, if the client has asked for progress. */
+/** Reports the progress of a waiting tool if the client asked for it; undefined for other tools. */
 export function progressOf(name: string, contextOf: ContextOf): ReportProgress | undefined {
   const argument = WAITS.get(name);
   if (!argument) return undefined;
@@ -15,15 +15,15 @@ export function progressOf(name: string, contextOf: ContextOf): ReportProgress |
     const token = request.mcpReq._meta?.progressToken;
     const orderNumber = args[argument];
     if (token === undefined || typeof orderNumber !== 'string') return () => {};
-    const over = new AbortController();
-    const signal = AbortSignal.any([caller.signal, over.signal]);
-    // What is wrong is told by the call itself; progress is extra.
-    void tell(contextOf({ ...caller, signal }), orderNumber, token, request).catch(() => {});
-    return () => over.abort();
+    const stop = new AbortController();
+    const signal = AbortSignal.any([caller.signal, stop.signal]);
+    // The call itself reports errors, so progress ignores them.
+    void notify(contextOf({ ...caller, signal }), orderNumber, token, request).catch(() => {});
+    return () => stop.abort();
   };
 }
 
-async function tell(
+async function notify(
   context: ReturnType<ContextOf>,
   orderNumber: string,
   progressToken: string | number,

@@ -1,6 +1,6 @@
 /**
- * Two eras behind one address: 2026-07-28, in which every request stands alone, and the revisions of 2025, whose clients
- * have sessions.
+ * Serves two generations of the protocol at one address. Requests of 2026-07-28 are independent. Clients of the versions of
+ * 2025 have sessions.
  */
 import {
   createMcpHandler,
@@ -16,19 +16,19 @@ import { rpcError, SERVER_ERROR } from './rpc.ts';
 import { type SessionOptions, Sessions } from './sessions.ts';
 import { Subscriptions } from './subscriptions.ts';
 
-export interface ErasOptions extends SessionOptions {
+export interface ProtocolVersionsOptions extends SessionOptions {
   parts: McpParts;
 }
 
-/** Serves web-standard requests whose `authInfo` carries the caller. */
-export class Eras {
+/** Serves web-standard requests. Their `authInfo` has the caller. */
+export class ProtocolVersions {
   readonly #sessions: Sessions;
-  readonly #options: ErasOptions;
+  readonly #options: ProtocolVersionsOptions;
   readonly #modern: ReturnType<typeof createMcpHandler>;
   readonly #streams = new Set<ReturnType<typeof createMcpHandler>>();
   #closed = false;
 
-  constructor(options: ErasOptions) {
+  constructor(options: ProtocolVersionsOptions) {
     this.#options = options;
     this.#sessions = new Sessions(options);
     this.#modern = createMcpHandler(options.factory, { legacy: 'reject', onerror: options.onError });
@@ -36,15 +36,16 @@ export class Eras {
 
   readonly fetch = async (request: Request, options: McpHandlerRequestOptions = {}): Promise<Response> => {
     const { parsedBody } = options;
-    // Who comes on a connection that is still open would keep it, and the listener would never close.
-    if (this.#closed) return rpcError(503, SERVER_ERROR, 'The service stops: try again.', { connection: 'close' });
-    if (!claimsRevision(parsedBody) && (await isLegacyRequest(request, parsedBody)))
+    // A request on an open connection would keep the connection, and the listener would never close.
+    if (this.#closed)
+      return rpcError(503, SERVER_ERROR, 'The service is stopping. Try again.', { connection: 'close' });
+    if (!namesVersion(parsedBody) && (await isLegacyRequest(request, parsedBody)))
       return this.#sessions.fetch(request, options);
     const listens = isRecord(parsedBody) && parsedBody.method === 'subscriptions/listen';
     return listens ? this.#listen(request, parsedBody, options) : this.#modern.fetch(request, options);
   };
 
-  /** Ends all streams, and serves nothing any more. */
+  /** Ends all streams, and refuses further requests. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#sessions.close();
@@ -53,19 +54,19 @@ export class Eras {
   }
 
   /**
-   * A stream of updates. It has a bus of its own, which carries what its credential may read and nothing else; the SDK
-   * has one bus for all streams, and would tell everybody. It ends with the credential.
+   * A stream of updates, which ends with the credential. It has a bus of its own for the updates that its credential may
+   * read. The SDK's single bus would send them to every stream.
    */
   async #listen(request: Request, message: Record<string, unknown>, options: McpHandlerRequestOptions) {
     const { factory, parts, onError, onCredentialEnd } = this.#options;
     const caller = callerOf(options.authInfo);
     const bus = new InMemoryServerEventBus(onError);
-    const over = new AbortController();
-    const signal = AbortSignal.any([request.signal, over.signal]);
+    const credentialEnd = new AbortController();
+    const signal = AbortSignal.any([request.signal, credentialEnd.signal]);
     const subscriptions = new Subscriptions(parts, (uri) => bus.publish({ kind: 'resource_updated', uri }));
-    const parsedBody = await onlyGranted(message, (uri) => subscriptions.add(uri, { ...caller, signal }));
+    const parsedBody = await withGranted(message, (uri) => subscriptions.add(uri, { ...caller, signal }));
     const stream = createMcpHandler(factory, { legacy: 'reject', bus, onerror: onError });
-    const forget = caller.viewer ? onCredentialEnd(caller.viewer, () => over.abort()) : () => {};
+    const forget = caller.viewer ? onCredentialEnd(caller.viewer, () => credentialEnd.abort()) : () => {};
     this.#streams.add(stream);
     const end = () => {
       forget();
@@ -85,24 +86,24 @@ export class Eras {
   }
 }
 
-/** Whether it names its revision, as only the newer era does; the SDK looks at it again when it serves it. */
-const claimsRevision = (message: unknown): boolean =>
+/** Whether the message names its protocol version, as only the newer generation does. The SDK checks the version later. */
+const namesVersion = (message: unknown): boolean =>
   isRecord(message) &&
   isRecord(message.params) &&
   isRecord(message.params._meta) &&
   message.params._meta[PROTOCOL_VERSION_META_KEY] !== undefined;
 
-/** The message, subscribing to what may be subscribed to alone; the client is told which that is. */
-async function onlyGranted(
+/** Returns the message with only the subscriptions that the client may have. The SDK reports them to the client. */
+async function withGranted(
   message: Record<string, unknown>,
   add: (uri: string) => Promise<void>,
 ): Promise<Record<string, unknown>> {
   const params = isRecord(message.params) ? message.params : {};
   const notifications = isRecord(params.notifications) ? params.notifications : {};
-  const { resourceSubscriptions: asked } = notifications;
-  if (!Array.isArray(asked)) return message;
+  const { resourceSubscriptions: requested } = notifications;
+  if (!Array.isArray(requested)) return message;
   const granted: string[] = [];
-  for (const uri of new Set(asked)) {
+  for (const uri of new Set(requested)) {
     if (typeof uri !== 'string') continue;
     await add(uri).then(
       () => granted.push(uri),

@@ -1,6 +1,6 @@
 /**
- * Resources: the answer of each operation with `@resource`, as JSON. A server tells of its changes to who has subscribed
- * to it; the rest is read again after a while.
+ * Resources: the answer of each operation with `@resource`, as JSON. Clients can subscribe to the changes of servers, and
+ * read other resources again after a while.
  */
 import {
   ProtocolError,
@@ -14,7 +14,7 @@ import { ApiError } from '../../schema/index.ts';
 import { pathNames } from '../compile/names.ts';
 import type { Operation } from '../compile/operation.ts';
 import { type Caller, type ContextOf, permit, runner } from '../compile/run.ts';
-import type { AnswerError } from '../http/errors.ts';
+import type { ErrorResponder } from '../http/errors.ts';
 import type { McpCaller } from './caller.ts';
 import type { ToolOptions } from './tools.ts';
 
@@ -25,11 +25,15 @@ export class Resources {
   readonly list: { resources: Resource[] };
   readonly templates: { resourceTemplates: ResourceTemplateType[] };
   readonly #readers: Reader[];
-  readonly #answerError: AnswerError;
+  readonly #errorResponse: ErrorResponder;
 
-  constructor({ operations, contextOf, answerError }: Pick<ToolOptions, 'operations' | 'contextOf' | 'answerError'>) {
-    this.#answerError = answerError;
-    const all = operations.filter(({ resource }) => resource);
+  constructor({
+    operations,
+    contextOf,
+    errorResponse,
+  }: Pick<ToolOptions, 'operations' | 'contextOf' | 'errorResponse'>) {
+    this.#errorResponse = errorResponse;
+    const withResource = operations.filter(({ resource }) => resource);
     const described = ({ resource, description }: Operation) => ({
       name: resource!.name,
       title: resource!.name[0]!.toUpperCase() + resource!.name.slice(1),
@@ -38,15 +42,19 @@ export class Resources {
     });
     const isTemplate = ({ resource }: Operation) => pathNames(resource!.uri).length > 0;
     this.list = {
-      resources: all.filter((one) => !isTemplate(one)).map((one) => ({ uri: one.resource!.uri, ...described(one) })),
+      resources: withResource
+        .filter((operation) => !isTemplate(operation))
+        .map((operation) => ({ uri: operation.resource!.uri, ...described(operation) })),
     };
     this.templates = {
-      resourceTemplates: all.filter(isTemplate).map((one) => ({ uriTemplate: one.resource!.uri, ...described(one) })),
+      resourceTemplates: withResource
+        .filter(isTemplate)
+        .map((operation) => ({ uriTemplate: operation.resource!.uri, ...described(operation) })),
     };
-    this.#readers = all.map((operation) => readerOf(operation, contextOf));
+    this.#readers = withResource.map((operation) => readerOf(operation, contextOf));
   }
 
-  /** @throws ResourceNotFoundError also for what belongs to another account; ProtocolError for other refusals */
+  /** @throws ResourceNotFoundError, also for a resource of another account; ProtocolError for other refusals */
   async read(uri: string, caller: McpCaller & Caller): Promise<ReadResourceResult> {
     const reader = this.#readers.find(({ match }) => match.test(uri));
     if (!reader) throw new ResourceNotFoundError(uri);
@@ -57,12 +65,12 @@ export class Resources {
     return { contents: [{ uri, mimeType: JSON_TYPE, text }], ...(reader.isPublic && PUBLIC) };
   }
 
-  /** Runs what may be refused, and refuses in the form of the protocol. */
+  /** Does the work, and turns its errors into those of the protocol. */
   async refusing<T>(uri: string | undefined, { requestId }: McpCaller, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      const { body } = this.#answerError(error, requestId);
+      const { body } = this.#errorResponse(error, requestId);
       if (uri !== undefined && body.code === 'not_found') throw new ResourceNotFoundError(uri);
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, String(body.detail), body);
     }
@@ -79,14 +87,16 @@ function readerOf(operation: Operation, contextOf: ContextOf): Reader {
   const { resource, parameters, scopes } = operation;
   const run = runner(operation, () => new ApiError('not_found'));
   const match = new RegExp(`^${resource!.uri.replace(/\{\w+\}/g, '([^/]+)')}$`);
-  const variables = pathNames(resource!.uri).map((name) => parameters.find((one) => one.name === name)!.variable);
+  const variables = pathNames(resource!.uri).map(
+    (name) => parameters.find((parameter) => parameter.name === name)!.variable,
+  );
   return {
     match,
     isPublic: !scopes.length,
     async read(uri, caller) {
       permit(operation, caller.viewer);
-      const found = match.exec(uri)!;
-      const values = Object.fromEntries(variables.map((variable, i) => [variable, found[i + 1]]));
+      const [, ...texts] = match.exec(uri)!;
+      const values = Object.fromEntries(variables.map((variable, i) => [variable, texts[i]]));
       return JSON.stringify(await run(values, undefined, contextOf(caller)));
     },
   };

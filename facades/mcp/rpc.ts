@@ -1,6 +1,6 @@
-/** Errors of JSON-RPC 2.0 that come before there is a message to answer. */
+/** Errors of JSON-RPC 2.0 before a message reaches a handler. */
 
-/** Of the server's own range. */
+/** A code of the range that JSON-RPC reserves for servers. */
 export const SERVER_ERROR = -32_000;
 
 export const rpcErrorBody = (code: number, message: string, id: unknown = null) => ({

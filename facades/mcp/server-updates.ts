@@ -1,4 +1,4 @@
-/** Changes of servers, as the schema tells them: what updates of resources and progress are made from. */
+/** Changes of servers, from the schema's subscription. Resource updates and progress notifications use them. */
 import { parse, subscribe } from 'graphql';
 import { type Context, schema } from '../../schema/index.ts';
 
@@ -14,8 +14,8 @@ const UPDATES = parse(`subscription ($orderNumber: ID) {
 }`);
 
 /**
- * The present state of a server, or of all of the caller's, and then each change; it ends with the signal of the context
- * or with the credential.
+ * Yields the current state of one server or of all the caller's servers, and then each change. It ends with the context's
+ * signal or the credential.
  * @throws ApiError not_found, missing_credential, insufficient_scope or rate_limited
  */
 export async function* serverUpdates(context: Context, orderNumber?: string): AsyncGenerator<ServerUpdate> {

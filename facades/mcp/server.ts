@@ -1,6 +1,6 @@
 /**
- * The MCP server (official SDK v2). A server is made for every request, or session, so what it says is made beforehand:
- * the low-level `Server` with constant handlers, not tools that are registered one by one.
+ * The MCP server (official SDK v2). The SDK makes one for each request or session, so its lists are prepared once. With the
+ * low-level `Server`, tools need no registration one by one.
  */
 import {
   type McpServerFactory,
@@ -19,7 +19,7 @@ import { Subscriptions } from './subscriptions.ts';
 export const PROTOCOL_VERSIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'];
 const SERVER_INFO = { name: 'freehold', title: 'Freehold', version: '1.1.0' };
 const INSTRUCTIONS =
-  'Hosting without identity verification, paid in coins. Register with register_account, make a key with create_api_key, then send it as Authorization: Bearer or pass it as access_token to each tool. The catalog needs no credential; the prompt onboarding has the whole way. Amounts are US dollars. What is refused has a code, a detail, and whether trying again can help.';
+  'Hosting without identity verification, paid in coins. Register with register_account, and make a key with create_api_key. Send it as Authorization: Bearer, or pass it as access_token to each tool. The catalog needs no credential. The prompt onboarding lists all the steps. Amounts are in US dollars. Errors have a code, a detail and retryable, which says whether the same call may succeed later.';
 const TTL_MS = 300_000;
 
 export function serverFactory(parts: McpParts): McpServerFactory {
@@ -30,7 +30,7 @@ export function serverFactory(parts: McpParts): McpServerFactory {
     instructions: INSTRUCTIONS,
     requestState: { verify: codec.verify },
     cacheHints: {
-      // What is listed depends on the credential.
+      // The list depends on the credential.
       'tools/list': { ttlMs: TTL_MS, cacheScope: 'private' as const },
       'prompts/list': { ttlMs: TTL_MS, cacheScope: 'public' as const },
       'resources/list': { ttlMs: TTL_MS, cacheScope: 'public' as const },
@@ -48,7 +48,7 @@ export function serverFactory(parts: McpParts): McpServerFactory {
       const caller = callerIn(request);
       return parts.resources.refusing(undefined, caller, () => parts.complete(params, caller));
     });
-    // In the newer era clients listen instead (see protocol-versions.ts).
+    // Clients of the newer generation open a stream instead (see protocol-versions.ts).
     if (era === 'legacy') handleSubscriptions(server, parts);
     return server;
   };

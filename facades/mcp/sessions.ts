@@ -1,7 +1,6 @@
 /**
- * Sessions of the clients of 2025: they carry updates and questions to the user. An id is bound to the credential by a
- * MAC, and says by itself that we have given it; so a session that this process does not know (it was started anew, or the
- * client came to another process) is opened again under its id instead of being refused.
+ * Sessions of the clients of 2025. They carry updates, and questions to the user. The id has a MAC over the credential, which
+ * proves that the service issued it. So any process can reopen a session, for example after a restart.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import {
@@ -32,26 +31,26 @@ interface Session {
   server: Server;
   owner: string;
   seenAt: number;
-  /** POST requests that are still being answered. */
+  /** The number of POST requests without a complete response. */
   calls: number;
-  /** It is dropped, and closes with the answer to its last call. */
+  /** Whether the session takes no more requests. It closes after the response to its last call. */
   dropped: boolean;
   forget: () => void;
 }
 
 const SESSIONS_MAX = 2_000;
-/** So that one client cannot crowd out the others. */
+/** The limit for one credential, so that one client cannot displace the others. */
 const OWNER_MAX = 50;
 const ENDED_MAX = 10_000;
 const IDLE_MS = 30 * 60_000;
 const NOT_FOUND = -32_001;
-/** In the id of a session whose client can ask its user. */
+/** Marks the id of a session whose client supports elicitation. */
 const ASKS = 'a';
 
 export class Sessions {
   readonly #options: SessionOptions;
   readonly #once: LegacyHttpHandler;
-  /** In the order in which they were used. */
+  /** The sessions of this process, the least recently used first. */
   readonly #live = new Map<string, Session>();
   readonly #reviving = new Map<string, Promise<Session | undefined>>();
   readonly #ended = new Set<string>();
@@ -69,16 +68,17 @@ export class Sessions {
     const id = request.headers.get('mcp-session-id');
     if (id === null) return this.#withoutSession(request, options, caller);
     const owner = ownerOf(caller);
-    if (!this.#isOurs(id, owner) || this.#ended.has(id)) return rpcError(404, NOT_FOUND, 'There is no such session.');
+    if (!this.#isIssued(id, owner) || this.#ended.has(id))
+      return rpcError(404, NOT_FOUND, 'There is no such session. Initialize a new one.');
     const session = this.#live.get(id) ?? (await this.#revived(id, request, options));
-    if (!session) return rpcError(400, SERVER_ERROR, 'The session cannot be opened again: initialize anew.');
+    if (!session) return rpcError(400, SERVER_ERROR, 'The session cannot be reopened. Initialize a new one.');
     session.seenAt = Date.now();
     this.#live.delete(id);
     this.#live.set(id, session);
     if (request.method === 'GET') {
       const stream = await session.transport.handleRequest(request, options);
       if (this.#closed) this.#drop(id);
-      return begun(stream);
+      return withFirstBytes(stream);
     }
     session.calls++;
     const ended = () => {
@@ -93,7 +93,7 @@ export class Sessions {
     return afterBody(response, ended);
   }
 
-  /** Ends all streams, and those that are on their way; calls are answered. The clients come back with their ids. */
+  /** Ends all streams, including those that are opening, and completes the calls. Clients return with their ids. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#sweeper);
@@ -104,10 +104,10 @@ export class Sessions {
     const messages = [options.parsedBody].flat();
     const initialize = messages.find(isInitializeRequest);
     if (!initialize) {
-      const wrong = messages.filter(isRecord).find(({ method, id }) => method === 'initialize' && id !== undefined);
-      if (wrong) return rpcError(400, INVALID_PARAMS, 'Invalid params of initialize.', {}, wrong.id);
+      const invalid = messages.filter(isRecord).find(({ method, id }) => method === 'initialize' && id !== undefined);
+      if (invalid) return rpcError(400, INVALID_PARAMS, 'The params of initialize are not valid.', {}, invalid.id);
       if (request.method === 'POST') return this.#once(request, options);
-      return rpcError(405, SERVER_ERROR, 'Without a session there is only POST.', { allow: 'POST' });
+      return rpcError(405, SERVER_ERROR, 'Without a session, only POST is possible.', { allow: 'POST' });
     }
     const owner = ownerOf(caller);
     const asks = initialize.params.capabilities.elicitation !== undefined;
@@ -130,7 +130,7 @@ export class Sessions {
     return { transport, server };
   }
 
-  /** Repeats the handshake in the place of the client. @returns undefined if that was refused */
+  /** Reopens a session by repeating the handshake for the client. @returns undefined if the transport refused it */
   async #revived(id: string, request: Request, options: McpHandlerRequestOptions): Promise<Session | undefined> {
     if (request.method === 'DELETE') this.#end(id);
     let revival = this.#reviving.get(id);
@@ -149,7 +149,7 @@ export class Sessions {
       id: 0,
       method: 'initialize',
       params: {
-        // The first revision knew no such header.
+        // The first version of the protocol has no such header.
         protocolVersion: headers.get('mcp-protocol-version') ?? '2025-03-26',
         capabilities: id.split('.')[1] === ASKS ? { elicitation: {} } : {},
         clientInfo: { name: 'unknown', version: '0' },
@@ -167,19 +167,20 @@ export class Sessions {
   }
 
   #mint(owner: string, asks: boolean): string {
-    const open = `${randomBytes(15).toString('base64url')}.${asks ? ASKS : '-'}`;
-    return `${open}.${this.#mac(open, owner)}`;
+    const payload = `${randomBytes(15).toString('base64url')}.${asks ? ASKS : '-'}`;
+    return `${payload}.${this.#mac(payload, owner)}`;
   }
 
-  #mac(open: string, owner: string): string {
-    return createHmac('sha256', this.#options.secret).update(`${open}\0${owner}`).digest('base64url').slice(0, 24);
+  #mac(payload: string, owner: string): string {
+    return createHmac('sha256', this.#options.secret).update(`${payload}\0${owner}`).digest('base64url').slice(0, 24);
   }
 
-  #isOurs(id: string, owner: string): boolean {
+  /** Whether the service issued the id to the owner. */
+  #isIssued(id: string, owner: string): boolean {
     const end = id.lastIndexOf('.');
-    const given = Buffer.from(id.slice(end + 1));
-    const due = Buffer.from(this.#mac(id.slice(0, Math.max(0, end)), owner));
-    return given.length === due.length && timingSafeEqual(given, due);
+    const actual = Buffer.from(id.slice(end + 1));
+    const expected = Buffer.from(this.#mac(id.slice(0, Math.max(0, end)), owner));
+    return actual.length === expected.length && timingSafeEqual(actual, expected);
   }
 
   #makeRoom(owner: string): void {
@@ -194,7 +195,7 @@ export class Sessions {
     this.#drop(id);
   }
 
-  /** Takes no more requests of a session, and ends its stream. Calls that are under way are answered first. */
+  /** Removes a session and ends its stream. The session closes after its current calls. */
   #drop(id: string): void {
     const session = this.#live.get(id);
     if (!session) return;
@@ -210,15 +211,15 @@ export class Sessions {
   }
 
   #sweep(): void {
-    const before = Date.now() - (this.#options.idleMs ?? IDLE_MS);
-    for (const [id, { seenAt }] of this.#live) if (seenAt < before) this.#drop(id);
+    const oldest = Date.now() - (this.#options.idleMs ?? IDLE_MS);
+    for (const [id, { seenAt }] of this.#live) if (seenAt < oldest) this.#drop(id);
   }
 }
 
-/** Sessions without a credential have nothing that another could not see. */
+/** The credential of a session. All sessions without a credential share an owner, because they see public data only. */
 const ownerOf = ({ viewer }: McpCaller): string => viewer?.credentialId ?? '';
 
-/** The same response; `ended` is called when its body was sent, or its client is gone. */
+/** Returns the same response, and calls `ended` after its body or when the client disconnects. */
 function afterBody(response: Response, ended: () => void): Response {
   if (!response.body) {
     ended();
@@ -233,10 +234,10 @@ function afterBody(response: Response, ended: () => void): Response {
 }
 
 /**
- * A client takes a stream for open when its first bytes come, and for refused if it breaks before; the first event may be
- * long in coming. A comment is none (it begins with a colon).
+ * Begins a stream with a comment. Clients treat a stream as open after its first bytes, and the first event may take long.
+ * In SSE, a line that begins with a colon is a comment.
  */
-function begun(response: Response): Response {
+function withFirstBytes(response: Response): Response {
   if (!response.ok || !response.body) return response;
   const comment = new TextEncoder().encode(': open\n\n');
   const first = new TransformStream<Uint8Array, Uint8Array>({ start: (stream) => stream.enqueue(comment) });

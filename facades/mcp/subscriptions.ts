@@ -1,4 +1,4 @@
-/** What one client has subscribed to: servers that its credential may read. One subscription of the schema feeds all. */
+/** The subscriptions of one client to servers that its credential may read. They share one subscription of the schema. */
 import { ResourceNotFoundError } from '@modelcontextprotocol/server';
 import type { Caller } from '../compile/run.ts';
 import type { McpCaller } from './caller.ts';
@@ -9,17 +9,17 @@ const URIS_MAX = 100;
 
 export class Subscriptions {
   readonly #parts: Pick<McpParts, 'resources' | 'contextOf'>;
-  readonly #tell: (uri: string) => Promise<void> | void;
+  readonly #notify: (uri: string) => Promise<void> | void;
   readonly #uris = new Set<string>();
   readonly #closed = new AbortController();
   #listening = false;
 
-  constructor(parts: Pick<McpParts, 'resources' | 'contextOf'>, tell: (uri: string) => Promise<void> | void) {
+  constructor(parts: Pick<McpParts, 'resources' | 'contextOf'>, notify: (uri: string) => Promise<void> | void) {
     this.#parts = parts;
-    this.#tell = tell;
+    this.#notify = notify;
   }
 
-  /** @throws ResourceNotFoundError for what does not change, or is not the caller's */
+  /** @throws ResourceNotFoundError for other resources than servers, servers of others, and beyond the limit */
   async add(uri: string, caller: McpCaller & Caller): Promise<void> {
     if (!uri.startsWith(SERVER_URI) || this.#uris.size >= URIS_MAX) throw new ResourceNotFoundError(uri);
     await this.#parts.resources.read(uri, caller);
@@ -41,11 +41,11 @@ export class Subscriptions {
   }
 
   async #listen(caller: McpCaller & Caller): Promise<void> {
-    // It outlives the request that it began with.
+    // The subscription outlives the first request.
     const context = this.#parts.contextOf({ ...caller, signal: this.#closed.signal });
     for await (const { orderNumber } of serverUpdates(context)) {
       const uri = SERVER_URI + orderNumber;
-      if (this.#uris.has(uri)) await this.#tell(uri);
+      if (this.#uris.has(uri)) await this.#notify(uri);
     }
     this.#listening = false;
   }

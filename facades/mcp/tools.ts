@@ -1,6 +1,6 @@
-/** The tools: one for each operation with `@tool`, with the same rules and the same errors as REST. */
+/** The tools: one for each operation with `@tool`. They have the rules and the errors of REST. */
 import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import { ApiError } from '../../schema/index.ts';
+import { ApiError, type FieldError } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
@@ -13,44 +13,44 @@ import {
   runner,
   type Values,
 } from '../compile/run.ts';
-import type { AnswerError } from '../http/errors.ts';
+import type { ErrorResponder } from '../http/errors.ts';
 import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
 import type { AuditRequest } from '../http/requests.ts';
 import { type Count, callerIn } from './caller.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';
-import { demanded, paymentsOf } from './payment.ts';
+import { paymentsOf, withRequirements } from './payment.ts';
 
 export interface ToolOptions {
   operations: readonly Operation[];
   authenticate: Authenticate;
   contextOf: ContextOf;
-  answerError: AnswerError;
-  /** Absent: idempotency keys are not honoured. */
+  errorResponse: ErrorResponder;
+  /** Absent: idempotency keys have no effect. */
   once?: Once | undefined;
   auditRequest?: AuditRequest;
 }
 
-/** Told of a call while it runs; returns what ends the telling. */
+/** Reports the progress of a running call. @returns a function that ends the reports */
 export type ReportProgress = (args: Values, caller: Caller, request: ServerContext) => () => void;
 
-/** Where an operation has another way than to run and to answer. */
+/** Additional behaviour of some tools. */
 export interface ToolExtras {
-  /** Makes sure that the caller means it; answers what has to be asked first. */
+  /** Asks for confirmation before the call. */
   confirm?: Confirm | undefined;
   reportProgress?: ReportProgress | undefined;
 }
 
-/** A tool: what tools/call does. A refusal is a result, never an exception. */
+/** A tool of tools/call. It returns an error as a result, and never throws. */
 export interface McpTool {
   operation: Operation;
   args: JsonSchema;
-  call(given: Values, request: ServerContext, extras?: ToolExtras): Promise<CallToolResult | InputRequiredResult>;
+  call(args: Values, request: ServerContext, extras?: ToolExtras): Promise<CallToolResult | InputRequiredResult>;
 }
 
-const EITHER_WAY =
-  'Send a credential as "Authorization: Bearer <credential>", or as the argument access_token; register_account gives one.';
+const MISSING_CREDENTIAL =
+  'Send a credential as "Authorization: Bearer <credential>", or as the argument access_token. register_account issues one.';
 
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
   return operations
@@ -58,7 +58,7 @@ export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
     .map((operation) => toolOf(asTool(operation), paymentsOf(operation), options));
 }
 
-/** Without the parameters that are for REST alone. */
+/** The operation without the parameters of REST only. */
 function asTool(operation: Operation): Operation {
   return { ...operation, parameters: operation.parameters.filter(({ tool }) => tool) };
 }
@@ -68,13 +68,13 @@ function toolOf(
   newPayment: ReturnType<typeof paymentsOf>,
   options: Omit<ToolOptions, 'operations'>,
 ): McpTool {
-  const { contextOf, answerError, once, auditRequest } = options;
-  const args = argumentsSchema(operation);
-  const run = runner(operation, refuser(operation, args));
+  const { contextOf, errorResponse, once, auditRequest } = options;
+  const schema = argumentsSchema(operation);
+  const run = runner(operation, refuser(operation, schema));
   const runOnce = runnerOnce(operation, run, once);
-  const withoutKey = keyTaker(operation);
-  const withoutConfirm = confirmTaker(operation);
-  const check = checker(args);
+  const takeKey = keyTaker(operation);
+  const takeConfirm = confirmTaker(operation);
+  const check = checker(schema);
   const split = splitter(operation, check);
   const audit = (caller: Pick<Caller, 'viewer' | 'requestId'>, status: number) => {
     if (operation.kind === 'mutation')
@@ -82,51 +82,49 @@ function toolOf(
   };
   return {
     operation,
-    args,
-    async call({ access_token: token = null, ...given }, request, { confirm, reportProgress } = {}) {
+    args: schema,
+    async call({ access_token: token = null, ...sent }, request, { confirm, reportProgress } = {}) {
       const header = callerIn(request);
       const payment = newPayment?.();
       const caller: Caller = { ...header, viewer: null, ...(payment && { setHeader: payment.setHeader }) };
       try {
-        // In the documented flow the new account's token is an argument, while the header may be of another account.
+        // The argument has priority: in the documented flow it is a new account's token beside another account's header.
         caller.viewer =
           token === null ? header.viewer : await authenticated(options, String(token), header.address, header.count);
         await header.count(caller.viewer);
-        if (operation.scopes.length && !caller.viewer) throw new ApiError('missing_credential', EITHER_WAY);
+        if (operation.scopes.length && !caller.viewer) throw new ApiError('missing_credential', MISSING_CREDENTIAL);
         permit(operation, caller.viewer);
-        checkJson(given);
-        const { key, input } = withoutKey(given);
-        const { confirmed, meant } = withoutConfirm(input);
-        const { values, body } = split(meant);
-        Object.assign(values, payment?.values(meant, request));
-        if (confirm) requireSense(check(meant));
-        const asked = await confirm?.(meant, confirmed, caller, request);
-        if (asked) return asked;
+        checkJson(sent);
+        const { key, rest } = takeKey(sent);
+        const { confirmation, args } = takeConfirm(rest);
+        const { values, body } = split(args);
+        Object.assign(values, payment?.values(args, request));
+        if (confirm) requireValid(check(args));
+        const question = await confirm?.(args, confirmation, caller, request);
+        if (question) return question;
         const context = contextOf(caller);
-        const stopReporting = reportProgress?.(meant, caller, request);
-        const answer = await (key === undefined
-          ? run(values, body, context).then(shown)
-          : runOnce(key, values, body, context).then(repeated)
+        const stopReporting = reportProgress?.(args, caller, request);
+        const result = await (key === undefined
+          ? run(values, body, context).then((answer) => resultOf(answer as Values))
+          : runOnce(key, values, body, context).then(({ answer }) => resultOf(JSON.parse(answer), answer))
         ).finally(stopReporting);
         audit(caller, 200);
-        return payment?.receipted(answer) ?? answer;
+        return payment?.withReceipt(result) ?? result;
       } catch (error) {
-        const { status, body, headers } = answerError(error, caller.requestId);
+        const { status, body, headers } = errorResponse(error, caller.requestId);
         audit(caller, status);
-        return { ...result(demanded(body, headers)), isError: true };
+        return { ...resultOf(withRequirements(body, headers)), isError: true };
       }
     },
   };
 }
 
-const result = (content: Readonly<Values>, text = JSON.stringify(content)): CallToolResult => ({
+const resultOf = (content: Readonly<Values>, text = JSON.stringify(content)): CallToolResult => ({
   content: [{ type: 'text', text }],
   structuredContent: content,
 });
-const shown = (content: unknown): CallToolResult => result(content as Values);
-const repeated = ({ answer }: { answer: string }): CallToolResult => result(JSON.parse(answer), answer);
 
-/** A credential that is refused counts as none, as in REST. */
+/** Checks the token. A call with a refused credential counts as one without, as in REST. */
 async function authenticated(
   { authenticate }: Pick<ToolOptions, 'authenticate'>,
   token: string,
@@ -141,57 +139,57 @@ async function authenticated(
   }
 }
 
-/** Takes the idempotency key out of the arguments of a tool that has one. @throws ApiError validation_failed */
-function keyTaker({ tool }: Operation): (given: Values) => { key: string | undefined; input: Values } {
-  if (!tool!.keyed) return (input) => ({ key: undefined, input });
+/** Separates the idempotency key from the other arguments. @throws ApiError validation_failed */
+function keyTaker({ tool }: Operation): (args: Values) => { key: string | undefined; rest: Values } {
+  if (!tool!.keyed) return (rest) => ({ key: undefined, rest });
   const check = checker(KEY_SCHEMA, 'idempotency_key');
-  return ({ idempotency_key: key = null, ...input }) => {
-    const wrong = key === null ? [] : check(key);
-    if (wrong.length) throw refusal(wrong);
-    return { key: (key as string | null) ?? undefined, input };
+  return ({ idempotency_key: key = null, ...rest }) => {
+    const errors = key === null ? [] : check(key);
+    if (errors.length) throw refusal(errors);
+    return { key: (key as string | null) ?? undefined, rest };
   };
 }
 
-/** Of an id: nothing has such a one. */
+/** The codes of errors that make a value an impossible id. */
 const NO_ID: ReadonlySet<unknown> = new Set(['wrong_format', 'too_long', 'too_short']);
 
-/** Nobody is asked whether nonsense is meant. */
-function requireSense(wrong: ReturnType<ReturnType<typeof checker>>): void {
-  if (!wrong.length) return;
-  throw wrong.every(({ code }) => NO_ID.has(code)) ? new ApiError('not_found') : refusal(wrong);
+/** Refuses invalid arguments before the service asks for confirmation. */
+function requireValid(errors: FieldError[]): void {
+  if (!errors.length) return;
+  throw errors.every(({ code }) => NO_ID.has(code)) ? new ApiError('not_found') : refusal(errors);
 }
 
-/** Takes `confirm` out of the arguments of a tool that has it. */
-function confirmTaker({ tool }: Operation): (given: Values) => { confirmed: unknown; meant: Values } {
-  if (!tool!.confirm) return (meant) => ({ confirmed: undefined, meant });
-  return ({ confirm: confirmed, ...meant }) => ({ confirmed, meant });
+/** Separates `confirm` from the other arguments. */
+function confirmTaker({ tool }: Operation): (rest: Values) => { confirmation: unknown; args: Values } {
+  if (!tool!.confirm) return (args) => ({ confirmation: undefined, args });
+  return ({ confirm: confirmation, ...args }) => ({ confirmation, args });
 }
 
-/** Sorts arguments into parameters and body. Null stands for an absent parameter. @throws ApiError unknown_field */
+/** Splits arguments into parameters and body. A parameter that is null counts as absent. @throws ApiError unknown_field */
 function splitter(operation: Operation, check: ReturnType<typeof checker>) {
   const { parameters, input } = operation;
   const variables = new Map(parameters.map(({ name, variable }) => [name, variable]));
   const defaults = defaultsOf(operation);
-  return (given: Values): { values: Values; body: Values | undefined } => {
+  return (args: Values): { values: Values; body: Values | undefined } => {
     const values: Values = { ...defaults };
     const body: Values = {};
-    for (const [name, value] of Object.entries(given)) {
+    for (const [name, value] of Object.entries(args)) {
       const variable = variables.get(name);
       if (!variable) body[name] = value;
       else if (value !== null) values[variable] = value;
     }
-    if (!input && Object.keys(body).length) throw refusal(check(given));
+    if (!input && Object.keys(body).length) throw refusal(check(args));
     return { values, body: input && (input.required || Object.keys(body).length) ? body : undefined };
   };
 }
 
-/** All arguments are input, so that whatever is wrong with them is 422. */
-function refuser({ parameters }: Operation, args: JsonSchema): Refuse {
-  const check = checker(args);
+/** Makes the error of invalid arguments, which is 422 for parameters, too. */
+function refuser({ parameters }: Operation, schema: JsonSchema): Refuse {
+  const check = checker(schema);
   return (values, body, fallback) => {
-    const given: Values = { ...(body as Values | undefined) };
-    for (const { name, variable } of parameters) if (variable in values) given[name] = values[variable];
-    const errors = check(given);
+    const args: Values = { ...(body as Values | undefined) };
+    for (const { name, variable } of parameters) if (variable in values) args[name] = values[variable];
+    const errors = check(args);
     return refusal(errors.length ? errors : fallback());
   };
 }

@@ -1,38 +1,38 @@
-/** What the OpenAPI document says of the whole. */
+/** The introduction of the OpenAPI document, and the descriptions of its tags. */
 
 export const ABOUT = `VPS and dedicated servers without identity verification, paid in cryptocurrency.
 
-**Start**: \`POST /v1/auth/register\` makes an account and answers an access token; programs make one for themselves by
-\`POST /v1/oauth/register\` (RFC 7591). Send \`Authorization: Bearer <access token or API key>\`. Nothing has to be paid
-before something is ordered.
+**Start**: \`POST /v1/auth/register\` creates an account and returns an access token. Programs can register an account with
+\`POST /v1/oauth/register\` (RFC 7591). Send \`Authorization: Bearer <access token or API key>\`. You pay nothing before your
+first order.
 
-**Scopes**: \`read\`, \`servers\`, \`billing\` and \`full\`. Each operation has its own in \`x-scope\`; \`full\` has
-them all, and each of the others has \`read\`. \`public\` needs no credential. \`x-availability\` is LIVE or PLANNED; what
-is planned answers 404 \`endpoint_planned\`.
+**Scopes**: \`read\`, \`servers\`, \`billing\` and \`full\`. Each operation names its scope in \`x-scope\`. \`full\` includes
+all scopes, and the others include \`read\`. A \`public\` operation needs no credential. \`x-availability\` is LIVE or
+PLANNED. A planned operation answers 404 \`endpoint_planned\`.
 
-**Errors** are one flat object (RFC 9457). Decide by \`code\`; all codes are at \`/docs/errors\`. \`retryable\` says whether
-the same request may succeed later.
+**Errors** are one flat object (RFC 9457). Let your program decide by \`code\`. The page \`/docs/errors\` lists all codes.
+\`retryable\` says whether the same request may succeed later.
 
-**Again**: send \`Idempotency-Key\` with what changes something. The same key and request are answered as before, with
-\`Idempotency-Replayed: true\`, and take effect once.
+**Retries**: send \`Idempotency-Key\` with every request that changes something. A repeated request with the same key has no
+further effect. It returns the first answer, with \`Idempotency-Replayed: true\`.
 
-**Lists** are \`{data, next_cursor, has_more}\`, newest first: send \`next_cursor\` as \`cursor\` to get the next page.
+**Lists** are \`{data, next_cursor, has_more}\`, newest first. Send \`next_cursor\` as \`cursor\` to get the next page.
 
-**Limits** are in \`RateLimit\` and \`RateLimit-Policy\`; after 429 wait for \`Retry-After\` seconds.
+**Rate limits** are in \`RateLimit\` and \`RateLimit-Policy\`. After 429, wait for \`Retry-After\` seconds.
 
-**Values**: times are RFC 3339 in UTC, money is a number of US dollars. Fields, values of enumerations and events are
-added without notice: ignore what you do not know.`;
+**Values**: times are RFC 3339 in UTC, and money is a number of US dollars. New fields, enum values and events may appear at any
+time, so ignore unknown ones.`;
 
 export const TAGS: Readonly<Record<string, string>> = {
-  account: 'The account, what it has used, and its audit log.',
+  account: 'The account, its usage, and its audit log.',
   agents: 'The public directory of agents.',
-  auth: 'Registering, logging in, sessions, the second factor, passwords and API keys.',
+  auth: 'Registration, login, sessions, two-factor authentication, passwords and API keys.',
   billing: 'The balance, coins, bonuses and top-ups.',
-  catalog: 'What can be ordered: tiers, bastions (regions) and images. Public.',
+  catalog: 'Tiers, bastions (regions) and images that you can order. Public.',
   oauth: 'OAuth 2.1 for programs: registration, tokens, revocation and introspection.',
-  planned: 'Announced, and not available yet.',
-  servers: 'Ordering, reading, changing and deleting servers.',
-  'ssh-keys': 'Public keys that are put on servers.',
+  planned: 'Announced endpoints that are not available yet.',
+  servers: 'Order, read, change and delete servers.',
+  'ssh-keys': 'Public keys that the service installs on servers.',
   transparency: 'The warrant canary, the network and the status of the service. Public.',
-  webhooks: 'Calls of yours at every change, signed as Standard Webhooks has it.',
+  webhooks: 'Requests to your URL at every change, signed as Standard Webhooks specifies.',
 };

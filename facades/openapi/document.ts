@@ -5,7 +5,7 @@ import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { FORM_TYPE, STYLES } from '../compile/styles.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../http/idempotency.ts';
-import { DRAWINGS } from '../http/qr.ts';
+import { QR_FORMATS } from '../http/qr.ts';
 import { ABOUT, TAGS } from './about.ts';
 import { ERROR } from './error-schema.ts';
 import { answerExample, parameterExample, requestExample } from './examples.ts';
@@ -40,10 +40,10 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
       contact: { name: 'Freehold', url: `${publicUrl}/docs` },
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: publicUrl, description: 'This service: production, if you pay for it.', 'x-internal': false }],
+    servers: [{ url: publicUrl, description: 'This service.', 'x-internal': false }],
     tags: [...new Set(operations.filter(({ http }) => http).map(({ noun }) => noun))].map((name) => ({
       name,
-      description: TAGS[name] ?? `What there is of ${name}.`,
+      description: TAGS[name] ?? `The operations of ${name}.`,
     })),
     paths,
     components: {
@@ -52,27 +52,27 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
       headers: HEADERS,
       securitySchemes: {
-        client: { type: 'http', scheme: 'basic', description: 'Id and secret of an OAuth client.' },
+        client: { type: 'http', scheme: 'basic', description: 'The id and the secret of an OAuth client.' },
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
       },
     },
   };
 }
 
-/** Components by name. @throws Error if two different schemas have one name */
+/** Stores schemas as components. @throws Error if two different schemas have the same name */
 function definer(schemas: Map<string, JsonSchema>): Define {
   return (name, make) => {
-    const known = schemas.get(name);
+    const existing = schemas.get(name);
     const schema = make();
-    if (known && JSON.stringify(known) !== JSON.stringify(schema))
+    if (existing && JSON.stringify(existing) !== JSON.stringify(schema))
       throw new Error(`A fragment and an input are both called ${name}.`);
     schemas.set(name, schema);
     return { $ref: `#/components/schemas/${name}` };
   };
 }
 
-/** Where unknown members are ignored, a schema allows them. */
-const opening =
+/** Allows unknown members in the schemas of lenient endpoints, which ignore them. */
+const allowingUnknown =
   (define: Define): Define =>
   (name, make) =>
     define(name, () => ({ ...make(), additionalProperties: true }));
@@ -81,7 +81,7 @@ function describe(operation: Operation, define: Define): Json {
   const { name, noun, description, scopes, input, http } = operation;
   const { forms, lenient, security } = STYLES[http!.style];
   const types = ['application/json', ...(forms ? [FORM_TYPE] : [])];
-  const body = input && inputSchema(input.type, lenient ? opening(define) : define);
+  const body = input && inputSchema(input.type, lenient ? allowingUnknown(define) : define);
   const answer = answerSchema(operation, define);
   const [summary = ''] = description.split(/(?<=\.)\s+/);
   return {
@@ -101,19 +101,19 @@ function describe(operation: Operation, define: Define): Json {
     }),
     responses: responsesOf(operation, {
       'application/json': { schema: answer, example: answerExample(operation) },
-      ...(http!.qr && Object.fromEntries(Object.entries(DRAWINGS).map(([type, { schema }]) => [type, { schema }]))),
+      ...(http!.qr && Object.fromEntries(Object.entries(QR_FORMATS).map(([type, { schema }]) => [type, { schema }]))),
     }),
   };
 }
 
-/** Its own, and the idempotency key, unless it reads that itself. */
+/** The parameters of an operation. It includes the idempotency key, unless the document has that itself. */
 function parametersOf(operation: Operation): Json {
   const { parameters } = operation;
-  const reads = parameters.some(({ header }) => header?.toLowerCase() === KEY_HEADER);
+  const readsKey = parameters.some(({ header }) => header?.toLowerCase() === KEY_HEADER);
   const all = [
-    // OpenAPI has security schemes for this header, and ignores a parameter of its name.
+    // OpenAPI ignores a parameter called Authorization, which security schemes describe.
     ...parameters.filter((parameter) => !readsCredential(parameter)).map(parameterObject),
-    ...(takesKey(operation) && !reads ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ...(takesKey(operation) && !readsKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ];
   return all.length ? { parameters: all } : {};
 }

@@ -1,4 +1,4 @@
-/** The flat error object (RFC 9457 and more), as a JSON Schema. */
+/** The JSON Schema of the flat error object: RFC 9457 and more members. */
 import { ERRORS } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 
@@ -13,9 +13,9 @@ const FIELD_ERROR: JsonSchema = {
   type: 'object',
   properties: {
     field: text('The path of the field, with dots.', 200),
-    code: name('What is wrong with it.'),
-    message: text('A sentence for humans.', 2000),
-    limit: { type: 'number', description: 'The limit that it missed.' },
+    code: name('The kind of error.'),
+    message: text('A sentence for people.', 2000),
+    limit: { type: 'number', description: 'The limit that the value violates.' },
   },
   required: ['field', 'code', 'message'],
 };
@@ -25,18 +25,18 @@ const X402_REQUIREMENT: JsonSchema = {
   type: 'object',
   properties: {
     scheme: { const: 'exact' },
-    network: name('Such as base-sepolia.'),
-    maxAmountRequired: { ...text('In units of the asset.', 30), pattern: '^[0-9]+$' },
-    asset: name('The contract of the token.'),
-    payTo: name('Who is paid.'),
-    resource: { ...text('What is paid for.', 2048), format: 'uri' },
-    description: text('What is paid for, in words.', 255),
-    mimeType: text('What the answer will be.', 64),
-    maxTimeoutSeconds: int32('How long the payment may take.', 1, 3600),
+    network: name('The chain of the token, such as base-sepolia.'),
+    maxAmountRequired: { ...text('The price, in base units of the token.', 30), pattern: '^[0-9]+$' },
+    asset: name('The address of the token contract.'),
+    payTo: name('The address of the recipient.'),
+    resource: { ...text('The URL of the paid endpoint.', 2048), format: 'uri' },
+    description: text('A description of the paid request.', 255),
+    mimeType: text('The media type of the answer.', 64),
+    maxTimeoutSeconds: int32('The time for the payment, in seconds.', 1, 3600),
     extra: {
       type: 'object',
       description: 'The EIP-712 domain of the token.',
-      properties: { name: text('Its name.', 64), version: text('Its version.', 16) },
+      properties: { name: text('The name of the domain.', 64), version: text('The version of the domain.', 16) },
     },
   },
   required: ['scheme', 'network', 'maxAmountRequired', 'asset', 'payTo', 'resource', 'maxTimeoutSeconds'],
@@ -44,39 +44,39 @@ const X402_REQUIREMENT: JsonSchema = {
 
 export const ERROR: JsonSchema = {
   type: 'object',
-  description: 'Every answer that is no success (RFC 9457, with `code` to decide by).',
+  description: 'An error: RFC 9457 with `code`, by which a program can decide.',
   properties: {
-    type: { ...text('Where the code is explained.', 2048), format: 'uri' },
-    title: text('The text of the status.', 64),
+    type: { ...text('The URL of an explanation of the code.', 2048), format: 'uri' },
+    title: text('The text of the HTTP status.', 64),
     status: int32('The HTTP status.', 400, 599),
     code: {
-      ...name('Decide by this; codes are added, never changed.'),
+      ...name('The code of the error. New versions add codes, and never change one.'),
       examples: Object.keys(ERRORS),
     },
-    detail: text('A sentence for humans.', 2000),
-    request_id: name('Tell us this when you ask for help.'),
+    detail: text('A sentence for people.', 2000),
+    request_id: name('The id of the request. Name it when you ask for help.'),
     retryable: { type: 'boolean', description: 'Whether the same request may succeed later.' },
-    errors: { type: 'array', maxItems: 50, items: FIELD_ERROR, description: 'The fields that are wrong.' },
-    retry_after: int32('Seconds to wait.', 1, 2 ** 31 - 1),
+    errors: { type: 'array', maxItems: 50, items: FIELD_ERROR, description: 'The errors of the input, by field.' },
+    retry_after: int32('Seconds to wait before the next request.', 1, 2 ** 31 - 1),
     required_scope: name('The scope that the credential lacks.'),
     available_regions: {
       type: 'array',
       maxItems: 1000,
       items: name('The code of a bastion.'),
-      description: 'Where there is stock.',
+      description: 'The bastions that have the tier in stock.',
     },
-    required_usd: { type: 'number', description: 'What it costs.' },
-    balance_usd: { type: 'number', description: 'What there is.' },
-    x402Version: { const: 1, description: 'With a challenge to pay by x402: its version in the body.' },
+    required_usd: { type: 'number', description: 'The balance that the request needs, in US dollars.' },
+    balance_usd: { type: 'number', description: 'The balance of the account, in US dollars.' },
+    x402Version: { const: 1, description: 'The version of the x402 challenge in the body.' },
     accepts: {
       type: 'array',
       maxItems: 10,
       items: X402_REQUIREMENT,
-      description: 'The payments that x402, version 1, would take.',
+      description: 'The payments that the x402 challenge, version 1, accepts.',
     },
-    error: name('On /v1/oauth: the error as OAuth names it. With an x402 challenge: why there is one.'),
+    error: name('On /v1/oauth: the error code of OAuth. With an x402 challenge: its reason.'),
     error_description: text('On /v1/oauth: the detail, for OAuth clients.', 2000),
-    availability: { const: 'PLANNED', description: 'If the endpoint is announced and not available yet.' },
+    availability: { const: 'PLANNED', description: 'Present if the endpoint is not available yet.' },
   },
   required: ['type', 'title', 'status', 'code', 'detail', 'request_id', 'retryable'],
 };

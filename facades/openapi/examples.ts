@@ -15,7 +15,7 @@ import {
   isRequiredInputField,
   type SelectionSetNode,
 } from 'graphql';
-import { snake, wireOfEnum } from '../compile/names.ts';
+import { apiEnumValue, snake } from '../compile/names.ts';
 import type { Operation } from '../compile/operation.ts';
 import { wholePage } from '../compile/outputs.ts';
 import type { Input, Parameter } from '../compile/parameters.ts';
@@ -32,7 +32,7 @@ export const requestExample = ({ node, type }: Input): Members => ({
   ...(stated(node) as Members | undefined),
 });
 
-/** The members of an answer. The document states only those that differ. */
+/** The example of an answer. The document states only the members that differ. */
 export function answerExample(operation: Operation): unknown {
   const { type, sets, node, page } = operation.answer;
   const example = outputExample(operation, type, sets, node && stated(node));
@@ -68,4 +68,4 @@ const BUILT_IN: Readonly<Record<string, unknown>> = { Boolean: false, Int: 1, Fl
 
 /** Null where neither the scalar nor the document has an example. */
 const leafExample = (type: GraphQLLeafType): unknown =>
-  isEnumType(type) ? wireOfEnum(type.getValues()[0]!.name) : (type.extensions.example ?? BUILT_IN[type.name] ?? null);
+  isEnumType(type) ? apiEnumValue(type.getValues()[0]!.name) : (type.extensions.example ?? BUILT_IN[type.name] ?? null);

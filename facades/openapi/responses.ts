@@ -1,4 +1,4 @@
-/** What OpenAPI says of answers: their headers, and the errors with all their codes. */
+/** The responses in OpenAPI: their headers, and the errors with all their codes. */
 import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorCode } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
@@ -23,19 +23,31 @@ const count = (minimum: number, maximum = 2 ** 31 - 1): JsonSchema => ({
 
 const BASE64 = text(16_384, '^[A-Za-z0-9+/=]+$');
 
-/** Those that are required are in every answer of an endpoint that names them. */
+/** The headers by name. A required header is in every response that names it. */
 const NAMED: Readonly<Record<string, Json>> = {
-  'Access-Control-Allow-Origin': header(true, 'Browsers may call this from everywhere.', { const: '*' }),
-  'Cache-Control': header(true, 'Whether and for how long the answer may be kept.', text(64, '^[a-z0-9=, -]+$')),
-  ETag: header(true, 'Send it as If-None-Match, to be answered 304 while nothing has changed.', text(64, '^".+"$')),
-  'Idempotency-Replayed': header(false, '"true" if this is the answer to an earlier request with the same key.', {
-    const: 'true',
-  }),
+  'Access-Control-Allow-Origin': header(true, 'Lets browsers call from every origin.', { const: '*' }),
+  'Cache-Control': header(
+    true,
+    'Whether, and for how long, clients may cache the answer.',
+    text(64, '^[a-z0-9=, -]+$'),
+  ),
+  ETag: header(
+    true,
+    'The version of the answer. Send it as If-None-Match to get 304 if nothing has changed.',
+    text(64, '^".+"$'),
+  ),
+  'Idempotency-Replayed': header(
+    false,
+    '"true" if this is the stored answer to an earlier request with the same key.',
+    {
+      const: 'true',
+    },
+  ),
   'PAYMENT-REQUIRED': header(false, 'The x402 challenge, version 2: JSON in base64. Version 1 is in the body.', BASE64),
   'PAYMENT-RESPONSE': header(false, 'The receipt of an x402 payment: JSON in base64.', BASE64),
   RateLimit: header(
     true,
-    'What is left of each limit (r), and the seconds until it is renewed (t).',
+    'The remaining requests of each limit (r), and the seconds until its reset (t).',
     text(200, '^"\\w+";r=\\d+;t=\\d+(, "\\w+";r=\\d+;t=\\d+)*$'),
   ),
   'RateLimit-Policy': header(
@@ -43,15 +55,19 @@ const NAMED: Readonly<Record<string, Json>> = {
     'The limits: requests (q) in a window of seconds (w).',
     text(200, '^"\\w+";q=\\d+;w=\\d+(, "\\w+";q=\\d+;w=\\d+)*$'),
   ),
-  'Retry-After': header(true, 'How long to wait, in seconds.', count(1)),
-  'WWW-Authenticate': header(true, 'How to prove who you are (RFC 6750, section 3).', text(200, '^(Bearer|Basic) ')),
-  RetryLater: header(false, 'If it is worth a wait: how long, in seconds.', count(1)),
-  RequiredScope: header(false, 'The scope that the credential lacks, if that is why.', text(200, '^Bearer ')),
-  'X-PAYMENT-RESPONSE': header(false, 'PAYMENT-RESPONSE, as clients of version 1 read it.', BASE64),
-  'X-RateLimit-Limit': header(true, 'The requests of the limit with the least left.', count(0)),
-  'X-RateLimit-Remaining': header(true, 'What is left of it.', count(0)),
-  'X-RateLimit-Reset': header(true, 'When it is renewed, in seconds since the epoch.', count(0, 253_402_300_799)),
-  'X-Request-Id': header(true, 'Names the request in our logs.', text(64, '^[A-Za-z0-9_-]+$')),
+  'Retry-After': header(true, 'Seconds to wait before the next request.', count(1)),
+  'WWW-Authenticate': header(
+    true,
+    'The authentication that the service expects (RFC 6750, section 3).',
+    text(200, '^(Bearer|Basic) '),
+  ),
+  RetryLater: header(false, 'If a later request may succeed: the seconds to wait.', count(1)),
+  RequiredScope: header(false, 'The scope that the credential lacks, if that is the reason.', text(200, '^Bearer ')),
+  'X-PAYMENT-RESPONSE': header(false, 'The same receipt as PAYMENT-RESPONSE, for clients of version 1.', BASE64),
+  'X-RateLimit-Limit': header(true, 'The requests of the limit with the fewest remaining.', count(0)),
+  'X-RateLimit-Remaining': header(true, 'The remaining requests of that limit.', count(0)),
+  'X-RateLimit-Reset': header(true, 'The time of its reset, in seconds since the epoch.', count(0, 253_402_300_799)),
+  'X-Request-Id': header(true, 'The id of the request. Name it when you ask for help.', text(64, '^[A-Za-z0-9_-]+$')),
 };
 const RATES = ['RateLimit', 'RateLimit-Policy', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
 /** A fault may come before the rate limits count the request. */
@@ -60,11 +76,11 @@ export const HEADERS: Readonly<Record<string, Json>> = {
   ...NAMED,
   ...Object.fromEntries(RATES.map((name) => [ifCounted(name), { ...NAMED[name], required: false }])),
 };
-/** References to headers, under their own names or others. */
+/** References to headers. `target` maps the name of a header to that of its component. */
 const refer = (names: readonly string[], target = (name: string): string => name): Json =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${target(name)}` }]));
 const ANY_HEADERS = refer(['Access-Control-Allow-Origin', 'Cache-Control', 'X-Request-Id']);
-/** The headers of each answer that the rate limits count. */
+/** The headers of every response to a counted request. */
 const EVERY_HEADER = { ...ANY_HEADERS, ...refer(RATES) };
 const BROKEN_HEADERS = { ...ANY_HEADERS, ...refer(RATES, ifCounted) };
 
@@ -86,17 +102,17 @@ const HEADERS_OF: Readonly<Partial<Record<Status, Json>>> = {
 export function responsesOf(operation: Operation, content: Json): Json {
   const { http } = operation;
   const { success } = STYLES[http!.style];
-  const kept = http!.maxAgeSeconds !== undefined;
+  const cacheable = http!.maxAgeSeconds !== undefined;
   const own = {
     ...EVERY_HEADER,
-    ...(kept && refer(['ETag'])),
+    ...(cacheable && refer(['ETag'])),
     ...(takesKey(operation) && refer(['Idempotency-Replayed'])),
     ...(isPayable(operation) && refer(['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE'])),
   };
   return {
     [success]: { description: STATUS_CODES[success], headers: own, content },
     ...Object.fromEntries(
-      [...(kept ? [NOT_MODIFIED] : []), ...statusesOf(operation)].map((status) => [
+      [...(cacheable ? [NOT_MODIFIED] : []), ...statusesOf(operation)].map((status) => [
         status,
         { $ref: `#/components/responses/${nameOf(status)}` },
       ]),
@@ -104,14 +120,14 @@ export function responsesOf(operation: Operation, content: Json): Json {
   };
 }
 
-/** Whether it takes payments by x402. */
+/** Whether the operation takes payments by x402. */
 const isPayable = ({ parameters }: Operation): boolean =>
   parameters.some((parameter) => parameter.header?.toLowerCase() === 'payment-signature');
 
 /** The responses that operations share, by name. */
 export const sharedResponses = (publicUrl: string): Json => ({
   [nameOf(NOT_MODIFIED)]: {
-    description: 'What If-None-Match names is still right.',
+    description: 'The answer has not changed since the version in If-None-Match.',
     headers: { ...EVERY_HEADER, ...refer(['ETag']) },
   },
   ...Object.fromEntries(STATUSES.map((status) => [nameOf(status), errorResponse(status, publicUrl)])),
@@ -119,10 +135,10 @@ export const sharedResponses = (publicUrl: string): Json => ({
 
 const nameOf = (status: number): string => STATUS_CODES[status]!.replaceAll(' ', '');
 
-/** The errors that an operation can have, as far as its document tells. */
+/** The error statuses of an operation, as far as its document shows. */
 function statusesOf({ scopes, input, kind }: Operation): Status[] {
   const spends = kind === 'mutation' && scopes.some((scope) => scope === 'servers' || scope === 'billing');
-  // A credential is looked at wherever it is sent, so 401 and 403 are everywhere, as is 404 for the operator's.
+  // The listener checks every credential, so 401 and 403 may occur everywhere. The operator's gets 404.
   const applies: Partial<Record<Status, boolean>> = { 402: spends, 422: input !== undefined || kind === 'mutation' };
   return STATUSES.filter((status) => applies[status] ?? true);
 }
@@ -138,7 +154,7 @@ function errorResponse(status: Status, publicUrl: string): Json {
   };
 }
 
-/** The members that some errors have beside the common ones. */
+/** The additional members of some errors. */
 const EXTRAS: Readonly<Partial<Record<ErrorCode, Json>>> = {
   endpoint_planned: { availability: 'PLANNED' },
   insufficient_scope: { required_scope: 'servers' },

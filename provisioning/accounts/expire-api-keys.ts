@@ -1,9 +1,9 @@
-/** Tells of an API key's expiry when its time has come. Its doors close by the clock, whether a worker runs or not. */
-
-import type { ApiKey } from '../../entities/accounts/credential.ts';
+/** Records the expiry of API keys. The key stops working by the clock, even if no worker runs. */
+import { API_KEY_LIFECYCLE, type ApiKey } from '../../entities/accounts/credential.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
+import { transition } from '../../entities/history/transition.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { done, type NewTask, type Process } from '../tasks/tasks.ts';
 
@@ -28,14 +28,10 @@ export const apiKeyProcess: Process = {
   },
 };
 
-/** A key that was revoked before stays so. */
+/** Moves an active key; a revoked key stays revoked. */
 async function expire(tx: Transaction, accountId: string, id: string): Promise<void> {
   await lockAccount(tx, accountId);
-  const expired = await tx.query(
-    `update api_key set status = 'EXPIRED' where id = $1 and account_id = $2 and status = 'ACTIVE' returning id`,
-    [id, accountId],
-  );
-  if (!expired.length) return;
+  if (!(await transition(tx, API_KEY_LIFECYCLE, id, 'EXPIRED', { where: { accountId } }))) return;
   await record(tx, accountId, id, { type: 'api_key.expired', actor: SYSTEM });
   tx.changed({ kind: 'credential', accountId, id });
 }

@@ -1,4 +1,4 @@
-/** The work that ends credentials, OAuth clients and old audit entries. */
+/** Background work of accounts: expires API keys, and deletes old clients, credentials and audit entries. */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
@@ -26,12 +26,12 @@ export class Accounts implements WorkerPart {
     };
   }
 
-  /** Lets the worker record the expiry of an API key when its time comes. */
+  /** Starts the task that records the expiry of an API key. */
   expireApiKey(tx: Transaction, key: ExpiringKey): Promise<void> {
     return startTask(tx, expiryTask(key));
   }
 
-  /** Lets the worker remove an OAuth client after a long time without use. */
+  /** Starts the task that removes an OAuth client after a long time without use. */
   removeUnusedClient(tx: Transaction, client: Pick<OauthClient, 'id' | 'accountId'>): Promise<void> {
     return startTask(tx, removalTask(client));
   }

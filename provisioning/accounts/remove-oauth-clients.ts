@@ -1,8 +1,12 @@
-/** Removes OAuth clients that nobody uses: anybody may register them, and most are tried once. */
-
-import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
+/** Removes unused OAuth clients. Strangers may register clients, and try most of them only once. */
+import {
+  DELETE_UNUSED_CLIENT,
+  FIND_UNUSED_SECONDS,
+  HAS_ASSETS,
+  type OauthClient,
+} from '../../entities/accounts/oauth-client.ts';
 import type { Database } from '../../entities/database/database.ts';
-import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
@@ -11,9 +15,9 @@ import { Conflict, done, hop, type NewTask, type Process } from '../tasks/tasks.
 export const OAUTH_CLIENT_LANE = 'oauth-clients';
 export const OAUTH_CLIENT_PROCESS = 'oauth-client';
 
-/** As long as a refresh token lives without use, so that a client that is removed has no token that is good. */
+/** The lifetime of an unused refresh token, so a removed client has no valid token. */
 const UNUSED_SECONDS = 30 * 24 * 3600;
-/** How often a client is looked at that is kept for its account's money or servers. */
+/** Seconds between two checks of an unused client whose account has money or servers. */
 const LOOK_AGAIN_SECONDS = 24 * 3600;
 
 export const removalTask = ({ id, accountId }: Pick<OauthClient, 'id' | 'accountId'>): NewTask => ({
@@ -29,45 +33,20 @@ export const oauthClientProcess = (db: Database): Process => ({
   lane: OAUTH_CLIENT_LANE,
   steps: {
     remove: async ({ subject, accountId }) => {
-      const unusedSeconds = await unusedFor(db, subject);
-      if (unusedSeconds === undefined) return done();
-      const left = UNUSED_SECONDS - unusedSeconds;
+      const unused = await FIND_UNUSED_SECONDS.first(db, [subject]);
+      if (!unused) return done();
+      const left = UNUSED_SECONDS - unused.seconds;
       if (left > 0) return hop('remove', { afterSeconds: left });
-      if (!(await isPoor(db, accountId))) return hop('remove', { afterSeconds: LOOK_AGAIN_SECONDS });
+      if ((await HAS_ASSETS.first(db, [accountId]))!.assets) return hop('remove', { afterSeconds: LOOK_AGAIN_SECONDS });
       return done({ commit: (tx) => remove(tx, accountId, subject) });
     },
   },
 });
 
-const USED_AT = 'greatest(created_at, last_used_at)';
-
-/** Seconds since it last got a token, or was registered; undefined if there is no such client. */
-async function unusedFor(db: Queryable, id: string): Promise<number | undefined> {
-  const [found] = await db.query<{ seconds: number }>(
-    `select extract(epoch from now() - ${USED_AT})::float as seconds from oauth_client where id = $1`,
-    [id],
-  );
-  return found?.seconds;
-}
-
-/** Whether the account has no money, and nothing that costs any. */
-async function isPoor(db: Queryable, accountId: string): Promise<boolean> {
-  const kept = await db.query(
-    `select 1 from balance where account_id = $1 and available_micros + held_micros > 0
-      union all select 1 from server where account_id = $1 and status not in ('FAILED', 'DELETED')`,
-    [accountId],
-  );
-  return kept.length === 0;
-}
-
-/** @throws Conflict if it was used, or its account got money, meanwhile */
+/** @throws Conflict if the client was used, or its account got money, since the check */
 async function remove(tx: Transaction, accountId: string, id: string): Promise<void> {
   await lockAccount(tx, accountId);
-  if (!(await isPoor(tx, accountId))) throw new Conflict();
-  const removed = await tx.query(
-    `delete from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) returning id`,
-    [id, UNUSED_SECONDS],
-  );
-  if (!removed.length) throw new Conflict();
+  if ((await HAS_ASSETS.first(tx, [accountId]))!.assets) throw new Conflict();
+  if (!(await DELETE_UNUSED_CLIENT.first(tx, [id, UNUSED_SECONDS]))) throw new Conflict();
   await record(tx, accountId, id, { type: 'oauth_client.removed', actor: SYSTEM });
 }

@@ -1,17 +1,17 @@
 /**
- * Which keys an agent's own card names. The card is A2A's; A2A has no member for a bare key, so three places count:
+ * The keys that an agent's own card names. A2A defines the card, but no member for a bare key, so three places count:
  * - `publicKey` (or `public_key`): an Ed25519 JWK (RFC 8037), or the key in base64;
  * - `jwks.keys`: a set of JWKs (RFC 7517);
  * - `signatures` (A2A, RFC 7515): `jwk`, or `kid` if it is a thumbprint (RFC 7638), of the protected header.
- * A signature is not verified: the card came from the agent's own URL over TLS, and only has to name the key.
+ * Freehold does not verify signatures: the card from the agent's own URL over TLS only has to name the key.
  */
 import { ed25519Key, thumbprint } from '../../entities/agents/agent-key.ts';
 
-/** More of them are not looked at. */
+/** The most keys, and the most signatures, of a card that Freehold reads. */
 const KEYS_MAX = 20;
 const CARD_PATH = '/.well-known/agent-card.json';
 
-/** Where the card of an agent is: below the path of its URL, so that many agents can share a host. What is no URL stays. */
+/** Returns the URL of an agent's card. It lies below the path of the agent's URL, so that many agents can share a host. */
 export function cardUrl(agentUrl: string): string {
   const url = URL.parse(agentUrl);
   if (!url) return agentUrl;
@@ -21,7 +21,7 @@ export function cardUrl(agentUrl: string): string {
   return url.href;
 }
 
-/** The thumbprints of the keys that a card names; undefined if that is no card, that is no JSON object. */
+/** Returns the thumbprints of the keys that a card names, or undefined if the card is no JSON object. */
 export function namedKeys(card: string): string[] | undefined {
   let found: unknown;
   try {
@@ -41,7 +41,7 @@ export function namedKeys(card: string): string[] | undefined {
   return [...thumbprints, ...kids].filter((one) => typeof one === 'string');
 }
 
-/** The protected header of a signature; empty if there is none. */
+/** Returns the protected header of a signature, or an empty object without one. */
 function headerOf(signature: unknown): Record<string, unknown> {
   if (!isObject(signature) || typeof signature.protected !== 'string') return {};
   try {

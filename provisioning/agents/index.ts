@@ -1,4 +1,4 @@
-/** The work that verifies the directory of agents. */
+/** The process that verifies the keys of agents. */
 import type { Agent } from '../../entities/agents/agent.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
@@ -21,7 +21,7 @@ export class Agents implements WorkerPart {
     return { [AGENT_PROCESS]: agentProcess(this.#db, this.#outbound) };
   }
 
-  /** Lets the worker compare the agent's own card with the key of its entry: now, and then each day. */
+  /** Lets a worker compare the agent's own card with the key of its entry: now, and each day. */
   verify(tx: Transaction, agent: Pick<Agent, 'id' | 'accountId'>): Promise<void> {
     return startTask(tx, verificationTask(agent));
   }

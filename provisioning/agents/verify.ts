@@ -1,10 +1,10 @@
 /**
- * Checks whether an agent's own card names the key that its entry in the directory has: when the entry changed, and then
- * each day. A card that names another key ends the verification at once; one that cannot be read does so if it stays so.
+ * Checks whether an agent's own card names the key of its entry: after each change, and each day. A card without the key ends the verification at once. An unreadable card ends it after several tries.
  */
-import type { Agent } from '../../entities/agents/agent.ts';
+import { Agent, WRITE_VERIFICATION } from '../../entities/agents/agent.ts';
 import { thumbprint } from '../../entities/agents/agent-key.ts';
 import type { Database } from '../../entities/database/database.ts';
+import { find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
@@ -18,7 +18,7 @@ export const AGENT_PROCESS = 'agent';
 const CARD_BYTES_MAX = 64 * 1024;
 const TIMEOUT_SECONDS = 10;
 const DAY_SECONDS = 24 * 3600;
-/** The pauses between tries to read a card; after them it counts as gone. */
+/** Pauses between tries to read a card. After the last one, the card counts as gone. */
 const RETRY_SECONDS = [300, 3600, 6 * 3600, 12 * 3600];
 const JITTER = 0.1;
 
@@ -36,10 +36,8 @@ export const agentProcess = (db: Database, outbound: Outbound): Process => ({
   steps: { verify: (task) => verify(db, outbound, task) },
 });
 
-type Verified = Pick<Agent, 'id' | 'url' | 'publicKey' | 'verified'>;
-
 async function verify(db: Database, outbound: Outbound, { subject, data, aborted }: LeasedTask): Promise<Outcome> {
-  const [agent] = await db.query<Verified>('select id, url, public_key, verified from agent where id = $1', [subject]);
+  const agent = await find(db, Agent, { id: subject });
   if (!agent?.publicKey) return done();
   const keys = await keysOf(agent, outbound, aborted);
   const tries = keys ? 0 : Number(data.tries ?? 0) + 1;
@@ -52,8 +50,8 @@ async function verify(db: Database, outbound: Outbound, { subject, data, aborted
   });
 }
 
-/** The thumbprints that the card names; undefined if there is none to be read. */
-async function keysOf({ url }: Verified, outbound: Outbound, aborted: AbortSignal): Promise<string[] | undefined> {
+/** Returns the thumbprints that the card names, or undefined if the worker cannot read it. */
+async function keysOf({ url }: Agent, outbound: Outbound, aborted: AbortSignal): Promise<string[] | undefined> {
   const request = {
     method: 'GET',
     url: cardUrl(url),
@@ -67,14 +65,8 @@ async function keysOf({ url }: Verified, outbound: Outbound, aborted: AbortSigna
   return namedKeys(answer.body.toString('utf8'));
 }
 
-/** An entry that was changed meanwhile keeps what it has: its own task runs again. */
-async function keep(tx: Transaction, { id, url, publicKey }: Verified, verified: boolean): Promise<void> {
-  const [changed] = await tx.query<{ accountId: string }>(
-    `update agent set verified = $4, updated_at = now()
-      where id = $1 and url = $2 and public_key = $3 and verified <> $4 returning account_id`,
-    [id, url, publicKey, verified],
-  );
-  if (!changed) return;
-  const happening = { type: 'agent.updated', actor: SYSTEM, data: { verified } } as const;
-  await record(tx, changed.accountId, id, happening);
+/** Writes the verification. An entry that changed meanwhile keeps its own, and its task runs again. */
+async function keep(tx: Transaction, { id, url, publicKey }: Agent, verified: boolean): Promise<void> {
+  const changed = await WRITE_VERIFICATION.first(tx, [id, url, publicKey, verified]);
+  if (changed) await record(tx, changed.accountId, id, { type: 'agent.updated', actor: SYSTEM, data: { verified } });
 }

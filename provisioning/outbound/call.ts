@@ -1,6 +1,6 @@
 /**
- * One HTTP request to a URL that a customer gave. Follows no redirect, reuses no connection, and connects only to the very
- * addresses that were checked: there is no second resolution that could answer otherwise. Nothing is decompressed.
+ * One HTTP request to a customer's URL. It follows no redirect, reuses no connection and decompresses nothing. It resolves
+ * the name once and connects only to the checked addresses. So a second answer of the nameserver cannot redirect it.
  */
 import { Resolver } from 'node:dns/promises';
 import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
@@ -8,12 +8,12 @@ import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { type AddressRules, hostOf, RefusedUrl } from './public-address.ts';
 
-/** All addresses of a name. @throws with the code of node:dns */
+/** Returns all addresses of a name. @throws an error with the code of node:dns */
 export type Resolve = (name: string) => Promise<string[]>;
 
 const RESOLVE_MS = 2000;
 
-/** Asks the nameservers itself: getaddrinfo would hold the threads that check passwords. */
+/** Asks the nameservers directly: getaddrinfo would block the threads that check passwords. */
 export const resolveName: Resolve = async (name) => {
   const resolver = new Resolver({ timeout: RESOLVE_MS, tries: 2 });
   const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
@@ -22,7 +22,7 @@ export const resolveName: Resolve = async (name) => {
   return addresses;
 };
 
-/** Where calls may lead, and how names are found. */
+/** The rules for addresses, and the resolver of names. */
 export interface Outbound {
   rules: AddressRules;
   resolve: Resolve;
@@ -33,26 +33,26 @@ export interface Call {
   url: string;
   headers: Record<string, string>;
   body?: string;
-  /** What comes after it is not read. */
+  /** The call reads no more bytes of the answer. */
   answerBytesMax: number;
-  /** For all of it: the name, the connection, and the last byte of the answer. */
+  /** The limit for the whole call: resolution, connection and answer. */
   timeoutSeconds: number;
-  /** Aborted when nobody waits for the result any more. */
+  /** Aborts when the result is no longer needed. */
   aborted?: AbortSignal | undefined;
 }
 
-/** Why there is no answer. Of what the network says nothing else is told. */
+/** Why the call has no answer. The caller gets no other detail of the network. */
 export type CallError = 'refused_address' | 'dns' | 'tls' | 'connection' | 'timeout';
 
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer;
-  /** Whether the body came to its end within its limit. */
+  /** Whether the whole body came within the limit. */
   complete: boolean;
 }
 
-/** Never throws for what the network or the other side does. @throws if it was aborted from outside */
+/** Returns failures of the network or the server as results. @throws if the caller aborts it */
 export async function call(request: Call, outbound: Outbound): Promise<Answer | CallError> {
   const timeout = AbortSignal.timeout(request.timeoutSeconds * 1000);
   const signal = request.aborted ? AbortSignal.any([timeout, request.aborted]) : timeout;
@@ -102,7 +102,7 @@ function exchange(
   });
 }
 
-/** The connection goes to what this answers. A literal address is never looked up: `parse` has checked it. */
+/** Returns the lookup that checks each address before the connection. `parse` has checked literal addresses. */
 function checkedLookup(url: URL, { rules, resolve }: Outbound): LookupFunction {
   return (name, { all }, answer) => {
     resolve(name.replace(/\.$/, '')).then(
@@ -121,7 +121,7 @@ function checkedLookup(url: URL, { rules, resolve }: Outbound): LookupFunction {
   };
 }
 
-/** What should not be possible any more is looked at once more, before a byte is sent. */
+/** Checks the connected address again before the request sends a byte. */
 function checkPeer(request: ClientRequest, url: URL, rules: AddressRules): void {
   request.on('socket', (socket) =>
     socket.once('connect', () => {
@@ -141,10 +141,10 @@ function reasonOf(error: unknown): CallError {
   return /CERT|^ERR_TLS|^ERR_SSL|^EPROTO$|SELF_SIGNED|UNABLE_TO/.test(code) ? 'tls' : 'connection';
 }
 
-/** Whether a host can be reached at all, as far as that can be told now. @throws RefusedUrl */
+/** Checks the addresses of a URL's host, if its name resolves now. @throws RefusedUrl */
 export async function checkNow(url: URL, { rules, resolve }: Outbound): Promise<void> {
   const name = hostOf(url);
   if (isIP(name)) return;
-  // A name that nobody knows yet is checked when it is called.
+  // Each call checks a name that does not resolve yet.
   rules.checkAddresses(url, await resolve(name).catch(() => []));
 }

@@ -1,10 +1,10 @@
 /**
- * Which addresses a customer's URL may lead to: public ones, and those that the operator allows. URLs are read by the
- * WHATWG parser first, so that every spelling of an address (decimal, octal, hexadecimal, full-width) is one here.
+ * The addresses to which a customer's URL may lead: public ones, and those that the operator allows. The WHATWG parser reads
+ * URLs first, so each spelling of an address (decimal, octal, hexadecimal, full-width) becomes the same text.
  */
 import { BlockList, isIP } from 'node:net';
 
-/** IPv4 that is not public (IANA's special-purpose registry), and 168.63.129.16, which is a host's own in Azure. */
+/** IPv4 networks that are not public (IANA's special-purpose registry), and 168.63.129.16, the platform address of Azure. */
 const DENIED_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -26,16 +26,16 @@ const DENIED_IPV4 = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ];
-/** Of IPv6 only global unicast is public, without Teredo, documentation, 6to4, SRv6 and AS112. */
+/** Only global unicast IPv6 is public, without Teredo, documentation, 6to4, SRv6 and AS112. */
 const GLOBAL_IPV6 = '2000::/3';
 const DENIED_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
-/** Names that no public address has (RFC 6761, 6762, 7686, 8375, 9476). */
+/** Names without public addresses (RFC 6761, 6762, 7686, 8375, 9476). */
 const SPECIAL_NAME = /(^|\.)(localhost|local|internal|home\.arpa|onion|test|invalid|example|alt)$/i;
 const URL_CHARACTERS_MAX = 2048;
 
 export type UrlProblem = 'invalid_url' | 'url_not_allowed';
 
-/** A URL, or an address that a name has, that must not be called. */
+/** A URL that Freehold must not call, or whose name has an address that Freehold must not call. */
 export class RefusedUrl extends Error {
   readonly code: UrlProblem;
   constructor(code: UrlProblem, message: string) {
@@ -58,7 +58,7 @@ const global6 = blockList([GLOBAL_IPV6]);
 
 export class AddressRules {
   readonly #allowed: BlockList;
-  /** @param allowCidrs networks that may be called although they are not public, also without TLS */
+  /** @param allowCidrs networks that are allowed although they are not public, even without TLS */
   constructor(allowCidrs: readonly string[] = []) {
     this.#allowed = blockList(allowCidrs);
   }
@@ -75,8 +75,8 @@ export class AddressRules {
   }
 
   /**
-   * Checks a URL as far as that goes without a resolver: the form, and the address if it names one. The name of a host
-   * is checked by `checkAddresses`, each time it is resolved.
+   * Checks a URL without a resolver: its form, and a literal address. `checkAddresses` checks the addresses of a name after
+   * each resolution.
    * @throws RefusedUrl
    */
   parse(text: string): URL {
@@ -91,7 +91,7 @@ export class AddressRules {
   }
 
   /**
-   * Checks what a URL's host resolves to. One bad address condemns all of them: nobody chooses among them later.
+   * Checks the addresses of a URL's host. One refused address refuses the URL: the connection may use any of them.
    * @throws RefusedUrl
    */
   checkAddresses(url: URL, addresses: readonly string[]): void {
@@ -104,5 +104,5 @@ export class AddressRules {
   }
 }
 
-/** The host of a URL, without the brackets of IPv6 and the dot that ends an absolute name. */
+/** Returns the host of a URL, without the brackets of IPv6 and the final dot of an absolute name. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');

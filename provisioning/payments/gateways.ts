@@ -1,6 +1,6 @@
 /**
- * The operator's file of gateways (PAYMENTS_FILE): by what coins come in. JSON, for there may be several of a kind; it has
- * credentials in it, so others must not be able to read it.
+ * The operator's file of payment gateways (PAYMENTS_FILE). It is JSON, because there may be several gateways of a kind. It
+ * contains credentials, so other users of the machine must not be able to read it.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -35,13 +35,13 @@ const SCHEMA = {
 export interface Gateways {
   payments: PaymentDriver[];
   rates: ExchangeRateSource[];
-  /** Undefined: nothing is paid by x402. */
+  /** Undefined: the service accepts no payment by x402. */
   x402?: X402Driver | undefined;
 }
 
-/** @throws Error with what is wrong in the file, and where */
+/** @throws Error that names the fault in the file, and its place */
 export function readGateways(file: string): Gateways {
-  if (statSync(file).mode & 0o077) throw new Error(`${file} can be read by others: chmod 600 it.`);
+  if (statSync(file).mode & 0o077) throw new Error(`Other users can read ${file}: chmod 600 it.`);
   const given = check(file, '', SCHEMA, JSON.parse(readFileSync(file, 'utf8'))) as {
     gateways: { driver: string }[];
     rates: ExchangeRateSource[];
@@ -50,27 +50,32 @@ export function readGateways(file: string): Gateways {
   const payments = given.gateways.map(({ driver, ...settings }, index) => {
     const kind = KINDS[driver];
     const place = `/gateways/${index}`;
-    if (!kind) throw new Error(`${file}${place}: there is no driver ${driver}, only ${Object.keys(KINDS).join(', ')}.`);
+    if (!kind)
+      throw new Error(
+        `${file}${place}: the driver ${driver} does not exist. Drivers are ${Object.keys(KINDS).join(', ')}.`,
+      );
     return open(`${file}${place}`, kind, check(file, place, kind.schema, settings));
   });
   const codes = payments.flatMap((driver) => driver.coins().map(({ code }) => code));
   const twice = codes.find((code, index) => codes.indexOf(code) !== index);
-  if (twice) throw new Error(`${file}: two gateways have ${twice}.`);
+  if (twice) throw new Error(`${file}: two gateways have the coin ${twice}.`);
   const networks = payments.flatMap(({ chains = [] }) => chains.map(({ network }) => network));
   const shared = networks.find((network, index) => networks.indexOf(network) !== index);
-  if (shared) throw new Error(`${file}: two gateways follow ${shared}: give one of them both coins.`);
+  if (shared) throw new Error(`${file}: two gateways read the chain ${shared}: give one of them both coins.`);
   requireSources(file, payments, given.rates);
   const x402 =
     given.x402 && new EvmX402(check<EvmX402Settings>(file, '/x402', EVM_X402_SCHEMA, given.x402 as EvmX402Settings));
   return { payments, rates: given.rates, x402 };
 }
 
-/** One source could be wrong without anybody noticing. */
+/** Requires several sources, because a wrong rate of a single source would go unnoticed. */
 function requireSources(file: string, payments: PaymentDriver[], rates: ExchangeRateSource[]): void {
   for (const { code, fixedRateMicros } of payments.flatMap((driver) => driver.coins())) {
     const sources = new Set(rates.filter(({ coins }) => code in coins).map(({ name }) => name));
     if (fixedRateMicros === undefined && sources.size < RATE_SOURCES_MIN)
-      throw new Error(`${file}/rates: ${code} needs ${RATE_SOURCES_MIN} sources of rates, and has ${sources.size}.`);
+      throw new Error(
+        `${file}/rates: ${code} needs ${RATE_SOURCES_MIN} sources of exchange rates, and has ${sources.size}.`,
+      );
   }
 }
 

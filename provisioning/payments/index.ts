@@ -2,10 +2,10 @@
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { chainsBehind, nextDeposit } from '../../entities/payments/chain.ts';
+import { FIND_NAMED_TOP_UP } from '../../entities/payments/top-up.ts';
 import type { Vault } from '../../entities/secrets.ts';
-import { startTask, type WorkerPart } from '../tasks/tasks.ts';
+import { signalTask, startTask, type WorkerPart } from '../tasks/tasks.ts';
 import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';
-import { acceptProcessorWebhook } from './chains/processor-webhook.ts';
 import { chainSyncName, chainSyncProcess } from './chains/sync.ts';
 import type { Coin, Invoice, PaymentDriver, PaymentTarget, ProcessorWebhook } from './drivers/driver.ts';
 import type { X402Driver } from './drivers/x402/driver.ts';
@@ -113,7 +113,7 @@ export class Payments implements WorkerPart {
 
   /**
    * Opens an invoice at a fresh address. Some drivers ask a processor for the address. They ask within the request, since
-   * the answer contains it; if the request dies then, nobody owes anything.
+   * the answer contains it. If the request dies then, no debt exists.
    * @throws if the driver has no address at the moment, or gives one again, as a restored wallet may
    */
   async openInvoice(db: Queryable, invoice: Invoice, signal: AbortSignal): Promise<PaymentTarget> {
@@ -123,7 +123,7 @@ export class Payments implements WorkerPart {
     const patience = AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]);
     try {
       const target = await driver.open(invoice, deposit, patience);
-      if (await isKnownAddress(db, driver, invoice.coin, target)) throw new Error('That address is of another top-up.');
+      if (await isKnownAddress(db, driver, invoice.coin, target)) throw new Error('Another top-up has that address.');
       return target;
     } catch (fault) {
       // The customer learns only that there is no address. The operator needs the reason.
@@ -143,8 +143,20 @@ export class Payments implements WorkerPart {
     });
   }
 
-  /** Lets the worker look now at the top-up that a payment processor names. @returns whether a configured processor has signed it */
-  acceptProcessorWebhook(db: Database, webhook: ProcessorWebhook): Promise<boolean> {
-    return acceptProcessorWebhook(db, this.#options.payments, webhook);
+  /**
+   * Wakes the task of the top-up that a processor webhook names. The webhook itself changes nothing.
+   * @returns whether a configured processor has signed it
+   */
+  async acceptProcessorWebhook(db: Database, webhook: ProcessorWebhook): Promise<boolean> {
+    for (const driver of this.#options.payments) {
+      const subject = driver.readWebhook?.(webhook);
+      if (!subject) continue;
+      const codes = driver.coins().map(({ code }) => code);
+      const named = [subject.orderNumber ?? null, subject.reference ?? null, codes];
+      const topUp = await FIND_NAMED_TOP_UP.first(db, named);
+      if (topUp) await db.transaction((tx) => signalTask(tx, topUp.orderNumber));
+      return true;
+    }
+    return false;
   }
 }

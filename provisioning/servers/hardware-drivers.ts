@@ -1,4 +1,4 @@
-/** The drivers that make machines, as the operator has chosen them: what has none of its own is simulated. */
+/** The hardware drivers of the configuration. Machines of a kind without one are simulated. */
 import { join } from 'node:path';
 import type { Database } from '../../entities/database/database.ts';
 import type { Vault } from '../../entities/secrets.ts';
@@ -21,7 +21,7 @@ interface Choice {
   dataDir: string;
 }
 
-/** @throws Error if a file that the choice names cannot be read */
+/** @throws Error if a file of the configuration cannot be read */
 export function hardwareDriversOf(choice: Choice, db: Database, vault: Vault): Record<Server['kind'], HardwareDriver> {
   const { lxc, dataDir, simulatedProvisionSeconds: bootSeconds } = choice;
   const simulated = new SimulatedDriver({ folder: join(dataDir, 'machines'), bootSeconds });

@@ -1,13 +1,13 @@
-/** Servers: their machines, their renewals, and the engines that make them. */
+/** Servers as a part of provisioning: the processes of their machines, renewals, findings and reverse DNS. */
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import type { Vault } from '../../entities/secrets.ts';
-import { writeEngine } from '../../entities/servers/engine.ts';
+import { WRITE_ENGINE } from '../../entities/servers/engine.ts';
+import { SEED_DOCUMENTATION_ADDRESSES } from '../../entities/servers/ip-address.ts';
 import type { Server } from '../../entities/servers/server.ts';
 import { startTask, type WorkerPart } from '../tasks/tasks.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
 import type { HardwareDriver } from './drivers/driver.ts';
-import { seedDocumentationAddresses } from './placement/addresses.ts';
 import { OBSERVER_PROCESS, observerProcess } from './reconcile/observe.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reconcile/reverse-dns.ts';
 import { serverProcess } from './steps/process.ts';
@@ -18,11 +18,11 @@ export interface ServersOptions {
   db: Database;
   vault: Vault;
   drivers: Record<Server['kind'], HardwareDriver>;
-  /** Seconds before a worker looks at a machine again. */
+  /** Seconds until a worker observes a machine again. */
   pollSeconds: number;
-  /** Seconds that a machine has to give proof, before the worker tries something else. Default: 300; dedicated: 3600. */
+  /** Seconds that a machine has to give proof before the worker tries to recover it. Default: 300; dedicated: 3600. */
   proofSeconds?: Record<Server['kind'], number>;
-  /** Absent: names of addresses are data alone. */
+  /** Absent: the names of addresses are only stored. */
   reverseDns?: ReverseDnsHook | undefined;
 }
 
@@ -56,34 +56,34 @@ export class Servers implements WorkerPart {
     return [RENEWAL_PROCESS, OBSERVER_PROCESS, ...(this.#options.reverseDns ? [REVERSE_DNS_PROCESS] : [])];
   }
 
-  /** The engine that makes machines of a kind. */
+  /** The name of the engine that makes machines of a kind. */
   engineOf(kind: Server['kind']): string {
     return this.#options.drivers[kind].name;
   }
 
-  /** Seeds what simulated machines need in the database before the first order. */
+  /** Seeds addresses before the first order, if all machines are simulated. */
   async prepare(): Promise<void> {
-    // Real machines would be given these addresses, too.
-    if (this.#engines.every(({ simulated }) => simulated)) await seedDocumentationAddresses(this.#options.db);
+    // Real machines would get these addresses, too.
+    if (this.#engines.every(({ simulated }) => simulated)) await SEED_DOCUMENTATION_ADDRESSES.all(this.#options.db);
   }
 
-  /** Writes which engine makes machines of each kind. */
+  /** Writes the engine of each kind of machine, for queries that count hosts. */
   async writeEngines(): Promise<void> {
     for (const [kind, { name, needsHosts = false }] of Object.entries(this.#options.drivers))
-      await writeEngine(this.#options.db, { kind, driver: name, needsHosts });
+      await WRITE_ENGINE.all(this.#options.db, [kind, name, needsHosts]);
   }
 
-  /** Lets the worker carry out the change that the server's row names. */
+  /** Starts the task that carries out the change of a server. */
   change(tx: Transaction, server: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): Promise<void> {
     return startTask(tx, serverTask(server, 'change'));
   }
 
-  /** Lets the worker destroy the machine of a server, also one that it still makes. */
+  /** Starts the task that destroys the machine of a server, even one that is still being made. */
   destroy(tx: Transaction, server: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
     return startTask(tx, destroyTask(server));
   }
 
-  /** Lets the worker try to resume the suspended servers of an account: its balance grew, or a server renews itself again. */
+  /** Starts a task for the suspended servers of an account, after its balance grew or automatic renewal was turned on. */
   retrySuspended(tx: Transaction, accountId: string): Promise<void> {
     return retrySuspended(tx, accountId, RESUME_TASK);
   }

@@ -15,7 +15,7 @@ import type { LeasedTask, Outcome } from './tasks.ts';
 
 const ERROR_CHARACTERS_MAX = 500;
 
-/** Another worker holds the task by now, or the task is gone. */
+/** Another worker holds the task now, or the task is gone. */
 export class LeaseLost extends Error {}
 
 /** A signal came during the last step of a task, so the conclusion may be wrong. The worker commits nothing of it. */
@@ -42,7 +42,7 @@ export interface Lease {
 
 const leaseOf = (holder: Holder, task: LeasedTask) => [task.id, task.fence, holder.id];
 
-/** Takes due tasks of a lane, up to a count, without the named ones. */
+/** Takes due tasks of a lane, up to a count, except the named ones. */
 export const takeLeases = (
   db: Queryable,
   { id, leaseSeconds }: Holder,

@@ -1,12 +1,13 @@
 /**
- * Runs one step of a leased task. The effect of the step and the next step commit in one transaction, in which the task is
- * locked last, as it is everywhere (entities/database/lock-order.ts).
+ * Runs one step of a leased task. One transaction commits the effect of the step and the next step. It locks the task last, as
+ * all transactions do (entities/database/lock-order.ts).
  */
 import type { Database } from '../../entities/database/database.ts';
+import { update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { CONTINUE_TASK } from '../../entities/tasks/lease.ts';
-import { TASK_LIFECYCLE } from '../../entities/tasks/task.ts';
+import { TASK_LIFECYCLE, Task } from '../../entities/tasks/task.ts';
 import { type Holder, type Lease, LeaseLost, retryLater, Signalled, textOf } from './lease.ts';
 import {
   ATTEMPTS_MAX,
@@ -19,9 +20,9 @@ import {
   taskChange,
 } from './tasks.ts';
 
-/** How often the runner repeats a step at once because the world moved, before that counts as a failed attempt. */
+/** How often the runner repeats a step at once after conflicts, before the conflict counts as a failed attempt. */
 const CONFLICT_REPEATS_MAX = 5;
-/** How long a task rests whose process or step this version does not know. A newer one may. */
+/** Seconds of rest for a task whose process or step this version does not know. A newer version may know it. */
 const UNKNOWN_REST_SECONDS = 15;
 
 export interface RunnerOptions {
@@ -29,9 +30,9 @@ export interface RunnerOptions {
   /** The worker that holds the leases. */
   holder: Holder;
   processes: ReadonlyMap<string, Process>;
-  /** Writes what comes after a step, and fences its transaction. */
+  /** Writes the outcome of a step and fences its transaction. */
   release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<void>;
-  /** Hears how long a task rests. */
+  /** Called with the rest of a task in seconds. */
   onRest(lane: string, seconds: number): void;
   onError(error: unknown): void;
 }
@@ -43,7 +44,7 @@ export class Runner {
     this.#options = options;
   }
 
-  /** Runs a step and writes what follows. Never rejects: another attempt repeats what could not be written. */
+  /** Runs a step and writes its outcome. Never rejects: if the write fails, another attempt follows. */
   async run({ task, exhausted }: Lease): Promise<void> {
     const process = this.#options.processes.get(task.process);
     try {
@@ -57,7 +58,7 @@ export class Runner {
     }
   }
 
-  /** Lets a task rest whose step did not end, as after a failed attempt. Never rejects. */
+  /** Lets a task with an endless step rest, as after a failed attempt. Never rejects. */
   async retry(task: LeasedTask, error: string): Promise<void> {
     const process = this.#options.processes.get(task.process);
     const failed = process && this.#fail(task, process, error, false);
@@ -72,7 +73,7 @@ export class Runner {
         return this.#options.onRest(task.lane, outcome.afterSeconds);
       } catch (error) {
         if (error instanceof LeaseLost) throw error;
-        // The step runs once more, on the world that the signal tells of.
+        // The step runs again and reads the change that the signal announces.
         if (error instanceof Signalled) return this.#conclude(task, nap(0));
         if (error instanceof Conflict && repeats < CONFLICT_REPEATS_MAX && !task.aborted.aborted) continue;
         return this.#fail(task, process, textOf(error), task.attempts >= (process.attemptsMax ?? ATTEMPTS_MAX));
@@ -80,7 +81,7 @@ export class Runner {
     }
   }
 
-  /** The effect of a step, and then what comes after it. */
+  /** Writes the effect of a step, and then its outcome. */
   #conclude(task: LeasedTask, outcome: Outcome): Promise<void> {
     const { db, release } = this.#options;
     return db.transaction(async (tx) => {
@@ -89,7 +90,7 @@ export class Runner {
     });
   }
 
-  /** Retries later, or gives up. A signal that came during the attempt is a reason to try once more. */
+  /** Retries later, or gives up. After a signal during the attempt, it always retries. */
   async #fail(task: LeasedTask, process: Process, error: string, final: boolean): Promise<void> {
     const { db, holder, onRest } = this.#options;
     const restSeconds = (process.backoffSeconds ?? backoffSeconds)(task.attempts);
@@ -123,12 +124,12 @@ export class Runner {
     tx.changed(taskChange(task.lane));
   }
 
-  /** Lets a task rest that this version cannot run. That is no attempt. */
+  /** Lets a task rest that this version cannot run. The rest counts as no attempt. */
   async #putAside(task: LeasedTask, error: string): Promise<void> {
     const { db, holder } = this.#options;
     await db.transaction(async (tx) => {
       await retryLater(tx, holder, task, { error, restSeconds: UNKNOWN_REST_SECONDS });
-      await tx.query('update task set attempts = 0 where id = $1', [task.id]);
+      await update(tx, Task, { id: task.id }, { attempts: 0 });
     });
   }
 }

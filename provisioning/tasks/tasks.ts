@@ -1,17 +1,17 @@
 /**
- * Durable work. A step is done at least once, and what it commits is in the database exactly once.
+ * Durable work. A worker runs each step at least once, and the effect of a step is committed exactly once.
  *
- * A task is a row: a subject, a process, and the step that is next. A worker leases the row, calls the step outside
- * of any transaction, and then writes the step's effect and the next step in one transaction, which is refused if
- * the lease was lost meanwhile. So whatever a step does outside of its commit must be safe to repeat.
+ * A task is a row: a subject, a process, and the next step. A worker leases the row and calls the step outside of any
+ * transaction. One transaction then writes the effect of the step and the next step. It fails if the worker has lost the
+ * lease. So all work of a step outside of its commit must be safe to repeat.
  *
- * A subject has one task, so nothing is done to it twice at once.
+ * A subject has one task, so two steps never act on it at once.
  */
 import type { Transaction } from '../../entities/database/transaction.ts';
 
 export { type NewTask, signalTask, startTask, taskChange } from '../../entities/tasks/start.ts';
 
-/** A task as its step sees it. */
+/** A task during its lease, as its step gets it. */
 export interface LeasedTask {
   id: string;
   lane: string;
@@ -22,23 +22,23 @@ export interface LeasedTask {
   data: Record<string, unknown>;
   fence: bigint;
   signals: number;
-  /** This one is counted: 1 at the first. */
+  /** Attempts at the step, including this one. */
   attempts: number;
   deadlineAt: Date | null;
   createdAt: Date;
-  /** Aborts when going on is useless: the lease was lost, the deadline has passed, or the worker stops. */
+  /** Aborts when the worker loses the lease or stops, or when the deadline passes. */
   aborted: AbortSignal;
 }
 
-/** Writes the effect of a step, in the transaction that also writes the next step. It may be called again. */
+/** Writes the effect of a step in the transaction that writes the next step. The worker may call it again. */
 export type Commit = (tx: Transaction) => Promise<unknown>;
 
-/** What becomes of a task after a step. */
+/** The result of a step for its task. */
 export interface Outcome {
   kind: 'hop' | 'nap' | 'done';
-  /** Undefined: the same step again. */
+  /** Undefined: the same step. */
   step?: string;
-  /** Merged into the data of the task. */
+  /** The worker merges it into the data of the task. */
   data?: object;
   afterSeconds: number;
   commit?: Commit;
@@ -49,7 +49,7 @@ interface Going {
   data?: object;
 }
 
-/** Goes on with another step, at once or later. */
+/** Continues with another step, at once or later. */
 export const hop = (step: string, { afterSeconds = 0, ...going }: Going & { afterSeconds?: number } = {}): Outcome => ({
   kind: 'hop',
   step,
@@ -57,45 +57,44 @@ export const hop = (step: string, { afterSeconds = 0, ...going }: Going & { afte
   ...going,
 });
 
-/** The same step again later, or as soon as somebody signals. */
+/** Runs the same step again later, or at the next signal. */
 export const nap = (seconds: number, going: Going = {}): Outcome => ({ kind: 'nap', afterSeconds: seconds, ...going });
 
 /**
- * Nothing is left to be done: the task goes. If a signal came during the step, the conclusion may be wrong: then
- * nothing is committed, and the step runs again on the world as it is now.
+ * Ends the task. A signal during the step means that the conclusion may be wrong. The worker then commits nothing and runs the
+ * step again.
  */
 export const done = ({ commit }: { commit?: Commit } = {}): Outcome => ({ kind: 'done', afterSeconds: 0, commit });
 
 /**
- * Thrown by a commit that finds that the world moved while the step ran. The transaction rolls back and the step
- * runs again at once; only if that happens again and again, it counts as a failed attempt.
+ * Thrown by a commit that finds a change made during the step. The transaction rolls back, and the worker repeats the step at
+ * once. Several conflicts in a row count as a failed attempt.
  */
 export class Conflict extends Error {
   override readonly name = 'Stale';
 }
 
-/** Named steps. Each names the next, so the process needs no description of its order. */
+/** A process has named steps. Each step names the next one. */
 export interface Process {
   lane: string;
-  /** Failed attempts at one step, deaths of workers among them, after which the task is given up. Default 25. */
+  /** Failed attempts at one step, including deaths of workers, until the worker gives the task up. Default 25. */
   attemptsMax?: number;
-  /** The pause after a failed attempt. Default: doubling from 2 seconds to an hour, with jitter. */
+  /** Seconds to rest after a failed attempt. Default: doubling from 2 seconds to an hour, with jitter. */
   backoffSeconds?: (attempt: number) => number;
-  /** Called outside of any transaction. */
+  /** The worker calls steps outside of any transaction. */
   steps: Record<string, (task: LeasedTask) => Promise<Outcome>>;
   /**
-   * Called in the transaction that ends a task whose attempts are used up, or whose deadline has passed. It may
-   * return a step to go on with, such as a refund: that one has fresh attempts and no deadline. The step that has
-   * just failed may be returned too: it is tried for ever. Without a step the task is DEAD until it is signalled.
-   * If it throws, nothing is written, and the task is given up again later.
+   * The worker calls it in the transaction that gives up an exhausted task, or a task past its deadline. It may return a
+   * step, such as a refund, which gets fresh attempts and no deadline. It may also return the failed step, which then repeats
+   * without end. Without a step, the task is DEAD until a signal comes. If it throws, the worker repeats it later.
    */
   onExhausted?: (task: LeasedTask, tx: Transaction, error: string) => Promise<string | undefined> | Promise<void>;
 }
 
-/** A part of provisioning, as the worker sees it. */
+/** A part of provisioning, as the worker uses it. */
 export interface WorkerPart {
   readonly processes: Record<string, Process>;
-  /** How many tasks of each lane a worker runs at once. */
+  /** The number of tasks of each lane that a worker runs at once. */
   readonly lanes: Record<string, number>;
   /** The processes that run periodically. */
   readonly periodic: readonly string[];
@@ -104,6 +103,6 @@ export interface WorkerPart {
 export const ATTEMPTS_MAX = 25;
 const BACKOFF_SECONDS_MAX = 3600;
 
-/** The default pause after a failed attempt. The jitter keeps what failed together from coming back together. */
+/** Returns the default pause after a failed attempt. The jitter spreads tasks that failed together. */
 export const backoffSeconds = (attempt: number): number =>
   Math.min(BACKOFF_SECONDS_MAX, 2 ** attempt) * (0.75 + Math.random() / 2);

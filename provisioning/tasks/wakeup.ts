@@ -1,4 +1,4 @@
-/** Wakes the loop of a lane. The loop hears a wakeup that comes while it works afterwards. */
+/** Wakes the loop of a lane. If a wakeup comes while the loop works, the loop gets it afterwards. */
 export class Wakeup {
   #pending = false;
   #resume = () => {};

@@ -1,10 +1,10 @@
 /**
- * Carries tasks out. Any number of workers, in any number of processes, share the work: one of them at a time leases
- * a task, and keeps the lease alive while the step runs. If a worker dies, its leases end and others go on. If it
- * was only thought to be dead, the fence refuses whatever it still wants to commit. So it does with a step that does not
- * end though it was aborted: its task is let go, and its place in the lane is given to another.
+ * Runs tasks. Any number of workers, in any number of processes, share the work. One worker at a time leases a task and
+ * extends the lease while the step runs. If a worker dies, its leases end and other workers continue. If the worker still
+ * lives, the fence refuses its commits. It also refuses those of an aborted step that does not end. The worker releases
+ * the task of such a step and gives its place in the lane to another task.
  *
- * Work is found by a poll each second; the bus and the end of each step only make it quicker. Without a database it waits.
+ * A worker polls each second; the bus and the end of each step only wake it earlier. Without a database it waits.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,20 +15,20 @@ import { Runner } from './runner.ts';
 import { ATTEMPTS_MAX, type LeasedTask, type Outcome, type Process, taskChange } from './tasks.ts';
 import { Wakeup } from './wakeup.ts';
 
-/** How long one call of a step may take, what takes longer naps in between; and how long to end once it is aborted. */
+/** Seconds that one call of a step may take, and seconds to end after its abort. Longer work naps between calls. */
 const [STEP_SECONDS_MAX, GRACE_SECONDS] = [900, 30];
 
 export interface WorkerOptions {
-  /** How many tasks of each lane this worker runs at once. */
+  /** The number of tasks of each lane that this worker runs at once. */
   lanes: Record<string, number>;
-  /** Also how long others wait before they take over from a worker that died. Default 30. */
+  /** Also the time until other workers take over from a dead worker. Default 30. */
   leaseSeconds?: number;
   /** Default 1. */
   pollSeconds?: number;
-  /** After how long a step is aborted, and after how much more it is abandoned. Default 900 and 30. */
+  /** The worker aborts a step after `stepSeconds`, and abandons it `graceSeconds` later. Default 900 and 30. */
   stepSeconds?: number;
   graceSeconds?: number;
-  /** Hears of what the worker itself could not do, such as reach its database. */
+  /** Called with errors of the worker itself, such as an unreachable database. */
   onError?: (error: unknown) => void;
 }
 
@@ -44,9 +44,9 @@ export class Worker {
   readonly #onError: (error: unknown) => void;
   readonly #runner: Runner;
   readonly #wakeups = new Map<string, Wakeup>();
-  /** What runs now, with a promise that is fulfilled at the end. */
+  /** The running leases. Each promise is fulfilled when the run ends. */
   readonly #busy = new Map<Lease, Promise<void>>();
-  /** Steps that do not end. Nothing that they still do is written. */
+  /** Steps that do not end. They can commit nothing. */
   readonly #abandoned = new Set<Lease>();
   readonly #stopped = new AbortController();
   #stopping = false;
@@ -86,12 +86,12 @@ export class Worker {
     void this.#keepLeases();
   }
 
-  /** How many steps still run that this worker has given up on. */
+  /** Returns the number of abandoned steps that still run. */
   abandoned(lane?: string): number {
     return [...this.#abandoned].filter(({ task }) => !lane || task.lane === lane).length;
   }
 
-  /** Takes nothing new, lets what runs finish within the grace period, and gives the rest back to the others. */
+  /** Takes no new tasks, lets running steps end within the grace period, and returns the other tasks. */
   async stop(graceSeconds = 10): Promise<void> {
     this.#stopping = true;
     this.#stopListening();
@@ -103,7 +103,7 @@ export class Worker {
     for (const { abort } of this.#busy.keys()) abort.abort(new Error('The worker stops.'));
   }
 
-  /** For tests: runs everything that is due, one after the other, without timers. @returns how many steps it ran */
+  /** For tests: runs all due tasks, one after the other, without timers. @returns the number of steps */
   async drain(lane?: string): Promise<number> {
     let ran = 0;
     for (const one of lane ? [lane] : Object.keys(this.#lanes)) {
@@ -117,7 +117,7 @@ export class Worker {
     return ran;
   }
 
-  /** Leases due tasks of a lane. What this worker still runs it does not lease again, even if the lease was lost. */
+  /** Leases due tasks of a lane, except tasks that this worker still runs after it lost their leases. */
   async lease(lane: string, count = 1): Promise<Lease[]> {
     const startedAtMs = performance.now();
     const endsAtMs = startedAtMs + this.leaseSeconds * 1000;
@@ -133,15 +133,15 @@ export class Worker {
     const before = error ? ` Before: ${error}` : '';
     if (overdue) return `The deadline has passed.${before}`;
     const attemptsMax = this.#processes.get(process)?.attemptsMax ?? ATTEMPTS_MAX;
-    return attempts > attemptsMax ? `No attempt of ${attemptsMax} came to an end.${before}` : undefined;
+    return attempts > attemptsMax ? `None of ${attemptsMax} attempts ended.${before}` : undefined;
   }
 
-  /** Runs one step, and writes what follows from it. Never rejects: what could not be written is done again later. */
+  /** Runs one step and writes its outcome. Never rejects: if the write fails, another attempt follows. */
   run(lease: Lease): Promise<void> {
     return this.#runner.run(lease);
   }
 
-  /** Writes what comes after a step. Tests override it. @throws LeaseLost or Signalled */
+  /** Writes the outcome of a step. Tests override it. @throws LeaseLost or Signalled */
   protected release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<void> {
     return release(tx, this, task, outcome);
   }
@@ -152,7 +152,7 @@ export class Worker {
     while (!this.#stopping) {
       const room = this.#room(lane, concurrency);
       const leases = room > 0 ? await this.lease(lane, room).catch(this.#onError) : undefined;
-      if (this.#stopping) return; // stop() gives them back
+      if (this.#stopping) return; // stop() returns the leases
       for (const lease of leases ?? []) {
         const end = () => {
           this.#busy.delete(lease);
@@ -165,7 +165,7 @@ export class Worker {
     }
   }
 
-  /** Half as many as a lane has room for may be abandoned; those beyond that take room from the others. */
+  /** Returns the free room of a lane. Abandoned steps beyond half of the lane take room from others. */
   #room(lane: string, concurrency: number): number {
     const most = concurrency - Math.max(0, this.abandoned(lane) - Math.ceil(concurrency / 2));
     return most - [...this.#busy.keys()].filter(({ task }) => task.lane === lane).length;
@@ -184,7 +184,7 @@ export class Worker {
     }
   }
 
-  /** Extends the leases that are still held, and aborts the others. Where that cannot be found out, time decides. */
+  /** Extends the held leases and aborts the lost ones. Without an answer of the database, the end of the lease decides. */
   async #heartbeat(leases: Lease[]): Promise<void> {
     const endsAtMs = performance.now() + this.leaseSeconds * 1000;
     const tasks = leases.map(({ task }) => task);
@@ -201,7 +201,7 @@ export class Worker {
     }
   }
 
-  /** Gives up on a step that does not end: the others go on without it, and its task is tried again. */
+  /** Abandons a step that does not end. Its lane continues, and a worker runs its task again. */
   async #abandon(lease: Lease): Promise<void> {
     if (!this.#busy.delete(lease)) return;
     const { task, abort } = lease;
@@ -217,7 +217,7 @@ export class Worker {
     for (const [name, wakeup] of this.#wakeups) if (lane === null || lane === name) wakeup.wake();
   }
 
-  /** Rests that are shorter than the poll end in time. What goes on at once is seen to when its run ends. */
+  /** Wakes the lane after a rest that is shorter than the poll. The end of the run already wakes it for a rest of 0. */
   #wakeAfter(lane: string, seconds: number): void {
     if (seconds > 0 && seconds < this.#pollSeconds) setTimeout(() => this.#wake(lane), seconds * 1000 + 1).unref();
   }

@@ -1,16 +1,24 @@
 /**
- * Delivers what is due to one webhook: one task for each, four messages at a time. A message is sent at least once: its
- * result is committed after it was sent, and who died in between has sent it for nothing. `webhook-id` stays the same.
+ * Delivers the due messages of a webhook. Each webhook has one task, which sends four messages at a time. A receiver gets a
+ * message at least once. If the worker dies between sending and its commit, the next worker sends the message again with the
+ * same `webhook-id`.
  */
 import type { Database } from '../../entities/database/database.ts';
-import { columnsOf } from '../../entities/database/table.ts';
-import { Event } from '../../entities/history/event.ts';
+import { FIND_EVENT } from '../../entities/history/event.ts';
+import { expression, transitionWhere } from '../../entities/history/transition.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import {
+  DELETE_OLD_DELIVERIES,
+  DELIVERY_LIFECYCLE,
+  DUE_DELIVERIES,
+  SECONDS_TO_NEXT_ATTEMPT,
+  type WebhookDelivery,
+} from '../../entities/webhooks/delivery.ts';
+import {
   DELIVER_STEP,
+  FIND_WEBHOOK,
   WEBHOOK_LANE,
-  Webhook,
-  WebhookDelivery,
+  type Webhook,
   webhookSecretContext,
 } from '../../entities/webhooks/webhook.ts';
 import type { Outbound } from '../outbound/call.ts';
@@ -41,10 +49,13 @@ export function webhookProcess(options: DeliveryOptions): Process {
 
 async function deliver(options: DeliveryOptions, task: LeasedTask): Promise<Outcome> {
   const { db } = options;
-  const webhook = await findWebhook(db, task.subject);
+  const webhook = await FIND_WEBHOOK.first(db, [task.subject]);
   if (!webhook) return done();
   if (webhook.status === 'DISABLED') return done({ commit: (tx) => stopDeliveries(tx, webhook.id) });
-  const due = await db.query<WebhookDelivery>(TAKE, [webhook.id, PARALLEL]);
+  const due = await transitionWhere(db, DELIVERY_LIFECYCLE, 'DELIVERING', DUE_DELIVERIES, {
+    parameters: [webhook.id, PARALLEL],
+    set: { firstAttemptAt: expression('coalesce(first_attempt_at, now())') },
+  });
   if (!due.length) return rest(db, webhook);
   const results = await Promise.all(
     due.map(async (delivery): Promise<Result> => {
@@ -55,31 +66,21 @@ async function deliver(options: DeliveryOptions, task: LeasedTask): Promise<Outc
   return hop(DELIVER_STEP, { commit: (tx) => keepResults(tx, webhook, results) });
 }
 
-/** Until the next attempt; without one, the task goes, and so does what has been over for a month. */
+/** Rests until the next attempt. Without one, the task ends and deletes the webhook's old deliveries. */
 async function rest(db: Database, { id }: Webhook): Promise<Outcome> {
-  const [next] = await db.query<{ seconds: number | null }>(
-    `select extract(epoch from min(next_attempt_at) - now())::float8 as seconds from webhook_delivery
-      where webhook_id = $1 and next_attempt_at is not null`,
-    [id],
-  );
+  const next = await SECONDS_TO_NEXT_ATTEMPT.first(db, [id]);
   if (next?.seconds != null) return nap(Math.max(0, next.seconds));
-  return done({
-    commit: (tx) =>
-      tx.query(
-        `delete from webhook_delivery where webhook_id = $1 and next_attempt_at is null and created_at < now() - $2::int * interval '1 day'`,
-        [id, RETENTION_DAYS],
-      ),
-  });
+  return done({ commit: (tx) => DELETE_OLD_DELIVERIES.all(tx, [id, RETENTION_DAYS]) });
 }
 
-/** Sends one message, signed. @throws if it was aborted */
+/** Signs and sends one message. @throws if the caller aborts it */
 export async function send(
   { db, vault, rules, resolve, render }: DeliveryOptions,
   { id, url, secret }: Webhook,
   delivery: Pick<WebhookDelivery, 'accountId' | 'eventId' | 'snapshot'>,
   limits: { timeoutSeconds: number; aborted?: AbortSignal },
 ): Promise<Posted> {
-  const [event] = await db.query<Event>(`select ${columnsOf(Event)} from event where id = $1`, [delivery.eventId]);
+  const event = await FIND_EVENT.first(db, [delivery.eventId]);
   const body = await messageOf(delivery, event!, render);
   const headers = {
     'content-type': 'application/json',
@@ -88,16 +89,3 @@ export async function send(
   };
   return post({ url, headers, body }, { rules, resolve, ...limits });
 }
-
-export async function findWebhook(db: Pick<Database, 'query'>, id: string): Promise<Webhook | undefined> {
-  const [webhook] = await db.query<Webhook>(`select ${columnsOf(Webhook)} from webhook where id = $1`, [id]);
-  return webhook;
-}
-
-const TAKE = `
-  with due as (
-    select id from webhook_delivery where webhook_id = $1 and next_attempt_at <= now() order by next_attempt_at, id limit $2
-    for update skip locked)
-  update webhook_delivery set status = 'DELIVERING', first_attempt_at = coalesce(first_attempt_at, now())
-  from due where webhook_delivery.id = due.id
-  returning ${columnsOf(WebhookDelivery)}`;

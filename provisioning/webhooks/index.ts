@@ -1,5 +1,4 @@
-/** Webhooks: the work that delivers events to them, and their tests. */
-
+/** Webhooks: the processes that deliver events, and test messages. */
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { Actor } from '../../entities/history/audit.ts';
@@ -33,7 +32,7 @@ export class Webhooks implements WorkerPart {
   }
 
   /**
-   * The URL as it is kept. A name that does not resolve now is taken: it is checked again at each connection.
+   * Returns the URL in its canonical form. A name need not resolve yet: each connection checks its addresses.
    * @throws ApiError invalid_url or url_not_allowed
    */
   async check(text: string): Promise<string> {
@@ -46,12 +45,12 @@ export class Webhooks implements WorkerPart {
     }
   }
 
-  /** Sends `webhook.test` now, and waits for the answer, ten seconds at most. */
+  /** Sends `webhook.test` now and waits for the answer, ten seconds at most. */
   test(webhook: Webhook, actor: Actor): Promise<WebhookTest> {
     return testWebhook(this.#options, webhook, actor);
   }
 
-  /** Has the worker look for what is due. */
+  /** Lets a worker look for due deliveries. */
   wake(tx: Transaction, { id, accountId }: Pick<Webhook, 'id' | 'accountId'>): Promise<void> {
     return startTask(tx, {
       lane: WEBHOOK_LANE,

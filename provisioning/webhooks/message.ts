@@ -1,19 +1,19 @@
-/** The body of a delivery: the event, and what it is about as REST shows it. */
+/** The body of a message: the event, and its resource as REST shows it. */
 import type { EntitySchema } from 'typeorm';
 import type { Event, ResourceType } from '../../entities/history/event.ts';
 import { RESOURCE_ROWS } from '../../entities/history/record.ts';
-import type { WebhookDelivery } from '../../entities/webhooks/webhook.ts';
+import type { WebhookDelivery } from '../../entities/webhooks/delivery.ts';
 
 /**
- * Shows a row as the REST API does. Provisioning knows no facade, so main.ts gives it this; undefined where REST shows
- * no such thing.
+ * Shows a row as the REST API does, or returns undefined for a resource that REST does not show. main.ts passes it,
+ * because provisioning must not import facades.
  */
 export type RenderResource = (resource: string, row: object) => Promise<object | undefined>;
 
 const API_VERSION = '1.0.0';
 const BODY_BYTES_MAX = 20 * 1024;
 
-/** The same at every attempt: the row is the one that the change left. */
+/** Builds the body, which is the same at every attempt because the delivery keeps the row after the change. */
 export async function messageOf(
   { accountId, snapshot }: Pick<WebhookDelivery, 'accountId' | 'snapshot'>,
   event: Event,
@@ -34,7 +34,7 @@ export async function messageOf(
   return Buffer.byteLength(body) <= BODY_BYTES_MAX ? body : bodyWith(named(event));
 }
 
-/** What can be said of something that is gone, or that REST does not show: its name. */
+/** Names a resource that is deleted, that REST does not show, or that is too large. */
 const named = ({ type, subject }: Event) => ({ id: subject, ...(type.endsWith('.deleted') && { deleted: true }) });
 
 async function shown({ type }: Event, snapshot: WebhookDelivery['snapshot'], render: RenderResource) {
@@ -44,12 +44,12 @@ async function shown({ type }: Event, snapshot: WebhookDelivery['snapshot'], ren
   return rows && snapshot?.id ? render(resource, rowFrom(rows.entity, snapshot)) : undefined;
 }
 
-/** A row that was kept as JSON. */
+/** Restores the row of a table from its JSON. */
 function rowFrom({ options }: EntitySchema, snapshot: Record<string, unknown>): object {
   const value = (type: unknown, kept: unknown) => {
     if (kept === null || kept === undefined) return null;
     if (type === 'bigint') return BigInt(kept as number);
-    if (type === 'bytea') return Buffer.from((kept as string).slice(2), 'hex'); // as \\x0f in JSON
+    if (type === 'bytea') return Buffer.from((kept as string).slice(2), 'hex'); // PostgreSQL writes bytes as \\x0f
     return type === 'timestamptz' ? new Date(kept as string) : kept;
   };
   return Object.fromEntries(

@@ -1,19 +1,19 @@
-/** One POST to a customer's URL. The answer of the receiver goes no further than its status and Retry-After. */
+/** One POST to a customer's URL. Of the receiver's answer, Freehold uses only the status and Retry-After. */
 import { type CallError, call, type Outbound } from '../outbound/call.ts';
 
-/** Why a delivery did not succeed. */
+/** Why a delivery failed. */
 export type DeliveryError = CallError | 'http_status' | 'disabled';
 
 export interface Posted {
   responseStatus: number | null;
-  /** Seconds that the receiver asks to wait (RFC 9110, 10.2.3). */
+  /** Seconds that the receiver asks Freehold to wait (RFC 9110, 10.2.3). */
   retryAfterSeconds: number | null;
   durationMs: number;
-  /** Null if the answer was 2xx. */
+  /** Null after a 2xx answer. */
   error: DeliveryError | null;
 }
 
-/** Much more than a receiver has to say; the rest is not read. */
+/** Freehold reads no more of an answer. */
 const ANSWER_BYTES_MAX = 4096;
 
 export interface Message {
@@ -23,11 +23,11 @@ export interface Message {
 }
 export interface PostOptions extends Outbound {
   timeoutSeconds: number;
-  /** Aborted when nobody waits for the result any more. */
+  /** Aborts when the result is no longer needed. */
   aborted?: AbortSignal | undefined;
 }
 
-/** Never throws for what the network or the receiver does. @throws if it was aborted from outside */
+/** Returns network failures and refusals as results. @throws if the caller aborts it */
 export async function post(message: Message, { timeoutSeconds, aborted, ...outbound }: PostOptions): Promise<Posted> {
   const startedAt = performance.now();
   const request = { method: 'POST', ...message, answerBytesMax: ANSWER_BYTES_MAX, timeoutSeconds, aborted } as const;
@@ -43,7 +43,7 @@ export async function post(message: Message, { timeoutSeconds, aborted, ...outbo
   };
 }
 
-/** Seconds, or a date. */
+/** Reads Retry-After, which holds seconds or a date. */
 function secondsOf(retryAfter: string | undefined): number | null {
   if (!retryAfter) return null;
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter);

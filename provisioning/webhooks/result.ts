@@ -1,14 +1,20 @@
-/** What follows from an attempt: the next one, or the end; for the webhook perhaps that it is disabled. */
-
+/** The consequences of an attempt: another attempt or the end of the delivery, and perhaps a disabled webhook. */
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
-import type { Webhook, WebhookDelivery } from '../../entities/webhooks/webhook.ts';
+import { expression, transition, transitionWhere } from '../../entities/history/transition.ts';
+import {
+  DELIVERY_LIFECYCLE,
+  LOCK_OPEN_DELIVERIES,
+  OPEN_DELIVERIES,
+  type WebhookDelivery,
+} from '../../entities/webhooks/delivery.ts';
+import { MARK_SUCCESS, NO_SUCCESS_SINCE, WEBHOOK_LIFECYCLE, type Webhook } from '../../entities/webhooks/webhook.ts';
 import type { Posted } from './post.ts';
 
 const MINUTE = 60;
 const HOUR = 3600;
-/** The pauses between ten attempts, as Standard Webhooks proposes. */
+/** Pauses between ten attempts, as Standard Webhooks proposes. */
 export const RETRY_SECONDS = [
   5,
   5 * MINUTE,
@@ -29,7 +35,7 @@ export interface Result {
   posted: Posted;
 }
 
-/** How long to wait after so many attempts, or undefined after the last. */
+/** Returns the pause after so many attempts, or undefined after the last. */
 export function pauseSeconds(attempts: number, retryAfterSeconds: number | null = null): number | undefined {
   const pause = RETRY_SECONDS[attempts - 1];
   if (pause === undefined) return undefined;
@@ -37,13 +43,13 @@ export function pauseSeconds(attempts: number, retryAfterSeconds: number | null 
   return Math.max(jittered, Math.min(retryAfterSeconds ?? 0, RETRY_AFTER_SECONDS_MAX));
 }
 
-/** Writes what became of attempts. The successes first: they keep the webhook from being disabled by the others. */
+/** Writes the results of attempts. It writes a success first, because a success can keep the webhook enabled. */
 export async function keepResults(tx: Transaction, webhook: Webhook, results: readonly Result[]): Promise<void> {
-  if (results.some(({ posted }) => posted.error === null)) await markSuccess(tx, webhook.id);
+  if (results.some(({ posted }) => posted.error === null)) await MARK_SUCCESS.all(tx, [webhook.id]);
   const reason = endOf(results);
-  // The webhook is locked before its deliveries, and these in the order of their ids.
+  // The order of locks: first the webhook, then its deliveries by id.
   const disabled = reason !== undefined && (await disable(tx, webhook, reason, results));
-  if (disabled) await tx.query(`select ${OPEN_DELIVERIES}`, [webhook.id]);
+  if (disabled) await LOCK_OPEN_DELIVERIES.all(tx, [webhook.id]);
   for (const { delivery, posted } of results.toSorted((a, b) => (a.delivery.id < b.delivery.id ? -1 : 1))) {
     const failed = posted.error !== null && posted.responseStatus !== GONE;
     const pause = failed ? pauseSeconds(delivery.attempts + 1, posted.retryAfterSeconds) : undefined;
@@ -52,33 +58,33 @@ export async function keepResults(tx: Transaction, webhook: Webhook, results: re
   if (disabled) await stopDeliveries(tx, webhook.id);
 }
 
-/** Why a webhook should be told no more, if these results say so. */
+/** Returns the reason to disable the webhook, if the results give one. */
 function endOf(results: readonly Result[]): 'endpoint_gone' | 'retries_exhausted' | undefined {
   if (results.some(({ posted }) => posted.responseStatus === GONE)) return 'endpoint_gone';
   const isLast = ({ delivery, posted }: Result) => posted.error && pauseSeconds(delivery.attempts + 1) === undefined;
   return results.some(isLast) ? 'retries_exhausted' : undefined;
 }
 
-export const markSuccess = (tx: Transaction, id: string): Promise<unknown> =>
-  tx.query('update webhook set last_success_at = clock_timestamp() where id = $1', [id]);
-
-const writeAttempt = (tx: Transaction, id: string, posted: Posted, pause: number | undefined) =>
-  tx.query(
-    `update webhook_delivery set attempts = attempts + 1, response_status = $2, duration_ms = $3, error = $4, status = $5,
-      next_attempt_at = now() + $6::float8 * interval '1 second' where id = $1`,
-    [
-      id,
-      posted.responseStatus,
-      posted.durationMs,
-      posted.error,
-      posted.error === null ? 'SUCCEEDED' : pause === undefined ? 'FAILED' : 'RETRYING',
-      pause ?? null,
-    ],
-  );
+const writeAttempt = (
+  tx: Transaction,
+  id: string,
+  { responseStatus, durationMs, error }: Posted,
+  pause: number | undefined,
+) =>
+  transition(tx, DELIVERY_LIFECYCLE, id, error === null ? 'SUCCEEDED' : pause === undefined ? 'FAILED' : 'RETRYING', {
+    set: {
+      attempts: expression('attempts + 1'),
+      responseStatus,
+      durationMs,
+      error,
+      nextAttemptAt: pause === undefined ? null : expression(`now() + ${pause} * interval '1 second'`),
+    },
+  });
 
 /**
- * Disables a webhook: at once if it is gone, else only if nothing succeeded since the first attempt of what failed.
- * @returns whether it is disabled by that
+ * Disables a webhook. Retries that are exhausted disable it only if no delivery succeeded since the first attempt of a
+ * failed one.
+ * @returns whether the webhook was enabled and is disabled now
  */
 async function disable(
   tx: Transaction,
@@ -89,25 +95,22 @@ async function disable(
   const failedSince = results
     .filter(({ delivery, posted }) => posted.error && pauseSeconds(delivery.attempts + 1) === undefined)
     .map(({ delivery }) => delivery.firstAttemptAt?.getTime() ?? 0);
-  const disabled = await tx.query(
-    `update webhook set status = 'DISABLED', disabled_reason = $2 where id = $1 and status = 'ENABLED'
-      and ($3::boolean or last_success_at is null or last_success_at < $4) returning id`,
-    [id, reason, reason === 'endpoint_gone', new Date(Math.max(0, ...failedSince))],
-  );
-  if (!disabled.length) return false;
-  const data = { disabled_reason: reason };
-  await record(tx, accountId, id, { type: 'webhook.disabled', actor: SYSTEM, data });
+  const [disabled] = await transitionWhere(tx, WEBHOOK_LIFECYCLE, 'DISABLED', NO_SUCCESS_SINCE, {
+    parameters: [id, reason === 'endpoint_gone', new Date(Math.max(0, ...failedSince))],
+    set: { disabledReason: reason },
+  });
+  if (!disabled) return false;
+  await record(tx, accountId, id, {
+    type: 'webhook.disabled',
+    actor: SYSTEM,
+    data: { disabled_reason: reason },
+  });
   return true;
 }
 
-const OPEN_DELIVERIES =
-  'id from webhook_delivery where webhook_id = $1 and next_attempt_at is not null order by id for update';
-
-/** Ends what a disabled webhook was still to be told. It can be delivered again by hand. */
+/** Ends the open deliveries of a disabled webhook. The customer can have them repeated. */
 export const stopDeliveries = (tx: Transaction, webhookId: string): Promise<unknown> =>
-  tx.query(
-    `with open as (select ${OPEN_DELIVERIES})
-      update webhook_delivery set status = 'FAILED', error = coalesce(error, 'disabled'), next_attempt_at = null
-      from open where webhook_delivery.id = open.id`,
-    [webhookId],
-  );
+  transitionWhere(tx, DELIVERY_LIFECYCLE, 'FAILED', OPEN_DELIVERIES, {
+    parameters: [webhookId],
+    set: { error: expression(`coalesce(error, 'disabled')`), nextAttemptAt: null },
+  });

@@ -1,12 +1,12 @@
-/** Signatures of deliveries, as Standard Webhooks says (standardwebhooks.com, v1, symmetric). */
+/** Signatures of messages by Standard Webhooks (standardwebhooks.com, v1, symmetric). */
 import { createHmac, randomBytes } from 'node:crypto';
 
 const PREFIX = 'whsec_';
 
-/** A new secret: 32 bytes, base64. */
+/** Makes a secret of 32 random bytes in base64. */
 export const newWebhookSecret = (): string => PREFIX + randomBytes(32).toString('base64');
 
-/** The headers of a message; one signature for each secret, so that a receiver can change from one to the next. */
+/** Returns the headers of a message. Each secret gives a signature, so that a receiver can replace its secret. */
 export function signedHeaders(
   secrets: readonly string[],
   { id, body, at = new Date() }: { id: string; body: string; at?: Date },

@@ -1,13 +1,13 @@
-/** A test call: one message, now. */
-
+/** Tests of webhooks: one message that is sent at once. */
 import { snake } from '../../entities/database/table.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
+import { transition } from '../../entities/history/transition.ts';
 import { newId } from '../../entities/ids.ts';
-import type { Webhook } from '../../entities/webhooks/webhook.ts';
+import { INSERT_TEST_DELIVERY } from '../../entities/webhooks/delivery.ts';
+import { MARK_SUCCESS, WEBHOOK_LIFECYCLE, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { type DeliveryOptions, send } from './deliver.ts';
 import type { Posted } from './post.ts';
-import { markSuccess } from './result.ts';
 
 const TIMEOUT_SECONDS = 10;
 
@@ -16,7 +16,7 @@ export interface WebhookTest extends Pick<Posted, 'responseStatus' | 'durationMs
   eventId: string;
 }
 
-/** Sends `webhook.test` once, whatever the filter says. A success enables the webhook again. */
+/** Sends `webhook.test` once and ignores the filter. A success enables a disabled webhook. */
 export async function testWebhook(options: DeliveryOptions, webhook: Webhook, actor: Actor): Promise<WebhookTest> {
   const { id, accountId } = webhook;
   const { db } = options;
@@ -32,15 +32,10 @@ export async function testWebhook(options: DeliveryOptions, webhook: Webhook, ac
   const delivered = error === null;
   await db.transaction(async (tx) => {
     const status = delivered ? 'SUCCEEDED' : 'FAILED';
-    // Nothing is written of a webhook that was deleted meanwhile.
-    await tx.query(
-      `insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, status, attempts, response_status, duration_ms, error)
-        select $2, account_id, id, $3, 'webhook.test', $4, 1, $5, $6, $7 from webhook where id = $1`,
-      [id, newId('dlv'), eventId, status, responseStatus, durationMs, error],
-    );
+    await INSERT_TEST_DELIVERY.all(tx, [id, newId('dlv'), eventId, status, responseStatus, durationMs, error]);
     if (!delivered) return;
-    await markSuccess(tx, id);
-    await tx.query(`update webhook set status = 'ENABLED', disabled_reason = null where id = $1`, [id]);
+    await MARK_SUCCESS.all(tx, [id]);
+    await transition(tx, WEBHOOK_LIFECYCLE, id, 'ENABLED', { set: { disabledReason: null } });
   });
   return { delivered, eventId, responseStatus, durationMs, error };
 }

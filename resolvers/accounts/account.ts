@@ -1,6 +1,7 @@
 /** The account and its balance. */
-
-import { Account, setSuspension } from '../../entities/accounts/account.ts';
+import { Account, type BalanceView, FIND_BALANCE, setSuspension } from '../../entities/accounts/account.ts';
+import { find } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
 import { hourlyMicros } from '../../entities/money.ts';
@@ -8,46 +9,36 @@ import { lockAccount } from '../../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 
 export async function findAccount(context: Context): Promise<Account> {
-  const account = await context.db.source.manager.findOneBy(Account, { id: accountOf(context) });
+  const account = await find(context.db, Account, { id: accountOf(context) });
   if (!account) throw new ApiError('not_found');
   return account;
 }
 
-/** All amounts are micro-USD. */
-export interface BalanceView {
-  availableMicros: bigint;
-  /** Top-ups that were seen and are not yet confirmed. */
-  pendingMicros: bigint;
-  /** What the servers that renew themselves cost in a month. */
-  monthlyCostMicros: bigint;
-  updatedAt: Date;
+/** Locks an account until the end of the transaction, and reads it. */
+export async function lockedAccount(tx: Transaction, id: string): Promise<Account> {
+  await lockAccount(tx, id);
+  return tx.manager.findOneByOrFail(Account, { id });
 }
 
 export async function findBalance(context: Context): Promise<BalanceView> {
-  const [balance] = await context.db.query<BalanceView>(
-    `select available_micros, updated_at,
-      coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
-      coalesce((select sum(price_month_micros) from server where account_id = $1 and auto_renew
-        and status not in ('FAILED', 'DELETING', 'DELETED')), 0)::bigint as monthly_cost_micros
-    from balance where account_id = $1`,
-    [accountOf(context)],
-    'balance',
-  );
+  const balance = await FIND_BALANCE.first(context.db, [accountOf(context)]);
   if (!balance) throw new ApiError('not_found');
   return balance;
 }
 
-/** Until when the balance pays for what renews itself; null if nothing does. */
+const HOURS_MAX = 100 * 365 * 24;
+
+/** When the balance no longer covers the renewals; null without servers that renew automatically. */
 export function fundedUntil({ availableMicros, monthlyCostMicros }: BalanceView): Date | null {
   const hourly = hourlyMicros(monthlyCostMicros);
   if (hourly === 0n) return null;
   const hours = Number(availableMicros / hourly);
-  return new Date(Date.now() + Math.min(hours, 100 * 365 * 24) * 3_600_000);
+  return new Date(Date.now() + Math.min(hours, HOURS_MAX) * 3_600_000);
 }
 
 /**
- * Suspends an account: from now on it may read, and end what it has. Its servers run on, and renew themselves; what it is
- * watching is closed, and may be opened again. One that is suspended already stays so, for the reason of the first time.
+ * Suspends an account, so that it may only read, and end its own things. Its servers keep running and renewing. The
+ * service closes its open subscriptions, and the account may open them again. A suspended account keeps its first reason.
  * @throws ApiError not_found
  */
 export const suspendAccount = (context: Context, id: string, reason: string): Promise<Account> =>
@@ -59,10 +50,10 @@ export const resumeAccount = (context: Context, id: string): Promise<Account> =>
 async function changeSuspension(context: Context, id: string, reason: string | null): Promise<Account> {
   if (!isId('acct', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    // No credential can be made, and none be rotated, that would not hear of it.
+    // Under this lock, no new or rotated credential misses the change.
     await lockAccount(tx, id);
     await setSuspension(tx, id, reason, actorOf(context));
-    const account = await tx.manager.findOneBy(Account, { id });
+    const account = await find(tx, Account, { id });
     if (!account) throw new ApiError('not_found');
     return account;
   });

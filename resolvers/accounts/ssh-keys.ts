@@ -1,7 +1,7 @@
-/** SSH public keys. The same key again is the same object: nobody has to look first. */
-
+/** SSH public keys. Adding a known key again returns the same object, so a caller need not look first. */
 import { SshKey } from '../../entities/accounts/ssh-key.ts';
 import { parseSshPublicKey } from '../../entities/accounts/ssh-public-key.ts';
+import { find, insert, remove } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId, newId, randomText } from '../../entities/ids.ts';
@@ -18,12 +18,12 @@ export async function addSshKey(
   const { comment, ...parsed } = parseSshPublicKey(publicKey);
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    const same = await tx.manager.findOneBy(SshKey, { accountId, fingerprint: parsed.fingerprint });
+    const same = await find(tx, SshKey, { accountId, fingerprint: parsed.fingerprint });
     if (same) return same;
     if ((await tx.manager.countBy(SshKey, { accountId })) >= context.limits.sshKeys)
       throw new ApiError('ssh_key_limit_reached');
     const id = newId('sshkey');
-    await tx.manager.insert(SshKey, { id, accountId, name: name ?? (comment || `key-${randomText(6)}`), ...parsed });
+    await insert(tx, SshKey, { id, accountId, name: name ?? (comment || `key-${randomText(6)}`), ...parsed });
     await record(tx, accountId, id, { type: 'ssh_key.created', actor: actorOf(context) });
     return tx.manager.findOneByOrFail(SshKey, { id });
   });
@@ -31,8 +31,7 @@ export async function addSshKey(
 
 /** @throws ApiError not_found */
 export async function findSshKey(context: Context, id: string): Promise<SshKey> {
-  const sshKey =
-    isId('sshkey', id) && (await context.db.source.manager.findOneBy(SshKey, { id, accountId: accountOf(context) }));
+  const sshKey = isId('sshkey', id) && (await find(context.db, SshKey, { id, accountId: accountOf(context) }));
   if (!sshKey) throw new ApiError('not_found');
   return sshKey;
 }
@@ -41,14 +40,13 @@ export function listSshKeys(context: Context, request: PageRequest): Promise<Pag
   return pageOfAccount(context, SshKey, request);
 }
 
-/** Servers that were ordered with it keep it. @throws ApiError not_found */
+/** Deletes a key. Existing servers keep it. @throws ApiError not_found */
 export async function deleteSshKey(context: Context, id: string): Promise<{ id: string; deleted: true }> {
   const accountId = accountOf(context);
   if (!isId('sshkey', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    const { affected } = await tx.manager.delete(SshKey, { id, accountId });
-    if (!affected) throw new ApiError('not_found');
+    if (!(await remove(tx, SshKey, { id, accountId }))) throw new ApiError('not_found');
     await record(tx, accountId, id, { type: 'ssh_key.deleted', actor: actorOf(context) });
     return { id, deleted: true };
   });

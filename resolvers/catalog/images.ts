@@ -1,4 +1,4 @@
-/** The images that machines are made from, as the operator offers them. Their codes are what drivers are told. */
+/** The images that the operator offers. Drivers know an image by its code. */
 
 import { type CatalogItem, FIND_IMAGES, type ImageDetails, INSERT_IMAGE, OFFER_IMAGE } from '../../entities/catalog.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
@@ -10,10 +10,10 @@ import { invalid } from '../errors.ts';
 
 export type NewImage = Pick<CatalogItem, 'code' | 'name'> & Omit<ImageDetails, 'deprecatedAt'>;
 
-/** Those that are not offered, too. */
+/** All images, including those that are not offered. */
 export const listImages = ({ db }: Context): Promise<CatalogItem[]> => FIND_IMAGES.all(db);
 
-/** Offers a new image. @throws ApiError validation_failed if the code is taken, or no code */
+/** Offers a new image. @throws ApiError validation_failed if its code is taken or malformed */
 export async function addImage(context: Context, { code, name, ...details }: NewImage): Promise<CatalogItem> {
   if (!/^[a-z0-9][a-z0-9.-]{0,31}$/.test(code) || ['vps', 'dedicated', 'bastions', 'images'].includes(code))
     throw invalid('code', 'A code has up to 32 lower-case letters, digits, dots and hyphens.');
@@ -25,7 +25,7 @@ export async function addImage(context: Context, { code, name, ...details }: New
   });
 }
 
-/** Offers an image, or retires it: machines that have it keep it. @throws ApiError not_found */
+/** Offers an image, or retires it. Machines keep a retired image. @throws ApiError not_found */
 export async function offerImage(context: Context, code: string, offered: boolean): Promise<CatalogItem> {
   return context.db.transaction(async (tx) => {
     const deprecatedAt = offered ? null : new Date().toISOString();

@@ -1,13 +1,16 @@
 /** Bonus tiers and top-ups. */
 
+import { find, insert, lock } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../../entities/ids.ts';
+import { MICROS_PER_USD } from '../../entities/money.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import {
   bonusMicros,
+  COUNT_PENDING_TOP_UPS,
   QUOTE_SECONDS,
   TOP_UP_LIFECYCLE,
   TopUp,
@@ -22,20 +25,20 @@ import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } fro
 export { BONUS_TIERS, TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../../entities/payments/top-up.ts';
 
 /**
- * Opens a top-up in a coin, or makes one that is paid at once by x402.
- * @throws ApiError validation_failed, or what either of them throws
+ * Opens a top-up in a coin, or makes one that x402 pays at once.
+ * @throws ApiError validation_failed, or an error of `openTopUp` or `pay`
  */
 export function createTopUp(
   context: Context,
-  { amountUsd, crypto }: { amountUsd: bigint; crypto?: string | null | undefined },
+  { amountUsd: amountMicros, crypto }: { amountUsd: bigint; crypto?: string | null | undefined },
   payment: PaymentHeaders = {},
 ): Promise<TopUp> {
   const signed = signedPayment(payment);
   const byX402 = payment.mode != null || signed !== undefined;
-  if (byX402 && crypto != null) throw wrongCrypto('not_allowed', 'crypto is left out where x402 pays.');
+  if (byX402 && crypto != null) throw wrongCrypto('not_allowed', 'Leave out crypto when x402 pays.');
   if (!byX402 && crypto == null) throw wrongCrypto('required', 'crypto is required.');
-  if (!byX402) return openTopUp(context, { amountUsd, crypto: crypto! });
-  const sale = saleOf(context, amountUsd);
+  if (!byX402) return openTopUp(context, amountMicros, crypto!);
+  const sale = saleOf(context, amountMicros);
   return signed === undefined ? demandPayment(context, sale) : pay(context, signed, sale);
 }
 const wrongCrypto = (code: string, message: string) =>
@@ -55,7 +58,7 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
   },
 });
 
-/** A top-up whose payment has been signed, and is under way. */
+/** Writes a top-up whose signed payment is under way. */
 async function insertPaidTopUp(
   tx: Transaction,
   context: Context,
@@ -65,7 +68,7 @@ async function insertPaidTopUp(
   const accountId = accountOf(context);
   const { coin, network, networkV1, payTo } = context.provisioning.payments.x402!.terms;
   const id = newId('top');
-  await tx.manager.insert(TopUp, {
+  await insert(tx, TopUp, {
     id,
     accountId,
     orderNumber,
@@ -77,7 +80,7 @@ async function insertPaidTopUp(
     network: networkV1 ?? network,
     amountCrypto: formatUnits(amountMicros, 6),
     receivedCrypto: '0',
-    rateMicros: USDC_RATE_MICROS,
+    rateMicros: MICROS_PER_USD,
     walletAddress: payTo,
     confirmations: 0,
     confirmationsRequired: 1,
@@ -85,19 +88,14 @@ async function insertPaidTopUp(
   });
   await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
   tx.changed({ kind: 'topUp', accountId, id: orderNumber });
-  return tx.manager.findOneByOrFail(TopUp, { id });
+  return (await find(tx, TopUp, { id }))!;
 }
-/** A dollar is a dollar: what x402 pays with is worth its face. */
-const USDC_RATE_MICROS = 1_000_000n;
 
 /**
- * A quote that holds for half an hour, and an address to pay to.
+ * Opens a top-up with a quote for half an hour, and an address for its payment.
  * @throws ApiError unknown_coin, coin_unavailable or topup_limit_reached
  */
-async function openTopUp(
-  context: Context,
-  { amountUsd, crypto }: { amountUsd: bigint; crypto: string },
-): Promise<TopUp> {
+async function openTopUp(context: Context, amountMicros: bigint, crypto: string): Promise<TopUp> {
   const accountId = accountOf(context);
   const coin = await findCoin(context, crypto);
   if (!coin.available || coin.rateMicros === null) throw new ApiError('coin_unavailable');
@@ -107,27 +105,27 @@ async function openTopUp(
   const invoice = {
     orderNumber,
     coin: coin.code,
-    amountMicros: amountUsd,
-    amountCrypto: formatUnits(unitsOf(amountUsd, coin.rateMicros, coin.decimals), coin.decimals),
+    amountMicros,
+    amountCrypto: formatUnits(unitsOf(amountMicros, coin.rateMicros, coin.decimals), coin.decimals),
     createdAt,
     expiresAt: new Date(createdAt.getTime() + QUOTE_SECONDS * 1000),
   };
   const target = await context.provisioning.payments.openInvoice(context.db, invoice, context.signal).catch((fault) => {
     if (fault instanceof ApiError) throw fault;
-    throw new ApiError('coin_unavailable', 'No address to pay to can be had at the moment.');
+    throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
   });
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
     await refuseTooMany({ ...context, db: tx }, accountId);
     const id = newId('top');
-    await tx.manager.insert(TopUp, {
+    await insert(tx, TopUp, {
       id,
       accountId,
       orderNumber,
       status: 'PENDING',
       mode: 'CRYPTO',
-      amountMicros: amountUsd,
-      bonusMicros: bonusMicros(amountUsd),
+      amountMicros,
+      bonusMicros: bonusMicros(amountMicros),
       crypto: coin.code,
       network: coin.network,
       amountCrypto: invoice.amountCrypto,
@@ -143,23 +141,20 @@ async function openTopUp(
     await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
     await context.provisioning.payments.awaitPayment(tx, accountId, orderNumber);
     tx.changed({ kind: 'topUp', accountId, id: orderNumber });
-    return tx.manager.findOneByOrFail(TopUp, { id });
+    return (await find(tx, TopUp, { id }))!;
   });
 }
 
-/** Asked before somebody is asked for an address, and again under the lock. @throws ApiError topup_limit_reached */
+/** Runs before the gateway is asked for an address, and again under the lock. @throws ApiError topup_limit_reached */
 async function refuseTooMany({ db, limits }: { db: Queryable; limits: Context['limits'] }, accountId: string) {
-  const [pending] = await db.query<{ count: number }>(
-    `select count(*)::int as count from top_up where account_id = $1 and status = 'PENDING'`,
-    [accountId],
-  );
-  if (pending!.count >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
+  const counted = await COUNT_PENDING_TOP_UPS.first(db, [accountId]);
+  if (counted!.pending >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
 }
 
 /** @throws ApiError not_found */
 export async function findTopUp({ db, viewer }: Context, orderNumber: string): Promise<TopUp> {
   if (!isOrderNumber('TOP', orderNumber)) throw new ApiError('not_found');
-  const topUp = await db.source.manager.findOneBy(TopUp, {
+  const topUp = await find(db, TopUp, {
     orderNumber,
     ...(viewer!.accountId && { accountId: viewer!.accountId }),
   });
@@ -168,19 +163,16 @@ export async function findTopUp({ db, viewer }: Context, orderNumber: string): P
 }
 
 /**
- * Cancels a top-up that nothing was received for. It is watched on: money that comes later is credited, as late.
+ * Cancels an unpaid top-up. The worker watches it further, and credits late payments.
  * @throws ApiError not_found or topup_not_cancellable
  */
 export async function cancelTopUp(context: Context, orderNumber: string): Promise<TopUp> {
   const { accountId } = await findTopUp(context, orderNumber);
   return context.db.transaction(async (tx) => {
-    const [topUp] = await tx.query<{ unpaid: boolean }>(
-      `select status = 'PENDING' and received_crypto = '0' as unpaid from top_up
-        where order_number = $1 and account_id = $2 for update`,
-      [orderNumber, accountId],
-    );
+    const topUp = await lock(tx, TopUp, { orderNumber, accountId });
     const cancelled =
-      topUp?.unpaid && (await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CANCELLED', { actor: actorOf(context) }));
+      topUp?.receivedCrypto === '0' &&
+      (await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CANCELLED', { actor: actorOf(context) }));
     if (!cancelled) throw new ApiError('topup_not_cancellable');
     return cancelled;
   });

@@ -3,18 +3,18 @@
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
+import { FIND_COINS_OFF, SWITCH_COIN } from '../../entities/payments/coin.ts';
 import type { Coin } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 
 /**
- * A coin of the driver, and whether it can be used at the moment: it has a rate, its chain is not behind, and the operator
- * has not switched it off.
+ * A coin of a driver. It is available with a rate and a current chain, unless the operator has switched it off.
  */
 export type CoinView = Coin & { x402: boolean; rateMicros: bigint | null; available: boolean };
 
 export async function listCoins({ db, provisioning }: Context): Promise<CoinView[]> {
   const [switches, exchangeRates, behind] = await Promise.all([
-    db.query<{ code: string }>('select code from coin_switch where not available', [], 'coins switched off'),
+    FIND_COINS_OFF.all(db),
     provisioning.payments.exchangeRates(db),
     provisioning.payments.chainsBehind(db),
   ]);
@@ -33,19 +33,13 @@ export async function findCoin(context: Context, wanted: string): Promise<CoinVi
 }
 
 /**
- * Switches a coin off or on, for new top-ups: those that there are go on, for money may be on its way to them.
+ * Switches a coin off or on for new top-ups. Open top-ups continue, because payments may be on their way.
  * @throws ApiError unknown_coin
  */
 export async function updateCoin(context: Context, code: string, available: boolean): Promise<CoinView> {
   await findCoin(context, code);
   await context.db.transaction(async (tx) => {
-    const changed = await tx.query(
-      `insert into coin_switch as kept (code, available) values ($1, $2)
-      on conflict (code) do update set available = excluded.available, updated_at = now() where kept.available <> excluded.available
-      returning code`,
-      [code, available],
-    );
-    if (changed.length)
+    if (await SWITCH_COIN.first(tx, [code, available]))
       await record(tx, OPERATOR_ACCOUNT, code, { type: 'coin.updated', actor: actorOf(context), data: { available } });
   });
   return findCoin(context, code);

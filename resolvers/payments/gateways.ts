@@ -1,32 +1,32 @@
 /** Payment gateways: their chains, their exchange rates, and the webhooks of payment processors. */
 
-import { columnsOf } from '../../entities/database/table.ts';
+import { findAll } from '../../entities/database/table.ts';
 import { CoinRate } from '../../entities/payments/coin.ts';
 import type { Gateway, ProcessorWebhook } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
 
 export type GatewayView = Gateway;
 
-/** Asks each gateway whether it is there, for some seconds at the most. */
+/** Asks each gateway for its health, with a timeout of some seconds. */
 export const listGateways = ({ db, provisioning, signal }: Context): Promise<Gateway[]> =>
   provisioning.payments.gateways(db, signal);
 
 export interface ExchangeRateView {
   coin: string;
-  /** Micro-USD for one coin, for new top-ups; null: its sources do not agree, or say nothing. */
+  /** Micro-USD for one coin, for new top-ups; null: its sources disagree, or report nothing. */
   quoteMicros: bigint | null;
   sources: CoinRate[];
 }
 
 export async function listExchangeRates({ db, provisioning }: Context): Promise<ExchangeRateView[]> {
-  const [exchangeRates, said] = await Promise.all([
+  const [exchangeRates, rates] = await Promise.all([
     provisioning.payments.exchangeRates(db),
-    db.query<CoinRate>(`select ${columnsOf(CoinRate)} from coin_rate order by coin, source`),
+    findAll(db, CoinRate, {}, { coin: 'ASC', source: 'ASC' }),
   ]);
   return [...exchangeRates].map(([coin, { quoteMicros }]) => ({
     coin,
     quoteMicros,
-    sources: said.filter((one) => one.coin === coin),
+    sources: rates.filter((one) => one.coin === coin),
   }));
 }
 

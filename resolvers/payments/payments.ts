@@ -1,20 +1,21 @@
-/** Payments in coins, as the operator sees them, and what he decides of those that are nobody's. */
+/** Payments in coins for the operator, and decisions about those in suspense. */
 
-import { columnsOf } from '../../entities/database/table.ts';
-import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
+import { find, lock } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
+import { expression, transition } from '../../entities/history/transition.ts';
 import { isId } from '../../entities/ids.ts';
-import { available, lockAccount, post, SUSPENSE } from '../../entities/payments/ledger.ts';
-import { Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
+import { available, lockAccount, post, SUSPENSE, Transfer } from '../../entities/payments/ledger.ts';
+import { PAYMENT_LIFECYCLE, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
 import { writeOffPayment } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 
 export { PAYMENT_STATUSES } from '../../entities/payments/payment.ts';
 
-/** Of all accounts, newest first. */
+/** Lists the payments of all accounts, newest first. */
 export const listPayments = (
   context: Context,
   request: PageRequest,
@@ -23,22 +24,23 @@ export const listPayments = (
   pageOfAccount(context, Payment, request, { ...(status && { status }), ...(orderNumber && { orderNumber }) });
 
 /**
- * Gives a payment that is in suspense, because it came in another coin than was asked for, to the account whose address it
- * came to. Again, it changes nothing.
- * @throws ApiError not_found, or validation_failed if the payment is in another state, or gone from its chain
+ * Assigns an unmatched payment to the account that owns its address. Repeating it changes nothing.
+ * @throws ApiError not_found, or validation_failed if the payment is in another state, or no longer on its chain
  */
 export async function assignPayment(context: Context, id: string, reason: string): Promise<Payment> {
   return context.db.transaction(async (tx) => {
-    const payment = await lock(tx, id);
+    const payment = await lockPayment(tx, id);
     const { accountId, orderNumber, coin, creditedMicros, status } = payment;
     const key = `assign:${id}`;
-    if (status === 'CREDITED' && (await isPosted(tx, key))) return payment;
+    if (status === 'CREDITED' && (await find(tx, Transfer, { externalKey: key }))) return payment;
     if (status !== 'UNMATCHED') throw refuseState(status, 'assigned', 'unmatched');
     if (payment.height !== null && payment.blockHash === null)
-      throw new ApiError('validation_failed', 'The payment has vanished from its chain.', {
-        errors: [{ field: 'id', code: 'wrong_state', message: 'There is nothing left of it to be assigned.' }],
+      throw new ApiError('validation_failed', 'The chain has removed the payment.', {
+        errors: [{ field: 'id', code: 'wrong_state', message: 'The chain has removed it.' }],
       });
-    await tx.query(`update payment set status = 'CREDITED', credited_at = now() where id = $1`, [id]);
+    const credited = await transition(tx, PAYMENT_LIFECYCLE, id, 'CREDITED', {
+      set: { creditedAt: expression('now()') },
+    });
     await post(tx, accountId, [
       {
         kind: 'adjustment',
@@ -56,18 +58,18 @@ export async function assignPayment(context: Context, id: string, reason: string
       data: { accountId, orderNumber, reason },
     });
     await context.provisioning.servers.retrySuspended(tx, accountId);
-    return { ...payment, status: 'CREDITED', creditedAt: new Date() };
+    return credited!;
   });
 }
 
 /**
- * Takes a payment out of the books that was taken back, and will not come again: what was spent of it is lost. Again, it
- * changes nothing. Should it be mined again, it is credited.
+ * Writes off a reversed payment. The spent part is a loss. Repeating it changes nothing. If the chain mines the payment
+ * again, the worker credits it.
  * @throws ApiError not_found, or validation_failed if the payment is in another state
  */
 export async function writeOff(context: Context, id: string, reason: string): Promise<Payment> {
   return context.db.transaction(async (tx) => {
-    const payment = await lock(tx, id);
+    const payment = await lockPayment(tx, id);
     const { status, accountId, orderNumber } = payment;
     if (status === 'WRITTEN_OFF') return payment;
     if (status !== 'REVERSED') throw refuseState(status, 'written off', 'reversed');
@@ -81,23 +83,16 @@ export async function writeOff(context: Context, id: string, reason: string): Pr
   });
 }
 
-/** Why a payment in that state is not decided on. */
+/** The error for a decision that the state of a payment does not allow. */
 export const refuseState = (status: string, decided: string, wanted: string): ApiError =>
   new ApiError('validation_failed', `A payment that is ${status} cannot be ${decided}.`, {
-    errors: [{ field: 'id', code: 'wrong_state', message: `Only one that is ${wanted} can be.` }],
+    errors: [{ field: 'id', code: 'wrong_state', message: `Only a payment that is ${wanted} can be ${decided}.` }],
   });
 
 /** @throws ApiError not_found */
-async function lock(tx: Transaction, id: string): Promise<Payment> {
-  const [found] = isId('pay', id)
-    ? await tx.query<{ accountId: string }>('select account_id from payment where id = $1', [id])
-    : [];
+async function lockPayment(tx: Transaction, id: string): Promise<Payment> {
+  const found = isId('pay', id) ? await find(tx, Payment, { id }) : undefined;
   if (!found) throw new ApiError('not_found');
   await lockAccount(tx, found.accountId);
-  const [payment] = await tx.query<Payment>(`select ${columnsOf(Payment)} from payment where id = $1 for update`, [id]);
-  if (!payment) throw new ApiError('not_found');
-  return payment;
+  return (await lock(tx, Payment, { id }))!;
 }
-
-const isPosted = async (tx: Queryable, key: string): Promise<boolean> =>
-  (await tx.query('select 1 from transfer where external_key = $1', [key])).length > 0;

@@ -1,12 +1,14 @@
-/** Payments by x402, as the operator sees them, and what he decides of those that are nobody's or are gone. */
+/** Payments by x402 for the operator, and decisions about unmatched and reversed ones. */
 
+import { Account } from '../../entities/accounts/account.ts';
+import { find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId } from '../../entities/ids.ts';
-import { findX402Payment, lockPayment, X402Payment, type X402Status } from '../../entities/payments/x402-payment.ts';
+import { lockPayment, X402Payment, type X402Status } from '../../entities/payments/x402-payment.ts';
 import { assignX402, writeOffX402 } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
@@ -14,7 +16,7 @@ import { refuseState } from './payments.ts';
 
 export { X402_STATUSES } from '../../entities/payments/x402-payment.ts';
 
-/** Of all accounts, newest first. */
+/** Lists the payments by x402 of all accounts, newest first. */
 export const listX402Payments = (
   context: Context,
   request: PageRequest,
@@ -22,18 +24,16 @@ export const listX402Payments = (
 ): Promise<Page<X402Payment>> => pageOfAccount(context, X402Payment, request, { ...(status && { status }) });
 
 /**
- * Gives an unmatched payment to an account, if its chain has it still. Again, it changes nothing.
- * @throws ApiError not_found, validation_failed if the payment is in another state or gone, unavailable if nobody can tell
+ * Assigns an unmatched payment to an account, if its chain still has it. Repeating it changes nothing.
+ * @throws ApiError not_found, validation_failed if the payment is in another state or removed, unavailable without the chain
  */
 export async function assignX402Payment(
   context: Context,
   id: string,
   { accountId, reason }: { accountId: string; reason: string },
 ): Promise<X402Payment> {
-  const payment = await find(context, id);
-  const [account] = isId('acct', accountId)
-    ? await context.db.query('select 1 from account where id = $1', [accountId])
-    : [];
+  const payment = await findPayment(context, id);
+  const account = isId('acct', accountId) && (await find(context.db, Account, { id: accountId }));
   if (!account) throw new ApiError('not_found');
   if (payment.status === 'UNMATCHED') await requireOnChain(context, payment);
   return decide(context, id, { type: 'payment.assigned', accountId, reason }, async (tx, locked) => {
@@ -46,8 +46,7 @@ export async function assignX402Payment(
 }
 
 /**
- * Takes a payment out of the books that was taken back, or that nobody can have: what was spent of it is lost. Again, it
- * changes nothing.
+ * Writes off a reversed or unmatched payment. The spent part is a loss. Repeating it changes nothing.
  * @throws ApiError not_found, or validation_failed if the payment is in another state
  */
 export const writeOffX402Payment = (context: Context, id: string, reason: string): Promise<X402Payment> =>
@@ -59,42 +58,36 @@ export const writeOffX402Payment = (context: Context, id: string, reason: string
     return true;
   });
 
-/** @param work returns whether it has changed anything */
+/** Decides about a locked payment, and records the decision. @param work returns whether it has changed anything */
 async function decide(
   context: Context,
   id: string,
   { type, ...data }: { type: EventType & `payment.${string}`; accountId?: string; reason: string },
   work: (tx: Transaction, payment: X402Payment) => Promise<boolean>,
 ): Promise<X402Payment> {
-  const { accountId: payer } = await find(context, id);
+  const { accountId: payer } = await findPayment(context, id);
   return context.db.transaction(async (tx) => {
     if (await work(tx, await lockPayment(tx, id, payer, data.accountId ?? payer)))
       await record(tx, OPERATOR_ACCOUNT, id, { type, actor: actorOf(context), data });
-    return (await findX402Payment(tx, id))!;
+    return (await find(tx, X402Payment, { id }))!;
   });
 }
 
-async function find({ db }: Context, id: string): Promise<X402Payment> {
-  const payment = isId('pay', id) ? await findX402Payment(db, id) : undefined;
+async function findPayment({ db }: Context, id: string): Promise<X402Payment> {
+  const payment = isId('pay', id) ? await find(db, X402Payment, { id }) : undefined;
   if (!payment) throw new ApiError('not_found');
   return payment;
 }
 
-async function requireOnChain(
-  {
-    provisioning: {
-      payments: { x402 },
-    },
-  }: Context,
-  payment: X402Payment,
-): Promise<void> {
+async function requireOnChain({ provisioning }: Context, payment: X402Payment): Promise<void> {
+  const { x402 } = provisioning.payments;
   if (!x402?.isOurs(payment))
-    throw new ApiError('unavailable', `No node of ${payment.network} is configured.`, { retryAfter: 5 });
+    throw new ApiError('unavailable', `The operator has configured no node of ${payment.network}.`, { retryAfter: 5 });
   const settlement = await x402.observe(payment).catch(() => {
-    throw new ApiError('unavailable', 'The chain cannot be asked at the moment.', { retryAfter: 5 });
+    throw new ApiError('unavailable', 'The chain does not answer at the moment.', { retryAfter: 5 });
   });
   if (settlement.state !== 'settled')
-    throw new ApiError('validation_failed', 'The payment has vanished from its chain.', {
-      errors: [{ field: 'id', code: 'wrong_state', message: 'There is nothing left of it to be assigned.' }],
+    throw new ApiError('validation_failed', 'The chain has removed the payment.', {
+      errors: [{ field: 'id', code: 'wrong_state', message: 'The chain has removed it.' }],
     });
 }

@@ -1,6 +1,6 @@
 /**
- * Paying one request by x402: checked first, then settled, then credited and spent in one transaction. The same payment
- * again, sent for the same thing, gets the same answer; once the money is under way, nobody is asked to pay again.
+ * Pays one request by x402. The service checks the payment, settles it, then credits and spends it in one transaction. The
+ * same payment for the same request gets the same answer. Once the money is under way, no answer asks for payment again.
  */
 import { hkdfSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,19 +10,19 @@ import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/error
 import { newOrderNumber } from '../../entities/ids.ts';
 import { canonicalJson } from '../../entities/json.ts';
 import { usdFromMicros } from '../../entities/money.ts';
-import { answerPayment, creditPayment, lockPayment, type X402Payment } from '../../entities/payments/x402-payment.ts';
+import { answerPayment, creditX402, lockPayment, type X402Payment } from '../../entities/payments/x402-payment.ts';
 import { Vault } from '../../entities/secrets.ts';
 import type { SignedPayment } from '../../provisioning/index.ts';
 import { accountOf, type Context } from '../context.ts';
 import { requireCoin } from './coins.ts';
 
-/** How long a request waits for another with the same payment. */
+/** The time that a request waits for another with the same payment. */
 const WAIT_MS = 25_000;
 const POLL_MS = 50;
 
-/** What the headers of a request say of paying. */
+/** The payment headers of a request. */
 export interface PaymentHeaders {
-  /** X-Payment-Mode: to be paid by x402, whatever the balance is. */
+  /** X-Payment-Mode: asks to pay by x402, independent of the balance. */
   mode?: 'X402' | null | undefined;
   /** PAYMENT-SIGNATURE, of version 2. */
   signature?: string | null | undefined;
@@ -33,24 +33,24 @@ export interface PaymentHeaders {
 export const signedPayment = ({ signature, payment }: PaymentHeaders): string | undefined =>
   signature ?? payment ?? undefined;
 
-/** What can be paid for in one request. */
+/** A sale that one request can pay for. */
 export interface Sale<T> {
   kind: 'SRV' | 'TOP';
-  /** Of the endpoint, such as /v1/servers. */
+  /** The path of the endpoint, such as /v1/servers. */
   path: string;
   description: string;
-  /** What was asked for: another input is another sale. */
+  /** The input of the request. Another input is another sale. */
   input: unknown;
-  /** Refuses whatever can be refused, before anything is paid. @returns the price in micro-USD */
+  /** Throws every refusal that is known before the payment. @returns the price in micro-USD */
   check(): Promise<bigint>;
   /**
-   * Makes what was sold, under the lock of the account. With a transaction id the money is in the balance; without one
-   * nobody knows yet whether it will come.
+   * Makes the server or top-up, under the lock of the account. With a transaction id the money is in the balance. Without
+   * one the outcome of the payment is open.
    */
   fulfil(tx: Transaction, orderNumber: string, txId: string | undefined): Promise<T>;
 }
 
-/** The same error, with the challenge for the price: how to pay by x402. */
+/** The error with a challenge for the price, which tells how to pay by x402. */
 export function withChallenge(
   context: Context,
   { path, description }: Pick<Sale<unknown>, 'path' | 'description'>,
@@ -69,7 +69,7 @@ export function withChallenge(
   });
 }
 
-/** @throws ApiError payment_required, or what refuses the sale itself */
+/** @throws ApiError payment_required, or a refusal of the sale */
 export async function demandPayment(context: Context, sale: Sale<unknown>): Promise<never> {
   await requireCoin(context, available(context).terms.coin);
   throw withChallenge(context, sale, await sale.check(), { code: 'payment_required' });
@@ -78,7 +78,7 @@ export async function demandPayment(context: Context, sale: Sale<unknown>): Prom
 /**
  * Sells for a signed payment.
  * @throws ApiError invalid_payment, payment_rejected (nothing was taken), payment_nonce_used, idempotency_in_progress, or
- * what refuses the sale itself; if that comes after the settlement, the money is in the balance
+ * a refusal of the sale. After a settlement the money is in the balance.
  */
 export async function pay<T>(context: Context, header: string, sale: Sale<T>): Promise<T> {
   const x402 = available(context);
@@ -89,14 +89,14 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
     credentialId: viewer?.kind === 'api_key' ? viewer.credentialId : null,
     requestMac: vault.keyedDigest(canonicalJson([sale.path, sale.input]), 'x402 request'),
   };
-  // Meanwhile: what refuses the sale comes first.
+  // Verifies in the background, because a refusal of the sale comes first.
   const verifying = x402.verify(payment);
   verifying.catch(() => {});
   let row = await x402.find(payment, buyer);
   if (!row) {
     const [amountMicros] = await Promise.all([sale.check(), requireCoin(context, x402.terms.coin)]);
     const fault = await x402.fault(payment, amountMicros, verifying).catch(refuseForNow);
-    // Another request with it may have been faster, and what was verified is that it is used.
+    // A faster request with the same payment may be the reason why the payment counts as used.
     row = fault === undefined ? undefined : await x402.find(payment, buyer);
     if (fault && !row) {
       await x402.keepUnmatched(payment, buyer, context.requestId).catch(refuseForNow);
@@ -108,9 +108,9 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
   }
   for (const deadline = Date.now() + WAIT_MS; ; ) {
     if (row.orderNumber) return answered(context, payment, row);
-    if (await x402.take(row.id, context.requestId)) return settle(context, payment, row, sale, false);
+    if (await x402.lease(row.id, context.requestId)) return settle(context, payment, row, sale, false);
     if (Date.now() > deadline || context.signal.aborted)
-      throw new ApiError('idempotency_in_progress', 'The payment is being settled for another request.', {
+      throw new ApiError('idempotency_in_progress', 'Another request is settling the payment.', {
         retryAfter: 1,
       });
     await sleep(POLL_MS);
@@ -120,16 +120,15 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
 
 function refuseForNow(error: unknown): never {
   if (error instanceof ApiError) throw error;
-  throw new ApiError('unavailable', 'Payments cannot be verified at the moment. Nothing was taken.', { retryAfter: 5 });
+  throw new ApiError('unavailable', 'The service cannot verify payments at the moment. Nothing was taken.', {
+    retryAfter: 5,
+  });
 }
 
 /** @throws ApiError coin_unavailable */
-function available({
-  provisioning: {
-    payments: { x402 },
-  },
-}: Context): NonNullable<Context['provisioning']['payments']['x402']> {
-  if (!x402) throw new ApiError('coin_unavailable', 'Nothing can be paid by x402 at the moment.');
+function available({ provisioning }: Context): NonNullable<Context['provisioning']['payments']['x402']> {
+  const { x402 } = provisioning.payments;
+  if (!x402) throw new ApiError('coin_unavailable', 'The service accepts no payment by x402 at the moment.');
   return x402;
 }
 
@@ -145,7 +144,7 @@ async function settle<T>(
   try {
     const settlement = await x402.settle(row, payment, isFirst);
     if (settlement.state === 'unsent')
-      throw new ApiError('unavailable', 'The payment cannot be settled at the moment. Send it again.', {
+      throw new ApiError('unavailable', 'The service cannot settle the payment at the moment. Send it again.', {
         retryAfter: 5,
       });
     if (settlement.state === 'refused') throw rejected(context, sale, row, settlement.reason);
@@ -153,7 +152,7 @@ async function settle<T>(
     txId = settlement.state === 'settled' ? settlement.txId : undefined;
     return await context.db.transaction((tx) => fulfil(tx, context, payment, row, sale, txId));
   } catch (error) {
-    // Not waited for: a request with an idempotency key has a connection, and would wait for a second one.
+    // Without await: a request with an idempotency key holds a connection, and would wait for a second one.
     void x402.release(row, context.requestId).catch(() => {});
     if (txId === undefined || !(error instanceof ApiError)) throw error;
     receipt(context, row, txId);
@@ -161,7 +160,7 @@ async function settle<T>(
   }
 }
 
-/** Why nothing was sold, though the chain has moved the money: its task credits the balance. */
+/** The refusal of a sale after the settlement. The task of the payment credits the balance. */
 function refusedAfterPayment({ code, message, extras }: ApiError, { amountMicros }: X402Payment): ApiError {
   const paid = `The payment has settled: ${usdFromMicros(amountMicros)} USD go to the balance.`;
   if (code === 'insufficient_balance')
@@ -176,7 +175,7 @@ const rejected = (
   reason = 'invalid_exact_evm_payload_authorization_valid_before',
 ): ApiError => withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, reason);
 
-/** Credit, debit, what was sold and the answer exist together or not at all. */
+/** Commits credit, debit, the server or top-up, and the answer together. */
 async function fulfil<T>(
   tx: Transaction,
   context: Context,
@@ -187,12 +186,12 @@ async function fulfil<T>(
 ): Promise<T> {
   const row = await lockPayment(tx, id, accountId);
   if (row.orderNumber) return answered(context, payment, row);
-  // Who looks after the payment may have found out meanwhile.
+  // The task of the payment may know the outcome meanwhile.
   const txId = moved ?? (row.status === 'SETTLED' ? row.txId! : undefined);
   const isReversed = row.status === 'REVERSED' || row.status === 'WRITTEN_OFF';
   if (isReversed || (txId === undefined && row.status === 'FAILED')) throw rejected(context, sale, row);
   const orderNumber = newOrderNumber(sale.kind);
-  if (txId !== undefined) await creditPayment(tx, row, orderNumber);
+  if (txId !== undefined) await creditX402(tx, row, orderNumber);
   const answer = await sale.fulfil(tx, orderNumber, txId);
   const sealedAnswer = sealOf(context, payment).seal(serialize(answer).toString('base64'), id);
   await answerPayment(tx, row, { orderNumber, sealedAnswer, txId });
@@ -200,7 +199,7 @@ async function fulfil<T>(
   return answer;
 }
 
-/** @throws ApiError payment_nonce_used if the answer is so old that it was forgotten */
+/** @throws ApiError payment_nonce_used if the service has forgotten the answer */
 function answered<T>(context: Context, payment: SignedPayment, row: X402Payment): T {
   if (!row.sealedAnswer) throw new ApiError('payment_nonce_used', `The payment was for ${row.orderNumber}.`);
   receipt(context, row, row.txId ?? undefined);
@@ -214,6 +213,6 @@ function receipt(context: Context, row: X402Payment, txId: string | undefined): 
   context.setHeader?.('x-payment-response', value);
 }
 
-/** An answer can have a password in it: it is opened by our key and the signature of the payment together. */
+/** Seals answers with the service's key and the signature of the payment, because an answer can contain a password. */
 const sealOf = ({ vault }: Context, { signature }: SignedPayment): Vault =>
   new Vault(Buffer.from(hkdfSync('sha256', signature.toLowerCase(), vault.derive('x402 answer'), '', 32)));

@@ -1,4 +1,4 @@
-/** Deletes a server: the refund is decided here, the machine is destroyed by provisioning. */
+/** Deletes a server: the resolver refunds it, and a worker destroys its machine. */
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { transition } from '../../entities/history/transition.ts';
@@ -15,8 +15,8 @@ export interface DeletedServer {
 }
 
 /**
- * Taken in every state. What has not run yet is refunded in full; else the unused whole hours of the month are.
- * Deleting again changes nothing.
+ * Deletes a server in any status. A server that never ran is refunded in full, any other for the unused whole hours of
+ * its month. Deleting again changes nothing.
  * @throws ApiError not_found or delete_protected
  */
 export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
@@ -33,7 +33,7 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
 }
 
 async function refund(tx: Transaction, server: Server & { previousState: Server['status'] }): Promise<bigint> {
-  if (server.previousState === 'FAILED') return 0n; // it was given back when the order failed
+  if (server.previousState === 'FAILED') return 0n; // the failure of the order gave it back
   if (!server.paidUntil) return releaseHold(tx, server);
   const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, new Date());
   await post(tx, server.accountId, [

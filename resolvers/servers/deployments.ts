@@ -1,46 +1,49 @@
 /**
- * What is on bare-metal hosts, and the operator's word where the driver does not come to its end with one. A host is given to the next
- * customer when its own wiper, or the operator by name and reason, has said that it is empty; never otherwise.
+ * Deployments on bare-metal hosts, and how the operator overrides a driver that cannot finish one. A host is sold
+ * again only after its wiper reported it empty, or an operator declared it so.
  */
 
-import { columnsOf } from '../../entities/database/table.ts';
-import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
+import { find, lock, remove } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { record } from '../../entities/history/record.ts';
 import { Deployment, moveDeployment } from '../../entities/servers/deployment.ts';
-import { moveHost } from '../../entities/servers/host.ts';
+import { Host, moveHost } from '../../entities/servers/host.ts';
+import { FIND_MACHINE_OWNER, LIST_OLDEST_DEPLOYMENTS } from '../../entities/servers/operator-lists.ts';
+import { Task } from '../../entities/tasks/task.ts';
 import { signalTask } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 
 export { DEPLOYMENT_STATES } from '../../entities/servers/deployment.ts';
 
-const SELECT = `select ${columnsOf(Deployment)} from deployment`;
+/** The states of deployments whose machine no customer has. */
+const LEAVING: ReadonlySet<Deployment['state']> = new Set(['WIPING', 'WIPED', 'RETIRED']);
 
-/** Of each host that is not free, the longest unchanged first. */
+/** The deployments, the longest unchanged first. */
 export const listDeployments = ({ db }: Context, limit: number): Promise<Deployment[]> =>
-  db.query(`${SELECT} order by updated_at, id limit $1`, [limit]);
+  LIST_OLDEST_DEPLOYMENTS.all(db, [limit]);
 
 /**
- * The disk of a host is empty, for it was wiped, replaced or destroyed by hand. Where a server is still to be deleted, it
- * is as if the wiper had said so: the host is turned off, and free. One that was retired is free at once.
- * @throws ApiError not_found, or validation_failed while a customer has it
+ * The operator declares that the disks of a host are empty. If a server is being deleted, this counts as the wiper's report.
+ * Then the driver turns the host off, and frees it. A retired host is free at once.
+ * @throws ApiError not_found, or validation_failed while a customer has the machine
  */
 export const declareWiped = (context: Context, host: string, reason: string): Promise<Deployment> =>
   override(context, host, reason, 'host.wiped', async (tx, found) => {
-    const [task] = await tx.query('select 1 from task where subject = $1', [found.orderNumber]);
+    const task = await find(tx, Task, { subject: found.orderNumber });
     if (task && found.state === 'WIPED') return found;
     if (task && found.state === 'WIPING') return (await moveDeployment(tx, found, 'WIPED', { note: reason }))!;
-    await tx.query('delete from deployment where id = $1', [found.id]);
+    await remove(tx, Deployment, { id: found.id });
     return { ...found, state: 'WIPED', note: reason };
   });
 
 /**
- * A host is out of service, off and not connected, with whatever is on its disk. What was to be deleted with it counts as
- * gone: a server becomes deleted, and its addresses are free. The host is given to nobody until it is declared wiped.
- * @throws ApiError not_found, or validation_failed while a customer has it
+ * The operator retires a host: it is off and disconnected, and its disks are not wiped. Its machine counts as gone, so the
+ * server becomes deleted, and its addresses are free. The host is not sold until the operator declares it wiped.
+ * @throws ApiError not_found, or validation_failed while a customer has the machine
  */
 export const retireHost = (context: Context, host: string, reason: string): Promise<Deployment> =>
   override(context, host, reason, 'host.retired', async (tx, found) => {
@@ -56,11 +59,11 @@ async function override(
   act: (tx: Transaction, found: Deployment) => Promise<Deployment>,
 ): Promise<Deployment> {
   return context.db.transaction(async (tx) => {
-    await tx.query('select 1 from host where name = $1 for update', [host]);
-    const [found] = await tx.query<Deployment>(`${SELECT} where box = $1 for update`, [host]);
-    if (!found) throw new ApiError('not_found', 'Nothing is on that host.');
-    if (!LEFT.has(found.state) && (await isHad(tx, found)))
-      throw invalid('name', `${found.orderNumber} is on it, and ${found.state}. Delete that server first.`);
+    await lock(tx, Host, { name: host });
+    const found = await lock(tx, Deployment, { box: host });
+    if (!found) throw new ApiError('not_found', 'No machine is on that host.');
+    if (!LEAVING.has(found.state) && (await FIND_MACHINE_OWNER.first(tx, [found.orderNumber, found.generation])))
+      throw invalid('name', `${found.orderNumber} is on the host, and ${found.state}. Delete that server first.`);
     const after = await act(tx, found);
     if (after === found) return found;
     await moveHost(tx, host, 'DRAINING', actorOf(context));
@@ -72,17 +75,4 @@ async function override(
     await signalTask(tx, found.orderNumber);
     return after;
   });
-}
-
-/** The states of bare-metal hosts that no customer has any more. */
-const LEFT: ReadonlySet<Deployment['state']> = new Set(['WIPING', 'WIPED', 'RETIRED']);
-
-/** Whether that very machine is one of a server that is not gone. */
-async function isHad(db: Queryable, { orderNumber, generation }: Deployment): Promise<boolean> {
-  const [had] = await db.query(
-    `select 1 from server where order_number = $1 and generation = $2 and status <> 'DELETED'
-      and (status <> 'FAILED' or ipv4 is not null)`,
-    [orderNumber, generation],
-  );
-  return had !== undefined;
 }

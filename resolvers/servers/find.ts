@@ -1,40 +1,29 @@
-/** Reads servers: one, one that is waited for, or a page of them. */
+/** Reads one server, waits for its status, or reads a page of servers. */
 
-import { columnsOf } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
-import {
-  lockServerSql,
-  Server,
-  type ServerStatus,
-  SHOWN_COLUMNS,
-  type ShownServer,
-  STABLE,
-} from '../../entities/servers/server.ts';
+import { FIND_SERVER, LIST_SERVERS, LOCK_OWN_SERVER } from '../../entities/servers/find.ts';
+import { type Server, type ServerStatus, type ShownServer, STABLE } from '../../entities/servers/server.ts';
 import type { Context } from '../context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
 
 export { SERVER_STATUSES } from '../../entities/servers/server.ts';
 
-const IS_IT = `order_number = $1 and ($2::text is null or account_id = $2) and status <> 'DELETED'`;
-export const FIND_SERVER = `select ${SHOWN_COLUMNS} from server where ${IS_IT}`;
-const LOCK_SERVER = lockServerSql(columnsOf(Server), IS_IT);
-
-/** One server of the caller. @throws ApiError not_found, also for those of others and those that are deleted */
+/** One server of the caller. @throws ApiError not_found, also for servers of other accounts and for deleted ones */
 export async function findServer({ db, viewer }: Context, orderNumber: string): Promise<ShownServer> {
-  const server =
-    isOrderNumber('SRV', orderNumber) &&
-    (await db.query<ShownServer>(FIND_SERVER, [orderNumber, viewer!.accountId]))[0];
+  const server = isOrderNumber('SRV', orderNumber)
+    ? await FIND_SERVER.first(db, [orderNumber, viewer!.accountId])
+    : undefined;
   if (!server) throw new ApiError('not_found');
   return server;
 }
 
-/** The same with all that it has, locked with its account: each request sees what the one before it has done. */
+/** Locks a server of the caller, and its account before it. @throws ApiError not_found, as `findServer` does */
 export async function lockServer(tx: Transaction, { viewer }: Context, orderNumber: string): Promise<Server> {
-  const [server] = isOrderNumber('SRV', orderNumber)
-    ? await tx.query<Server>(LOCK_SERVER, [orderNumber, viewer!.accountId])
-    : [];
+  const server = isOrderNumber('SRV', orderNumber)
+    ? await LOCK_OWN_SERVER.first(tx, [orderNumber, viewer!.accountId])
+    : undefined;
   if (!server) throw new ApiError('not_found');
   return server;
 }
@@ -45,8 +34,8 @@ export interface Waiting {
 }
 
 /**
- * One server, as soon as it has the status that is waited for or is settled in another; or as it is when the time is
- * over. A server that is deleted meanwhile is not found.
+ * Waits until a server has the requested status or a stable one, or until the time is over.
+ * @throws ApiError not_found, also if the server is deleted meanwhile
  */
 export async function waitForServer(
   context: Context,
@@ -56,7 +45,7 @@ export async function waitForServer(
   const present = (server: ShownServer) => server.status === waitFor || STABLE.has(server.status);
   if (!waitFor) return findServer(context, orderNumber);
   const signal = AbortSignal.any([context.signal, context.stopping, AbortSignal.timeout(timeoutSeconds * 1000)]);
-  // The subscription comes before the first look, so that no change is missed between the two.
+  // Subscribes before the first read, to miss no change between the two.
   const changes = context.db.bus.changes('server', context.viewer!.accountId ?? undefined, signal);
   let server = await findServer(context, orderNumber);
   for (let seen = present(server); !seen; seen = present(server)) {
@@ -72,11 +61,11 @@ export interface ServerFilter {
   status?: ServerStatus[] | null | undefined;
   region?: string | null | undefined;
   hostname?: string | null | undefined;
-  /** `k=v,k2!=v`: all of them hold; a label that is missing is not equal to anything. */
+  /** `k=v,k2!=v`: all terms must hold. A missing label differs from every value. */
   labelSelector?: string | null | undefined;
 }
 
-/** A page of the caller's servers, newest first, without deleted ones; for the operator, of everybody's. */
+/** A page of the caller's servers, newest first, without deleted ones. The operator sees those of all accounts. */
 export async function listServers(
   { db, viewer }: Context,
   request: PageRequest,
@@ -85,23 +74,20 @@ export async function listServers(
   const { status = null, region = null, hostname = null, labelSelector = null } = filter;
   const filters = { status, region, hostname, ...(labelSelector && { labelSelector }) };
   const after = afterCursor(request, filters);
-  const wanted: string[] = [`status <> 'DELETED'`];
-  const parameters: unknown[] = [request.limit + 1];
-  const where = (sql: string, value: unknown) => {
-    if (value !== null && value !== undefined) wanted.push(sql.replace('?', `$${parameters.push(value)}`));
-  };
-  where('account_id = ?', viewer!.accountId);
-  where('id < ?', after);
-  where('status = any(?)', status);
-  where('region = ?', region);
-  where('hostname = ?', hostname);
+  const labels: Record<'=' | '!=', string[]> = { '=': [], '!=': [] };
   for (const term of labelSelector?.split(',') ?? []) {
     const [, key, operator, value] = /^(.*?)(!?=)(.*)$/s.exec(term)!;
-    where(`${operator === '=' ? '' : 'not '}labels @> ?::jsonb`, JSON.stringify({ [key!]: value }));
+    labels[operator as '=' | '!='].push(JSON.stringify({ [key!]: value }));
   }
-  const rows = await db.query<ShownServer>(
-    `select ${SHOWN_COLUMNS} from server where ${wanted.join(' and ')} order by id desc limit $1`,
-    parameters,
-  );
+  const rows = await LIST_SERVERS.all(db, [
+    request.limit + 1,
+    viewer!.accountId,
+    after,
+    status,
+    region,
+    hostname,
+    labels['='],
+    labels['!='],
+  ]);
   return pageFrom(rows, request, filters);
 }

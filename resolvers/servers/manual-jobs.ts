@@ -1,4 +1,4 @@
-/** The operator's queue: what has to be done by hand with machines, and that it is done. */
+/** The operator's queue of manual jobs on machines. */
 
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
@@ -10,13 +10,13 @@ import { actorOf, type Context } from '../context.ts';
 
 export type { MachineSpec, ManualJob };
 
-/** Open ones first, the oldest first. */
+/** Open jobs first, and the oldest of them first. */
 export const findManualJobs = ({ db }: Context, limit: number): Promise<ManualJob[]> => listManualJobs(db, limit);
 
-/** What is to be made; null where nothing is, and of a job that is closed. */
+/** The machine to make, with its secrets; null for closed jobs and for jobs that need none. */
 export const findManualSpec = ({ vault }: Context, job: ManualJob): MachineSpec | null => manualSpecOf(vault, job);
 
-/** Says that a job is done, or cannot be; the server goes on at once. @throws ApiError not_found */
+/** Closes a job, done or failed, and wakes the task of its server. @throws ApiError not_found */
 export async function endManualJob(
   context: Context,
   id: string,
@@ -26,7 +26,7 @@ export async function endManualJob(
   if (!isId('job', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     const closed = await closeManualJob(tx, id, state, note);
-    if (!closed.length) throw new ApiError('not_found', 'There is no such job, or it is closed already.');
+    if (!closed.length) throw new ApiError('not_found', 'No open job has this id.');
     for (const job of closed)
       await record(tx, OPERATOR_ACCOUNT, job.id, {
         type: 'manual_job.closed',

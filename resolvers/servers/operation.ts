@@ -1,4 +1,4 @@
-/** The operations that a PATCH can ask for: at most one, and only from the states of the table. */
+/** The operations of an update: at most one, and only from the statuses of the table. */
 import { ApiError } from '../../entities/errors.ts';
 import type { ServerChange, ServerStatus } from '../../entities/servers/server.ts';
 
@@ -7,9 +7,9 @@ export type OperationName = Exclude<ServerChange['operation'], 'resume'>;
 export interface Operation {
   powerState?: 'ON' | 'OFF' | null | undefined;
   action?: 'REBOOT' | 'RESET' | 'REBUILD' | null | undefined;
-  /** A larger tier. */
+  /** The code of a larger tier. */
   serviceCode?: string | null | undefined;
-  /** These four with a rebuild only; by default they are as before. */
+  /** Belongs to a rebuild only, as do the next three. A field that is absent keeps its value. */
   os?: string | null | undefined;
   sshKeyIds?: string[] | null | undefined;
   userData?: string | null | undefined;
@@ -24,7 +24,7 @@ const OF_REBUILD = {
   rootPassword: 'root_password',
 } as const;
 
-/** @throws ApiError one_operation_per_request, or validation_failed for what belongs to a rebuild without one */
+/** @throws ApiError one_operation_per_request, or validation_failed for fields of a rebuild without one */
 export function operationOf(asked: Operation): OperationName | undefined {
   const { powerState, action, serviceCode } = asked;
   const operations: OperationName[] = [];
@@ -42,7 +42,7 @@ export function operationOf(asked: Operation): OperationName | undefined {
   return operations[0];
 }
 
-/** What an operation leads to at first. A state that is reached already is answered as it is. */
+/** The status that an operation leads to first. If the server has it, the operation has no effect. */
 export const LEADS_TO: Partial<Record<ServerStatus, Partial<Record<OperationName, ServerStatus>>>> = {
   RUNNING: { start: 'RUNNING', stop: 'STOPPING', reboot: 'REBOOTING', reset: 'REBOOTING', rebuild: 'REBUILDING' },
   STOPPED: { start: 'STARTING', stop: 'STOPPED', rebuild: 'REBUILDING', resize: 'RESIZING' },
@@ -57,7 +57,7 @@ const FIELDS: Record<OperationName, string> = {
   resize: 'service_code',
 };
 
-/** @throws ApiError server_busy, server_suspended, server_not_stopped, or validation_failed where no state helps */
+/** @throws ApiError server_busy, server_suspended, server_not_stopped, or validation_failed where waiting cannot help */
 export function statusAfter(status: ServerStatus, operation: OperationName): ServerStatus {
   const to = LEADS_TO[status]?.[operation];
   if (to) return to;
@@ -67,7 +67,7 @@ export function statusAfter(status: ServerStatus, operation: OperationName): Ser
   const sentence =
     status === 'STOPPED'
       ? 'The server is stopped. Start it with power_state on.'
-      : 'The order has failed, so there is no machine. Delete it, and order again.';
+      : 'The order has failed, so it has no machine. Delete the server, and order again.';
   const errors = [{ field: FIELDS[operation], code: 'not_possible', message: sentence }];
   throw new ApiError('validation_failed', sentence, { errors });
 }

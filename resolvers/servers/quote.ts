@@ -1,7 +1,7 @@
-/** What an order would come to, by the same checks, and without any effect. */
+/** Quotes the price of an order, by the checks of an order and without any effect. */
 import { type StockLevel, stockLevel } from '../../entities/catalog.ts';
 import { accountOf, type Context } from '../context.ts';
-import { check, readFacts, type ServerOrder } from './order-facts.ts';
+import { check, priceOf, readFacts, type ServerOrder } from './order-facts.ts';
 
 export interface Quote {
   serviceCode: string;
@@ -14,21 +14,19 @@ export interface Quote {
   stock: StockLevel;
 }
 
-/** Without stock there is a quote that says so. @throws ApiError for what else could not be ordered */
+/** Quotes an order, even one that is out of stock. @throws ApiError for all other reasons of a refusal */
 export async function quoteServer(context: Context, order: ServerOrder): Promise<Quote> {
-  const accountId = accountOf(context);
-  const facts = await readFacts(context.db, accountId, order);
+  const facts = await readFacts(context.db, accountOf(context), order);
   const { tier, region } = check(order, facts, context.limits.servers, 'also without stock');
-  const [priceMonthMicros, setupFeeMicros] = [BigInt(tier.priceMonthMicros), BigInt(tier.setupFeeMicros)];
-  const totalMicros = priceMonthMicros + setupFeeMicros;
   const { balanceMicros } = facts;
+  const totalMicros = priceOf(tier);
   const stock = facts.regions.find(({ code }) => code === region);
   return {
     serviceCode: order.serviceCode,
     region,
     totalMicros,
-    setupFeeMicros,
-    priceMonthMicros,
+    setupFeeMicros: BigInt(tier.setupFeeMicros),
+    priceMonthMicros: BigInt(tier.priceMonthMicros),
     balanceMicros,
     sufficient: balanceMicros >= totalMicros,
     stock: stock ? stockLevel(stock) : 'NONE',

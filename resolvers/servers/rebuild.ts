@@ -1,38 +1,34 @@
-/** What a rebuilt server is made with: what was asked for, and else what it was made with before. */
+/** Plans a rebuild: with the requested image, keys and user data, or else with those of the server. */
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
+import { READ_REBUILD_FACTS } from '../../entities/servers/order.ts';
 import type { Server, ServerChange } from '../../entities/servers/server.ts';
 import type { Operation } from './operation.ts';
 
 export interface Rebuild {
   change: Omit<Extract<ServerChange, { operation: 'rebuild' }>, 'id' | 'from'>;
-  /** Given, or made because there is no SSH key; shown once. */
+  /** The given password, or a generated one without SSH keys. */
   rootPassword: string | null;
 }
 
 /** @throws ApiError unknown_os or unknown_ssh_key */
 export async function planRebuild(tx: Transaction, server: Server, asked: Operation): Promise<Rebuild> {
-  const [found] = await tx.query<{ imageOffered: boolean; keys: { id: string; publicKey: string }[] }>(FACTS, [
-    server.accountId,
-    asked.os ?? null,
-    asked.sshKeyIds ?? [],
-  ]);
-  const { imageOffered, keys } = found!;
+  const facts = await READ_REBUILD_FACTS.first(tx, [server.accountId, asked.os ?? null, asked.sshKeyIds ?? []]);
+  const { imageOffered, keys } = facts!;
   if (!imageOffered) throw new ApiError('unknown_os');
   if (keys.length < (asked.sshKeyIds?.length ?? 0)) throw new ApiError('unknown_ssh_key');
   const [sshKeyIds, sshPublicKeys] = asked.sshKeyIds
     ? [keys.map(({ id }) => id), keys.map(({ publicKey }) => publicKey)]
     : [server.sshKeyIds, server.sshPublicKeys];
-  const { os, userData } = { os: asked.os ?? server.os, userData: asked.userData ?? server.userData };
   return {
-    change: { operation: 'rebuild', os, sshKeyIds, sshPublicKeys, userData },
+    change: {
+      operation: 'rebuild',
+      os: asked.os ?? server.os,
+      sshKeyIds,
+      sshPublicKeys,
+      userData: asked.userData ?? server.userData,
+    },
     rootPassword: asked.rootPassword ?? (sshPublicKeys.length ? null : newMachinePassword()),
   };
 }
-// The image that a server has already may be rebuilt also when it is not offered any more.
-const FACTS = `
-  select
-    $2::text is null or exists (select from catalog_item where code = $2 and kind = 'image' and offered) as image_offered,
-    (select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
-      from ssh_key where account_id = $1 and id = any($3::text[])) as keys`;

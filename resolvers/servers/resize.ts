@@ -1,5 +1,5 @@
-/** Whether a server can have another tier, and what that costs for the rest of the month. */
-import type { VpsDetails } from '../../entities/catalog.ts';
+/** Plans a resize: checks the new tier, and charges the difference for the rest of the month. */
+import { FIND_TIER, type VpsDetails } from '../../entities/catalog.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { differenceMicros } from '../../entities/money.ts';
@@ -10,24 +10,17 @@ import { requireSpendable, spendingKey } from '../accounts/auth/spend-limit.ts';
 import type { Context } from '../context.ts';
 import { insufficientBalance } from './order.ts';
 
-export interface Tier {
-  kind: 'vps' | 'dedicated';
-  priceMonthMicros: bigint;
-  details: VpsDetails;
-}
+type Tier = NonNullable<Awaited<ReturnType<typeof FIND_TIER.first>>>;
 
 /** @throws ApiError unknown_service_code */
 export async function findTier(tx: Transaction, code: string): Promise<Tier> {
-  const [tier] = await tx.query<Tier>(`${TIER} and offered`, [code]);
-  if (!tier) throw new ApiError('unknown_service_code');
+  const tier = await FIND_TIER.first(tx, [code]);
+  if (!tier?.offered) throw new ApiError('unknown_service_code');
   return tier;
 }
-const TIER = `
-  select kind, price_month_micros, details from catalog_item
-  where code = $1 and kind in ('vps', 'dedicated')`;
 
 /**
- * Claims the place and holds the difference for the rest of the month.
+ * Claims a place of the new tier, and holds the difference for the rest of the month.
  * @throws ApiError resize_not_possible, out_of_stock, spend_limit_exceeded or insufficient_balance
  */
 export async function planResize(
@@ -37,8 +30,8 @@ export async function planResize(
   tier: Tier,
   { id, serviceCode }: Pick<Resize, 'id' | 'serviceCode'>,
 ): Promise<Resize> {
-  const [present] = await tx.query<Tier>(TIER, [server.serviceCode]);
-  if (server.kind !== 'VPS' || tier.kind !== 'vps' || !present || !isLarger(tier.details, present.details))
+  const present = await FIND_TIER.first(tx, [server.serviceCode]);
+  if (server.kind !== 'VPS' || tier.kind !== 'vps' || !present || !isLarger(tier, present))
     throw new ApiError('resize_not_possible');
   const heldMicros = differenceMicros(server.priceMonthMicros, tier.priceMonthMicros, server.paidUntil!, new Date());
   const balanceMicros = await lockAvailable(tx, server.accountId);
@@ -56,8 +49,9 @@ export async function planResize(
   return resize;
 }
 
-/** Larger in something and smaller in nothing: a disk that shrinks would lose what is on it. */
-function isLarger(next: VpsDetails, present: VpsDetails): boolean {
-  const pairs = (['vcpus', 'memoryMb', 'diskGb'] as const).map((name) => next[name] - present[name]);
-  return pairs.every((more) => more >= 0) && pairs.some((more) => more > 0);
+/** Whether a tier is larger in one dimension, and smaller in none: a smaller disk would lose data. */
+function isLarger(next: Tier, present: Tier): boolean {
+  const [to, from] = [next.details as VpsDetails, present.details as VpsDetails];
+  const differences = (['vcpus', 'memoryMb', 'diskGb'] as const).map((name) => to[name] - from[name]);
+  return differences.every((more) => more >= 0) && differences.some((more) => more > 0);
 }

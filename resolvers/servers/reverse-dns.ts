@@ -1,4 +1,4 @@
-/** Names of addresses: only those of the server itself can be given one. */
+/** Reverse DNS: names for the addresses of a server. */
 import { BlockList, isIPv6, SocketAddress } from 'node:net';
 import { ApiError, type FieldError } from '../../entities/errors.ts';
 import type { Server } from '../../entities/servers/server.ts';
@@ -7,7 +7,7 @@ type Names = Server['reverseDns'];
 
 /**
  * The names with their addresses in canonical form (RFC 5952).
- * @throws ApiError validation_failed for an address of somebody else, or one that stands there twice
+ * @throws ApiError validation_failed for an address of another server, or a repeated one
  */
 export function ownReverseDns({ ipv4, ipv6, ipv6Prefix }: Server, names: Names): Names {
   const own = new BlockList();
@@ -19,16 +19,16 @@ export function ownReverseDns({ ipv4, ipv6, ipv6Prefix }: Server, names: Names):
   const errors = canonical.flatMap(({ ip }, i): FieldError[] => {
     const field = `reverse_dns.${i}.ip`;
     if (!own.check(ip, isIPv6(ip) ? 'ipv6' : 'ipv4'))
-      return [{ field, code: 'not_allowed', message: `${field} is no address of this server.` }];
+      return [{ field, code: 'not_allowed', message: `${field} is not an address of this server.` }];
     if (canonical.findIndex((other) => other.ip === ip) < i)
-      return [{ field, code: 'not_unique', message: `${field} stands there twice.` }];
+      return [{ field, code: 'not_unique', message: `${field} is a repeated address.` }];
     return [];
   });
   if (errors.length) throw new ApiError('validation_failed', errors[0]!.message, { errors });
   return canonical;
 }
 
-/** IPv4 in the clothes of IPv6 is IPv4. */
+/** Maps an IPv4-mapped IPv6 address to its IPv4 address. */
 const canonicalAddress = (ip: string) =>
   isIPv6(ip)
     ? new SocketAddress({ address: ip, family: 'ipv6' }).address.toLowerCase().replace(/^::ffff:(?=.*\.)/, '')

@@ -1,4 +1,5 @@
-/** Changes a server: fields at once, and at most one operation, which provisioning carries out. */
+/** Changes a server. The resolver writes its fields; a worker carries out the operation, of which there is at most one. */
+import { type ChangedColumns, update as updateRow } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
@@ -21,7 +22,7 @@ import { ownReverseDns } from './reverse-dns.ts';
 
 export interface ServerUpdate extends Operation {
   hostname?: string | null | undefined;
-  /** These and the names of addresses replace all that there were. */
+  /** Replaces all labels, as `reverseDns` replaces all names. */
   labels?: Record<string, string> | null | undefined;
   autoRenew?: boolean | null | undefined;
   deleteProtection?: boolean | null | undefined;
@@ -30,13 +31,13 @@ export interface ServerUpdate extends Operation {
 
 export interface UpdatedServer {
   server: Server;
-  /** The difference for the rest of the month, of a resize. */
+  /** The difference of a resize for the rest of the month. */
   chargedMicros: bigint;
-  /** Of a rebuild, if one was given or had to be made; shown once. */
+  /** The password of a rebuild: the given one, or a generated one without SSH keys. This answer alone shows it. */
   rootPassword: string | null;
 }
 
-/** The whole of it or nothing. @throws ApiError not_found, or what the operation or a field is refused for */
+/** Applies the whole update, or nothing. @throws ApiError not_found, or the reason of a refusal */
 export async function updateServer(
   context: Context,
   orderNumber: string,
@@ -46,7 +47,7 @@ export async function updateServer(
   return context.db.transaction(async (tx) => {
     const server = await lockServer(tx, context, orderNumber);
     const set = fieldsOf(server, update);
-    // Under the lock of the server, so that one that is being suspended at this moment is not missed.
+    // This runs under the lock of the server, so it sees a suspension that commits at this moment.
     if (update.autoRenew && server.status === 'SUSPENDED')
       await context.provisioning.servers.retrySuspended(tx, server.accountId);
     const begun = operation && (await begin(tx, context, server, operation, update));
@@ -69,8 +70,8 @@ export async function updateServer(
   });
 }
 
-/** The fields that are given and differ. @throws ApiError validation_failed or server_busy */
-function fieldsOf(server: Server, update: ServerUpdate): Partial<Server> {
+/** The given fields that differ. @throws ApiError validation_failed or server_busy */
+function fieldsOf(server: Server, update: ServerUpdate): ChangedColumns<Server> {
   const { hostname, labels, autoRenew, deleteProtection, reverseDns } = update;
   const given: Partial<Server> = {
     ...(hostname != null && { hostname }),
@@ -82,17 +83,17 @@ function fieldsOf(server: Server, update: ServerUpdate): Partial<Server> {
   const changed = Object.entries(given).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(server[name as keyof Server]),
   );
-  const set: Partial<Server> = Object.fromEntries(changed);
-  // A machine that is being made has the name that it was asked for with.
+  const set: ChangedColumns<Server> = Object.fromEntries(changed);
+  // The machine in the making has the ordered name.
   if (set.hostname && !STABLE.has(server.status)) throw new ApiError('server_busy');
   return set;
 }
 
-async function write(tx: Transaction, context: Context, server: Server, set: Partial<Server>): Promise<Server> {
+async function write(tx: Transaction, context: Context, server: Server, set: ChangedColumns<Server>): Promise<Server> {
   if (!Object.keys(set).length) return server;
   const { id, accountId, orderNumber } = server;
   const updatedAt = new Date();
-  await tx.manager.update(Server, { id }, { ...set, updatedAt } as object);
+  await updateRow(tx, Server, { id }, { ...set, updatedAt });
   await record(tx, accountId, orderNumber, {
     type: 'server.updated',
     actor: actorOf(context),
@@ -109,7 +110,7 @@ interface Begun {
   chargedMicros?: bigint;
 }
 
-/** What the operation begins with; undefined where the server is already what it should be. */
+/** Plans an operation; undefined where the server is in the requested state. */
 async function begin(
   tx: Transaction,
   context: Context,

@@ -1,11 +1,12 @@
-/** Health, looked at when it is asked for: the database, the workers, machines by bastion, payments, and open incidents. */
+/** The status of the service: the database, the workers, machines by bastion, payments, and open incidents. */
 import { machinesComponent, PAYMENTS_COMPONENT } from '../../entities/transparency/health.ts';
-import type { Incident } from '../../entities/transparency/transparency.ts';
+import { MEASURE_STATUS } from '../../entities/transparency/status.ts';
+import { type Incident, OPEN_INCIDENTS } from '../../entities/transparency/transparency.ts';
 import type { Context } from '../context.ts';
 
 /**
- * Work that is due and waits longer than this makes the workers late; ten times longer, and they are out. As there is
- * periodic work, none that works is late soon, and so is each lane that is stuck.
+ * Seconds that a due task may wait before the status calls the workers slow. After ten times as long, it calls them down.
+ * Periodic tasks are always due soon, so the status notices workers that stopped.
  */
 const LATE_SECONDS = 60;
 
@@ -30,14 +31,14 @@ export interface ServiceStatus {
   updatedAt: Date;
 }
 
-/** In the vocabulary of Statuspage. Answering at all is proof that API and database work. */
+/** Returns the status in the vocabulary of Statuspage. The answer itself proves that the API and the database work. */
 export async function findStatus({ db, provisioning }: Context): Promise<ServiceStatus> {
-  const [facts] = (await db.query<Facts>(FACTS)) as [Facts];
-  const open = await db.query<Incident>(OPEN_INCIDENTS);
+  const facts = (await MEASURE_STATUS.first(db))!;
+  const open = await OPEN_INCIDENTS.all(db);
   const incidents = open.filter(({ impact }) => impact !== 'MAINTENANCE');
   const scheduledMaintenances = open.filter(({ impact }) => impact === 'MAINTENANCE');
   const simulated = (yes: boolean) => (yes ? ' (simulated)' : '');
-  // What workers have found goes stale with them; then it is they who are shown as being out.
+  // Old measurements mean that the workers are down, which the status of the workers shows.
   const measured = (id: string) => facts.health[id] ?? 'operational';
   const found: Component[] = [
     { id: 'api', name: 'REST, MCP and GraphQL', status: 'operational', region: null },
@@ -62,7 +63,7 @@ export async function findStatus({ db, provisioning }: Context): Promise<Service
   return { ...summary(components, incidents), components, incidents, scheduledMaintenances, updatedAt: new Date() };
 }
 
-function workers({ lateSeconds, scheduled }: Facts): ComponentStatus {
+function workers({ lateSeconds, scheduled }: { lateSeconds: number; scheduled: boolean }): ComponentStatus {
   if (!scheduled || lateSeconds >= 10 * LATE_SECONDS) return 'major_outage';
   return lateSeconds < LATE_SECONDS ? 'operational' : 'degraded_performance';
 }
@@ -82,7 +83,7 @@ const OF_IMPACT: Record<Incident['impact'], ComponentStatus> = {
   MAINTENANCE: 'under_maintenance',
 };
 
-/** What is measured, or what the operator has said, whichever is worse. A maintenance counts once it has begun. */
+/** Returns the worse of the measured status and the operator's. A maintenance counts once it has begun. */
 function worst({ id, status }: Component, open: Incident[]): ComponentStatus {
   const said = open
     .filter((incident) => incident.components.includes(id) && incident.status !== 'SCHEDULED')
@@ -103,20 +104,3 @@ function summary(components: Component[], incidents: Incident[]): Pick<ServiceSt
     return { indicator: 'minor', description: 'Parts of the service are under maintenance.' };
   return { indicator: 'none', description: 'Everything works.' };
 }
-
-interface Facts {
-  lateSeconds: number;
-  /** Whether a worker was ever started. */
-  scheduled: boolean;
-  health: Record<string, ComponentStatus>;
-  bastions: { code: string; name: string }[];
-}
-const FACTS = `
-  select
-    exists (select from task where subject like 'cron:%') as scheduled,
-    (select coalesce(json_object_agg(component, status), '{}') from health) as health,
-    coalesce((select extract(epoch from now() - min(run_at)) from task where state = 'READY' and run_at < now()), 0)::float8 as late_seconds,
-    (select coalesce(json_agg(json_build_object('code', code, 'name', name) order by position), '[]') from catalog_item where kind = 'bastion' and offered) as bastions`;
-const OPEN_INCIDENTS = `
-  select id, name, status, impact, components, started_at, resolved_at, updates
-  from incident where resolved_at is null order by id desc limit 50`;

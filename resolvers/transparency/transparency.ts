@@ -1,16 +1,21 @@
-/** What the service says of itself: the warrant canary, its peering, and its health. */
+/** The publications of the operator: the warrant canary, the peering, and incidents. */
 import { createHash } from 'node:crypto';
+import { find, insert, lock } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
+import { transition } from '../../entities/history/transition.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import {
   CANARY_CODES,
   CANARY_DAYS,
   Canary,
   type Impact,
+  INCIDENT_LIFECYCLE,
   Incident,
   type IncidentStatus,
+  LATEST_CANARY,
+  LOCK_CANARIES,
   Peering,
   type PeeringDocument,
 } from '../../entities/transparency/transparency.ts';
@@ -20,7 +25,7 @@ export { CANARY_CODES, IMPACTS, INCIDENT_STATUSES } from '../../entities/transpa
 
 export type CanaryView = Omit<Canary, 'id' | 'createdAt'>;
 
-/** What is said before anything was published: nothing that could be taken for a promise. */
+/** The canary before the operator publishes one. It promises nothing. */
 const UNPUBLISHED: CanaryView = {
   version: '0',
   issuedAt: new Date(0),
@@ -37,9 +42,9 @@ const UNPUBLISHED: CanaryView = {
 UNPUBLISHED.sha256 = digestOf(UNPUBLISHED);
 
 export const findCanary = async ({ db }: Context): Promise<CanaryView> =>
-  (await db.source.manager.findOne(Canary, { where: {}, order: { id: 'DESC' } })) ?? UNPUBLISHED;
+  (await LATEST_CANARY.first(db)) ?? UNPUBLISHED;
 
-/** Decided when it is read: a canary dies of silence, and says by a missing code what has happened. */
+/** Returns the state of a canary now. Silence makes it expire, and a missing code triggers it. */
 export function canaryStatus({ codes, expiresAt }: CanaryView): 'VALID' | 'EXPIRED' | 'TRIGGERED' {
   if (expiresAt.getTime() > 0 && CANARY_CODES.some((code) => !codes.includes(code))) return 'TRIGGERED';
   return expiresAt.getTime() <= Date.now() ? 'EXPIRED' : 'VALID';
@@ -55,14 +60,11 @@ export interface CanaryStatement {
   freshness?: string | null | undefined;
 }
 
-/** Publishes the next canary, which names the digest of the one before. */
+/** Publishes the next canary, which names the digest of its predecessor. */
 export async function publishCanary(context: Context, given: CanaryStatement): Promise<CanaryView> {
   return context.db.transaction(async (tx) => {
-    // Two that are published at once must not name the same predecessor.
-    await tx.query(`select pg_advisory_xact_lock(hashtext('canary'))`);
-    const [before] = await tx.query<{ version: string; sha256: string }>(
-      'select version, sha256 from canary order by id desc limit 1',
-    );
+    await LOCK_CANARIES.all(tx);
+    const before = await LATEST_CANARY.first(tx);
     const issuedAt = new Date();
     const canary = {
       id: newId('can'),
@@ -79,7 +81,7 @@ export async function publishCanary(context: Context, given: CanaryStatement): P
       sha256: '',
     };
     canary.sha256 = digestOf(canary);
-    await tx.manager.insert(Canary, canary);
+    await insert(tx, Canary, canary);
     await record(tx, OPERATOR_ACCOUNT, canary.id, { type: 'canary.updated', actor: actorOf(context) });
     return canary;
   });
@@ -108,11 +110,11 @@ const NO_PEERING: PeeringDocument = {
 };
 
 export async function findPeering({ db }: Context): Promise<PeeringView> {
-  const row = await db.source.manager.findOneBy(Peering, { id: 'peering' });
+  const row = await find(db, Peering, { id: 'peering' });
   return { ...(row?.document ?? NO_PEERING), updatedAt: row?.updatedAt ?? new Date(0) };
 }
 
-/** Replaces what was published of the network. */
+/** Replaces the description of the network. */
 export async function publishPeering(context: Context, document: PeeringDocument): Promise<PeeringView> {
   const updatedAt = new Date();
   await context.db.transaction(async (tx) => {
@@ -146,7 +148,7 @@ export async function publishIncident(context: Context, { body, ...report }: Inc
     updates: [{ status: report.status, body, createdAt: now.toISOString() }],
   };
   return context.db.transaction(async (tx) => {
-    await tx.manager.insert(Incident, incident);
+    await insert(tx, Incident, incident);
     await record(tx, OPERATOR_ACCOUNT, incident.id, {
       type: 'status.changed',
       resource: 'incident',
@@ -164,17 +166,16 @@ export async function updateIncident(
 ): Promise<Incident> {
   if (!isId('inc', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    const incident = await tx.manager.findOne(Incident, { where: { id }, lock: { mode: 'pessimistic_write' } });
+    const incident = await lock(tx, Incident, { id });
     if (!incident) throw new ApiError('not_found');
     const now = new Date();
-    const changed = {
-      status,
+    const set = {
       resolvedAt: isOver(status) ? (incident.resolvedAt ?? now) : null,
       updates: [...incident.updates, { status, body, createdAt: now.toISOString() }],
     };
-    await tx.manager.update(Incident, { id }, changed);
+    await transition(tx, INCIDENT_LIFECYCLE, id, status, { set });
     await record(tx, OPERATOR_ACCOUNT, id, { type: 'status.changed', resource: 'incident', actor: actorOf(context) });
-    return { ...incident, ...changed };
+    return { ...incident, ...set, status };
   });
 }
 const isOver = (status: IncidentStatus) => status === 'RESOLVED' || status === 'COMPLETED';

@@ -1,7 +1,6 @@
 /** The account and its balance. */
-import type { Account } from '../../entities/accounts/account.ts';
+import type { Account, BalanceView } from '../../entities/accounts/account.ts';
 import {
-  type BalanceView,
   findAccount,
   findBalance,
   fundedUntil,
@@ -13,12 +12,12 @@ import { watchBalance } from '../../resolvers/subscriptions.ts';
 import { builder } from '../builder.ts';
 
 const AccountKind = builder.enumType('AccountKind', {
-  description: 'Who registered.',
+  description: 'The kind of holder: a person, or an agent that registered itself.',
   values: ['PERSON', 'AGENT'] as const,
 });
 
 const AccountLimitsType = builder.objectRef<AccountLimits>('AccountLimits').implement({
-  description: 'How many of each thing the account may have.',
+  description: 'The most that the account may have of each thing.',
   fields: (t) => ({
     apiKeys: t.exposeInt('apiKeys'),
     servers: t.exposeInt('servers'),
@@ -32,7 +31,7 @@ const AccountLimitsType = builder.objectRef<AccountLimits>('AccountLimits').impl
 });
 
 export const AccountType = builder.objectRef<Account>('Account').implement({
-  description: 'An account. It knows an email at most, and no name.',
+  description: 'An account. It holds at most an email, and no name.',
   fields: (t) => ({
     id: t.exposeID('id'),
     kind: t.expose('kind', { type: AccountKind }),
@@ -40,36 +39,36 @@ export const AccountType = builder.objectRef<Account>('Account').implement({
     totpEnabled: t.exposeBoolean('totpEnabled', { description: 'Whether logins need a second factor.' }),
     pgpFingerprint: t.exposeString('pgpFingerprint', { nullable: true }),
     lowBalanceAlertDays: t.exposeInt('lowBalanceAlertDays', {
-      description: 'How many days ahead renewals must be covered before balance.low is sent.',
+      description: 'The service sends balance.low when the balance covers fewer days of renewals.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     suspendedAt: t.expose('suspendedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Since when it may only read and end things.',
+      description: 'When the suspension began. A suspended account may only read, and end its own things.',
     }),
-    suspendedFor: t.exposeString('suspendedFor', { nullable: true, description: 'Why, in words for the customer.' }),
+    suspendedFor: t.exposeString('suspendedFor', { nullable: true, description: 'The reason of the suspension.' }),
     limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
   }),
 });
 
 const BalanceType = builder.objectRef<BalanceView>('Balance').implement({
-  description: 'What the account can spend.',
+  description: 'The balance of the account.',
   fields: (t) => ({
-    balanceUsd: t.expose('availableMicros', { type: 'Usd', description: 'What can be spent now.' }),
+    balanceUsd: t.expose('availableMicros', { type: 'Usd', description: 'The amount that the account can spend now.' }),
     pendingUsd: t.expose('pendingMicros', {
       type: 'Usd',
-      description: 'Top-ups that were seen and are not yet confirmed.',
+      description: 'Top-ups that wait for confirmation.',
     }),
     currency: t.string({ description: 'Always USD.', resolve: () => 'USD' }),
     monthlyCostUsd: t.expose('monthlyCostMicros', {
       type: 'Usd',
-      description: 'What the servers that renew themselves cost in a month.',
+      description: 'The monthly cost of the servers that renew automatically.',
     }),
     fundedUntil: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'Until when the balance pays for them.',
+      description: 'When the balance no longer covers the renewals; null without renewals.',
       resolve: fundedUntil,
     }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
@@ -86,7 +85,7 @@ builder.queryFields((t) => ({
   balance: t.field({
     type: BalanceType,
     scope: 'read',
-    description: 'What the account can spend.',
+    description: 'The balance of the account.',
     resolve: (_, __, context) => findBalance(context),
   }),
 }));
@@ -96,10 +95,10 @@ builder.mutationFields((t) => ({
     type: AccountType,
     scope: 'operator',
     description:
-      'Suspends an account at once: it may read, delete, revoke and cancel, and nothing else. Its servers run on.',
+      'Suspends an account at once. It may still read, delete, revoke and cancel, and its servers keep running.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
-      reason: t.arg({ type: 'Line', required: true, description: 'Shown to the customer.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
     },
     resolve: (_, { id, reason }, context) => suspendAccount(context, id, reason),
   }),
@@ -116,7 +115,7 @@ builder.subscriptionFields((t) => ({
   balanceChanged: t.field({
     type: BalanceType,
     scope: 'read',
-    description: 'The balance, now and after each change.',
+    description: 'The balance now, and after each change.',
     subscribe: (_, __, context) => watchBalance(context),
     resolve: (balance: BalanceView) => balance,
   }),

@@ -1,33 +1,35 @@
-/** API keys: making, listing and revoking them. */
+/** Creates, lists and revokes API keys. */
 import type { ApiKey } from '../../entities/accounts/credential.ts';
 import { type CreatedApiKey, createApiKey, listApiKeys, revokeApiKey } from '../../resolvers/accounts/auth/api-keys.ts';
 import { builder } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
 const ApiKeyStatus = builder.enumType('ApiKeyStatus', {
-  description: 'Only active keys open doors.',
+  description: 'The state of an API key. Only active keys work.',
   values: ['ACTIVE', 'EXPIRED', 'REVOKED'] as const,
 });
 
 const ApiKeyType = builder.objectRef<ApiKey>('ApiKey').implement({
-  description: 'A long-lived credential, without the credential itself.',
+  description: 'An API key, without its secret.',
   fields: (t) => ({
     keyId: t.exposeID('id', { description: 'Identifies the key.' }),
-    name: t.exposeString('name', { description: 'What its maker called it.' }),
+    name: t.exposeString('name', { description: 'The name that its creator chose.' }),
     scope: t.exposeString('scope', { description: 'One or more of read, servers, billing, full.' }),
     prefix: t.exposeString('prefix', { description: 'The first 13 characters of the key.' }),
     status: t.expose('status', { type: ApiKeyStatus }),
-    ipAllowlist: t.exposeStringList('ipAllowlist', { description: 'Networks (CIDR) that may use it; none: all.' }),
+    ipAllowlist: t.exposeStringList('ipAllowlist', {
+      description: 'Networks (CIDR) that may use the key; none: all networks.',
+    }),
     spendLimitUsd: t.expose('spendLimitMicros', {
       type: 'Usd',
       nullable: true,
-      description: 'What it may spend in a calendar month (UTC).',
+      description: 'The most that the key may spend in a calendar month (UTC).',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     lastUsedAt: t.expose('lastUsedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'With the precision of a minute.',
+      description: 'The time of the last use, with the precision of a minute.',
     }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true }),
     revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true }),
@@ -38,7 +40,7 @@ const CreatedApiKeyType = builder.objectRef<CreatedApiKey>('CreatedApiKey').impl
   description: 'A new key.',
   fields: (t) => ({
     apiKey: t.expose('apiKey', { type: ApiKeyType }),
-    plaintext: t.exposeString('plaintext', { description: 'The key itself. It is shown here and never again.' }),
+    plaintext: t.exposeString('plaintext', { description: 'The key itself. The service shows it only here.' }),
   }),
 });
 
@@ -54,12 +56,12 @@ const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
     }),
     ipAllowlist: t.field({
       type: 'IpAllowlist',
-      description: 'Up to 20 networks (CIDR) that may use the key, as a list or with commas. Without it, all may.',
+      description: 'Up to 20 networks (CIDR) that may use the key, as a list or with commas. Default: all networks.',
     }),
-    expiresAt: t.field({ type: 'DateTime', description: 'When the key stops working. Without it, never.' }),
+    expiresAt: t.field({ type: 'DateTime', description: 'When the key stops working. Default: never.' }),
     spendLimitUsd: t.field({
       type: 'SpendLimit',
-      description: 'What the key may spend in a calendar month (UTC). Without it, the whole balance.',
+      description: 'The most that the key may spend in a calendar month (UTC). Default: the whole balance.',
     }),
   }),
 });
@@ -81,9 +83,10 @@ builder.mutationFields((t) => ({
   createApiKey: t.field({
     type: CreatedApiKeyType,
     scope: 'full',
-    description: 'Makes a long-lived API key. An account can have ten active ones.',
+    description: 'Creates an API key. An account can have ten active keys.',
     args: { input: t.arg({ type: CreateApiKeyInput, required: true }) },
-    resolve: (_, { input }, context) => createApiKey(context, input),
+    resolve: (_, { input: { spendLimitUsd: spendLimitMicros, ...input } }, context) =>
+      createApiKey(context, { ...input, spendLimitMicros }),
   }),
   revokeApiKey: t.field({
     type: ApiKeyType,

@@ -5,43 +5,49 @@ import { builder } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
 const AuditActor = builder.objectRef<AuditEntry>('AuditActor').implement({
-  description: 'Who did it.',
+  description: 'The actor of an entry.',
   fields: (t) => ({
     type: t.exposeString('actorType', { description: 'api_key, access_token, operator or system.' }),
-    id: t.exposeString('actorId', { nullable: true, description: 'The id of the credential, never the credential.' }),
+    id: t.exposeString('actorId', {
+      nullable: true,
+      description: 'The id of the credential, never the credential itself.',
+    }),
     name: t.exposeString('actorName', { nullable: true }),
   }),
 });
 
 const ResourceRef = builder.objectRef<{ type: string; id: string }>('ResourceRef').implement({
-  description: 'What something is about.',
+  description: 'A reference to a resource.',
   fields: (t) => ({
     type: t.exposeString('type'),
-    id: t.exposeString('id', { description: 'Its id or order number.' }),
+    id: t.exposeString('id', { description: 'The id or order number of the resource.' }),
   }),
 });
 
 const AuditEntryType = builder.objectRef<AuditEntry>('AuditEntry').implement({
-  description: 'Something that happened. It has neither body nor query, neither credential nor address.',
+  description: 'An entry of the audit log. It has no body, query, credential or IP address.',
   fields: (t) => ({
     id: t.exposeID('id'),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     action: t.exposeString('action', { description: 'The type of an event, or api.request.' }),
     actor: t.field({ type: AuditActor, resolve: (entry) => entry }),
-    method: t.exposeString('method', { nullable: true, description: 'Of api.request.' }),
+    method: t.exposeString('method', { nullable: true, description: 'The HTTP method of api.request.' }),
     path: t.exposeString('path', {
       nullable: true,
-      description: 'Of api.request: the template of the path; for MCP, /mcp# and the tool.',
+      description: 'The path template of api.request; for MCP, /mcp# and the tool.',
     }),
-    status: t.exposeInt('status', { nullable: true, description: 'Of api.request: the status of the answer.' }),
+    status: t.exposeInt('status', { nullable: true, description: 'The HTTP status of api.request.' }),
     resource: t.field({
       type: ResourceRef,
       nullable: true,
-      description: 'What changed; null for api.request.',
+      description: 'The changed resource; null for api.request.',
       resolve: ({ resourceType, resourceId }) =>
         resourceType !== null && resourceId !== null ? { type: resourceType, id: resourceId } : null,
     }),
-    requestId: t.exposeString('requestId', { nullable: true, description: 'Shared by all that one request did.' }),
+    requestId: t.exposeString('requestId', {
+      nullable: true,
+      description: 'The id of the request, which all its entries share.',
+    }),
   }),
 });
 const AuditEntryPage = pageOf('AuditEntry', AuditEntryType);
@@ -50,15 +56,15 @@ builder.queryFields((t) => ({
   auditLog: t.field({
     type: AuditEntryPage,
     scope: 'read',
-    description: 'What happened on the account in the last 90 days, newest first.',
+    description: 'The audit log of the account for the last 90 days, newest first.',
     args: {
       ...pageArgs(),
       action: t.arg({
         type: 'AuditAction',
-        description: 'Only this action: api.request or the type of an event; an unknown one has no entries.',
+        description: 'Only this action: api.request or the type of an event. An unknown action has no entries.',
       }),
-      since: t.arg({ type: 'DateTime', description: 'Only what happened then or later.' }),
-      until: t.arg({ type: 'DateTime', description: 'Only what happened before then.' }),
+      since: t.arg({ type: 'DateTime', description: 'Only entries of this time or later.' }),
+      until: t.arg({ type: 'DateTime', description: 'Only entries before this time.' }),
     },
     resolve: (_, { action, since, until, ...page }, context) => listAudit(context, page, { action, since, until }),
   }),

@@ -8,7 +8,7 @@ import { AccountType } from './account.ts';
 import { TokenPairType } from './sessions.ts';
 
 const Registration = builder.objectRef<LoggedIn>('Registration').implement({
-  description: 'A new account, logged in.',
+  description: 'A new account, and its first tokens.',
   fields: (t) => ({
     account: t.expose('account', { type: AccountType }),
     tokens: t.expose('tokens', { type: TokenPairType }),
@@ -16,20 +16,20 @@ const Registration = builder.objectRef<LoggedIn>('Registration').implement({
 });
 
 const AuthResult = builder.objectRef<LoginResult>('AuthResult').implement({
-  description: 'What a login leads to: tokens, or the question for a second factor.',
+  description: 'The result of a login: tokens, or a request for the second factor.',
   fields: (t) => ({
     totpRequired: t.boolean({
-      description: 'Whether a second factor must follow.',
+      description: 'Whether the login waits for a second factor.',
       resolve: (result) => 'loginToken' in result,
     }),
     loginToken: t.string({
       nullable: true,
-      description: 'Names the pending login; five wrong codes end it.',
+      description: 'Identifies the pending login. Five wrong codes end it.',
       resolve: (result) => ('loginToken' in result ? result.loginToken : null),
     }),
     expiresIn: t.int({
       nullable: true,
-      description: 'Seconds until the pending login is over.',
+      description: 'Seconds until the pending login ends.',
       resolve: (result) => ('expiresIn' in result ? result.expiresIn : null),
     }),
     account: t.field({
@@ -46,10 +46,10 @@ const AuthResult = builder.objectRef<LoginResult>('AuthResult').implement({
 });
 
 const PasswordChanged = builder.objectRef<number>('PasswordChanged').implement({
-  description: 'The password was changed.',
+  description: 'The result of a password change.',
   fields: (t) => ({
     changed: t.boolean({ description: 'Always true.', resolve: () => true }),
-    sessionsRevoked: t.int({ description: 'How many other sessions ended.', resolve: (ended) => ended }),
+    sessionsRevoked: t.int({ description: 'The number of other sessions that ended.', resolve: (ended) => ended }),
   }),
 });
 
@@ -58,7 +58,7 @@ const RegisterInput = builder.inputType('RegisterInput', {
     email: t.field({
       type: 'Email',
       required: true,
-      description: 'Names the account at login. No mail is sent to it.',
+      description: 'Identifies the account at login. The service sends no mail.',
     }),
     password: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
   }),
@@ -69,7 +69,7 @@ const LoginInput = builder.inputType('LoginInput', {
     password: t.field({ type: 'CurrentPassword', required: true }),
     totpCode: t.field({
       type: 'TotpCode',
-      description: 'The second factor, if the account has one and it is at hand; otherwise it is asked for.',
+      description: 'The second factor. Without it, an account with two-factor authentication gets a login_token.',
     }),
   }),
 });
@@ -83,7 +83,7 @@ const ChangePasswordInput = builder.inputType('ChangePasswordInput', {
   fields: (t) => ({
     currentPassword: t.field({ type: 'CurrentPassword', required: true }),
     newPassword: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
-    totpCode: t.field({ type: 'TotpCode', description: 'Needed if the account has a second factor.' }),
+    totpCode: t.field({ type: 'TotpCode', description: 'Required if the account has two-factor authentication.' }),
   }),
 });
 
@@ -91,14 +91,14 @@ builder.mutationFields((t) => ({
   register: t.field({
     type: Registration,
     scope: 'public',
-    description: 'Makes an account and logs it in.',
+    description: 'Creates an account and logs it in.',
     args: { input: t.arg({ type: RegisterInput, required: true }) },
     resolve: (_, { input }, context) => register(context, input),
   }),
   login: t.field({
     type: AuthResult,
     scope: 'public',
-    description: 'Exchanges an email and a password for tokens, or for a login that waits for the second factor.',
+    description: 'Exchanges an email and a password for tokens, or for a pending login that needs the second factor.',
     args: { input: t.arg({ type: LoginInput, required: true }) },
     resolve: (_, { input }, context) => login(context, input),
   }),

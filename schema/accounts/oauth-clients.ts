@@ -1,4 +1,4 @@
-/** The OAuth clients of an account: listed, and deleted. How they come to be is in oauth.ts. */
+/** Lists and deletes the OAuth clients of an account. */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
 import { deleteOauthClient, listOauthClients } from '../../resolvers/accounts/oauth/clients.ts';
 import { builder } from '../builder.ts';
@@ -8,7 +8,7 @@ const OauthClientEntry = builder.objectRef<OauthClient>('OauthClientEntry').impl
   description: 'An OAuth client, without its secret.',
   fields: (t) => ({
     clientId: t.exposeID('id', { description: 'Identifies the client.' }),
-    accountId: t.exposeID('accountId', { description: 'Whose it is.' }),
+    accountId: t.exposeID('accountId', { description: 'The account of the client.' }),
     clientName: t.string({ nullable: true, resolve: ({ metadata }) => metadata.clientName }),
     scope: t.exposeString('scope', { description: 'The widest scope of its tokens.' }),
     grantTypes: t.exposeStringList('grantTypes'),
@@ -16,7 +16,7 @@ const OauthClientEntry = builder.objectRef<OauthClient>('OauthClientEntry').impl
     lastUsedAt: t.expose('lastUsedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it last got a token, with the precision of a minute.',
+      description: 'When the client last got a token, with the precision of a minute.',
     }),
   }),
 });
@@ -24,10 +24,10 @@ const OauthClientPage = pageOf('OauthClientEntry', OauthClientEntry);
 const DeletedOauthClient = builder
   .objectRef<Awaited<ReturnType<typeof deleteOauthClient>>>('DeletedOauthClient')
   .implement({
-    description: 'A client that is gone.',
+    description: 'A deleted client.',
     fields: (t) => ({
       clientId: t.exposeID('id'),
-      tokensRevoked: t.exposeInt('tokensRevoked', { description: 'How many sessions of it ended.' }),
+      tokensRevoked: t.exposeInt('tokensRevoked', { description: 'The number of its sessions that ended.' }),
     }),
   });
 
@@ -35,7 +35,7 @@ builder.queryFields((t) => ({
   oauthClients: t.field({
     type: OauthClientPage,
     scope: 'read',
-    description: 'The OAuth clients of the account, newest first; for the operator those of all.',
+    description: 'The OAuth clients of the account, newest first. The operator reads the clients of all accounts.',
     args: pageArgs(),
     resolve: (_, page, context) => listOauthClients(context, page),
   }),
@@ -46,7 +46,7 @@ builder.mutationFields((t) => ({
     type: DeletedOauthClient,
     scope: 'full',
     whileSuspended: true,
-    description: 'Deletes an OAuth client. Its tokens end at once.',
+    description: 'Deletes an OAuth client, and ends its tokens at once.',
     args: { clientId: t.arg({ type: 'ID', required: true, description: 'The client.' }) },
     resolve: (_, { clientId }, context) => deleteOauthClient(context, clientId),
   }),

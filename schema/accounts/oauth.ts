@@ -1,4 +1,4 @@
-/** OAuth 2.1 for machines: clients, the tokens that they get, and what tokens are good for. */
+/** OAuth 2.1 for machines: client registration, tokens, revocation and introspection. */
 import { type Introspection, introspectOauthToken } from '../../resolvers/accounts/oauth/introspect.ts';
 import { type RegisteredClient, registerOauthClient } from '../../resolvers/accounts/oauth/register.ts';
 import { revokeOauthToken } from '../../resolvers/accounts/oauth/revoke.ts';
@@ -6,20 +6,20 @@ import { type IssuedToken, issueOauthToken } from '../../resolvers/accounts/oaut
 import { builder } from '../builder.ts';
 
 const OauthClientType = builder.objectRef<RegisteredClient>('OauthClient').implement({
-  description: 'A new OAuth client (RFC 7591). The secret is shown here and never again.',
+  description: 'A new OAuth client (RFC 7591). The service shows the secret only here.',
   fields: (t) => ({
     clientId: t.id({ description: 'Identifies the client.', resolve: ({ client }) => client.id }),
-    clientSecret: t.exposeString('clientSecret', { description: 'Proves that it is the client. Keep it.' }),
+    clientSecret: t.exposeString('clientSecret', { description: 'The secret that authenticates the client. Keep it.' }),
     clientIdIssuedAt: t.field({ type: 'EpochSeconds', resolve: ({ client }) => client.createdAt }),
-    clientSecretExpiresAt: t.int({ description: 'Always 0: never.', resolve: () => 0 }),
+    clientSecretExpiresAt: t.int({ description: 'Always 0: the secret never expires.', resolve: () => 0 }),
     scope: t.string({ description: 'The widest scope of its tokens.', resolve: ({ client }) => client.scope }),
     grantTypes: t.stringList({ resolve: ({ client }) => client.grantTypes }),
-    responseTypes: t.stringList({ description: 'Always none.', resolve: () => [] }),
+    responseTypes: t.stringList({ description: 'Always empty.', resolve: () => [] }),
     tokenEndpointAuthMethod: t.string({
-      description: 'As registered; client_secret_basic and client_secret_post both work.',
+      description: 'The registered method; client_secret_basic and client_secret_post both work.',
       resolve: ({ client }) => client.authMethod,
     }),
-    redirectUris: t.stringList({ description: 'Kept and unused.', resolve: ({ client }) => client.redirectUris }),
+    redirectUris: t.stringList({ description: 'Stored, but not used.', resolve: ({ client }) => client.redirectUris }),
     clientName: t.string({ nullable: true, resolve: ({ client }) => client.metadata.clientName }),
     clientUri: t.string({ nullable: true, resolve: ({ client }) => client.metadata.clientUri }),
     logoUri: t.string({ nullable: true, resolve: ({ client }) => client.metadata.logoUri }),
@@ -30,52 +30,55 @@ const OauthClientType = builder.objectRef<RegisteredClient>('OauthClient').imple
 });
 
 const OauthTokenType = builder.objectRef<IssuedToken>('OauthToken').implement({
-  description: 'An access token (RFC 6749). Shown once.',
+  description: 'An access token (RFC 6749). The service shows it once.',
   fields: (t) => ({
     accessToken: t.exposeString('accessToken', { description: 'Send it as "Authorization: Bearer …".' }),
     tokenType: t.string({ description: 'Always Bearer.', resolve: () => 'Bearer' }),
     expiresIn: t.exposeInt('expiresIn', { description: 'Seconds until the access token expires.' }),
-    scope: t.exposeString('scope', { description: 'What the token may do.' }),
+    scope: t.exposeString('scope', { description: 'The scope of the token.' }),
     refreshToken: t.exposeString('refreshToken', {
       nullable: true,
-      description: 'Good for one refresh. Only for clients that registered the grant refresh_token.',
+      description: 'Valid for one refresh. Only clients with the grant type refresh_token get one.',
     }),
   }),
 });
 
 const IntrospectionType = builder.objectRef<Introspection>('TokenIntrospection').implement({
-  description: 'What a token is good for (RFC 7662). Nothing but `active` is said of one that opens no door.',
+  description: 'The claims of a token (RFC 7662). A token that is not valid has only `active`.',
   fields: (t) => ({
-    active: t.exposeBoolean('active', { description: 'Whether it opens doors now.' }),
-    scope: t.exposeString('scope', { nullable: true, description: 'What it may do.' }),
-    clientId: t.exposeString('clientId', { nullable: true, description: 'The OAuth client that got it.' }),
+    active: t.exposeBoolean('active', { description: 'Whether the token is valid now.' }),
+    scope: t.exposeString('scope', { nullable: true, description: 'The scope of the token.' }),
+    clientId: t.exposeString('clientId', { nullable: true, description: 'The OAuth client of the token.' }),
     tokenType: t.exposeString('tokenType', { nullable: true, description: 'Bearer; refresh tokens have none.' }),
-    exp: t.expose('exp', { type: 'EpochSeconds', nullable: true, description: 'When it expires.' }),
-    iat: t.expose('iat', { type: 'EpochSeconds', nullable: true, description: 'When it was issued.' }),
+    exp: t.expose('exp', { type: 'EpochSeconds', nullable: true, description: 'When the token expires.' }),
+    iat: t.expose('iat', { type: 'EpochSeconds', nullable: true, description: 'When the service issued the token.' }),
     sub: t.exposeString('sub', { nullable: true, description: 'The account.' }),
-    aud: t.exposeStringList('aud', { nullable: true, description: 'Where it can be used.' }),
-    iss: t.exposeString('iss', { nullable: true, description: 'Who issued it.' }),
-    jti: t.exposeString('jti', { nullable: true, description: 'Its id, which is no secret.' }),
+    aud: t.exposeStringList('aud', { nullable: true, description: 'The resources that accept the token.' }),
+    iss: t.exposeString('iss', { nullable: true, description: 'The issuer of the token.' }),
+    jti: t.exposeString('jti', { nullable: true, description: 'The id of the token. It is not secret.' }),
   }),
 });
 
 const RegisterInput = builder.inputType('RegisterOauthClientInput', {
-  description: 'Client metadata (RFC 7591). Unknown members are ignored.',
+  description: 'Client metadata (RFC 7591). The service ignores unknown members.',
   fields: (t) => ({
     scope: t.field({
       type: 'OauthParameter',
-      description: 'The widest scope of its tokens: read (if absent), servers, billing, full, separated by spaces.',
+      description: 'The widest scope of its tokens: read (default), servers, billing, full, separated by spaces.',
     }),
     grantTypes: t.field({
       type: ['OauthParameter'],
-      description: 'client_credentials (if absent), and refresh_token.',
+      description: 'client_credentials (default), and refresh_token.',
     }),
-    responseTypes: t.field({ type: ['OauthParameter'], description: 'None: there is no authorization in a browser.' }),
+    responseTypes: t.field({
+      type: ['OauthParameter'],
+      description: 'Must be empty: there is no authorization in a browser.',
+    }),
     tokenEndpointAuthMethod: t.field({
       type: 'OauthParameter',
-      description: 'client_secret_basic (if absent) or client_secret_post.',
+      description: 'client_secret_basic (default) or client_secret_post.',
     }),
-    redirectUris: t.field({ type: ['ClientUri'], description: 'Kept and unused.' }),
+    redirectUris: t.field({ type: ['ClientUri'], description: 'Stored, but not used.' }),
     clientName: t.field({ type: 'ClientText' }),
     clientUri: t.field({ type: 'ClientUri' }),
     logoUri: t.field({ type: 'ClientUri' }),
@@ -85,53 +88,59 @@ const RegisterInput = builder.inputType('RegisterOauthClientInput', {
   }),
 });
 
-const CLIENT_ID = 'The client, unless HTTP Basic names it.';
-const CLIENT_SECRET = 'Its secret, unless HTTP Basic has it.';
+const CLIENT_ID = 'The client id, unless HTTP Basic has it.';
+const CLIENT_SECRET = 'The client secret, unless HTTP Basic has it.';
 const TokenInput = builder.inputType('IssueOauthTokenInput', {
-  description: 'A token request (RFC 6749). Unknown members are ignored.',
+  description: 'A token request (RFC 6749). The service ignores unknown members.',
   fields: (t) => ({
     grantType: t.field({
       type: 'OauthParameter',
       required: true,
       description: 'client_credentials or refresh_token.',
     }),
-    refreshToken: t.field({ type: 'OauthParameter', description: 'For the grant refresh_token. Good once.' }),
+    refreshToken: t.field({
+      type: 'OauthParameter',
+      description: 'Required for the grant type refresh_token. Valid once.',
+    }),
     scope: t.field({
       type: 'OauthParameter',
-      description: 'A part of the registered scope; all of it if absent. A refresh keeps the scope.',
+      description: 'A part of the registered scope. Default: all of it. A refresh keeps the scope.',
     }),
     resource: t.field({
       type: ['OauthParameter'],
-      description: 'What the token is for (RFC 8707): the address of this service, or of its MCP endpoint.',
+      description: 'The resource of the token (RFC 8707): the address of this service, or of its MCP endpoint.',
     }),
     clientId: t.field({ type: 'OauthParameter', description: CLIENT_ID }),
     clientSecret: t.field({ type: 'OauthParameter', description: CLIENT_SECRET }),
   }),
 });
 const RevokeInput = builder.inputType('RevokeOauthTokenInput', {
-  description: 'A revocation request (RFC 7009). Unknown members are ignored.',
+  description: 'A revocation request (RFC 7009). The service ignores unknown members.',
   fields: (t) => ({
-    token: t.field({ type: 'OauthParameter', description: 'The token to end, unless it is sent as Bearer.' }),
-    tokenTypeHint: t.field({ type: 'OauthParameter', description: 'Not needed: tokens tell their kind.' }),
+    token: t.field({
+      type: 'OauthParameter',
+      description: 'The token to revoke, unless the Authorization header has it.',
+    }),
+    tokenTypeHint: t.field({ type: 'OauthParameter', description: 'Not needed: the token itself shows its kind.' }),
     clientId: t.field({ type: 'OauthParameter', description: CLIENT_ID }),
     clientSecret: t.field({ type: 'OauthParameter', description: CLIENT_SECRET }),
   }),
 });
 const IntrospectInput = builder.inputType('IntrospectOauthTokenInput', {
-  description: 'An introspection request (RFC 7662). Unknown members are ignored.',
+  description: 'An introspection request (RFC 7662). The service ignores unknown members.',
   fields: (t) => ({
-    token: t.field({ type: 'OauthParameter', description: 'The token, unless it is sent as Bearer.' }),
-    tokenTypeHint: t.field({ type: 'OauthParameter', description: 'Not needed: tokens tell their kind.' }),
+    token: t.field({ type: 'OauthParameter', description: 'The token, unless the Authorization header has it.' }),
+    tokenTypeHint: t.field({ type: 'OauthParameter', description: 'Not needed: the token itself shows its kind.' }),
   }),
 });
 
-const AUTHORIZATION = 'The Authorization header: Basic with id and secret of a client, or Bearer with a token.';
+const AUTHORIZATION = 'The Authorization header: Basic with a client id and secret, or Bearer with a token.';
 
 builder.queryFields((t) => ({
   introspectOauthToken: t.field({
     type: IntrospectionType,
     scope: 'public',
-    description: 'Tells what a token is good for.',
+    description: 'Returns the claims of a token.',
     args: {
       authorization: t.arg({ type: 'OauthParameter', description: AUTHORIZATION }),
       input: t.arg({ type: IntrospectInput }),
@@ -161,7 +170,7 @@ builder.mutationFields((t) => ({
   revokeOauthToken: t.field({
     type: 'Empty',
     scope: 'public',
-    description: 'Ends a token and its pair.',
+    description: 'Revokes a token and its pair.',
     args: {
       authorization: t.arg({ type: 'OauthParameter', description: AUTHORIZATION }),
       input: t.arg({ type: RevokeInput }),

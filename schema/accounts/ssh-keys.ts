@@ -10,15 +10,15 @@ const SshKeyType = builder.objectRef<SshKey>('SshKey').implement({
     id: t.exposeID('id'),
     name: t.exposeString('name'),
     publicKey: t.exposeString('publicKey', { description: 'Type and base64, without the comment.' }),
-    type: t.exposeString('type', { description: 'Such as ssh-ed25519.' }),
+    type: t.exposeString('type', { description: 'The type, such as ssh-ed25519.' }),
     bits: t.exposeInt('bits'),
-    fingerprint: t.exposeString('fingerprint', { description: 'As ssh-keygen -l prints it.' }),
+    fingerprint: t.exposeString('fingerprint', { description: 'The fingerprint that ssh-keygen -l prints.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
   }),
 });
-/** What the deletion of anything answers. */
+/** The answer to a deletion. */
 export const Deleted = builder.objectRef<{ id: string; deleted: boolean }>('Deleted').implement({
-  description: 'Something that is gone.',
+  description: 'A deleted thing.',
   fields: (t) => ({ id: t.exposeID('id'), deleted: t.exposeBoolean('deleted') }),
 });
 const SshKeyPage = pageOf('SshKey', SshKeyType);
@@ -28,9 +28,9 @@ const AddSshKeyInput = builder.inputType('AddSshKeyInput', {
     publicKey: t.field({
       type: 'PublicKey',
       required: true,
-      description: 'The content of the .pub file; never the private key.',
+      description: 'The content of the .pub file, never the private key.',
     }),
-    name: t.field({ type: 'KeyName', description: 'By default the comment of the key.' }),
+    name: t.field({ type: 'KeyName', description: 'Default: the comment of the key.' }),
   }),
 });
 const idArg = { type: 'ID', required: true, description: 'The id of the key.' } as const;
@@ -56,7 +56,7 @@ builder.mutationFields((t) => ({
   addSshKey: t.field({
     type: SshKeyType,
     scope: 'servers',
-    description: 'Adds an SSH public key. The same key again is the same object.',
+    description: 'Adds an SSH public key. Adding a known key again returns the same object.',
     args: { input: t.arg({ type: AddSshKeyInput, required: true }) },
     resolve: (_, { input }, context) => addSshKey(context, input),
   }),
@@ -64,7 +64,7 @@ builder.mutationFields((t) => ({
     type: Deleted,
     scope: 'servers',
     whileSuspended: true,
-    description: 'Deletes an SSH key. Servers that were ordered with it keep it.',
+    description: 'Deletes an SSH key. Existing servers keep it.',
     args: { id: t.arg(idArg) },
     resolve: (_, { id }, context) => deleteSshKey(context, id),
   }),

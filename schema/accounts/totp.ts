@@ -3,30 +3,32 @@ import { disableTotp, enableTotp, setupTotp, type TotpSetup } from '../../resolv
 import { builder } from '../builder.ts';
 
 const TotpSetupType = builder.objectRef<TotpSetup>('TotpSetup').implement({
-  description: 'A seed that waits to be confirmed with a code. Shown once.',
+  description: 'A seed that waits for a first code. The service shows it once.',
   fields: (t) => ({
-    provisioningUri: t.exposeString('provisioningUri', { description: 'For authenticators, best as a QR code.' }),
+    provisioningUri: t.exposeString('provisioningUri', {
+      description: 'The URI for an authenticator, best as a QR code.',
+    }),
     secret: t.exposeString('secret', { description: 'The seed, in base32.' }),
     algorithm: t.string({ description: 'Always SHA1.', resolve: () => 'SHA1' }),
-    digits: t.int({ description: 'How many digits a code has.', resolve: () => 6 }),
-    period: t.int({ description: 'How many seconds a code is good for.', resolve: () => 30 }),
-    expiresIn: t.exposeInt('expiresIn', { description: 'Seconds in which it can be confirmed.' }),
+    digits: t.int({ description: 'The number of digits of a code.', resolve: () => 6 }),
+    period: t.int({ description: 'Seconds for which a code is valid.', resolve: () => 30 }),
+    expiresIn: t.exposeInt('expiresIn', { description: 'Seconds until the setup expires.' }),
   }),
 });
 
 const TotpEnabled = builder.objectRef<string[]>('TotpEnabled').implement({
-  description: 'Two-factor authentication is on.',
+  description: 'The result of turning two-factor authentication on.',
   fields: (t) => ({
     totpEnabled: t.boolean({ description: 'Always true.', resolve: () => true }),
     recoveryCodes: t.stringList({
-      description: 'Ten codes, each good once in place of a code. Shown once.',
+      description: 'Ten codes, each valid once in place of a code. The service shows them once.',
       resolve: (codes) => codes,
     }),
   }),
 });
 
 const TotpDisabled = builder.objectRef<object>('TotpDisabled').implement({
-  description: 'Two-factor authentication is off.',
+  description: 'The result of turning two-factor authentication off.',
   fields: (t) => ({ totpEnabled: t.boolean({ description: 'Always false.', resolve: () => false }) }),
 });
 
@@ -48,15 +50,14 @@ builder.mutationFields((t) => ({
   setupTotp: t.field({
     type: TotpSetupType,
     scope: 'full',
-    description: 'Begins to turn two-factor authentication on. Until it is confirmed, nothing asks for it.',
+    description: 'Begins the setup of two-factor authentication. Logins need no code until enable_totp confirms it.',
     args: { input: t.arg({ type: SetupTotpInput, required: true }) },
     resolve: (_, { input }, context) => setupTotp(context, input.password),
   }),
   enableTotp: t.field({
     type: TotpEnabled,
     scope: 'full',
-    description:
-      'Turns two-factor authentication on, with a code that confirms the setup. All other sessions end; API keys stay.',
+    description: 'Turns two-factor authentication on with a first code. All other sessions end; API keys stay.',
     args: { input: t.arg({ type: EnableTotpInput, required: true }) },
     resolve: (_, { input }, context) => enableTotp(context, input.totpCode),
   }),

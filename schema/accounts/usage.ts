@@ -1,5 +1,6 @@
-/** Usage: what changed the balance. */
-import { findUsage, type Usage, type UsageItem } from '../../resolvers/accounts/usage.ts';
+/** Usage: the changes of the balance. */
+import type { UsageItem } from '../../entities/accounts/usage.ts';
+import { findUsage, type Usage } from '../../resolvers/accounts/usage.ts';
 import { builder } from '../builder.ts';
 import { pageArgs } from '../pages.ts';
 
@@ -7,35 +8,37 @@ const UsageItemType = builder.objectRef<UsageItem>('UsageItem').implement({
   description: 'One change of the balance.',
   fields: (t) => ({
     kind: t.exposeString('kind', {
-      description:
-        'order, renewal, refund, topup, bonus or adjustment. What was ordered and not delivered is refunded.',
+      description: 'order, renewal, refund, topup, bonus or adjustment. A failed order gets a refund.',
     }),
-    orderNumber: t.exposeString('orderNumber', { nullable: true, description: 'Of the server or the top-up.' }),
+    orderNumber: t.exposeString('orderNumber', {
+      nullable: true,
+      description: 'The order number of the server or top-up.',
+    }),
     serviceCode: t.exposeString('serviceCode', { nullable: true }),
     description: t.exposeString('description'),
     from: t.expose('from', {
       type: 'DateTime',
-      description: 'Where the time begins that it pays for; where it pays for none, when it happened.',
+      description: 'The beginning of the paid time; without a paid time, the moment of the change.',
     }),
-    to: t.expose('to', { type: 'DateTime', description: 'Where that time ends.' }),
-    hours: t.exposeInt('hours', { nullable: true, description: 'How many hours it pays for.' }),
-    amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'Negative if it was taken from the balance.' }),
+    to: t.expose('to', { type: 'DateTime', description: 'The end of the paid time.' }),
+    hours: t.exposeInt('hours', { nullable: true, description: 'The number of paid hours.' }),
+    amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'The amount; negative if it left the balance.' }),
   }),
 });
 
 const UsageType = builder.objectRef<Usage>('Usage').implement({
-  description: 'What changed the balance in a range of days, newest first.',
+  description: 'The changes of the balance in a range of days, newest first.',
   fields: (t) => ({
-    from: t.expose('from', { type: 'DateTime', description: 'Where the range begins.' }),
-    to: t.expose('to', { type: 'DateTime', description: 'Where it ends: the last millisecond of a day.' }),
+    from: t.expose('from', { type: 'DateTime', description: 'The beginning of the range.' }),
+    to: t.expose('to', { type: 'DateTime', description: 'The end of the range: the last millisecond of a day.' }),
     totalUsd: t.expose('totalMicros', {
       type: 'Usd',
-      description: 'The sum over the whole range, not the page alone.',
+      description: 'The sum of the whole range, not only of the page.',
     }),
     data: t.expose('data', { type: [UsageItemType] }),
     nextCursor: t.exposeString('nextCursor', {
       nullable: true,
-      description: 'Pass it as cursor to read the next page; null on the last.',
+      description: 'Send it as cursor to read the next page; null on the last page.',
     }),
     hasMore: t.boolean({ description: 'Whether there is a next page.', resolve: (page) => page.nextCursor !== null }),
   }),
@@ -45,10 +48,10 @@ builder.queryFields((t) => ({
   usage: t.field({
     type: UsageType,
     scope: 'read',
-    description: 'What changed the balance in a range of days, at most 12 months.',
+    description: 'The changes of the balance in a range of days, at most 12 months.',
     args: {
       ...pageArgs(),
-      from: t.arg({ type: 'Date', description: 'The first day, in UTC. Default: the first of the month.' }),
+      from: t.arg({ type: 'Date', description: 'The first day, in UTC. Default: the first day of the month.' }),
       to: t.arg({ type: 'Date', description: 'The last day, in UTC. Default: today.' }),
     },
     resolve: (_, { from, to, ...page }, context) => findUsage(context, page, { from, to }),

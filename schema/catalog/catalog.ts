@@ -1,4 +1,4 @@
-/** The catalog: VPS tiers, dedicated tiers, bastions (data-centre locations) and OS images. */
+/** The catalog: VPS tiers, dedicated tiers, bastions (data centres) and images of operating systems. */
 
 import DataLoader from 'dataloader';
 import type {
@@ -15,12 +15,12 @@ import { builder } from '../builder.ts';
 type Tier<Details> = Offer & { item: CatalogItem & { details: Details } };
 
 export const StockLevel = builder.enumType('StockLevel', {
-  description: 'How much there is of a tier.',
+  description: 'The stock of a tier.',
   values: ['AVAILABLE', 'LOW', 'NONE'] as const,
 });
 
 const RegionStock = builder.objectRef<Offer['regions'][number]>('RegionStock').implement({
-  description: 'How much there is of a tier at a bastion.',
+  description: 'The stock of a tier at a bastion.',
   fields: (t) => ({
     code: t.exposeString('code', { description: 'The code of the bastion.' }),
     stock: t.expose('stock', { type: StockLevel }),
@@ -28,11 +28,11 @@ const RegionStock = builder.objectRef<Offer['regions'][number]>('RegionStock').i
 });
 
 export const CatalogItemType = builder.interfaceRef<Offer>('CatalogItem').implement({
-  description: 'Something of the catalog. Its code is unique over all groups.',
+  description: 'An item of the catalog. Its code is unique in all groups.',
   resolveType: ({ item }) =>
     ({ vps: 'VpsTier', dedicated: 'DedicatedTier', bastion: 'Bastion', image: 'OsImage' })[item.kind],
   fields: (t) => ({
-    code: t.id({ description: 'The code to order by.', resolve: ({ item }) => item.code }),
+    code: t.id({ description: 'The code for orders.', resolve: ({ item }) => item.code }),
     kind: t.string({ description: 'vps, dedicated, bastion or image.', resolve: ({ item }) => item.kind }),
     name: t.string({ description: 'A name for humans.', resolve: ({ item }) => item.name }),
   }),
@@ -50,15 +50,15 @@ const priced = builder.interfaceRef<Offer>('PricedTier').implement({
     }),
     priceHourUsd: t.field({
       type: 'Usd',
-      description: 'The month / 730: what an unused hour gives back.',
+      description: 'The month / 730: the refund of an unused hour.',
       resolve: ({ hourMicros }) => hourMicros!,
     }),
     setupFeeUsd: t.field({
       type: 'Usd',
-      description: 'Paid once, not refunded.',
+      description: 'Paid once, and not refunded.',
       resolve: ({ item }) => item.setupFeeMicros!,
     }),
-    regions: t.expose('regions', { type: [RegionStock], description: 'Where it can be had.' }),
+    regions: t.expose('regions', { type: [RegionStock], description: 'The bastions that offer it.' }),
   }),
 });
 
@@ -70,7 +70,10 @@ const VpsTier = builder.objectRef<Tier<VpsDetails>>('VpsTier').implement({
     memoryMb: t.int({ resolve: ({ item }) => item.details.memoryMb }),
     diskGb: t.int({ resolve: ({ item }) => item.details.diskGb }),
     diskType: t.string({ resolve: ({ item }) => item.details.diskType }),
-    trafficTb: t.float({ description: 'Outgoing traffic of a month.', resolve: ({ item }) => item.details.trafficTb }),
+    trafficTb: t.float({
+      description: 'The outgoing traffic of a month.',
+      resolve: ({ item }) => item.details.trafficTb,
+    }),
     portMbps: t.int({ resolve: ({ item }) => item.details.portMbps }),
     virtualization: t.string({ resolve: ({ item }) => item.details.virtualization }),
   }),
@@ -92,12 +95,12 @@ const DedicatedTier = builder.objectRef<Tier<DedicatedDetails>>('DedicatedTier')
     disks: t.field({ type: [Disk], resolve: ({ item }) => item.details.disks }),
     trafficTb: t.float({
       nullable: true,
-      description: 'Outgoing traffic of a month; null: unmetered.',
+      description: 'The outgoing traffic of a month; null: unmetered.',
       resolve: ({ item }) => item.details.trafficTb,
     }),
     portMbps: t.int({ resolve: ({ item }) => item.details.portMbps }),
     deliveryHours: t.int({
-      description: 'How long delivery usually takes.',
+      description: 'The usual time of delivery, in hours.',
       resolve: ({ item }) => item.details.deliveryHours,
     }),
   }),
@@ -113,12 +116,12 @@ const Bastion = builder.objectRef<Tier<BastionDetails>>('Bastion').implement({
     longitude: t.float({ nullable: true, resolve: ({ item }) => item.details.longitude }),
     testIpv4: t.string({
       nullable: true,
-      description: 'An address to measure against.',
+      description: 'An address for measurements.',
       resolve: ({ item }) => item.details.testIpv4,
     }),
     testIpv6: t.string({
       nullable: true,
-      description: 'An address to measure against.',
+      description: 'An address for measurements.',
       resolve: ({ item }) => item.details.testIpv6,
     }),
     lookingGlassUrl: t.string({ nullable: true, resolve: ({ item }) => item.details.lookingGlassUrl }),
@@ -136,7 +139,10 @@ const OsImage = builder.objectRef<Tier<ImageDetails>>('OsImage').implement({
     minDiskGb: t.int({ resolve: ({ item }) => item.details.minDiskGb }),
     minMemoryMb: t.int({ resolve: ({ item }) => item.details.minMemoryMb }),
     cloudInit: t.boolean({ description: 'Whether it reads user_data.', resolve: ({ item }) => item.details.cloudInit }),
-    defaultUser: t.string({ description: 'The user to log in as.', resolve: ({ item }) => item.details.defaultUser }),
+    defaultUser: t.string({
+      description: 'The user for the first login.',
+      resolve: ({ item }) => item.details.defaultUser,
+    }),
     deprecatedAt: t.field({
       type: 'DateTime',
       nullable: true,
@@ -146,8 +152,8 @@ const OsImage = builder.objectRef<Tier<ImageDetails>>('OsImage').implement({
 });
 
 /**
- * Loads an item of the catalog, all that one operation asks for in one query. Nothing is kept: the context of a
- * subscription lives as long as it does, and would answer the first event's value for ever.
+ * Loads an item of the catalog, in one query with the others of the operation. The loader caches nothing. A subscription has
+ * one context for its life, so a cache would always repeat the first value.
  */
 export function loadOffer(context: Context, code: string): Promise<Offer | null> {
   let loader = loaders.get(context);
@@ -185,7 +191,7 @@ builder.queryFields((t) => ({
   catalog: t.field({
     type: Catalog,
     scope: 'public',
-    description: 'What can be ordered, where, and with which image.',
+    description: 'All tiers, bastions and images that customers can order.',
     resolve: () => ({}),
   }),
   catalogItem: t.field({

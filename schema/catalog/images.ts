@@ -1,21 +1,21 @@
-/** The images that are offered, for the operator. */
+/** The images of the catalog, for the operator. */
 import type { CatalogItem, ImageDetails } from '../../entities/catalog.ts';
 import { addImage, listImages, offerImage } from '../../resolvers/catalog/images.ts';
 import { builder } from '../builder.ts';
 
 const detailsOf = ({ details }: CatalogItem) => details as ImageDetails;
 const ImageType = builder.objectRef<CatalogItem>('Image').implement({
-  description: 'An image that machines are made from. Engines know it by its code.',
+  description: 'An image for machines. Engines know it by its code.',
   fields: (t) => ({
     code: t.exposeString('code'),
     name: t.exposeString('name'),
-    offered: t.exposeBoolean('offered', { description: 'Whether it can be ordered.' }),
+    offered: t.exposeBoolean('offered', { description: 'Whether customers can order it.' }),
     family: t.string({ resolve: (item) => detailsOf(item).family }),
     version: t.string({ resolve: (item) => detailsOf(item).version }),
     deprecatedAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'Since when it is retired.',
+      description: 'The time of its retirement.',
       resolve: (item) => {
         const { deprecatedAt } = detailsOf(item);
         return deprecatedAt === null ? null : new Date(deprecatedAt);
@@ -25,14 +25,14 @@ const ImageType = builder.objectRef<CatalogItem>('Image').implement({
 });
 const AddImageInput = builder.inputType('AddImageInput', {
   fields: (t) => ({
-    code: t.field({ type: 'Code', required: true, description: 'As engines call it.' }),
+    code: t.field({ type: 'Code', required: true, description: 'The code that engines use.' }),
     name: t.field({ type: 'Line', required: true }),
     family: t.field({ type: 'Code', required: true, description: 'Such as debian.' }),
     version: t.field({ type: 'Code', required: true }),
     architecture: t.field({ type: 'Code', required: true, defaultValue: 'x86_64' }),
     minDiskGb: t.field({ type: 'Amount', required: true }),
     minMemoryMb: t.field({ type: 'Amount', required: true }),
-    cloudInit: t.boolean({ required: true, defaultValue: true, description: 'Whether it takes user data.' }),
+    cloudInit: t.boolean({ required: true, defaultValue: true, description: 'Whether it reads user data.' }),
     defaultUser: t.field({ type: 'Code', required: true, defaultValue: 'root' }),
   }),
 });
@@ -41,7 +41,7 @@ builder.queryFields((t) => ({
   images: t.field({
     type: [ImageType],
     scope: 'operator',
-    description: 'All images, those that are retired among them.',
+    description: 'All images, including retired ones.',
     resolve: (_, __, context) => listImages(context),
   }),
 }));
@@ -65,7 +65,7 @@ builder.mutationFields((t) => ({
   retireImage: t.field({
     type: ImageType,
     scope: 'operator',
-    description: 'Offers an image no more; machines that have it keep it.',
+    description: 'Retires an image. Machines keep it.',
     args: { code: t.arg(code) },
     resolve: (_, args, context) => offerImage(context, args.code, false),
   }),

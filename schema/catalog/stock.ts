@@ -1,17 +1,17 @@
-/** How much of each tier is offered, for the operator. */
-import { listStock, type StockView, setStock } from '../../resolvers/catalog/stock.ts';
+/** The stock of tiers at bastions, for the operator. */
+import type { StockView } from '../../entities/servers/offers.ts';
+import { listStock, setStock } from '../../resolvers/catalog/stock.ts';
 import { builder } from '../builder.ts';
 
 const StockType = builder.objectRef<StockView>('Stock').implement({
-  description: 'How many machines of a tier are offered at a bastion.',
+  description: 'The stock of a tier at a bastion.',
   fields: (t) => ({
     region: t.exposeString('regionCode'),
     serviceCode: t.exposeString('serviceCode'),
-    total: t.exposeInt('total', { description: 'How many are offered at the most.' }),
-    claimed: t.exposeInt('claimed', { description: 'How many are sold.' }),
+    total: t.exposeInt('total', { description: 'The number of machines that the operator offers.' }),
+    claimed: t.exposeInt('claimed', { description: 'The number of machines that orders hold.' }),
     free: t.exposeInt('free', {
-      description:
-        'How many can be ordered: those that still fit on hosts, where there are, and for which there are addresses.',
+      description: 'The number of machines that customers can order. Hosts and addresses can limit it.',
     }),
   }),
 });
@@ -20,8 +20,8 @@ builder.queryFields((t) => ({
   stock: t.field({
     type: [StockType],
     scope: 'operator',
-    description: 'What is offered, and what of it is left.',
-    args: { region: t.arg({ type: 'Code', description: 'Of that bastion only.' }) },
+    description: 'The stock of each tier at each bastion.',
+    args: { region: t.arg({ type: 'Code', description: 'Only stock of this bastion.' }) },
     resolve: (_, { region }, context) => listStock(context, region),
   }),
 }));
@@ -30,11 +30,15 @@ builder.mutationFields((t) => ({
   setStock: t.field({
     type: StockType,
     scope: 'operator',
-    description: 'Sets how many machines of a tier are offered at a bastion.',
+    description: 'Sets the number of machines of a tier that a bastion offers.',
     args: {
       region: t.arg({ type: 'Code', required: true, description: 'The code of a bastion.' }),
       serviceCode: t.arg({ type: 'Code', required: true, description: 'The code of a tier.' }),
-      total: t.arg({ type: 'Amount', required: true, description: 'Not less than are sold, and at most 100,000.' }),
+      total: t.arg({
+        type: 'Amount',
+        required: true,
+        description: 'At least the number of sold machines, and at most 100,000.',
+      }),
     },
     resolve: (_, { region, serviceCode, total }, context) => setStock(context, region, serviceCode, total),
   }),

@@ -1,4 +1,4 @@
-/** The operator's view of the money: adjustments by hand, the totals of each day, and the proof of the books. */
+/** Money for the operator: adjustments, the totals of each day, and the proof of the books. */
 import {
   type Adjusted,
   adjustBalance,
@@ -10,23 +10,23 @@ import {
 import { builder } from '../builder.ts';
 
 const AdjustmentType = builder.objectRef<Adjusted>('Adjustment').implement({
-  description: 'What was added to a balance, or taken from it, by hand.',
+  description: 'A change of a balance by the operator.',
   fields: (t) => ({
     accountId: t.exposeID('accountId'),
-    amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'Negative: taken.' }),
+    amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'Negative: taken from the balance.' }),
     reason: t.exposeString('reason'),
-    balanceUsd: t.expose('balanceMicros', { type: 'Usd', description: 'What the balance is now.' }),
+    balanceUsd: t.expose('balanceMicros', { type: 'Usd', description: 'The new balance.' }),
   }),
 });
 const DailyTotalType = builder.objectRef<DailyTotal>('DailyTotal').implement({
-  description: 'What the transfers of a kind sum up to on a day (UTC).',
+  description: 'The sum of the transfers of one kind on a day (UTC).',
   fields: (t) => ({
-    day: t.expose('day', { type: 'DateTime', description: 'Its first moment.' }),
+    day: t.expose('day', { type: 'DateTime', description: 'The beginning of the day.' }),
     kind: t.exposeString('kind', {
       description: 'topup, bonus, hold, capture, release, renewal, refund or adjustment.',
     }),
     transfers: t.exposeInt('transfers'),
-    totalUsd: t.expose('micros', { type: 'Usd', description: 'Without a sign.' }),
+    totalUsd: t.expose('micros', { type: 'Usd', description: 'The sum, without a sign.' }),
   }),
 });
 
@@ -34,9 +34,14 @@ builder.queryFields((t) => ({
   dailyTotals: t.field({
     type: [DailyTotalType],
     scope: 'operator',
-    description: 'What each day has brought, by the kind of transfer; the latest day first.',
+    description: 'The totals of each day by the kind of transfer, the latest day first.',
     args: {
-      days: t.arg({ type: 'PageLimit', required: true, defaultValue: 30, description: 'How many, with today.' }),
+      days: t.arg({
+        type: 'PageLimit',
+        required: true,
+        defaultValue: 30,
+        description: 'The number of days, including today.',
+      }),
     },
     resolve: (_, { days }, context) => findDailyTotals(context, days),
   }),
@@ -46,19 +51,23 @@ builder.mutationFields((t) => ({
   adjustBalance: t.field({
     type: AdjustmentType,
     scope: 'operator',
-    description: 'Adds to a balance, or takes from it what it has. The customer sees it in the usage, with the reason.',
+    description: 'Adds to a balance, or takes from it. The customer sees it in the usage, with the reason.',
     args: {
       accountId: t.arg({ type: 'ID', required: true, description: 'The id of an account.' }),
-      amountUsd: t.arg({ type: 'Usd', required: true, description: 'Negative: taken.' }),
-      reason: t.arg({ type: 'Line', required: true, description: 'What the customer is told.' }),
-      key: t.arg({ type: 'Line', required: true, description: 'A name of yours: sent again, it changes nothing.' }),
+      amountUsd: t.arg({ type: 'Usd', required: true, description: 'Negative: taken from the balance.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason that the customer sees.' }),
+      key: t.arg({
+        type: 'Line',
+        required: true,
+        description: 'Your own name for the adjustment. Sending it again changes nothing.',
+      }),
     },
     resolve: (_, { amountUsd, ...given }, context) => adjustBalance(context, { ...given, amountMicros: amountUsd }),
   }),
 }));
 
 const LedgerTotal = builder.objectRef<Proof['totals'][number]>('LedgerTotal').implement({
-  description: 'What a ledger account sums up to; those of customers together.',
+  description: 'The sum of a ledger account. Those of customers are added up.',
   fields: (t) => ({ name: t.exposeString('name'), totalUsd: t.expose('micros', { type: 'Usd' }) }),
 });
 const BooksType = builder.objectRef<Proof>('Books').implement({
@@ -66,22 +75,25 @@ const BooksType = builder.objectRef<Proof>('Books').implement({
   fields: (t) => ({
     balanced: t.exposeBoolean('balanced', {
       description:
-        'Whether every balance is the sum of its transfers, and the ledger bears out every payment, top-up and order.',
+        'Whether every balance is the sum of its transfers, and every payment, top-up and order agrees with the ledger.',
     }),
     transfers: t.exposeInt('transfers'),
     firstMismatch: t.string({
       nullable: true,
-      description: 'The first row that is wrong: its table, its id, and what is wrong with it.',
+      description: 'The first wrong row: its table, its id, and the fault.',
       resolve: ({ firstFault }) => firstFault && `${firstFault.table} ${firstFault.row}: ${firstFault.detail}`,
     }),
-    totals: t.expose('totals', { type: [LedgerTotal], description: 'They sum up to nothing.' }),
+    totals: t.expose('totals', {
+      type: [LedgerTotal],
+      description: 'The sums of all ledger accounts. Together they are 0.',
+    }),
   }),
 });
 builder.queryFields((t) => ({
   books: t.field({
     type: BooksType,
     scope: 'operator',
-    description: 'Proves that the books balance. Reads everything.',
+    description: 'Proves that the books balance. It reads everything.',
     resolve: (_, __, context) => findBooks(context),
   }),
 }));

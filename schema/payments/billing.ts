@@ -19,43 +19,45 @@ import { listOf, pageArgs, pageOf } from '../pages.ts';
 import { paymentArgs } from './x402.ts';
 
 const CoinType = builder.objectRef<CoinView>('Coin').implement({
-  description: 'A coin that is accepted.',
+  description: 'A coin that the service accepts.',
   fields: (t) => ({
     code: t.exposeString('code', { description: 'The code to top up with.' }),
     name: t.exposeString('name'),
     network: t.exposeString('network'),
     decimals: t.exposeInt('decimals'),
-    confirmationsRequired: t.exposeInt('confirmationsRequired', { description: 'When a payment counts.' }),
+    confirmationsRequired: t.exposeInt('confirmationsRequired', {
+      description: 'The confirmations after which the service credits a payment.',
+    }),
     rateUsd: t.expose('rateMicros', { type: 'Usd', nullable: true, description: 'The price of one coin.' }),
     minUsd: t.field({
       type: 'Usd',
-      description: 'The least that can be topped up.',
+      description: 'The smallest top-up.',
       resolve: () => microsFromUsd(TOP_UP_MIN_USD),
     }),
     maxUsd: t.field({
       type: 'Usd',
-      description: 'The most that can be topped up at once.',
+      description: 'The largest top-up.',
       resolve: () => microsFromUsd(TOP_UP_MAX_USD),
     }),
-    available: t.exposeBoolean('available', { description: 'Whether it can be used at the moment.' }),
-    x402: t.exposeBoolean('x402', { description: 'Whether it pays x402 requests.' }),
+    available: t.exposeBoolean('available', { description: 'Whether new top-ups can use it at the moment.' }),
+    x402: t.exposeBoolean('x402', { description: 'Whether it pays for x402 requests.' }),
   }),
 });
 const BonusTier = builder.objectRef<(typeof BONUS_TIERS)[number]>('BonusTier').implement({
-  description: 'What a larger top-up brings. The highest step reached counts.',
+  description: 'The bonus of a larger top-up. The highest tier reached counts.',
   fields: (t) => ({ minUsd: t.expose('minMicros', { type: 'Usd' }), bonusPercent: t.exposeFloat('bonusPercent') }),
 });
 
 const TopUpStatus = builder.enumType('TopUpStatus', {
-  description: 'Confirmed is final: the balance has been credited.',
+  description: 'CONFIRMED is final: the service has credited the balance.',
   values: TOP_UP_STATUSES,
 });
 const PaymentMode = builder.enumType('PaymentMode', {
-  description: 'How it is paid.',
+  description: 'The way of payment.',
   values: ['CRYPTO', 'X402'] as const,
 });
 const PaymentException = builder.enumType('PaymentException', {
-  description: 'What was unusual about the payment.',
+  description: 'The deviation of the payment from the quote.',
   values: ['UNDERPAID', 'OVERPAID', 'LATE'] as const,
 });
 
@@ -66,29 +68,31 @@ const TopUpType = builder.objectRef<TopUp>('TopUp').implement({
     status: t.expose('status', { type: TopUpStatus }),
     mode: t.expose('mode', { type: PaymentMode }),
     amountUsd: t.expose('amountMicros', { type: 'Usd' }),
-    bonusUsd: t.expose('bonusMicros', { type: 'Usd', description: 'Credited on top.' }),
+    bonusUsd: t.expose('bonusMicros', { type: 'Usd', description: 'The bonus in addition to the amount.' }),
     crypto: t.exposeString('crypto', { description: 'The code of the coin.' }),
     network: t.exposeString('network'),
-    amountCrypto: t.exposeString('amountCrypto', { description: 'What to pay, in the coin, as a decimal string.' }),
+    amountCrypto: t.exposeString('amountCrypto', {
+      description: 'The amount to pay, in the coin, as a decimal string.',
+    }),
     rateUsd: t.expose('rateMicros', { type: 'Usd', description: 'The price of one coin, locked until expires_at.' }),
     walletAddress: t.exposeString('walletAddress', {
       nullable: true,
-      description: 'Where to pay to; used for this top-up only.',
+      description: 'The address to pay to. It belongs to this top-up only.',
     }),
     paymentUri: t.exposeString('paymentUri', {
       nullable: true,
-      description: 'For wallets: BIP 21, EIP-681 or monero:.',
+      description: 'The payment for wallets: BIP 21, EIP-681 or monero:.',
     }),
     receivedCrypto: t.exposeString('receivedCrypto', {
-      description: 'What has come, in the coin, as a decimal string.',
+      description: 'The received amount, in the coin, as a decimal string.',
     }),
     confirmations: t.exposeInt('confirmations'),
     confirmationsRequired: t.exposeInt('confirmationsRequired'),
     txIds: t.exposeStringList('txIds'),
     paymentException: t.expose('paymentException', { type: PaymentException, nullable: true }),
-    creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'What the balance got, bonus included.' }),
+    creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'The credited amount, including the bonus.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'Until when the rate holds.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'The end of the quoted rate.' }),
     confirmedAt: t.expose('confirmedAt', { type: 'DateTime', nullable: true }),
   }),
 });
@@ -110,13 +114,13 @@ builder.queryFields((t) => ({
   coins: t.field({
     type: CoinPage,
     scope: 'public',
-    description: 'The coins that are accepted.',
+    description: 'The coins that the service accepts.',
     resolve: async (_, __, context) => listOf(await listCoins(context)),
   }),
   bonusTiers: t.field({
     type: BonusTierPage,
     scope: 'public',
-    description: 'What larger top-ups bring.',
+    description: 'The bonuses of larger top-ups.',
     resolve: () => listOf(BONUS_TIERS),
   }),
   topUp: t.field({
@@ -130,7 +134,7 @@ builder.queryFields((t) => ({
     type: TopUpPage,
     scope: 'read',
     description: 'The top-ups of the account, newest first.',
-    args: { ...pageArgs(), status: t.arg({ type: TopUpStatus, description: 'Only those in this state.' }) },
+    args: { ...pageArgs(), status: t.arg({ type: TopUpStatus, description: 'Only top-ups in this state.' }) },
     resolve: (_, { status, ...page }, context) => listTopUps(context, page, status),
   }),
 }));
@@ -139,17 +143,18 @@ builder.mutationFields((t) => ({
   updateCoin: t.field({
     type: CoinType,
     scope: 'operator',
-    description: 'Switches a coin off or on for new top-ups. Those that there are go on.',
+    description: 'Switches a coin off or on for new top-ups. Open top-ups continue.',
     args: {
       code: t.arg({ type: 'CoinCode', required: true, description: 'The code of the coin.' }),
-      available: t.arg.boolean({ required: true, description: 'Whether it can be used.' }),
+      available: t.arg.boolean({ required: true, description: 'Whether new top-ups can use it.' }),
     },
     resolve: (_, { code, available }, context) => updateCoin(context, code, available),
   }),
   createTopup: t.field({
     type: TopUpType,
     scope: 'billing',
-    description: 'Opens a top-up. Pay what it says to where it says; the balance grows when the payment is confirmed.',
+    description:
+      'Opens a top-up. Pay its amount to its address. The service credits the balance when the payment is confirmed.',
     args: { input: t.arg({ type: CreateTopUpInput, required: true }), ...paymentArgs() },
     resolve: (_, { input, ...payment }, context) => createTopUp(context, input, payment),
   }),
@@ -157,7 +162,7 @@ builder.mutationFields((t) => ({
     type: TopUpType,
     scope: 'billing',
     whileSuspended: true,
-    description: 'Cancels a top-up that nothing was received for. Money that comes later is credited all the same.',
+    description: 'Cancels an unpaid top-up. The service still credits later payments.',
     args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the top-up.' }) },
     resolve: (_, { orderNumber }, context) => cancelTopUp(context, orderNumber),
   }),
@@ -167,8 +172,8 @@ builder.subscriptionFields((t) => ({
   topUpUpdated: t.field({
     type: TopUpType,
     scope: 'read',
-    description: 'One top-up, or all that are open: the present state first, then each change.',
-    args: { orderNumber: t.arg({ type: 'ID', description: 'The order number of a top-up; absent: all of them.' }) },
+    description: 'One top-up, or all open ones: the present state first, then each change.',
+    args: { orderNumber: t.arg({ type: 'ID', description: 'The order number of a top-up. Absent: all open ones.' }) },
     subscribe: (_, { orderNumber }, context) => watchTopUps(context, orderNumber),
     resolve: (topUp: TopUp) => topUp,
   }),

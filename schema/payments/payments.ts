@@ -1,4 +1,4 @@
-/** Payments in coins, gateways and rates, for the operator. */
+/** Payments in coins, gateways and exchange rates, for the operator. */
 import type { Payment } from '../../entities/payments/payment.ts';
 import {
   type ExchangeRateView,
@@ -12,11 +12,11 @@ import { pageArgs, pageOf } from '../pages.ts';
 
 const PaymentStatus = builder.enumType('PaymentStatus', {
   description:
-    'Seen: announced. Mined: in a block. Credited: in the balance. Unmatched: in another coin than was asked for, in suspense. Orphaned: taken back before it was credited. Reversed: taken back after it. Written off: a reversed one that nobody waits for.',
+    'SEEN: announced. MINED: in a block. CREDITED: in the balance. UNMATCHED: in another coin than requested, in suspense. ORPHANED: removed by its chain before the credit. REVERSED: removed after the credit. WRITTEN_OFF: reversed, and given up by the operator.',
   values: PAYMENT_STATUSES,
 });
 const PaymentType = builder.objectRef<Payment>('Payment').implement({
-  description: 'A payment in coins, known by its network, its transaction, and its position in that.',
+  description: 'A payment in coins. Its network, transaction and position identify it.',
   fields: (t) => ({
     id: t.exposeID('id'),
     network: t.exposeString('network'),
@@ -24,53 +24,60 @@ const PaymentType = builder.objectRef<Payment>('Payment').implement({
     position: t.exposeInt('position'),
     coin: t.exposeString('coin'),
     address: t.exposeString('address'),
-    accountId: t.exposeID('accountId', { description: 'Whose address it is.' }),
-    orderNumber: t.exposeID('orderNumber', { description: 'The top-up whose address it is.' }),
-    units: t.exposeString('units', { description: 'In the smallest unit of the coin.' }),
+    accountId: t.exposeID('accountId', { description: 'The account that owns the address.' }),
+    orderNumber: t.exposeID('orderNumber', { description: 'The top-up that owns the address.' }),
+    units: t.exposeString('units', { description: 'The amount in the smallest unit of the coin.' }),
     status: t.expose('status', { type: PaymentStatus }),
-    height: t.exposeInt('height', { nullable: true, description: 'Of its block.' }),
+    height: t.exposeInt('height', { nullable: true, description: 'The height of its block.' }),
     confirmations: t.exposeInt('confirmations'),
-    creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'What it was worth.' }),
-    reversedUsd: t.expose('reversedMicros', { type: 'Usd', description: 'What was taken back out of the balance.' }),
+    creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'Its value when the service credited it.' }),
+    reversedUsd: t.expose('reversedMicros', {
+      type: 'Usd',
+      description: 'The part that the service took out of the balance after the reversal.',
+    }),
     seenAt: t.expose('seenAt', { type: 'DateTime' }),
     creditedAt: t.expose('creditedAt', { type: 'DateTime', nullable: true }),
     missingSince: t.expose('missingSince', {
       type: 'DateTime',
       nullable: true,
-      description: 'Since when a wallet or a processor has not shown it any more, though it had been credited.',
+      description: 'When the wallet or processor stopped reporting the credited payment.',
     }),
   }),
 });
 const PaymentPage = pageOf('Payment', PaymentType);
 
 const ChainType = builder.objectRef<GatewayView['chains'][number]>('Chain').implement({
-  description: 'How far a chain has been read.',
+  description: 'The progress of reading a chain.',
   fields: (t) => ({
     network: t.exposeString('network'),
-    height: t.exposeInt('height', { nullable: true, description: 'Of the last block that was read.' }),
+    height: t.exposeInt('height', {
+      nullable: true,
+      description: 'The height of the last block that the worker has read.',
+    }),
     lagBlocks: t.exposeInt('lagBlocks', {
       nullable: true,
-      description: 'Blocks that have not been read yet; null: the chain cannot be asked.',
+      description: 'Blocks that the worker has yet to read. Null: the node does not answer.',
     }),
   }),
 });
 const GatewayType = builder.objectRef<GatewayView>('Gateway').implement({
-  description: 'By what coins come in.',
+  description: 'A gateway that receives coins.',
   fields: (t) => ({
     name: t.exposeString('name'),
-    simulated: t.exposeBoolean('simulated', { description: 'Whether nobody pays anything.' }),
+    simulated: t.exposeBoolean('simulated', { description: 'Whether its payments are simulated.' }),
     coins: t.exposeStringList('coins'),
     reachable: t.exposeBoolean('reachable'),
     warning: t.exposeString('warning', {
       nullable: true,
-      description: 'What to see to before nothing can be paid by it any more. It was told once by gateway.warned.',
+      description:
+        'A problem to solve before the gateway stops accepting payments. The event gateway.warned reported it once.',
     }),
-    chains: t.expose('chains', { type: [ChainType], description: 'Those that it reads block by block.' }),
+    chains: t.expose('chains', { type: [ChainType], description: 'The chains that it reads block by block.' }),
   }),
 });
 
 const SourceType = builder.objectRef<ExchangeRateView['sources'][number]>('RateSource').implement({
-  description: 'What a source has said last.',
+  description: 'The last report of a source.',
   fields: (t) => ({
     name: t.exposeString('source'),
     rateUsd: t.expose('rateMicros', { type: 'Usd' }),
@@ -78,13 +85,13 @@ const SourceType = builder.objectRef<ExchangeRateView['sources'][number]>('RateS
   }),
 });
 const RateType = builder.objectRef<ExchangeRateView>('Rate').implement({
-  description: 'What a coin is worth.',
+  description: 'The exchange rate of a coin.',
   fields: (t) => ({
     coin: t.exposeString('coin'),
     rateUsd: t.expose('quoteMicros', {
       type: 'Usd',
       nullable: true,
-      description: 'For new top-ups; null: its sources do not agree, or have said nothing for ten minutes.',
+      description: 'The rate for new top-ups. Null: its sources disagree, or have reported nothing for ten minutes.',
     }),
     sources: t.expose('sources', { type: [SourceType] }),
   }),
@@ -94,24 +101,25 @@ builder.queryFields((t) => ({
   payments: t.field({
     type: PaymentPage,
     scope: 'operator',
-    description: 'Payments in coins of all accounts, newest first. Those to decide on are UNMATCHED or REVERSED.',
+    description:
+      'Payments in coins of all accounts, newest first. The operator decides about UNMATCHED and REVERSED ones.',
     args: {
       ...pageArgs(),
-      status: t.arg({ type: PaymentStatus, description: 'Only those in this state.' }),
-      orderNumber: t.arg({ type: 'ID', description: 'Only those of this top-up.' }),
+      status: t.arg({ type: PaymentStatus, description: 'Only payments in this state.' }),
+      orderNumber: t.arg({ type: 'ID', description: 'Only payments of this top-up.' }),
     },
     resolve: (_, { status, orderNumber, ...page }, context) => listPayments(context, page, { status, orderNumber }),
   }),
   gateways: t.field({
     type: [GatewayType],
     scope: 'operator',
-    description: 'By what coins come in, and how far their chains have been read. Asks each of them.',
+    description: 'The payment gateways, and the progress of their chains. It asks each gateway.',
     resolve: (_, __, context) => listGateways(context),
   }),
   rates: t.field({
     type: [RateType],
     scope: 'operator',
-    description: 'What coins are worth, and who says so.',
+    description: 'The exchange rates of coins, with their sources.',
     resolve: (_, __, context) => listExchangeRates(context),
   }),
 }));
@@ -120,20 +128,21 @@ builder.mutationFields((t) => ({
   assignPayment: t.field({
     type: PaymentType,
     scope: 'operator',
-    description: 'Gives a payment that came in another coin to the account whose address it came to.',
+    description: 'Assigns a payment in another coin to the account that owns its address.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The id of an unmatched payment.' }),
-      reason: t.arg({ type: 'Line', required: true, description: 'Kept with the event.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason, kept with the event.' }),
     },
     resolve: (_, { id, reason }, context) => assignPayment(context, id, reason),
   }),
   writeOffPayment: t.field({
     type: PaymentType,
     scope: 'operator',
-    description: 'Takes a payment that its chain has taken back out of the books. If it comes again, it is credited.',
+    description:
+      'Writes off a payment that its chain has removed. If the chain mines it again, the service credits it.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The id of a reversed payment.' }),
-      reason: t.arg({ type: 'Line', required: true, description: 'Kept with the event.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason, kept with the event.' }),
     },
     resolve: (_, { id, reason }, context) => writeOff(context, id, reason),
   }),

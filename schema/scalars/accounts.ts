@@ -7,14 +7,14 @@ const PASSWORD = {
   example: 'correct horse battery staple',
   parse: (value: string) => value.normalize('NFKC'),
 };
-scalar('CurrentPassword', 'The password that the account has.', text(1, 128), PASSWORD);
+scalar('CurrentPassword', 'The present password of the account.', text(1, 128), PASSWORD);
 const WEAK = { 'x-error': { minLength: 'weak_password' } };
 scalar('Password', 'A password of 8 to 128 characters.', text(8, 128, WEAK), PASSWORD);
 scalar('Email', 'An email address.', text(3, 254, { format: 'email' }), {
   example: 'you@example.com',
   parse: (value: string) => value.toLowerCase(),
 });
-scalar('Token', 'A token as the service gave it.', text(1, 200), {
+scalar('Token', 'A token that the service issued.', text(1, 200), {
   example: 'svc_rt_6mlLTzEnmlPVPxHAe74kg9awGRUOButR2pp2Kz',
 });
 scalar(
@@ -24,7 +24,7 @@ scalar(
   { example: '123456' },
 );
 
-scalar('KeyName', 'A name for humans, of up to 120 characters.', text(1, 120), { example: 'deploy' });
+scalar('KeyName', 'A name of up to 120 characters, for people.', text(1, 120), { example: 'deploy' });
 const NETWORKS_MAX = 20;
 scalar(
   'IpAllowlist',
@@ -56,14 +56,14 @@ scalar('ScopeList', 'One or more of read, servers, billing and full, separated b
 
 scalar('ClientText', 'Text of up to 254 characters.', text(1, 254));
 scalar('ClientUri', 'An absolute URI of up to 2048 characters.', text(1, 2048, { format: 'uri' }));
-scalar('OauthParameter', 'A parameter of OAuth, of up to 4096 characters.', text(1, 4096));
+scalar('OauthParameter', 'An OAuth parameter of up to 4096 characters.', text(1, 4096));
 
 scalar('PublicKey', 'One line of an OpenSSH public key file.', text(1, 16_384), {
   example: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJPzAgmPdM1Cmb3SPl6CyrwSP3gHWVg0wnS2xSVq5vVn laptop',
 });
 scalar(
   'AuditAction',
-  'An action of the audit log: api.request, or the type of an event. One that is unknown has no entries.',
+  'An action of the audit log: api.request, or the type of an event. An unknown action has no entries.',
   { type: 'string', maxLength: 64, pattern: '^[a-z][a-z0-9_]*\\.[a-z][a-z0-9_]*$' },
   { example: 'server.created' },
 );

@@ -1,4 +1,4 @@
-/** The scalars, in files of the nouns that they belong to. */
+/** The scalars, in one file for each noun. */
 import './accounts.ts';
 import './agents.ts';
 import './payments.ts';

@@ -1,19 +1,14 @@
-/** Money, coins and payments. Amounts are micro-USD inside, US dollars outside. */
+/** Money, coins and payments. Amounts are micro-USD in TypeScript, and US dollars on the wire. */
 import { GraphQLError } from 'graphql';
 import { microsFromUsd, usdFromMicros } from '../../entities/money.ts';
 import { scalar, text } from './scalar.ts';
 
 const MICROS = { parse: microsFromUsd, serialize: usdFromMicros };
 scalar('Usd', 'An amount in US dollars.', { type: 'number', minimum: -1e9, maximum: 1e9 }, { ...MICROS, example: 6 });
-scalar(
-  'SpendLimit',
-  'An amount in US dollars that can be spent.',
-  { type: 'number', minimum: 0, maximum: 1e9 },
-  MICROS,
-);
+scalar('SpendLimit', 'A spending limit in US dollars.', { type: 'number', minimum: 0, maximum: 1e9 }, MICROS);
 scalar(
   'TopUpAmount',
-  'An amount in US dollars that can be topped up, with at most two decimals.',
+  'The amount of a top-up in US dollars, with at most two decimals.',
   {
     type: 'number',
     minimum: 30,
@@ -30,11 +25,13 @@ scalar(
     serialize: usdFromMicros,
   },
 );
-scalar('CoinCode', 'A code of a coin, in any case.', text(1, 32), { parse: (value: string) => value.toUpperCase() });
+scalar('CoinCode', 'The code of a coin, in upper or lower case.', text(1, 32), {
+  parse: (value: string) => value.toUpperCase(),
+});
 scalar('AlertDays', 'A number of days, 0 to 30.', { type: 'integer', format: 'int32', minimum: 0, maximum: 30 });
 scalar(
   'X402Payment',
-  'A payment of x402: JSON in base64.',
+  'An x402 payment: JSON in base64.',
   { type: 'string', maxLength: 16_384 },
   { example: 'eyJ4NDAyVmVyc2lvbiI6Mn0=' },
 );

@@ -12,7 +12,7 @@ type Name = Exclude<
   'String' | 'Int' | 'Float' | 'Boolean' | 'ID'
 >;
 interface Options {
-  /** A value on the wire, for the OpenAPI document. The operator's scalars need none. */
+  /** A value on the wire, for the OpenAPI document. Scalars for the operator need none. */
   example?: unknown;
   parse?: (value: never) => unknown;
   serialize?: (value: never) => unknown;
@@ -21,7 +21,7 @@ interface Options {
 const ajv = new Ajv2020({ strict: false });
 addFormats.default(ajv);
 
-/** Text that PostgreSQL or JSON cannot hold: U+0000 and lone surrogates. */
+/** Whether a value has text that PostgreSQL or JSON cannot hold: U+0000 or lone surrogates. */
 export const malformed = (value: unknown): boolean => {
   if (typeof value === 'string') return !value.isWellFormed() || value.includes('\0');
   if (typeof value !== 'object' || value === null) return false;
@@ -37,13 +37,13 @@ export function scalar(name: Name, description: string, jsonSchema: object, opti
     serialize: (serialize ?? ((value: unknown) => value)) as never,
     parseValue: (value) => {
       if (!valid(value)) throw new GraphQLError(`${name} ${ajv.errorsText(valid.errors, { dataVar: 'it' })}.`);
-      if (malformed(value)) throw new GraphQLError(`${name} has a character that cannot be stored.`);
+      if (malformed(value)) throw new GraphQLError(`${name} has a character that the service cannot store.`);
       return (parse ? parse(value as never) : value) as never;
     },
   });
 }
 
-/** The schema of a text of so many characters (code points). */
+/** Returns the schema of a text with a length in characters (code points). */
 export const text = (minLength: number, maxLength: number, more: object = {}) => ({
   type: 'string',
   minLength,

@@ -16,7 +16,7 @@ scalar(
 );
 scalar(
   'LabelSelector',
-  'Up to 20 terms key=value or key!=value with commas between them, all of which have to hold.',
+  'Up to 20 terms key=value or key!=value, separated by commas. All terms must match.',
   text(1, 2700, { pattern: `^${LABEL_KEY}!?=[^,]{0,63}(,${LABEL_KEY}!?=[^,]{0,63}){0,19}$` }),
   { example: 'env=prod' },
 );
@@ -27,7 +27,7 @@ scalar('Hostname', 'A name of a host (RFC 1123).', HOSTNAME, {
   example: 'web-1.example.com',
   parse: (value: string) => value.toLowerCase(),
 });
-scalar('ReverseDnsList', 'Names of up to 20 addresses, as {ip, ptr}.', {
+scalar('ReverseDnsList', 'Reverse DNS names of up to 20 addresses, as {ip, ptr}.', {
   type: 'array',
   maxItems: 20,
   items: {
@@ -37,7 +37,7 @@ scalar('ReverseDnsList', 'Names of up to 20 addresses, as {ip, ptr}.', {
         ...text(2, 45, { pattern: '^[0-9a-fA-F:.]+$', anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] }),
         description: 'An address of the server.',
       },
-      ptr: { ...HOSTNAME, description: 'The name that it is to have.' },
+      ptr: { ...HOSTNAME, description: 'The new name of the address.' },
     },
     required: ['ip', 'ptr'],
     additionalProperties: false,
@@ -51,10 +51,10 @@ scalar('SshKeyIds', 'Ids of up to 20 SSH keys.', {
   items: text(1, 64),
 });
 scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
-scalar('WaitSeconds', 'How long to wait, in seconds.', { type: 'integer', format: 'int32', minimum: 0, maximum: 25 });
+scalar('WaitSeconds', 'The longest wait, in seconds.', { type: 'integer', format: 'int32', minimum: 0, maximum: 25 });
 
-scalar('HostName', 'A host as its engine calls it.', text(1, 63, { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }));
-scalar('Amount', 'How many of something, up to a hundred million.', {
+scalar('HostName', 'The name of a host in its engine.', text(1, 63, { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }));
+scalar('Amount', 'An amount of things, up to a hundred million.', {
   type: 'integer',
   format: 'int32',
   minimum: 0,

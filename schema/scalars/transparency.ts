@@ -1,4 +1,4 @@
-/** The document of the network that the operator publishes. */
+/** The operator's public document about the network. */
 import { scalar, text } from './scalar.ts';
 
 const country = { type: 'string', pattern: '^[A-Z]{2}$' };
@@ -11,7 +11,7 @@ const closed = (properties: object) => ({
 });
 scalar(
   'PeeringDocument',
-  'What is published of the network, in the words of PeeringDB.',
+  'The public document about the network, with the terms of PeeringDB.',
   closed({
     asn: optional({ type: 'integer', format: 'int32', minimum: 1, maximum: 2_147_483_647 }),
     name: text(1, 255),

@@ -11,7 +11,7 @@ scalar(
     parse: (value: string) => {
       const time = new Date(value);
       // RFC 3339 has leap seconds, which JavaScript cannot represent.
-      if (Number.isNaN(time.getTime())) throw new GraphQLError('A time with a leap second cannot be told.');
+      if (Number.isNaN(time.getTime())) throw new GraphQLError('The service does not support leap seconds.');
       return time;
     },
     serialize: (value: Date) => value.toISOString(),
@@ -39,9 +39,9 @@ scalar(
 );
 scalar('Line', 'A line of text.', text(1, 255));
 scalar('Prose', 'A text of up to 16 KiB.', text(1, 16_384));
-scalar('Cursor', 'The next_cursor of the page before.', text(1, 200), {
+scalar('Cursor', 'The next_cursor of the previous page.', text(1, 200), {
   example: 'eyJhIjoiMDFtN3ozZWF5bXg4cjFuNGI2dHEwYzVkMmgifQ',
 });
-scalar('PageLimit', 'How many entries a page has.', { type: 'integer', format: 'int32', minimum: 1, maximum: 200 });
+scalar('PageLimit', 'The most entries of a page.', { type: 'integer', format: 'int32', minimum: 1, maximum: 200 });
 scalar('JSON', 'Any JSON value.', {});
 scalar('Empty', 'An object without members.', { type: 'object', maxProperties: 0 }, { example: {} });

@@ -3,7 +3,7 @@ import { scalar, text } from './scalar.ts';
 
 scalar(
   'EventFilter',
-  'Names of events: a list, or a string with commas.',
+  'Event types: a list, or text with commas.',
   { anyOf: [text(1, 2048), { type: 'array', minItems: 1, maxItems: 50, items: text(1, 64) }] },
   {
     parse: (value: string | string[]) =>
@@ -11,7 +11,7 @@ scalar(
     serialize: (value: string[]) => value.join(','),
   },
 );
-scalar('WebhookDescription', 'A description for humans, of up to 255 characters.', text(1, 255));
+scalar('WebhookDescription', 'A description of up to 255 characters, for people.', text(1, 255));
 scalar(
   'WebhookUrl',
   'An https URL of up to 2048 characters.',

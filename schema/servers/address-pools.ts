@@ -1,22 +1,20 @@
-/** The networks that machines have their addresses of, for the operator. */
-import {
-  type AddressPoolView,
-  addAddressPool,
-  listAddressPools,
-  removeAddressPool,
-} from '../../resolvers/servers/address-pools.ts';
+/** The operator's networks, which machines get their addresses from. */
+import type { AddressPoolView } from '../../entities/servers/address-pool.ts';
+import { addAddressPool, listAddressPools, removeAddressPool } from '../../resolvers/servers/address-pools.ts';
 import { builder } from '../builder.ts';
 
 const AddressPoolType = builder.objectRef<AddressPoolView>('AddressPool').implement({
-  description: 'A network. Counted are addresses, or /64s of an IPv6 prefix.',
+  description: 'A network. The counts are of addresses, or of the /64s of an IPv6 prefix.',
   fields: (t) => ({
     id: t.exposeID('id'),
     region: t.exposeString('regionCode'),
     cidr: t.exposeString('cidr'),
     gateway: t.exposeString('gateway', { nullable: true, description: 'Null: hosts route the addresses.' }),
     total: t.exposeInt('total'),
-    held: t.exposeInt('held', { description: 'How many machines have.' }),
-    resting: t.exposeInt('resting', { description: 'How many were freed a moment ago, and are not given out yet.' }),
+    held: t.exposeInt('held', { description: 'The number that machines have.' }),
+    resting: t.exposeInt('resting', {
+      description: 'The number that rest after their release; orders cannot claim them yet.',
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
   }),
 });
@@ -26,11 +24,17 @@ const AddAddressPoolInput = builder.inputType('AddAddressPoolInput', {
     cidr: t.field({
       type: 'Cidr',
       required: true,
-      description: 'IPv4: /16 to /32. IPv6: /48 to /64, of which each machine gets a /64.',
+      description: 'IPv4: /16 to /32. IPv6: /48 to /64; each machine gets a /64.',
     }),
-    gateway: t.field({ type: 'IpAddress', description: 'Without it, hosts route the addresses.' }),
-    first: t.field({ type: 'IpAddress', description: 'The first usable address (IPv4). By default the first.' }),
-    last: t.field({ type: 'IpAddress', description: 'The last usable address (IPv4). By default the last.' }),
+    gateway: t.field({ type: 'IpAddress', description: 'Default: none; hosts route the addresses.' }),
+    first: t.field({
+      type: 'IpAddress',
+      description: 'The first address for machines (IPv4). Default: the first of the network.',
+    }),
+    last: t.field({
+      type: 'IpAddress',
+      description: 'The last address for machines (IPv4). Default: the last of the network.',
+    }),
   }),
 });
 
@@ -39,7 +43,7 @@ builder.queryFields((t) => ({
     type: [AddressPoolType],
     scope: 'operator',
     description: 'The networks.',
-    args: { region: t.arg({ type: 'Code', description: 'Of that bastion only.' }) },
+    args: { region: t.arg({ type: 'Code', description: 'Only networks of this bastion.' }) },
     resolve: (_, { region }, context) => listAddressPools(context, region),
   }),
 }));
@@ -49,14 +53,14 @@ builder.mutationFields((t) => ({
     type: AddressPoolType,
     scope: 'operator',
     description:
-      'Gives a bastion a network. From then on its machines have addresses of such networks alone, in that family.',
+      'Adds a network to a bastion. New machines there get addresses of that family from such networks only.',
     args: { input: t.arg({ type: AddAddressPoolInput, required: true }) },
     resolve: (_, { input }, context) => addAddressPool(context, input),
   }),
   removeAddressPool: t.field({
     type: AddressPoolType,
     scope: 'operator',
-    description: 'Takes a network back of which no machine has an address.',
+    description: 'Removes a network. No machine may have an address of it.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The network.' }) },
     resolve: (_, { id }, context) => removeAddressPool(context, id),
   }),

@@ -1,21 +1,24 @@
-/** What is on bare-metal hosts, and what the operator does with one that the driver does not come to an end with. */
+/** Deployments on bare-metal hosts, and how the operator overrides a driver that cannot finish one. */
 import type { Deployment } from '../../entities/servers/deployment.ts';
 import { DEPLOYMENT_STATES, declareWiped, listDeployments, retireHost } from '../../resolvers/servers/deployments.ts';
 import { builder } from '../builder.ts';
 
 const DeploymentState = builder.enumType('DeploymentState', {
   description:
-    'Waiting: nothing was given to the box. Installing, installed, booted: its system is on the way, on the disk, at work. Wiping, wiped: it leaves. Retired: out of service with whatever is on it.',
+    'Waiting: the box got nothing yet. Installing, installed, booted: its system gets there. Wiping, wiped: its machine leaves. Retired: the box is out of service, and not wiped.',
   values: DEPLOYMENT_STATES,
 });
 const DeploymentType = builder.objectRef<Deployment>('Deployment').implement({
-  description: 'A machine on a box. A box that has one is given to nobody else.',
+  description: 'A machine on a box. While it is there, no other customer gets the box.',
   fields: (t) => ({
     box: t.exposeString('box', { description: 'The name of its host.' }),
     orderNumber: t.exposeString('orderNumber'),
-    generation: t.exposeInt('generation', { description: 'Which machine of the order.' }),
+    generation: t.exposeInt('generation', { description: 'The number of the machine of this order.' }),
     state: t.expose('state', { type: DeploymentState }),
-    note: t.exposeString('note', { nullable: true, description: 'Why you retired the box, or declared it wiped.' }),
+    note: t.exposeString('note', {
+      nullable: true,
+      description: 'The reason why the operator retired the box, or declared it wiped.',
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
   }),
@@ -25,7 +28,7 @@ builder.queryFields((t) => ({
   deployments: t.field({
     type: [DeploymentType],
     scope: 'operator',
-    description: 'The boxes that are not free, the longest unchanged first.',
+    description: 'The deployments, the longest unchanged first.',
     args: { limit: t.arg({ type: 'PageLimit', required: true, defaultValue: 50, description: 'How many.' }) },
     resolve: (_, { limit }, context) => listDeployments(context, limit),
   }),
@@ -38,8 +41,8 @@ builder.mutationFields((t) => ({
     type: DeploymentType,
     scope: 'operator',
     description:
-      'You vouch that nothing is left on the disks of a box that does not come to the end of its wipe, or that was retired: ' +
-      'they were wiped by hand, or replaced. The box is drained; activate it to have it sold again.',
+      'Declares that the disks of a box are empty: somebody wiped or replaced them. For a box that is retired, or whose wipe ' +
+      'does not finish. The box is drained; activate it to sell it again.',
     args: { name: t.arg(name), reason: t.arg(reason) },
     resolve: (_, args, context) => declareWiped(context, args.name, args.reason),
   }),
@@ -47,8 +50,8 @@ builder.mutationFields((t) => ({
     type: DeploymentType,
     scope: 'operator',
     description:
-      'Takes a box that does not come to the end of its wipe out of service, with whatever is on its disks. You vouch that ' +
-      'it is off and stays off: its server counts as gone, and its addresses are given to others. The box is not, until it is declared wiped.',
+      'Takes a box out of service if its wipe does not finish. You vouch that it is off and stays off. Its server counts as ' +
+      'gone, and other customers can get its addresses. The box is not sold until you declare it wiped.',
     args: { name: t.arg(name), reason: t.arg(reason) },
     resolve: (_, args, context) => retireHost(context, args.name, args.reason),
   }),

@@ -1,28 +1,28 @@
-/** What watching the engines has found, for the operator. */
+/** Findings of the observers and open circuit breakers, for the operator. */
 import type { CircuitBreaker, Finding } from '../../entities/servers/finding.ts';
 import { closeBreaker, FINDING_KINDS, listBreakers, listFindings } from '../../resolvers/servers/findings.ts';
 import { builder } from '../builder.ts';
 
 const FindingKind = builder.enumType('FindingKind', {
   description:
-    'Orphan: a machine that no server has. Lost: a server whose machine is absent. Power: one that is on and should be off, or the other way round. Stuck: one that was given up and cannot be removed.',
+    'Orphan: a machine without a server. Lost: a server whose machine is absent. Power: a machine whose power differs from its server. Stuck: a machine that was given up and cannot be removed.',
   values: FINDING_KINDS,
 });
 const FindingType = builder.objectRef<Finding>('Finding').implement({
-  description: 'Where an engine and the database say different things. Nothing is ever deleted for it.',
+  description: 'A difference between an engine and the database. A finding never deletes a machine.',
   fields: (t) => ({
     id: t.exposeID('id'),
     kind: t.expose('kind', { type: FindingKind }),
     engine: t.exposeString('driver', { description: 'The driver that found it.' }),
     orderNumber: t.exposeString('orderNumber'),
-    generation: t.exposeInt('generation', { description: 'Which machine of the order.' }),
+    generation: t.exposeInt('generation', { description: 'The number of the machine of this order.' }),
     detail: t.exposeString('detail'),
     firstSeenAt: t.expose('firstSeenAt', { type: 'DateTime' }),
     lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime' }),
   }),
 });
 const CircuitBreakerType = builder.objectRef<CircuitBreaker>('Brake').implement({
-  description: 'An engine of which no machine is destroyed at the moment, because many vanished at once.',
+  description: 'An open circuit breaker: many machines of the engine vanished at once, so workers destroy none of it.',
   fields: (t) => ({
     engine: t.exposeString('driver'),
     reason: t.exposeString('reason'),
@@ -34,14 +34,14 @@ builder.queryFields((t) => ({
   findings: t.field({
     type: [FindingType],
     scope: 'operator',
-    description: 'What is so now, the newest first.',
+    description: 'The open findings, the newest first.',
     args: { limit: t.arg({ type: 'PageLimit', required: true, defaultValue: 50, description: 'How many.' }) },
     resolve: (_, { limit }, context) => listFindings(context, limit),
   }),
   brakes: t.field({
     type: [CircuitBreakerType],
     scope: 'operator',
-    description: 'Engines of which nothing is destroyed.',
+    description: 'The open circuit breakers.',
     resolve: (_, __, context) => listBreakers(context),
   }),
 }));
@@ -50,8 +50,8 @@ builder.mutationFields((t) => ({
   releaseBrake: t.field({
     type: CircuitBreakerType,
     scope: 'operator',
-    description: 'Lets the machines of an engine be destroyed again.',
-    args: { engine: t.arg({ type: 'Line', required: true, description: 'As brakes names it.' }) },
+    description: 'Closes a circuit breaker, so that workers destroy machines of the engine again.',
+    args: { engine: t.arg({ type: 'Line', required: true, description: 'The name of the engine in brakes.' }) },
     resolve: (_, { engine }, context) => closeBreaker(context, engine),
   }),
 }));

@@ -1,4 +1,4 @@
-/** The operator's hosts. Secrets of their controllers go in, and never out. */
+/** The operator's hosts. Their fields never show secrets of controllers. */
 import type { Host } from '../../entities/servers/host.ts';
 import {
   addHost,
@@ -15,19 +15,19 @@ import { builder } from '../builder.ts';
 import { ServerKind } from './servers.ts';
 
 const BmcProtocol = builder.enumType('BmcProtocol', {
-  description: 'How a management controller is spoken to.',
+  description: 'The protocol of a management controller.',
   values: BMC_PROTOCOLS,
 });
-const Firmware = builder.enumType('Firmware', { description: 'How a box starts.', values: FIRMWARES });
+const Firmware = builder.enumType('Firmware', { description: 'The firmware of a box.', values: FIRMWARES });
 
 const BmcType = builder.objectRef<Host>('Bmc').implement({
-  description: 'How a management controller is reached.',
+  description: 'The access to a management controller.',
   fields: (t) => ({
     protocol: t.field({ type: BmcProtocol, resolve: ({ bmcProtocol }) => bmcProtocol! }),
     address: t.string({ resolve: ({ bmcAddress }) => bmcAddress! }),
     certificateSha256: t.string({
       nullable: true,
-      description: 'Of the certificate that vouches for it. Without one, the public authorities do.',
+      description: 'The SHA-256 of its certificate. Null: a public authority vouches for it.',
       resolve: (host) => fingerprintOf(host),
     }),
   }),
@@ -39,37 +39,39 @@ const BmcInput = builder.inputType('BmcInput', {
     address: t.field({
       type: 'Line',
       required: true,
-      description: 'IPMI: a name or an IPv4 address, with a port where it is not 623. Redfish: https://10.1.0.12.',
+      description: 'IPMI: a name or an IPv4 address, with a port unless it is 623. Redfish: https://10.1.0.12.',
     }),
     user: t.field({ type: 'Line', required: true }),
-    password: t.field({ type: 'Line', required: true, description: 'Kept sealed, and never shown.' }),
+    password: t.field({ type: 'Line', required: true, description: 'Stored sealed, and never shown.' }),
     certificate: t.field({
       type: 'Prose',
-      description:
-        'PEM of the certificate of the controller itself (Redfish). By default public authorities vouch for it.',
+      description: 'PEM of the certificate of the controller (Redfish). Default: a public authority vouches for it.',
     }),
   }),
 });
 
 type Fields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
 const bareMetalInput = (t: Fields) => ({
-  bmc: t.field({ type: BmcInput, description: 'Of a dedicated server; always all of it.' }),
-  mac: t.field({ type: 'Mac', description: 'Of the interface that a dedicated server boots from.' }),
+  bmc: t.field({ type: BmcInput, description: 'DEDICATED only: the whole access to the controller.' }),
+  mac: t.field({
+    type: 'Mac',
+    description: 'DEDICATED only: the MAC address of the interface that boots from the network.',
+  }),
   disk: t.field({
     type: 'BlockDevice',
-    description: 'The device of a dedicated server that systems go to, and that is wiped.',
+    description: 'DEDICATED only: the device that gets the system, and that the driver wipes.',
   }),
-  firmware: t.field({ type: Firmware, description: 'Default: what the controller takes for it.' }),
+  firmware: t.field({ type: Firmware, description: 'Default: the present setting of the controller.' }),
 });
 
 const HostState = builder.enumType('HostState', {
-  description: 'Only active hosts get machines. Draining: by your word. Offline: by that of its engine.',
+  description: 'Only active hosts get machines. The operator drains a host; its engine reports it offline.',
   values: HOST_STATES,
 });
 const HostType = builder.objectRef<Host>('Host').implement({
-  description: 'A host, what it has, and how much of that machines have claimed.',
+  description: 'A host, its capacity, and the part that machines have claimed.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'As its engine calls it.' }),
+    name: t.exposeString('name', { description: 'The name that its engine uses.' }),
     region: t.exposeString('regionCode'),
     kind: t.expose('kind', { type: ServerKind }),
     engine: t.exposeString('driver'),
@@ -77,14 +79,14 @@ const HostType = builder.objectRef<Host>('Host').implement({
     vcpus: t.exposeInt('vcpus'),
     memoryMb: t.exposeInt('memoryMb'),
     diskGb: t.exposeInt('diskGb'),
-    vcpuOvercommit: t.exposeFloat('vcpuOvercommit', { description: 'How often each vCPU is sold.' }),
+    vcpuOvercommit: t.exposeFloat('vcpuOvercommit', { description: 'The factor by which vCPUs are oversold.' }),
     claimedVcpus: t.exposeInt('claimedVcpus'),
     claimedMemoryMb: t.exposeInt('claimedMemoryMb'),
     claimedDiskGb: t.exposeInt('claimedDiskGb'),
     machines: t.exposeInt('machines'),
     serviceCode: t.exposeString('serviceCode', {
       nullable: true,
-      description: 'The tier that a dedicated server is sold as.',
+      description: 'DEDICATED only: the tier as which the host is sold.',
     }),
     bmc: t.field({ type: BmcType, nullable: true, resolve: (host) => (host.bmcProtocol ? host : null) }),
     mac: t.exposeString('mac', { nullable: true }),
@@ -97,15 +99,15 @@ const sizeOf = (t: Fields) => ({
   vcpus: t.field({ type: 'Amount' }),
   memoryMb: t.field({ type: 'Amount' }),
   diskGb: t.field({ type: 'Amount' }),
-  vcpuOvercommit: t.field({ type: 'Overcommit', description: 'How often each vCPU is sold. By default once.' }),
+  vcpuOvercommit: t.field({ type: 'Overcommit', description: 'The factor by which vCPUs are oversold. Default: 1.' }),
   ...bareMetalInput(t),
 });
 const AddHostInput = builder.inputType('AddHostInput', {
   fields: (t) => ({
-    name: t.field({ type: 'HostName', required: true, description: 'As its engine calls it.' }),
+    name: t.field({ type: 'HostName', required: true, description: 'The name that its engine uses.' }),
     region: t.field({ type: 'Code', required: true, description: 'The code of a bastion.' }),
     kind: t.field({ type: ServerKind, required: true }),
-    serviceCode: t.field({ type: 'Code', description: 'The tier that a dedicated server is sold as.' }),
+    serviceCode: t.field({ type: 'Code', description: 'DEDICATED only: the tier as which the host is sold.' }),
     ...sizeOf(t),
   }),
 });
@@ -116,7 +118,7 @@ builder.queryFields((t) => ({
     type: [HostType],
     scope: 'operator',
     description: 'The hosts and their usage.',
-    args: { region: t.arg({ type: 'Code', description: 'Of that bastion only.' }) },
+    args: { region: t.arg({ type: 'Code', description: 'Only hosts of this bastion.' }) },
     resolve: (_, { region }, context) => listHosts(context, region),
   }),
 }));
@@ -126,28 +128,28 @@ builder.mutationFields((t) => ({
   addHost: t.field({
     type: HostType,
     scope: 'operator',
-    description: 'Adds a host, which gets machines from then on.',
+    description: 'Adds an active host.',
     args: { input: t.arg({ type: AddHostInput, required: true }) },
     resolve: (_, { input }, context) => addHost(context, input),
   }),
   updateHost: t.field({
     type: HostType,
     scope: 'operator',
-    description: 'Changes what a host has, not below what is claimed. What is not told stays.',
+    description: 'Changes the given fields of a host. Its capacity must cover the claims of its machines.',
     args: { name: t.arg(name), input: t.arg({ type: UpdateHostInput, required: true }) },
     resolve: (_, args, context) => updateHost(context, args.name, args.input),
   }),
   drainHost: t.field({
     type: HostType,
     scope: 'operator',
-    description: 'It gets no new machines; those that it has stay.',
+    description: 'Drains a host: it gets no new machines, and its present ones stay.',
     args: { name: t.arg(name) },
     resolve: (_, args, context) => setHostState(context, args.name, 'DRAINING'),
   }),
   activateHost: t.field({
     type: HostType,
     scope: 'operator',
-    description: 'It gets machines again.',
+    description: 'Activates a host, so that it gets machines again.',
     args: { name: t.arg(name) },
     resolve: (_, args, context) => setHostState(context, args.name, 'ACTIVE'),
   }),

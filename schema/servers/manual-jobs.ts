@@ -1,4 +1,4 @@
-/** The operator's queue of what people have to do with machines. */
+/** The operator's queue of manual jobs on machines. */
 import {
   endManualJob,
   findManualJobs,
@@ -9,16 +9,16 @@ import {
 import { builder } from '../builder.ts';
 
 const ManualAction = builder.enumType('ManualAction', {
-  description: 'What is to be done with the machine.',
+  description: 'The work on the machine.',
   values: ['CREATE', 'POWER', 'REBUILD', 'RESIZE', 'DESTROY'] as const,
 });
 const ManualJobState = builder.enumType('ManualJobState', {
-  description: 'Only what is open waits for somebody.',
+  description: 'An open job waits for an operator.',
   values: ['OPEN', 'DONE', 'FAILED'] as const,
 });
 
 const ManualSpec = builder.objectRef<MachineSpec>('ManualSpec').implement({
-  description: 'What is to be made.',
+  description: 'The specification of the machine to make.',
   fields: (t) => ({
     serviceCode: t.exposeString('serviceCode'),
     region: t.exposeString('region'),
@@ -26,7 +26,7 @@ const ManualSpec = builder.objectRef<MachineSpec>('ManualSpec').implement({
     hostname: t.exposeString('hostname'),
     sshPublicKeys: t.exposeStringList('sshPublicKeys'),
     rootPassword: t.exposeString('rootPassword', { nullable: true }),
-    userData: t.exposeString('userData', { nullable: true, description: 'cloud-init.' }),
+    userData: t.exposeString('userData', { nullable: true, description: 'cloud-init user data.' }),
     ipv4: t.string({ nullable: true, resolve: ({ network }) => network.ipv4?.address ?? null }),
     ipv6: t.string({ nullable: true, resolve: ({ network }) => network.ipv6?.address ?? null }),
     ipv6Prefix: t.string({ nullable: true, resolve: ({ network }) => network.ipv6Prefix }),
@@ -34,13 +34,18 @@ const ManualSpec = builder.objectRef<MachineSpec>('ManualSpec').implement({
 });
 
 const ManualJobType = builder.objectRef<ManualJob>('ManualJob').implement({
-  description: 'Something that has to be done by hand with a machine.',
+  description: 'Work that an operator does by hand on a machine.',
   fields: (t) => ({
     id: t.exposeID('id'),
     orderNumber: t.exposeString('orderNumber'),
-    generation: t.exposeInt('generation', { description: 'Each machine of an order that was given up has another.' }),
+    generation: t.exposeInt('generation', {
+      description: 'The number of the machine of this order. It grows when a machine is given up.',
+    }),
     action: t.expose('action', { type: ManualAction }),
-    power: t.exposeString('power', { nullable: true, description: 'What POWER asks for: on, off, restart or reset.' }),
+    power: t.exposeString('power', {
+      nullable: true,
+      description: 'The change of power (POWER): on, off, restart or reset.',
+    }),
     state: t.expose('state', { type: ManualJobState }),
     note: t.exposeString('note', { nullable: true }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
@@ -48,7 +53,7 @@ const ManualJobType = builder.objectRef<ManualJob>('ManualJob').implement({
     spec: t.field({
       type: ManualSpec,
       nullable: true,
-      description: 'Until the job is closed.',
+      description: 'Null once the job is closed.',
       resolve: (job, _, context) => findManualSpec(context, job),
     }),
   }),
@@ -58,7 +63,7 @@ builder.queryFields((t) => ({
   manualJobs: t.field({
     type: [ManualJobType],
     scope: 'operator',
-    description: 'What has to be done by hand, the oldest first, and after that what is closed.',
+    description: 'Open jobs first, and the oldest of them first; then closed ones.',
     args: { limit: t.arg({ type: 'PageLimit', required: true, defaultValue: 50, description: 'How many.' }) },
     resolve: (_, { limit }, context) => findManualJobs(context, limit),
   }),
@@ -69,21 +74,21 @@ builder.mutationFields((t) => ({
     type: ManualJobType,
     scope: 'operator',
     description:
-      'Says that a job is done. Of a machine that was made or turned on, it says that its SSH server was seen to answer: ' +
-      'billing begins with it. Of one that is gone, that its disks are wiped: its addresses are given to others.',
+      'Closes a job as done. After CREATE or POWER on, you vouch that its SSH server answers: billing begins. After ' +
+      'DESTROY, you vouch that its disks are wiped: other customers can get its addresses.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The job.' }),
-      note: t.arg({ type: 'Line', description: 'For yourself.' }),
+      note: t.arg({ type: 'Line', description: 'A note for operators.' }),
     },
     resolve: (_, { id, note }, context) => endManualJob(context, id, 'DONE', note ?? null),
   }),
   failManualJob: t.field({
     type: ManualJobType,
     scope: 'operator',
-    description: 'Says that a job cannot be done: an order is paid back in full, a change is undone.',
+    description: 'Closes a job as failed. A failed order is refunded in full, and a failed change undone.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The job.' }),
-      note: t.arg({ type: 'Line', description: 'For yourself.' }),
+      note: t.arg({ type: 'Line', description: 'A note for operators.' }),
     },
     resolve: (_, { id, note }, context) => endManualJob(context, id, 'FAILED', note ?? null),
   }),

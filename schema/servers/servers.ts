@@ -1,4 +1,4 @@
-/** Servers: order, read, delete, watch. */
+/** Servers: ordering, reading, deleting and watching them. */
 import type { ShownServer } from '../../entities/servers/server.ts';
 import { type DeletedServer, deleteServer } from '../../resolvers/servers/delete.ts';
 import { listServers, SERVER_STATUSES, waitForServer } from '../../resolvers/servers/find.ts';
@@ -9,24 +9,24 @@ import { CatalogItemType, loadOffer } from '../catalog/catalog.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
 const ServerStatus = builder.enumType('ServerStatus', {
-  description: 'Running, stopped, suspended, failed and deleted are settled.',
+  description: 'Running, stopped, suspended, failed and deleted are stable; in the others, an operation runs.',
   values: SERVER_STATUSES,
 });
 export const ServerKind = builder.enumType('ServerKind', {
-  description: 'Virtual or dedicated.',
+  description: 'The kind of a server.',
   values: ['VPS', 'DEDICATED'] as const,
 });
 
 const ReverseDns = builder.objectRef<ShownServer['reverseDns'][number]>('ReverseDns').implement({
-  description: 'The name of an address.',
+  description: 'The reverse DNS name of an address.',
   fields: (t) => ({ ip: t.exposeString('ip'), ptr: t.exposeString('ptr') }),
 });
 const Failure = builder.objectRef<{ code: string; message: string }>('Failure').implement({
-  description: 'Why something did not work.',
+  description: 'The reason of a failure.',
   fields: (t) => ({ code: t.exposeString('code'), message: t.exposeString('message') }),
 });
 
-/** How often to ask while something is under way. */
+/** Seconds between two reads while an operation runs. */
 const POLL_AFTER_SECONDS = 2;
 const IN_PROGRESS: ReadonlySet<string> = new Set([
   'PENDING',
@@ -42,7 +42,7 @@ const IN_PROGRESS: ReadonlySet<string> = new Set([
 export const ServerType = builder.objectRef<ShownServer>('Server').implement({
   description: 'A virtual or dedicated server.',
   fields: (t) => ({
-    orderNumber: t.exposeID('orderNumber', { description: 'Identifies the server.' }),
+    orderNumber: t.exposeID('orderNumber', { description: 'The id of the server.' }),
     kind: t.expose('kind', { type: ServerKind }),
     status: t.expose('status', { type: ServerStatus }),
     hostname: t.exposeString('hostname'),
@@ -51,18 +51,25 @@ export const ServerType = builder.objectRef<ShownServer>('Server').implement({
     os: t.exposeString('os', { description: 'The code of its image.' }),
     ipv4: t.exposeString('ipv4', { nullable: true }),
     ipv6: t.exposeString('ipv6', { nullable: true }),
-    ipv6Prefix: t.exposeString('ipv6Prefix', { nullable: true, description: 'The prefix that is routed to it.' }),
+    ipv6Prefix: t.exposeString('ipv6Prefix', {
+      nullable: true,
+      description: 'The prefix that is routed to the server.',
+    }),
     reverseDns: t.expose('reverseDns', { type: [ReverseDns] }),
-    sshKeyIds: t.exposeIDList('sshKeyIds', { description: 'The keys it was made with.' }),
+    sshKeyIds: t.exposeIDList('sshKeyIds', { description: 'The SSH keys that the machine got.' }),
     labels: t.expose('labels', { type: 'Labels' }),
-    autoRenew: t.exposeBoolean('autoRenew', { description: 'Whether the next month is paid from the balance.' }),
+    autoRenew: t.exposeBoolean('autoRenew', { description: 'Whether the balance pays the next month.' }),
     deleteProtection: t.exposeBoolean('deleteProtection'),
     priceMonthUsd: t.expose('priceMonthMicros', { type: 'Usd' }),
-    paidUntil: t.expose('paidUntil', { type: 'DateTime', nullable: true, description: 'Null until it has run.' }),
+    paidUntil: t.expose('paidUntil', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Null until the server has run.',
+    }),
     failure: t.field({
       type: Failure,
       nullable: true,
-      description: 'Why it failed, or fell back to the state before.',
+      description: 'Why the order or the last operation failed.',
       resolve: ({ failureCode, failureMessage }) =>
         failureCode ? { code: failureCode, message: failureMessage ?? '' } : null,
     }),
@@ -70,35 +77,35 @@ export const ServerType = builder.objectRef<ShownServer>('Server').implement({
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
     pollAfterSeconds: t.int({
       nullable: true,
-      description: 'When to ask again; null if nothing is under way.',
+      description: 'When to read again; null if no operation runs.',
       resolve: ({ status }) => (IN_PROGRESS.has(status) ? POLL_AFTER_SECONDS : null),
     }),
     tier: t.field({
       type: CatalogItemType,
       nullable: true,
-      description: 'Its tier, while that is still offered.',
+      description: 'Its tier, while the operator offers it.',
       resolve: ({ serviceCode }, _, context) => loadOffer(context, serviceCode),
     }),
   }),
 });
 
 export const OrderedServerType = builder.objectRef<OrderedServer>('OrderedServer').implement({
-  description: 'A server that has been ordered and paid for.',
+  description: 'An ordered and paid server.',
   fields: (t) => ({
     server: t.expose('server', { type: ServerType }),
     chargedUsd: t.expose('chargedMicros', { type: 'Usd', description: 'The first month and the setup fee.' }),
     paidBy: t.exposeString('paidBy', { description: 'balance or x402.' }),
     rootPassword: t.exposeString('rootPassword', {
       nullable: true,
-      description: 'Only without an SSH key, or if one was given. It is shown here and never again.',
+      description: 'The given password, or a generated one if there is no SSH key. Only this answer shows it.',
     }),
   }),
 });
 const DeletedServerType = builder.objectRef<DeletedServer>('DeletedServer').implement({
-  description: 'A server that is being deleted.',
+  description: 'A server in deletion.',
   fields: (t) => ({
     server: t.expose('server', { type: ServerType }),
-    refundedUsd: t.expose('refundedMicros', { type: 'Usd', description: 'What went back to the balance.' }),
+    refundedUsd: t.expose('refundedMicros', { type: 'Usd', description: 'The amount that went back to the balance.' }),
   }),
 });
 const ServerPage = pageOf('Server', ServerType);
@@ -112,22 +119,27 @@ const ServerEventType = builder.objectRef<ServerEvent>('ServerEvent').implement(
 });
 
 type InputFields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
-/** What every way of ordering asks for. */
+/** The input of every order. */
 export const orderFields = (t: InputFields) => ({
   serviceCode: t.field({ type: 'Code', required: true, description: 'The code of a VPS or dedicated tier.' }),
-  region: t.field({ type: 'Code', description: 'The code of a bastion; by default the first with stock.' }),
+  region: t.field({ type: 'Code', description: 'The code of a bastion. Default: the first with stock.' }),
   os: t.field({ type: 'Code', required: true, defaultValue: 'debian-13', description: 'The code of an image.' }),
-  hostname: t.field({ type: 'Hostname', description: 'Made up if absent.' }),
-  sshKeyIds: t.field({ type: 'SshKeyIds', description: 'Keys of the account; by default all of them.' }),
-  rootPassword: t.field({ type: 'RootPassword', description: 'Made up if absent and there is no SSH key.' }),
+  hostname: t.field({ type: 'Hostname', description: 'Default: a random name.' }),
+  sshKeyIds: t.field({ type: 'SshKeyIds', description: 'Keys of the account. Default: all of them.' }),
+  rootPassword: t.field({ type: 'RootPassword', description: 'Default: a random one if there is no SSH key.' }),
   userData: t.field({ type: 'UserData', description: 'cloud-init user data.' }),
   labels: t.field({ type: 'Labels', description: 'Your own labels.' }),
   autoRenew: t.boolean({
     required: true,
     defaultValue: true,
-    description: 'Whether the next month is paid from the balance.',
+    description: 'Whether the balance pays the next month.',
   }),
-  maxPriceUsd: t.field({ type: 'Usd', description: 'Refuse the order if it costs more.' }),
+  maxPriceUsd: t.field({ type: 'Usd', description: 'The highest total price to accept.' }),
+});
+/** The input of an order as resolvers take it. */
+export const orderOf = <T extends { maxPriceUsd?: bigint | null | undefined }>({ maxPriceUsd, ...order }: T) => ({
+  ...order,
+  maxPriceMicros: maxPriceUsd,
 });
 const OrderServerInput = builder.inputType('OrderServerInput', { fields: orderFields });
 
@@ -140,13 +152,13 @@ builder.queryFields((t) => ({
       orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the server.' }),
       waitFor: t.arg({
         type: ServerStatus,
-        description: 'Answer when the server has this status, or is settled in another.',
+        description: 'Answers when the server has this status, or another stable one.',
       }),
       timeout: t.arg({
         type: 'WaitSeconds',
         required: true,
         defaultValue: 25,
-        description: 'How long to wait at most, in seconds.',
+        description: 'The longest wait, in seconds.',
       }),
     },
     resolve: (_, { orderNumber, waitFor, timeout }, context) =>
@@ -158,10 +170,10 @@ builder.queryFields((t) => ({
     description: 'The servers of the account, newest first, without deleted ones.',
     args: {
       ...pageArgs(),
-      status: t.arg({ type: [ServerStatus], description: 'Only those in one of these states.' }),
-      region: t.arg({ type: 'Code', description: 'Only those at this bastion.' }),
-      hostname: t.arg({ type: 'Hostname', description: 'Only those of this name.' }),
-      labelSelector: t.arg({ type: 'LabelSelector', description: 'Only those with these labels: k=v,k2!=v.' }),
+      status: t.arg({ type: [ServerStatus], description: 'Only servers with one of these statuses.' }),
+      region: t.arg({ type: 'Code', description: 'Only servers at this bastion.' }),
+      hostname: t.arg({ type: 'Hostname', description: 'Only servers with this hostname.' }),
+      labelSelector: t.arg({ type: 'LabelSelector', description: 'Only servers with these labels: k=v,k2!=v.' }),
     },
     resolve: (_, { limit, cursor, ...filter }, context) => listServers(context, { limit, cursor }, filter),
   }),
@@ -171,15 +183,16 @@ builder.mutationFields((t) => ({
   orderServer: t.field({
     type: OrderedServerType,
     scope: 'servers',
-    description: 'Orders a server and pays its first month from the balance. It runs when its status says so.',
+    description:
+      'Orders a server and pays its first month from the balance. The server is ready when its status is running.',
     args: { input: t.arg({ type: OrderServerInput, required: true }) },
-    resolve: (_, { input }, context) => orderServer(context, input),
+    resolve: (_, { input }, context) => orderServer(context, orderOf(input)),
   }),
   deleteServer: t.field({
     type: DeletedServerType,
     scope: 'servers',
     whileSuspended: true,
-    description: 'Deletes a server for good, and refunds its unused hours.',
+    description: 'Deletes a server permanently, and refunds its unused hours.',
     args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the server.' }) },
     resolve: (_, { orderNumber }, context) => deleteServer(context, orderNumber),
   }),
@@ -189,8 +202,8 @@ builder.subscriptionFields((t) => ({
   serverUpdated: t.field({
     type: ServerEventType,
     scope: 'read',
-    description: 'One server, or all: the present state first, then each change.',
-    args: { orderNumber: t.arg({ type: 'ID', description: 'The order number of a server; absent: all of them.' }) },
+    description: 'One server, or all: first the present state, then each change.',
+    args: { orderNumber: t.arg({ type: 'ID', description: 'The order number of a server. Default: all servers.' }) },
     subscribe: (_, { orderNumber }, context) => watchServers(context, orderNumber),
     resolve: (event: ServerEvent) => event,
   }),

@@ -11,7 +11,7 @@ const clientOf = (plaintext: string) => restClient(publicUrl, plaintext);
 const soon = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
 
 describe('An API key with an ip_allowlist', () => {
-  it('works from there only, on every door, and a cached answer opens no other', async () => {
+  it('works only from its networks, at every endpoint, with a cached credential too', async () => {
     const account = await newAccount();
     const home = (await make(account, { ip_allowlist: ['127.0.0.0/8', '::1'] })).body;
     expect(home.ip_allowlist).toEqual(['127.0.0.0/8', '::1/128']);
@@ -43,7 +43,7 @@ describe('An API key with an ip_allowlist', () => {
     expect(spoofed.status).toBe(403);
   });
 
-  it('guards MCP, where it is an argument', async () => {
+  it('protects MCP, and is an argument of a tool', async () => {
     const account = await newAccount();
     const { plaintext } = (await make(account, { ip_allowlist: ['203.0.113.7'] })).body;
     const call = { name: 'get_balance', arguments: { access_token: plaintext } };
@@ -63,12 +63,12 @@ describe('An API key with an ip_allowlist', () => {
     [Array.from({ length: 21 }, (_, i) => `203.0.113.${i}`).join()],
     [{ cidr: '203.0.113.0/24' }],
     [7],
-  ])('is not made with %j', async (ip_allowlist) => {
+  ])('is not created with %j', async (ip_allowlist) => {
     const { status, body } = await make(await newAccount(), { ip_allowlist });
     expect([status, body.code]).toEqual([422, 'validation_failed']);
   });
 
-  it('takes twenty networks, and none for no limit', async () => {
+  it('accepts up to twenty networks, and an empty list for no limit', async () => {
     const account = await newAccount();
     const twenty = Array.from({ length: 20 }, (_, i) => `203.0.113.${i}`);
     expect((await make(account, { ip_allowlist: twenty })).body.ip_allowlist).toHaveLength(20);
@@ -78,7 +78,7 @@ describe('An API key with an ip_allowlist', () => {
 });
 
 describe('An API key with expires_at', () => {
-  it('stops working then, is told of, and makes room for another', async () => {
+  it('stops working at that time, has an event, and no longer counts towards the limit', async () => {
     const account = await newAccount();
     for (let i = 0; i < 9; i++) await make(account);
     const { body } = await make(account, { expires_at: soon(5) });
@@ -103,7 +103,7 @@ describe('An API key with expires_at', () => {
     });
   });
 
-  it('that was revoked before does not expire any more', async () => {
+  it('does not expire after its revocation', async () => {
     const account = await newAccount();
     const { body } = await make(account, { expires_at: soon(1) });
     await account.rest('DELETE', `/v1/auth/api-keys/${body.key_id}`);
@@ -113,7 +113,7 @@ describe('An API key with expires_at', () => {
   });
 
   it.each(['2020-01-01T00:00:00Z', soon(-1), 'tomorrow', '2030-02-30T00:00:00Z', 4_000_000_000, '2030-01-01'])(
-    'is not made with %s',
+    'is not created with %s',
     async (expires_at) => {
       const { status, body } = await make(await newAccount(), { expires_at });
       expect([status, body.code, body.errors[0].field]).toEqual([422, 'validation_failed', 'expires_at']);
@@ -125,7 +125,7 @@ describe('An API key with spend_limit_usd', () => {
   const order = (rest: TestAccount['rest'], more: object = {}) =>
     rest('POST', '/v1/servers', { service_code: 'vps-1', ...more });
 
-  it('spends no more than that in a month, exactly, when twenty order at once; others are not limited', async () => {
+  it('never exceeds its limit when twenty orders come at once, and does not limit other credentials', async () => {
     const account = await newAccount();
     await account.fund(200);
     const before = await account.balance();
@@ -137,13 +137,13 @@ describe('An API key with spend_limit_usd', () => {
     const refused = orders.filter(({ status }) => status === 403);
     expect(refused).toHaveLength(17);
     expect(refused[0]!.body).toMatchObject({ code: 'spend_limit_exceeded' });
-    expect(refused[0]!.body.detail).toContain('18 of the 20 USD');
+    expect(refused[0]!.body.detail).toContain('18 of 20 USD');
     expect((await order(account.rest)).status).toBe(200);
     expect((await order(clientOf((await make(account)).body.plaintext))).status).toBe(200);
     expect(await account.balance()).toBe(before - 5 * 6);
   });
 
-  it('starts anew with the month (UTC)', async () => {
+  it('starts again at zero in each month (UTC)', async () => {
     const account = await newAccount();
     await account.fund(50);
     const { plaintext, key_id } = (await make(account, { spend_limit_usd: 6 })).body;
@@ -158,7 +158,7 @@ describe('An API key with spend_limit_usd', () => {
     expect((await order(clientOf(plaintext))).status).toBe(200);
   });
 
-  /** Stopped servers of the account, ordered by itself. */
+  /** Stopped servers that the account ordered without the key. */
   async function stopped(account: TestAccount, count: number): Promise<string[]> {
     const paths: string[] = [];
     for (let i = 0; i < count; i++) {
@@ -179,7 +179,7 @@ describe('An API key with spend_limit_usd', () => {
       )
     )[0]!.micros;
 
-  it('counts resizes as well, also when twenty of both come at once', async () => {
+  it('counts resizes too, when twenty orders and resizes come at once', async () => {
     const account = await newAccount();
     await account.fund(500);
     const paths = await stopped(account, 10);
@@ -196,7 +196,7 @@ describe('An API key with spend_limit_usd', () => {
     expect((await account.rest('PATCH', paths.at(-1)!, { labels: { a: 'b' } })).status).toBe(200);
   });
 
-  it('has again what a resize that fails gives back', async () => {
+  it('gets back the amount of a failed resize', async () => {
     const account = await newAccount();
     await account.fund(100);
     const [first, second] = await stopped(account, 2);
@@ -204,7 +204,7 @@ describe('An API key with spend_limit_usd', () => {
     const rest = clientOf(plaintext);
     expect((await rest('PATCH', first!, { service_code: 'vps-2' })).status).toBe(200);
     expect((await rest('PATCH', second!, { service_code: 'vps-2' })).body.code).toBe('spend_limit_exceeded');
-    // What a resize that fails writes, whose hold was that one.
+    // The release that a failed resize writes for this hold.
     await db.query(
       `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
         select 'xfr_' || id, account_id, 'release', credit, debit, amount_micros, 'release:' || substr(external_key, 6), ''
@@ -214,7 +214,7 @@ describe('An API key with spend_limit_usd', () => {
     expect((await rest('PATCH', second!, { service_code: 'vps-2' })).status).toBe(200);
   });
 
-  it('does not pay for renewals, which no key causes', async () => {
+  it('does not count renewals, because no key causes them', async () => {
     const account = await newAccount();
     await account.fund(50);
     const { plaintext, key_id } = (await make(account, { spend_limit_usd: 6 })).body;
@@ -231,7 +231,7 @@ describe('An API key with spend_limit_usd', () => {
     expect(await spentBy(key_id)).toBe(6_000_000n);
   });
 
-  it('may spend nothing with a limit of nothing, and still reads', async () => {
+  it('spends nothing with a limit of zero, and can still read', async () => {
     const account = await newAccount();
     await account.fund(50);
     const rest = clientOf((await make(account, { spend_limit_usd: 0 })).body.plaintext);
@@ -239,12 +239,12 @@ describe('An API key with spend_limit_usd', () => {
     expect((await rest('GET', '/v1/servers')).status).toBe(200);
   });
 
-  it.each([-1, 1e10, '20', [20], '1e999'])('is not made with %j', async (spend_limit_usd) => {
+  it.each([-1, 1e10, '20', [20], '1e999'])('is not created with %j', async (spend_limit_usd) => {
     expect((await make(await newAccount(), { spend_limit_usd })).status).toBe(422);
   });
 });
 
-it('An API key that is limited cannot make itself one that is not', async () => {
+it('An API key with limits cannot create one without limits', async () => {
   const account = await newAccount();
   for (const limit of [{ spend_limit_usd: 5 }, { expires_at: soon(60) }, { ip_allowlist: '127.0.0.1,::1' }]) {
     const rest = clientOf((await make(account, limit)).body.plaintext);

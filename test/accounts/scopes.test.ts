@@ -1,4 +1,4 @@
-/** Who may call what: every endpoint with every kind of credential, generated from the table of endpoints. */
+/** Scopes: every endpoint with every kind of credential, generated from the table of endpoints. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { mintCredential } from '../../entities/secrets.ts';
 import { ENDPOINTS } from '../setup/endpoints.ts';
@@ -19,7 +19,7 @@ const REFUSED = {
   expired: 'expired_credential',
   pendingLogin: 'invalid_credential',
 } as const;
-/** They read the Authorization header themselves, as RFC 6749, 7009 and 7662 say. */
+/** These endpoints read the Authorization header themselves, as RFC 6749, 7009 and 7662 require. */
 const READS_CREDENTIAL = /^\/v1\/oauth\/(token|revoke|introspect|register)$/;
 
 const clients = {} as Record<keyof typeof GRANTS | keyof typeof REFUSED | 'none', RestClient>;
@@ -39,7 +39,7 @@ beforeAll(async () => {
   clients.pendingLogin = restClient(publicUrl, mintCredential('lt'));
 });
 
-/** A call that changes nothing: no such thing, or an input that is refused after the credential. */
+/** A call without effect: an unknown id, or an invalid input that the service checks after the credential. */
 const call = (client: keyof typeof clients, method: string, path: string) =>
   clients[client](
     method,
@@ -50,13 +50,13 @@ const call = (client: keyof typeof clients, method: string, path: string) =>
 describe.each(ENDPOINTS)('%s %s (%s, %s)', (method, path, scope, availability) => {
   const allowed = (held: readonly string[]) => scope === 'public' || held.includes(scope);
 
-  it('is refused without a credential, unless it is public', async () => {
+  it('refuses a call without a credential, unless it is public', async () => {
     const { status, body } = await call('none', method, path);
     if (scope === 'public') expect(body.code).not.toBe('missing_credential');
     else expect([status, body.code]).toEqual([401, 'missing_credential']);
   });
 
-  it.each(Object.entries(GRANTS))('with the scope %s is let in or refused as the table says', async (name, held) => {
+  it.each(Object.entries(GRANTS))('accepts or refuses the scope %s as the table says', async (name, held) => {
     const { status, body } = await call(name as keyof typeof GRANTS, method, path);
     if (allowed(held)) {
       expect([401, 403]).not.toContain(READS_CREDENTIAL.test(path) ? 0 : status);

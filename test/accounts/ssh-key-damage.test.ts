@@ -32,7 +32,7 @@ const someLine = () => lines[random(lines.length)]!;
 
 const replaced = (text: string, at: number, count: number, by: string) =>
   text.slice(0, at) + by + text.slice(at + count);
-/** Damage to the data behind the base64, which stays well-formed. */
+/** Damage to the key data in well-formed base64. */
 const inData = (change: (blob: Buffer, at: number) => Uint8Array) => (text: string) => {
   const [type = '', base64 = ''] = text.split(' ');
   const blob = Buffer.from(base64, 'base64');
@@ -51,7 +51,7 @@ const DAMAGE: ((text: string) => string)[] = [
   inData((blob) => Buffer.concat([blob, fields(randomBytes(random(40)))])),
 ];
 
-it('Random damage to keys brings out nothing but ApiErrors, and what is accepted stays the same when read again', () => {
+it('Random damage to keys causes only ApiErrors, and a second reading of accepted keys gives the same', () => {
   const outcomes: Record<string, number> = {};
   for (let round = 0; round < ROUNDS; round++) {
     let text = someLine();

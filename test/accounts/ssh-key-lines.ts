@@ -1,4 +1,4 @@
-/** SSH public keys made by hand, so that one thing at a time can be wrong with them. */
+/** SSH public keys made by hand, so that a test can break one part at a time. */
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { parseSshPublicKey } from '../../entities/accounts/ssh-public-key.ts';
 import { ApiError, type ErrorCode } from '../../entities/errors.ts';
@@ -41,7 +41,7 @@ const primes = Array.from({ length: 750 }, (_, i) => i + 2).filter(
   (n, _, all) => !all.some((d) => d < n && n % d === 0),
 );
 const divisible = (value: bigint) => primes.some((prime) => value % BigInt(prime) === 0n);
-/** A number that the parser cannot tell from a product of two primes: nobody can without factoring it. */
+/** A number that the parser accepts as a product of two primes, because only factoring could tell them apart. */
 export function modulusOf(bits: number): bigint {
   for (;;) {
     const random = BigInt(`0x${randomBytes(Math.ceil(bits / 8)).toString('hex')}`);
@@ -50,7 +50,7 @@ export function modulusOf(bits: number): bigint {
   }
 }
 export const MODULUS = modulusOf(2048);
-/** As the flawed library of CVE-2017-15361 makes them: a power of 65537 modulo the product of small primes. */
+/** A modulus of the flawed library of CVE-2017-15361: a power of 65537 modulo the product of small primes. */
 export function rocaModulus(): bigint {
   const product = primes.filter((prime) => prime > 2 && prime < 168).reduce((all, prime) => all * BigInt(prime), 1n);
   for (let power = 65537n; ; power = (power * 65537n) % product) {
@@ -60,7 +60,7 @@ export function rocaModulus(): bigint {
   }
 }
 
-/** What becomes of an input. Anything but an ApiError goes on, with the input that brought it out. */
+/** The result of an input. @throws Error with the input for every error that is not an ApiError */
 export const codeOf = (input: string): ErrorCode | 'accepted' => {
   try {
     parseSshPublicKey(input);

@@ -16,7 +16,7 @@ const hasSshKeygen = (() => {
     return (error as NodeJS.ErrnoException).code !== 'ENOENT';
   }
 })();
-if (!hasSshKeygen) say('Left out: what ssh-keygen makes and prints, because ssh-keygen is not installed.');
+if (!hasSshKeygen) say('The tests skip the keys of ssh-keygen, because ssh-keygen is not installed.');
 
 const run = promisify(execFile);
 
@@ -55,11 +55,11 @@ describe.skipIf(!hasSshKeygen)('A key of ssh-keygen', () => {
     ['RSA of 8192 bits', rsa(modulusOf(8192))],
     ['RSA of 2049 bits', rsa(modulusOf(2049))],
     ['RSA of 3072 bits', rsa(modulusOf(3072))],
-  ])('has the same fingerprint when it was made by hand: %s', async (_, text) => {
+  ])('has the same fingerprint as a key made by hand: %s', async (_, text) => {
     expect(parseSshPublicKey(text)).toMatchObject(await printed(text, 'by-hand'));
   });
 
-  it('is refused where it is the private half, in each of its formats', async () => {
+  it('is refused as a private key, in each of its formats', async () => {
     await make('ecdsa 256', join(folder, 'pem'), '-m', 'PEM');
     await make('ecdsa 256', join(folder, 'pkcs8'), '-m', 'PKCS8');
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', 'secret', '-f', join(folder, 'encrypted')]);

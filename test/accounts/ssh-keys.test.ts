@@ -14,7 +14,7 @@ const KEYS = [
 ];
 
 describe('SSH keys', () => {
-  it('are the same object when they are added again, also by twenty at once', async () => {
+  it('are the same object after a second addition, even by twenty requests at once', async () => {
     const { rest } = await newAccount();
     const added = await Promise.all(
       Array.from({ length: 20 }, () => rest('POST', '/v1/ssh-keys', { public_key: KEYS[0] })),
@@ -31,7 +31,7 @@ describe('SSH keys', () => {
     );
   });
 
-  it('are read, listed and deleted, by their owner only', async () => {
+  it('are readable and deletable only for their owner', async () => {
     const [mine, theirs] = [await newAccount(), await newAccount()];
     const { body: key } = await mine.rest('POST', '/v1/ssh-keys', { public_key: KEYS[1], name: 'one' });
     expect((await mine.rest('GET', `/v1/ssh-keys/${key.id}`)).body).toEqual(key);
@@ -42,7 +42,7 @@ describe('SSH keys', () => {
     expect((await mine.rest('DELETE', `/v1/ssh-keys/${key.id}`)).status).toBe(404);
   });
 
-  it('are as many as the account may have', async () => {
+  it('stay within the limit of the account', async () => {
     const { rest } = await newAccount();
     for (const public_key of KEYS.slice(0, 3))
       expect((await rest('POST', '/v1/ssh-keys', { public_key })).status).toBe(200);

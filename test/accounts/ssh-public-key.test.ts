@@ -56,19 +56,19 @@ describe('An OpenSSH public key', () => {
     ['a comment of several words', '\t ada  at home ', 'ada  at home'],
     ['a comment in any script', ' Zoë 東京 🔑', 'Zoë 東京 🔑'],
     ['a comment that speaks of private keys', ' not my private key', 'not my private key'],
-    ['a comment with invisible and turning characters', ' a\u200b\u202eb\ud800\u2028c\ufeff', 'abc'],
+    ['a comment with invisible characters and changes of direction', ' a\u200b\u202eb\ud800\u2028c\ufeff', 'abc'],
     ['a comment with a tab', ' a\tb', 'ab'],
     ['a comment that is too long', ` ${'ö'.repeat(200)}`, 'ö'.repeat(120)],
     ['the line break of a file', '\r\n', ''],
-  ])('gives a comment that can be shown, from %s', (_, added, comment) => {
+  ])('gives a printable comment, from %s', (_, added, comment) => {
     expect(parseSshPublicKey(ed25519() + added)).toMatchObject({ comment, publicKey: ed25519() });
   });
 
-  it('is on its curve: of 500 new ed25519 keys none is refused', () => {
+  it('is on its curve: the parser refuses none of 500 new ed25519 keys', () => {
     for (let i = 0; i < 500; i++) expect(codeOf(ed25519(newEd25519()))).toBe('accepted');
   });
 
-  it('may be surrounded by white space, as copying leaves it', () => {
+  it('may have white space around it, as after copying', () => {
     expect(parseSshPublicKey(`\ufeff \n${ed25519().replace(' ', ' \t ')}\r\n\n`).publicKey).toBe(ed25519());
   });
 });
@@ -81,7 +81,7 @@ describe('A private key', () => {
   it.each([
     ['of OpenSSH', armour('OPENSSH PRIVATE KEY')],
     ['of OpenSSH without its armour', Buffer.from(openSsh).toString('base64')],
-    ['of OpenSSH in the place of the public one', `ssh-ed25519 ${Buffer.from(openSsh).toString('base64')}`],
+    ['of OpenSSH in the place of a public key', `ssh-ed25519 ${Buffer.from(openSsh).toString('base64')}`],
     ['in PEM', pem.export({ type: 'sec1', format: 'pem' }).toString()],
     ['in PKCS #8', pem.export({ type: 'pkcs8', format: 'pem' }).toString()],
     ['in encrypted PKCS #8', pem.export({ type: 'pkcs8', format: 'pem', ...encryption }).toString()],
@@ -95,7 +95,7 @@ describe('A private key', () => {
     ['that is far too long', armour('RSA PRIVATE KEY').repeat(500)],
   ])('is recognised %s', (_, text) => {
     expect(codeOf(text)).toBe('private_key_rejected');
-    expect(detailOf(text)).toMatch(/replace that key pair/);
+    expect(detailOf(text)).toMatch(/replace this key pair/);
   });
 });
 
@@ -103,7 +103,7 @@ describe('A weak key', () => {
   it.each([
     ['RSA of 1024 bits', rsa(modulusOf(1024))],
     ['RSA of 2047 bits', rsa(modulusOf(2047))],
-    ['RSA of no size to speak of', rsa(15n)],
+    ['RSA of a few bits', rsa(15n)],
     ['RSA of the chips with CVE-2017-15361 (ROCA)', rsa(rocaModulus())],
     ['DSA', keyLine('ssh-dss', natural(MODULUS), natural(257n), natural(5n), natural(7n))],
   ])('is refused as such: %s', (_, text) => {
@@ -118,7 +118,7 @@ describe('Anything else', () => {
   const sk = (...rest: (string | Buffer)[]) => keyLine('sk-ssh-ed25519@openssh.com', ED25519, ...rest);
   const offCurve = Buffer.from(point(P256));
   offCurve[40]! ^= 1;
-  // Seven is the smallest y after two that no point of the curve has.
+  // Seven is the second y, after two, without a point on the curve.
   const offEdwards = Buffer.concat([Buffer.of(7), Buffer.alloc(31)]);
   const compressed = Buffer.concat([Buffer.of(2 + (P256.y.at(-1)! & 1)), P256.x]);
   const zeroBefore = (bytes: Buffer) => Buffer.concat([Buffer.of(0), bytes]);
@@ -132,7 +132,7 @@ describe('Anything else', () => {
     ['a public key in PEM', pem, /one line/],
     ['a public key of ssh.com', `---- BEGIN SSH2 PUBLIC KEY ----\n${base64}`, /one line/],
     ['an unknown type', keyLine('ssh-ed448', ED25519), /one of ssh-ed25519/],
-    ['a type that every object has', keyLine('constructor', ED25519), /one of ssh-ed25519/],
+    ['the name of a JavaScript property as type', keyLine('constructor', ED25519), /one of ssh-ed25519/],
     ['a type in capitals', line('SSH-ED25519', blob('ssh-ed25519', ED25519)), /one of ssh-ed25519/],
     ['a signature for a type', keyLine('rsa-sha2-512', natural(65537n), natural(MODULUS)), /one of ssh-ed25519/],
     ['a certificate', keyLine('ssh-ed25519-cert-v01@openssh.com', randomBytes(32), ED25519), /certificate/],
@@ -144,32 +144,40 @@ describe('Anything else', () => {
     ['a second line', `${ed25519()} ada\nPermitRootLogin yes`, /exactly one key/],
     ['a NUL', `${ed25519()} ada\0`, /control characters/],
     ['an escape sequence', `${ed25519()} \u001b[2J`, /control characters/],
-    ['a space that is not one', ed25519().replace(' ', '\u00a0'), /one line/],
+    ['a non-breaking space', ed25519().replace(' ', '\u00a0'), /one line/],
     ['too long a line', `${ed25519()} ${'a'.repeat(20_000)}`, /at most 16384/],
     ['base64 with a foreign character', ed25519().replace('AAAA', 'AA*AA'), /base64/],
     ['base64 for URLs', ed25519(Buffer.alloc(32, 0xff)).replace(/\//g, '_'), /base64/],
     ['base64 without padding', SK_ED25519.replace('=', ''), /base64/],
     ['base64 with too much padding', `${ed25519()}==`, /base64/],
-    ['base64 with bits that say nothing', withUnusedBits(SK_ED25519), /base64/],
+    ['base64 with unused bits', withUnusedBits(SK_ED25519), /base64/],
     ['no data', 'ssh-ed25519 = ada', /base64/],
     ['half a length', line('ssh-ed25519', Buffer.of(0, 0)), /too early/],
     ['a length of 4 GB', line('ssh-ed25519', Buffer.of(255, 255, 255, 255, 1)), /too early/],
     ['only a type in the data', keyLine('ssh-ed25519'), /too early/],
     ['a field cut short', line('ssh-ed25519', blob('ssh-ed25519', ED25519).subarray(0, -1)), /too early/],
-    ['data of another type', line('ssh-ed25519', blob('ssh-rsa', natural(3n), natural(MODULUS))), /another type/],
-    ['a token under a plain type', sk('ssh:').replace('sk-ssh-ed25519@openssh.com', 'ssh-ed25519'), /another type/],
-    ['a field after an ed25519 key', keyLine('ssh-ed25519', ED25519, ''), /after its end/],
-    ['a field after an RSA key', keyLine('ssh-rsa', natural(3n), natural(MODULUS), natural(3n)), /after its end/],
+    [
+      'data of another type',
+      line('ssh-ed25519', blob('ssh-rsa', natural(3n), natural(MODULUS))),
+      /differs from the type/,
+    ],
+    [
+      'a token under a plain type',
+      sk('ssh:').replace('sk-ssh-ed25519@openssh.com', 'ssh-ed25519'),
+      /differs from the type/,
+    ],
+    ['a field after an ed25519 key', keyLine('ssh-ed25519', ED25519, ''), /after the end/],
+    ['a field after an RSA key', keyLine('ssh-rsa', natural(3n), natural(MODULUS), natural(3n)), /after the end/],
     ['a byte after the key', line('ssh-ed25519', Buffer.concat([blob('ssh-ed25519', ED25519), Buffer.of(0)])), /after/],
-    ['a secret half in the data', keyLine('ssh-ed25519', ED25519, randomBytes(64)), /after its end/],
-    ['a field after the key of a token', sk('ssh:', ''), /after its end/],
-    ['a token for the web', sk('https://example.com'), /not made for SSH/],
+    ['a private key in the data', keyLine('ssh-ed25519', ED25519, randomBytes(64)), /after the end/],
+    ['a field after the key of a token', sk('ssh:', ''), /after the end/],
+    ['a token for the web', sk('https://example.com'), /did not make this key for SSH/],
     ['a token without its application', sk(), /too early/],
     ['31 bytes of ed25519', ed25519(ED25519.subarray(1)), /32 bytes/],
     ['33 bytes of ed25519', ed25519(zeroBefore(ED25519)), /32 bytes/],
     ['an ed25519 key off its curve', ed25519(offEdwards), /point/],
-    ['another curve than the type says', ecdsa(256, point(P384), 'nistp384'), /another curve/],
-    ['the right curve and a point of another', ecdsa(256, point(P384)), /point/],
+    ['another curve than the type names', ecdsa(256, point(P384), 'nistp384'), /differs from the curve/],
+    ['a point of another curve', ecdsa(256, point(P384)), /point/],
     ['a point off the curve', ecdsa(256, offCurve), /point/],
     ['a compressed point', ecdsa(256, compressed), /point/],
     ['the point at infinity', ecdsa(256, Buffer.of(0)), /point/],
@@ -180,7 +188,7 @@ describe('Anything else', () => {
     ['RSA with an even modulus', rsa(MODULUS - 1n), /small factor/],
     ['RSA with a modulus that 3 divides', rsa(MODULUS - (MODULUS % 3n)), /small factor/],
     ['RSA of 8193 bits', rsa(modulusOf(8193)), /at most 8192/],
-    ['RSA with a needless zero', keyLine('ssh-rsa', natural(3n), zeroBefore(natural(MODULUS))), /malformed number/],
+    ['RSA with a leading zero', keyLine('ssh-rsa', natural(3n), zeroBefore(natural(MODULUS))), /malformed number/],
     ['RSA with a negative modulus', keyLine('ssh-rsa', natural(3n), natural(MODULUS).subarray(1)), /malformed number/],
     ['RSA without a modulus', keyLine('ssh-rsa', natural(3n), ''), /malformed number/],
     ['RSA with a modulus of zero', keyLine('ssh-rsa', natural(3n), Buffer.of(0)), /malformed number/],
@@ -202,11 +210,11 @@ describe('Anything else', () => {
     '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85',
     'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
     'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa',
-  ])('is refused: an ed25519 point of low order or in a second spelling, %s', (hex) => {
+  ])('is refused as an ed25519 point of low order or in a second spelling: %s', (hex) => {
     expect(codeOf(ed25519(fromHex(hex)))).toBe('invalid_public_key');
   });
 
-  it('never comes back in the reason of its refusal', () => {
+  it('is never repeated in the refusal', () => {
     const secret = randomBytes(20).toString('base64url');
     for (const text of [secret, `${secret} ${secret}`, `ssh-ed25519 ${secret} ${secret}`, `${ed25519()}\n${secret}`])
       expect(detailOf(text)).not.toContain(secret);
@@ -217,7 +225,7 @@ describe('Anything else', () => {
   });
 });
 
-/** Sets bits of the last character that padded base64 does not use. */
+/** Sets unused bits in the last character of padded base64. */
 function withUnusedBits(text: string) {
   return text.replace(/(.)=$/, (_, last: string) => `${String.fromCharCode(last.charCodeAt(0) + 1)}=`);
 }

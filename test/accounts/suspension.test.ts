@@ -1,4 +1,4 @@
-/** What a suspended account may do, and that it is so at once, everywhere. */
+/** A suspended account is limited at once, on every facade. */
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../schema/index.ts';
 import { ENDPOINTS } from '../setup/endpoints.ts';
@@ -17,13 +17,13 @@ const suspend = ({ id }: Pick<TestAccount, 'id'>, { operator }: Pick<Freehold, '
   operator(SUSPEND, { id, reason: 'Spam was sent.' });
 const resume = ({ id }: Pick<TestAccount, 'id'>) => operator(RESUME, { id });
 
-/** What only ends something. */
+/** Endpoints that only end something. */
 const ENDING = /^DELETE |\/cancel$/;
-/** Public, but with a credential it creates something of its account. */
+/** A public endpoint that, with a credential, creates something in its account. */
 const CREATING = /^\/v1\/oauth\/register$/;
 
 describe('A suspended account', () => {
-  it('is refused everything that costs, creates or changes, and may read and end things: on every endpoint', async () => {
+  it('may read and end things, and may not create, change or buy anything, on every endpoint', async () => {
     const { id, rest } = await newAccount();
     await suspend({ id });
     for (const [method, path, scope] of ENDPOINTS) {
@@ -38,7 +38,7 @@ describe('A suspended account', () => {
     }
   });
 
-  it('is so in GraphQL for the very mutations that do not end something, and in no query', async () => {
+  it('is refused every GraphQL mutation that does not end something, and no query', async () => {
     const active = Object.values(schema.getMutationType()!.getFields()).filter(
       ({ extensions }) => extensions.activeOnly,
     );
@@ -63,7 +63,7 @@ describe('A suspended account', () => {
     });
   });
 
-  it('can log in, read what it has and delete its server, whose unused hours it gets back', async () => {
+  it('can log in, read, and delete its server with a refund of the unused hours', async () => {
     const account = await newAccount();
     await account.fund(30);
     const { body: server } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1' });
@@ -77,7 +77,7 @@ describe('A suspended account', () => {
     expect(await account.balance()).toBeGreaterThan(29);
   });
 
-  it('can do all again once it is resumed, by the same credentials', async () => {
+  it('can do everything again after its resumption, with the same credentials', async () => {
     const account = await newAccount();
     const order = () => account.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
     expect((await order()).status).toBe(200);
@@ -87,7 +87,7 @@ describe('A suspended account', () => {
     expect((await order()).status).toBe(200);
   });
 
-  it('cannot register an OAuth client, and those that it has get tokens that are refused the same', async () => {
+  it('cannot register an OAuth client, and the tokens of its clients are limited too', async () => {
     const account = await newAccount();
     const { body: client } = await account.rest('POST', '/v1/oauth/register', { scope: 'full' });
     await suspend(account);
@@ -103,7 +103,7 @@ describe('A suspended account', () => {
     expect((await byClient('POST', '/v1/webhooks', {})).body.code).toBe('account_suspended');
   });
 
-  it('is told so by tools as by endpoints', async () => {
+  it('gets the same refusal from tools as from endpoints', async () => {
     const account = await newAccount();
     await suspend(account);
     const refused = await callTool(publicUrl, account.accessToken, 'create_topup', { amount_usd: 30, crypto: 'BTC' });
@@ -113,7 +113,7 @@ describe('A suspended account', () => {
 });
 
 describe('Suspending', () => {
-  it('closes live subscriptions of that account, and of no other', async () => {
+  it('closes open subscriptions of that account, and of no other', async () => {
     const [one, other] = [await newAccount(), await newAccount()];
     const query = 'subscription { balanceChanged { balanceUsd } }';
     const [closed, open] = [one, other].map(({ accessToken }) => listen(graphqlUrl, accessToken, query));
@@ -126,7 +126,7 @@ describe('Suspending', () => {
     for (const one of [open!, again]) one.dispose();
   });
 
-  it('is recorded with its reason, once, whoever asks how often', async () => {
+  it('is recorded once with its reason, even if operators repeat it', async () => {
     const account = await newAccount();
     await Promise.all(Array.from({ length: 10 }, () => suspend(account)));
     await Promise.all(Array.from({ length: 10 }, () => resume(account)));
@@ -142,7 +142,7 @@ describe('Suspending', () => {
     expect(body.data).toMatchObject([{ actor: { type: 'operator' }, resource: { type: 'account', id: account.id } }]);
   });
 
-  it('is for the operator, and of accounts that there are', async () => {
+  it('is only for the operator, and only for existing accounts', async () => {
     const { id, graphql } = await newAccount();
     expect((await graphql(SUSPEND, { id, reason: 'x' })).errors[0].extensions.code).toBe('insufficient_scope');
     expect((await graphql(RESUME, { id })).errors[0].extensions.code).toBe('insufficient_scope');
@@ -159,7 +159,7 @@ describe('A coin that is switched off', () => {
   const topUp = ({ rest }: TestAccount, crypto: string) =>
     rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto });
 
-  it('takes no new top-ups, and says so; those that there are go on, and it can be switched on again', async () => {
+  it('accepts no new top-ups and shows that; open top-ups go on, and the operator can switch it on again', async () => {
     const account = await newAccount();
     const { body: before } = await topUp(account, 'LTC');
     expect((await update('ltc', false)).data.updateCoin).toEqual({ code: 'LTC', available: false });
@@ -174,7 +174,7 @@ describe('A coin that is switched off', () => {
     expect((await topUp(account, 'LTC')).status).toBe(200);
   });
 
-  it('is recorded as an act of the operator, when it changes anything', async () => {
+  it('is recorded as an act of the operator if it changes something', async () => {
     for (const available of [false, false, true, true]) await update('XMR', available);
     const entries = await db.query<{ actor: string }>(
       `select event.data, audit_entry.actor_type as actor from event join audit_entry on resource_id = subject and action = type
@@ -184,7 +184,7 @@ describe('A coin that is switched off', () => {
     expect(new Set(entries.map(({ actor }) => actor))).toEqual(new Set(['operator']));
   });
 
-  it('is one that there is, and the operator does it', async () => {
+  it('must exist, and only the operator switches it', async () => {
     expect((await update('NOPE', false)).errors[0].extensions.code).toBe('unknown_coin');
     const { graphql } = await newAccount();
     expect((await graphql(UPDATE, { code: 'BTC', available: false })).errors[0].extensions.code).toBe(

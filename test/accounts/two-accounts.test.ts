@@ -1,6 +1,6 @@
 /**
- * No id of one account answers to another, on any door: whoever has it gets exactly what a made-up id gets, and nothing
- * changes. The cases are generated from the endpoints, the tools and the schema, so that a new one is tried, too.
+ * No account can use an id of another account, on any facade. The service answers as for a made-up id, and changes
+ * nothing. The cases come from the endpoints, the tools and the schema, so new ones are tested too.
  */
 import { type GraphQLField, getNamedType, getNullableType, isLeafType } from 'graphql';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ const SSH_KEYS = [
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKkm4o3AUy9jM9UwkKx6CTVn0hlpPpAZYSbY9mNu7SYv',
 ];
 
-/** What a thing is called, and how an id of it is made up. */
+/** The name of each kind of thing, and a made-up id of it. */
 const MADE_UP = {
   server: () => newOrderNumber('SRV'),
   topup: () => newOrderNumber('TOP'),
@@ -39,7 +39,7 @@ const MADE_UP = {
 type Thing = keyof typeof MADE_UP;
 const THINGS = Object.keys(MADE_UP) as Thing[];
 
-/** Has two of everything. Its newest are in `ids`. */
+/** An account with two of everything. `ids` has the newest of each. */
 async function withEverything(): Promise<TestAccount & { ids: Record<Thing, string> }> {
   const account = await newAccount();
   await account.fund(50);
@@ -91,7 +91,7 @@ let [owner, stranger] = [] as unknown as [
   Awaited<ReturnType<typeof withEverything>>,
 ];
 let before: string;
-/** All rows of both accounts, but for the log of requests and when credentials were used last. */
+/** All rows of both accounts, without logged requests and the last uses of credentials. */
 async function everything(): Promise<string> {
   const tables = await db.query<{ name: string }>(
     `select table_name as name from information_schema.columns where column_name = 'account_id' and table_schema = 'public' order by 1`,
@@ -106,18 +106,18 @@ async function everything(): Promise<string> {
   return JSON.stringify(await Promise.all(rows), (_, value) => (typeof value === 'bigint' ? String(value) : value), 1);
 }
 beforeAll(async () => {
-  // In turn: a cursor of the owner's, made up or not, comes after all that the stranger has.
+  // In this order: a cursor of the owner, real or made up, comes after all rows of the stranger.
   [stranger, owner] = [await withEverything(), await withEverything()];
   before = await everything();
   expect(before).toContain(owner.ids.client);
 });
 afterEach(async () => expect(await everything()).toBe(before));
 
-/** Without what tells two answers apart that are the same. */
+/** Removes the members that differ between equal answers. */
 const same = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer, (name, value) => (name === 'request_id' ? undefined : value)));
 
-/** What each path parameter names. */
+/** The kind of thing that each path parameter names. */
 const IN_PATHS: Record<string, Thing> = {
   '/v1/auth/sessions/{token_id}': 'session',
   '/v1/auth/api-keys/{key_id}': 'key',
@@ -135,7 +135,7 @@ const PATCHES = [
 
 describe('An id of another account', () => {
   const inPaths = ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
-  it.each(inPaths)('in the path of %s %s is one that does not exist', async (method, path) => {
+  it.each(inPaths)('does not exist in the path of %s %s', async (method, path) => {
     const thing = IN_PATHS[path];
     expect(thing, 'say in IN_PATHS what the path names').toBeDefined();
     const bodies = method === 'PATCH' ? PATCHES : [undefined];
@@ -163,7 +163,7 @@ describe('An id of another account', () => {
       answer.page !== undefined &&
       parameters.some(({ name }) => name === 'cursor'),
   );
-  it.each(lists.map(({ http }) => http!.path))('in a cursor of GET %s shows what a made-up one shows', async (path) => {
+  it.each(lists.map(({ http }) => http!.path))('gives the page of a made-up id in a cursor of GET %s', async (path) => {
     const { body } = await owner.rest('GET', `${path}?limit=1`);
     expect(body.next_cursor).toEqual(expect.any(String));
     const [id, binding] = Buffer.from(body.next_cursor, 'base64url').toString().split(' ');
@@ -174,7 +174,7 @@ describe('An id of another account', () => {
     for (const thing of THINGS) expect(JSON.stringify(real.body)).not.toContain(owner.ids[thing]);
   });
 
-  it('in a filter finds nothing', async () => {
+  it('finds nothing in a filter', async () => {
     const { hostname } = (await owner.rest('GET', `/v1/servers/${owner.ids.server}`)).body;
     expect((await stranger.rest('GET', `/v1/servers?hostname=${hostname}`)).body.data).toEqual([]);
     const query = 'query ($id: ID!) { webhookDeliveries(webhookId: $id) { data { id } } }';
@@ -183,7 +183,7 @@ describe('An id of another account', () => {
     });
   });
 
-  it('in a body is one that does not exist: ssh_key_ids of an order and of a rebuild', async () => {
+  it('does not exist in a body: ssh_key_ids of an order and of a rebuild', async () => {
     for (const [method, path, body] of [
       ['POST', '/v1/servers', { service_code: 'vps-1' }],
       ['POST', '/v1/servers', { service_code: 'vps-1', dry_run: true }],
@@ -197,7 +197,7 @@ describe('An id of another account', () => {
     }
   });
 
-  it('opens nothing at the OAuth endpoints, with the secret or the token of one’s own', async () => {
+  it('gives no access at the OAuth endpoints with the caller’s own secret or token', async () => {
     const mine = await newClient({ scope: 'read' });
     for (const [path, members] of [
       ['/v1/oauth/token', { grant_type: 'client_credentials' }],
@@ -234,7 +234,7 @@ describe('An id of another account', () => {
     const id = parameters.find(({ type }) => getNamedType(type).name === 'ID');
     return tool && id && scopes.length ? [[tool.name, id.name, tool.confirm] as const] : [];
   });
-  it.each(tools)('given to the tool %s as %s is one that does not exist', async (name, argument, confirm) => {
+  it.each(tools)('does not exist for the tool %s as %s', async (name, argument, confirm) => {
     const thing = ofTools[name];
     expect(thing, 'say in ofTools what it names').toBeDefined();
     const ask = async (id: string) => {
@@ -272,7 +272,7 @@ describe('An id of another account', () => {
       return open ? [[root!.name.toLowerCase(), field.name, id.name, field] as const] : [];
     }),
   );
-  it.each(fields)('in GraphQL, to the %s %s, is one that does not exist', async (kind, name, argument, field) => {
+  it.each(fields)('does not exist in GraphQL for the %s %s', async (kind, name, argument, field) => {
     const thing = ofFields[name];
     expect(thing, 'say in ofFields what it names').toBeDefined();
     const input = field.args.some((arg) => arg.name === 'input') ? ', input: { autoRenew: false }' : '';
@@ -290,7 +290,7 @@ describe('An id of another account', () => {
   });
 });
 
-/** Any field without arguments that can be asked for, with what is within it. */
+/** A selection of one field without arguments, with a selection of its own fields. */
 function leafOf({ type }: Pick<GraphQLField<unknown, unknown>, 'type'>): string {
   const inner = getNamedType(getNullableType(type));
   if (!('getFields' in inner)) return '';

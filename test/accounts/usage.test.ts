@@ -7,7 +7,7 @@ const { db, newAccount, publicUrl } = await startFreehold();
 const USAGE = '/v1/account/usage';
 const FULL_RANGE = `${USAGE}?from=${new Date().getUTCFullYear()}-01-01`;
 
-/** An account that has topped up, ordered a server that ran, and deleted it. */
+/** An account that topped up, ordered a server, and deleted it after it ran. */
 async function customer(): Promise<TestAccount & { server: string }> {
   const account = await newAccount();
   await account.fund(100);
@@ -19,7 +19,7 @@ async function customer(): Promise<TestAccount & { server: string }> {
   return { ...account, server: body.order_number };
 }
 
-/** A change of the balance at some time; the ledger lets nothing be moved. */
+/** Inserts a change of the balance at a time, because the ledger does not allow updates. */
 let made = 0;
 async function entry(accountId: string, at: Date, micros: number): Promise<void> {
   const id = `${idFloor('xfr', at.getTime())}${String(++made).padStart(16, '0')}`;
@@ -31,7 +31,7 @@ async function entry(accountId: string, at: Date, micros: number): Promise<void>
 }
 
 describe('Usage', () => {
-  it('is what changed the balance, newest first, and sums up to it', async () => {
+  it('lists the changes of the balance, newest first, and sums up to it', async () => {
     const { rest, balance, server } = await customer();
     const { status, body } = await rest('GET', FULL_RANGE);
     expect(status).toBe(200);
@@ -56,7 +56,7 @@ describe('Usage', () => {
     expect(body).toMatchObject({ next_cursor: null, has_more: false });
   });
 
-  it('is this month by default, to the last millisecond of today', async () => {
+  it('covers this month by default, until the last millisecond of today', async () => {
     const { rest } = await newAccount();
     const { body } = await rest('GET', USAGE);
     const today = new Date().toISOString().slice(0, 10);
@@ -70,7 +70,7 @@ describe('Usage', () => {
     });
   });
 
-  it('has page by page what it has at once, and the total of the whole range on each', async () => {
+  it('has the same items in pages as at once, and the total of the range on each page', async () => {
     const { rest } = await customer();
     const { body: whole } = await rest('GET', FULL_RANGE);
     const pages = [];
@@ -86,7 +86,7 @@ describe('Usage', () => {
     expect(new Set(pages.map(({ total_usd }) => total_usd))).toEqual(new Set([whole.total_usd]));
   });
 
-  it('keeps its place when something happens between two pages', async () => {
+  it('keeps its place when a change happens between two pages', async () => {
     const { id, rest } = await newAccount();
     for (let day = 1; day <= 5; day++) await entry(id, new Date(Date.UTC(2024, 0, day)), day);
     const first = await rest('GET', `${USAGE}?from=2024-01-01&to=2024-12-31&limit=2`);
@@ -100,7 +100,7 @@ describe('Usage', () => {
     expect(second.body.total_usd).toBe(24 / 1e6);
   });
 
-  it('has both days of its range, in UTC, and nothing beside them', async () => {
+  it('includes both days of its range in UTC, and no other time', async () => {
     const { id, rest } = await newAccount();
     const times = [
       '2024-02-28T23:59:59.999Z',
@@ -114,7 +114,7 @@ describe('Usage', () => {
     expect((await rest('GET', `${USAGE}?to=2024-03-02`)).body.total_usd).toBe(1100 / 1e6);
   });
 
-  it('shows an order that was not delivered as an order and its refund', async () => {
+  it('shows a failed order as an order and a refund', async () => {
     const { id, rest, fund } = await newAccount();
     await fund(30);
     const { body } = await rest('POST', '/v1/servers', { service_code: 'vps-1' });
@@ -128,7 +128,7 @@ describe('Usage', () => {
     expect(total_usd).toBe(Number(row!.micros) / 1e6);
   });
 
-  it('of another account is not seen, nor does its cursor lead anywhere', async () => {
+  it('never shows another account, even with its cursor', async () => {
     const [theirs, mine] = [await customer(), await newAccount()];
     const { body } = await theirs.rest('GET', `${FULL_RANGE}&limit=1`);
     expect((await mine.rest('GET', FULL_RANGE)).body).toMatchObject({ data: [], total_usd: 0 });
@@ -160,7 +160,7 @@ describe('Usage', () => {
     expect([status, body.code]).toEqual([400, 'invalid_query']);
   });
 
-  it('takes twelve months and not a day more, also from a leap day', () => {
+  it('accepts twelve months and not a day more, even from a leap day', () => {
     const day = (text: string) => new Date(`${text}T00:00:00Z`);
     const now = day('2026-11-21');
     expect(rangeOf({ from: day('2024-01-01'), to: day('2024-12-31') }, now).to.toISOString()).toBe(
@@ -172,14 +172,14 @@ describe('Usage', () => {
     expect(() => rangeOf({ from: day('2026-11-22') }, now)).toThrow(/before/);
   });
 
-  it('has cursors for its own days alone', async () => {
+  it('accepts cursors only with the same days', async () => {
     const { rest } = await customer();
     const { body } = await rest('GET', `${FULL_RANGE}&limit=1`);
     const { status, body: refused } = await rest('GET', `${USAGE}?limit=1&cursor=${body.next_cursor}`);
     expect([status, refused.code]).toEqual([400, 'invalid_cursor']);
   });
 
-  it('is read by the tool get_usage, too', async () => {
+  it('is also readable with the tool get_usage', async () => {
     const { accessToken, rest } = await customer();
     const params = { name: 'get_usage', arguments: { from: FULL_RANGE.slice(-10), access_token: accessToken } };
     const response = await fetch(`${publicUrl}/mcp`, {

@@ -16,7 +16,7 @@ const search = async (query = '') => (await anonymous('GET', `/v1/agents/directo
 const slugs = async (query = '') => (await search(query)).data.map(({ slug }: { slug: string }) => slug);
 
 describe('The directory of agents', () => {
-  it('takes an entry, shows it to everybody, and never its owner', async () => {
+  it('takes an entry and shows it to all callers, without its owner', async () => {
     const { rest, id, email } = await newAccount();
     const { status, body } = await rest('POST', '/v1/agents/directory', card('night-owl'));
     expect(status).toBe(200);
@@ -44,7 +44,7 @@ describe('The directory of agents', () => {
     expect(await slugs('?q=upsert')).toEqual(['upsert']);
   });
 
-  it('keeps what the operator has hidden hidden', async () => {
+  it('keeps an entry hidden that the operator has hidden', async () => {
     const { rest } = await newAccount();
     await rest('POST', '/v1/agents/directory', card('hidden-one'));
     await db.query(`update agent set status = 'HIDDEN' where slug = 'hidden-one'`);
@@ -52,7 +52,7 @@ describe('The directory of agents', () => {
     expect(await slugs('?q=hidden-one')).toEqual([]);
   });
 
-  it('refuses a slug of another account, also when two ask at once', async () => {
+  it('refuses a slug of another account, even when two accounts publish it at once', async () => {
     const accounts = await Promise.all([newAccount(), newAccount()]);
     const answers = await Promise.all(
       accounts.map(({ rest }) => rest('POST', '/v1/agents/directory', card('contested'))),
@@ -64,7 +64,7 @@ describe('The directory of agents', () => {
     });
   });
 
-  it('is limited to as many entries as an account may have, also at once', async () => {
+  it('limits the entries of an account, even for requests at once', async () => {
     const { rest } = await newAccount();
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, i) => rest('POST', '/v1/agents/directory', card(`many-${i}`))),
@@ -93,7 +93,7 @@ describe('The directory of agents', () => {
     }
   });
 
-  it('has a key checked against the card, anew when key or URL change', async () => {
+  it('checks a key against the card, again after a change of the key or the URL', async () => {
     const { rest } = await newAccount();
     const newKey = () => generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }).x!;
     const [first, second] = [newKey(), newKey()];
@@ -122,7 +122,7 @@ describe('The directory of agents', () => {
     await publish({ listed: false });
   });
 
-  it('finds by skill, tag, protocol and verification, and by pages', async () => {
+  it('searches by skill, tag, protocol and verification, and returns pages', async () => {
     const { rest } = await newAccount();
     await rest(
       'POST',

@@ -1,4 +1,4 @@
-/** The card of an agent: which keys it names, and what follows for its entry. Time is moved in the database. */
+/** The card of an agent: the keys that it names, and the consequences for its entry. The tests move time in the database. */
 import { generateKeyPairSync } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -89,7 +89,7 @@ describe('An entry', async () => {
     db.query(`select event.data, audit_entry.actor_type as actor, audit_entry.action from event
       join audit_entry on resource_id = subject where event.type = 'agent.updated' order by event.id`);
 
-  it('is verified by a card that names its key, and told of it once', async () => {
+  it('becomes verified by a card that names its key, with one event', async () => {
     answer(NAMES);
     const id = await entry();
     expect(await verified(id)).toBe(true);
@@ -98,7 +98,7 @@ describe('An entry', async () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('is no longer verified as soon as the card names another key', async () => {
+  it('loses its verification as soon as the card names another key', async () => {
     answer(NAMES);
     const id = await entry();
     answer({ publicKey: newKey() });
@@ -109,7 +109,7 @@ describe('An entry', async () => {
     expect(await verified(id)).toBe(true);
   });
 
-  it('stays verified while its card cannot be read for a time, and not when it is gone for long', async () => {
+  it('stays verified while its card is unreadable for a time, but not for long', async () => {
     answer(NAMES);
     const id = await entry();
     answer({}, 503);
@@ -123,7 +123,7 @@ describe('An entry', async () => {
     answer(NAMES);
     await nextCheck();
     expect(await verified(id)).toBe(true);
-    answer({}, 404); // the tries are counted from the beginning
+    answer({}, 404); // the count of tries starts again
     await nextCheck();
     expect(await verified(id)).toBe(true);
   });
@@ -153,7 +153,7 @@ describe('An entry', async () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('is not looked at without a key, or when it is gone', async () => {
+  it('is not checked without a key, or after its deletion', async () => {
     answer(NAMES);
     await entry();
     await db.query('update agent set public_key = null');
@@ -162,7 +162,7 @@ describe('An entry', async () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('that is changed during a check keeps nothing of it', async () => {
+  it('takes no result from a check during which it changed', async () => {
     const other = Buffer.from(newKey().x, 'base64url');
     receiver.answer = (response) =>
       void db.query('update agent set public_key = $1', [other]).then(() => response.end(JSON.stringify(NAMES)));

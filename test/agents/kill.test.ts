@@ -1,4 +1,4 @@
-/** kill -9 of the worker while it reads an agent's card: another reads it again. */
+/** The worker dies by kill -9 while it reads an agent's card, and another worker reads the card again. */
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
@@ -7,7 +7,7 @@ import { eventually } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { newFolder, removeFolder, restClient, spawnService } from '../setup/spawn.ts';
 
-it('a check of a card that dies with its worker is done by the next', async () => {
+it('the next worker repeats a check of a card whose worker died', async () => {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
   const DATABASE_URL = await newDatabaseUrl();
@@ -32,7 +32,7 @@ it('a check of a card that dies with its worker is done by the next', async () =
     public_key: publicKey.x,
   });
   expect(published.body).toMatchObject({ verified: false });
-  // The receiver has no certificate that the service would trust, and agents are published with https alone.
+  // The service would not trust the receiver's certificate, and the API accepts only https URLs of agents.
   await db.query('update agent set url = $1', [`http://127.0.0.6:${receiver.port}`]);
 
   const worker = { ...environment, ROLES: 'worker' };

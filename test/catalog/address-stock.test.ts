@@ -1,4 +1,4 @@
-/** Stock counts addresses as the allocator does: a bastion without a free one has nothing to sell. */
+/** Stock counts addresses as an order does: a bastion without a free address has no stock. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 
@@ -18,17 +18,17 @@ const settled = (orderNumber: string) =>
     const server = await read(orderNumber);
     return ['running', 'failed'].includes(server.status) && server;
   });
-/** Nothing is free of a family but so many. */
+/** Takes all free addresses of a family but that many. */
 const leave = (region: string, count: number, family = 'IPV4') =>
   db.query(
     `with kept as (select address from address where region_code = $1 and family = $3 and held_by is null order by address limit $2)
-    update address set held_by = 'somebody' where region_code = $1 and family = $3 and held_by is null
+    update address set held_by = 'another' where region_code = $1 and family = $3 and held_by is null
       and address not in (select address from kept)`,
     [region, count, family],
   );
 beforeEach(async () => {
   for (const { orderNumber } of await db.query<{ orderNumber: string }>(
-    `select order_number as "orderNumber" from server where status not in ('DELETED', 'DELETING')`,
+    `select order_number from server where status not in ('DELETED', 'DELETING')`,
   ))
     await account.rest('DELETE', `/v1/servers/${orderNumber}`);
   await eventually(async () => !(await db.query(`select 1 from server where status <> 'DELETED'`)).length);
@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 
 describe.each(['IPV4', 'IPV6'])('A bastion without a free address of %s', (family) => {
-  it('has none of anything, and an order for it is refused before any money moves', async () => {
+  it('has no stock, and an order for it is refused before any money moves', async () => {
     expect(await stockOf('zrh')).toBe('available');
     await leave('zrh', 2, family);
     expect([await stockOf('zrh'), await stockOf('zrh', 'ded-1')]).toEqual(['low', 'low']);
@@ -63,7 +63,7 @@ describe.each(['IPV4', 'IPV6'])('A bastion without a free address of %s', (famil
   });
 });
 
-it('An address that rests is not free', async () => {
+it('A resting address is not free', async () => {
   await leave('kef', 1);
   await db.query(
     `update address set free_at = now() + interval '60 seconds' where region_code = 'kef' and family = 'IPV4' and held_by is null`,
@@ -75,7 +75,7 @@ it('An address that rests is not free', async () => {
   expect((await settled((await order('kef')).body.order_number)).status).toBe('running');
 });
 
-it('Where the operator has a network, only its addresses count', async () => {
+it("Only addresses of the operator's networks count where the operator has one", async () => {
   const add = `mutation { addAddressPool(input: { region: "buh", cidr: "10.7.0.0/31" }) { id } }`;
   const { id } = (await operator(add)).data.addAddressPool;
   expect(await stockOf('buh')).toBe('low');
@@ -84,7 +84,7 @@ it('Where the operator has a network, only its addresses count', async () => {
   expect(await stockOf('buh')).toBe('available');
 });
 
-it('Of many orders at once for the last address one is taken; the others are refused, and nothing is left claimed', async () => {
+it('One of many orders at once gets the last address, and the refused ones claim nothing', async () => {
   await leave('ams', 1);
   const before = await account.balance();
   const answers = await Promise.all(Array.from({ length: 8 }, () => order('ams')));

@@ -3,7 +3,7 @@ import { startFreehold } from '../setup/freehold.ts';
 
 const { anonymous } = await startFreehold({ ROLES: 'api' });
 
-it('the catalog is public, and its items are found by their codes', async () => {
+it('The catalog is public, and shows an item by its code', async () => {
   const { body } = await anonymous('GET', '/v1/catalog');
   expect(Object.keys(body)).toEqual(['vps', 'dedicated', 'bastions', 'images']);
   expect(body.vps[0]).toMatchObject({

@@ -1,4 +1,4 @@
-/** Images and stock, as the operator sets them and customers see them. */
+/** Images and stock: the operator sets them, and customers see them. */
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../setup/freehold.ts';
 
@@ -15,10 +15,12 @@ const offered = async () =>
 const order = (os: string) => account.rest('POST', '/v1/servers', { service_code: 'vps-1', region: 'ams', os });
 
 describe('An image', () => {
-  it('is offered when it is added, and is not any more when it is retired', async () => {
+  it('is offered once added, and no longer once retired', async () => {
     expect((await order('debian-14')).body.code).toBe('unknown_os');
     expect((await operator(ADD, { input: IMAGE })).data.addImage).toEqual({
-      ...{ code: 'debian-14', offered: true, deprecatedAt: null },
+      code: 'debian-14',
+      offered: true,
+      deprecatedAt: null,
     });
     expect((await offered()).at(-1)).toBe('debian-14');
     expect((await order('debian-14')).status).toBe(200);
@@ -43,7 +45,7 @@ describe('An image', () => {
     },
   );
 
-  it('is the business of the operator alone, and has to be one', async () => {
+  it('can be changed by the operator only, and only if it exists', async () => {
     expect((await account.graphql(ADD, { input: IMAGE })).errors[0].extensions.code).toBe('insufficient_scope');
     expect((await act('retireImage', 'vps-1')).errors[0].extensions.code).toBe('not_found');
   });
@@ -59,7 +61,7 @@ describe('Stock', () => {
     (await anonymous('GET', '/v1/catalog/vps-2')).body.regions.find(({ code }: { code: string }) => code === 'buh')
       .stock;
 
-  it('is what the catalog says at once, and is never less than is sold', async () => {
+  it('shows in the catalog at once, and cannot fall below the sold machines', async () => {
     expect((await set('buh', 'vps-2', 2)).data.setStock).toEqual({ total: 2, claimed: 0, free: 2 });
     expect(await level()).toBe('low');
     expect((await account.rest('POST', '/v1/servers', { service_code: 'vps-2', region: 'buh' })).status).toBe(200);
@@ -71,20 +73,20 @@ describe('Stock', () => {
     expect((await set('buh', 'vps-2', 100_001)).errors[0].extensions.code).toBe('validation_failed');
   });
 
-  it('has a row for each place, also when it grows and shrinks while orders claim some', async () => {
+  it('has a row for each place, also when it changes while orders claim places', async () => {
     const shrink = [3, 30, 2, 20, 5].map((total) => set('zrh', 'vps-2', total));
     const orders = Array.from({ length: 4 }, () =>
       account.rest('POST', '/v1/servers', { service_code: 'vps-2', region: 'zrh' }),
     );
     await Promise.all([...shrink, ...orders]);
     const [found] = await db.query(
-      `select total = (select count(*) from place where region_code = 'zrh' and service_code = 'vps-2') as "isRight"
+      `select total = (select count(*) from place where region_code = 'zrh' and service_code = 'vps-2') as is_right
         from stock where region_code = 'zrh' and service_code = 'vps-2'`,
     );
     expect(found).toEqual({ isRight: true });
   });
 
-  it('can be set where there was none, for tiers and bastions that there are', async () => {
+  it('can be set for all tiers and bastions of the catalog, and for no other code', async () => {
     expect((await set('kef', 'ded-3', 1)).data.setStock).toEqual({ total: 1, claimed: 0, free: 1 });
     expect((await set('kef', 'debian-13', 1)).errors[0].extensions.code).toBe('unknown_service_code');
     expect((await set('vps-1', 'vps-1', 1)).errors[0].extensions.code).toBe('unknown_region');

@@ -1,9 +1,9 @@
-/** An order claims what is left by itself, so no two orders share a place, however many come at once. */
+/** An order claims its own place, so no two of many simultaneous orders share one. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 
 const { db, newAccount, operator } = await startFreehold({ LIMIT_SERVERS: '1000' });
-/** Orders of one account come one after the other anyway. */
+/** Orders of one account run one after the other, so the races need several. */
 const accounts = await Promise.all(Array.from({ length: 10 }, newAccount));
 await Promise.all(accounts.map((account) => account.fund(2000)));
 
@@ -15,14 +15,14 @@ const ask = async (mutation: string) => {
 const setStock = (region: string, serviceCode: string, total: number) =>
   ask(`setStock(region: "${region}", serviceCode: "${serviceCode}", total: ${total}) { total }`);
 const order = (account: TestAccount, body: object) => account.rest('POST', '/v1/servers', body);
-/** So many orders at once, shared out among the accounts. */
+/** Sends orders at once, spread over the accounts. */
 const orders = (count: number, body: object) =>
   Promise.all(Array.from({ length: count }, (_, n) => order(accounts[n % accounts.length]!, body)));
 const countOf = async (where: string): Promise<number> =>
   (await db.query<{ count: number }>(`select count(*)::int from ${where}`))[0]!.count;
 const allRun = (count: number) => eventually(async () => (await countOf(`server where status = 'RUNNING'`)) === count);
 
-/** Five were sold, and fifteen were refused before any money moved. */
+/** Expects that five orders succeeded, and that the others were refused before any money moved. */
 async function expectFiveOf(answers: Awaited<ReturnType<typeof orders>>, elsewhere: string[]) {
   const [sold, refused] = [200, 422].map((status) => answers.filter((answer) => answer.status === status));
   expect([sold!.length, refused!.length]).toEqual([5, answers.length - 5]);
@@ -54,22 +54,22 @@ afterEach(async () => {
   expect(counted).toEqual({ deadlocks: 0 });
 });
 
-describe('Of twenty orders at once for', () => {
-  it('five places, five are taken and fifteen are told where there are some', async () => {
+describe('Twenty orders at once', () => {
+  it('share five places, and fifteen refusals name the regions with stock', async () => {
     await setStock('buh', 'vps-2', 5);
     await expectFiveOf(await orders(20, { service_code: 'vps-2', region: 'buh' }), ['ams', 'zrh', 'kef']);
   });
 
-  it('five addresses, five are taken and fifteen are told where there are some', async () => {
+  it('share five addresses, and fifteen refusals name the regions with stock', async () => {
     await db.query(
       `with kept as (select address from address where region_code = 'kef' and family = 'IPV4' order by address limit 5)
-      update address set held_by = 'somebody' where region_code = 'kef' and family = 'IPV4'
+      update address set held_by = 'another' where region_code = 'kef' and family = 'IPV4'
         and address not in (select address from kept)`,
     );
     await expectFiveOf(await orders(20, { service_code: 'vps-1', region: 'kef' }), ['ams', 'zrh', 'buh']);
   });
 
-  it('the room of hosts for five, five are taken and fifteen are told where there is some', async () => {
+  it('share hosts with room for five, and fifteen refusals name the regions with stock', async () => {
     for (const [name, vcpus] of Object.entries({ a: 2, b: 2, c: 1 }))
       await ask(
         `addHost(input: { name: "${name}", region: "zrh", kind: VPS, vcpus: ${vcpus}, memoryMb: 65536, diskGb: 1000 }) { name }`,
@@ -83,7 +83,7 @@ describe('Of twenty orders at once for', () => {
 });
 
 describe('Orders without a region', () => {
-  it('fill the first one that has room and go on with the next, so that all of them run', async () => {
+  it('fill the first region with room, then the next, and all run', async () => {
     await setStock('ams', 'vps-2', 2);
     const answers = await orders(12, { service_code: 'vps-2' });
     expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200));
@@ -93,7 +93,7 @@ describe('Orders without a region', () => {
   });
 });
 
-/** At every moment each server holds one place, and two while it is resized. @returns how often one was resized then */
+/** Checks all the time that a server holds one place, and two during a resize. @returns how many resizes it saw */
 async function watch(goesOn: () => boolean): Promise<number> {
   let resized = 0;
   while (goesOn()) {
@@ -107,12 +107,12 @@ async function watch(goesOn: () => boolean): Promise<number> {
   return resized;
 }
 
-it('Orders, resizes and deletions at once leave no place, room or address lost or held twice', async () => {
+it('Orders, resizes and deletions at once lose no place, room or address, and share none', async () => {
   const host = 'region: "zrh", kind: VPS, vcpus: 30, memoryMb: 122880, diskGb: 2000';
   for (const name of ['a', 'b']) await ask(`addHost(input: { name: "${name}", ${host} }) { name }`);
   await setStock('zrh', 'vps-1', 10);
   await setStock('zrh', 'vps-3', 4);
-  /** Orders a server; chance decides whether it is stopped and resized, and whether it is deleted, and at what moment. */
+  /** Orders a server. The seed decides whether the customer resizes it, and whether and when the customer deletes it. */
   const live = async (account: TestAccount, seed: number) => {
     const { status, body } = await order(account, { service_code: 'vps-1', region: 'zrh' });
     if (status !== 200) return expect(body.code).toBe('out_of_stock');
@@ -138,16 +138,16 @@ it('Orders, resizes and deletions at once leave no place, room or address lost o
   await eventually(async () => (await countOf('task where subject like $$SRV%$$')) === 0);
 
   const held = await db.query(
-    `select place.service_code as tier, place.order_number as "order" from place where order_number is not null order by 2`,
+    `select place.service_code as tier, place.order_number from place where order_number is not null order by 2`,
   );
   const servers = await db.query<{ tier: string }>(
-    `select service_code as tier, order_number as "order" from server where status <> 'DELETED' order by 2`,
+    `select service_code as tier, order_number from server where status <> 'DELETED' order by 2`,
   );
   expect(held).toEqual(servers);
   expect(servers.length).toBeGreaterThan(0);
   expect(await countOf('address where held_by is not null')).toBe(2 * servers.length);
   const [hosts] = await db.query(
-    `select sum(machines)::int as machines, sum(claimed_memory_mb)::int as "memoryMb",
+    `select sum(machines)::int as machines, sum(claimed_memory_mb)::int as memory_mb,
       (select sum(memory_mb)::int from placement) as placed from host`,
   );
   const memoryMb = servers.map(({ tier }) => (tier === 'vps-1' ? 2048 : 8192)).reduce((a, b) => a + b, 0);

@@ -32,14 +32,14 @@ const terminate = (query: string) =>
   observer.query(`select pg_terminate_backend(pid) ${SESSIONS} and query like $1`, [query]);
 
 describe('Two buses on one database', () => {
-  it('hear one another, and each hears its own changes once and at once', async () => {
+  it('hear each other, and each hears its own changes at once and once', async () => {
     const [one, two] = [await newBus(), await newBus()];
     const [heardByOne, heardByTwo] = [heardBy(one), heardBy(two)];
     one.publish([server('SRV-1'), { kind: 'balance', accountId: 'acct_1', id: null }]);
     expect(heardByOne).toEqual([server('SRV-1'), { kind: 'balance', accountId: 'acct_1', id: null }]);
     await eventually(() => expect(heardByTwo).toEqual(heardByOne));
     two.publish([server('SRV-2', '')]);
-    // What the second says comes after what the first said; so by now the first would have heard itself again.
+    // Messages of the second come after those of the first, so the first would have heard itself again by now.
     await eventually(() => expect(heardByOne.slice(2)).toEqual([server('SRV-2', '')]));
     expect(heardByTwo).toHaveLength(3);
   });
@@ -57,7 +57,7 @@ describe('Two buses on one database', () => {
 });
 
 describe('A listener', () => {
-  it('hears nothing any more once it has left', async () => {
+  it('hears nothing after it has left', async () => {
     const bus = await newBus();
     const heard: Change[] = [];
     const leave = bus.listen((change) => heard.push(change));
@@ -66,7 +66,7 @@ describe('A listener', () => {
     expect(heard).toEqual([]);
   });
 
-  it('that throws keeps neither the publisher nor other listeners from anything, and is warned of', async () => {
+  it('stops neither the publisher nor other listeners when it throws, and the process warns of it', async () => {
     const bus = await newBus();
     bus.listen(() => {
       throw new Error('A listener is broken.');
@@ -108,7 +108,7 @@ describe('The changes of one kind', () => {
     await Promise.all([ofOne.return(undefined), ofAll.return(undefined)]);
   });
 
-  it('end when the signal aborts, while they are waited for, while they are read, and before they began', async () => {
+  it('end when the signal aborts: during a wait, during a read, and before the start', async () => {
     const bus = await newBus();
     for (const when of ['waiting', 'reading', 'before'] as const) {
       const controller = new AbortController();
@@ -135,7 +135,7 @@ describe('The changes of one kind', () => {
 });
 
 describe('A bus whose connection is lost', () => {
-  it('connects again, and tells everybody that anything may have changed', async () => {
+  it('connects again, and tells all listeners that any row may have changed', async () => {
     const [one, two] = [await newBus(), await newBus()];
     const heard = heardBy(two);
     await terminate('listen %');
@@ -152,7 +152,7 @@ describe('A bus whose connection is lost', () => {
     expect((await sessions()).filter(({ query }) => query.startsWith('listen'))).toHaveLength(2);
   });
 
-  it('sends again after its sending session was ended', async () => {
+  it('sends again after the end of its sending session', async () => {
     const [one, two] = [await newBus(), await newBus()];
     const heard = heardBy(two);
     one.publish([server('SRV-1')]);
@@ -177,7 +177,7 @@ describe('A bus whose connection is lost', () => {
 });
 
 describe('A closed bus', () => {
-  it('has no session left, throws nothing, and calls nobody of another process', async () => {
+  it('has no session, throws nothing, and calls no listeners for other processes', async () => {
     const [open, closed] = [await newBus(), await newBus()];
     closed.publish([server('SRV-1')]);
     await closed.close();
@@ -200,7 +200,7 @@ describe('A closed bus', () => {
     await cutOff();
     await eventually(() => expect(bus.connected).toBe(false));
     await bus.close();
-    // The other bus rests as long. When it is back for the second time, the first would be back, too.
+    // The other bus rests equally long. When it returns for the second time, the first would have returned, too.
     await eventually(() => expect(other.connected).toBe(true));
     await cutOff();
     await eventually(() => expect(other.connected).toBe(true));

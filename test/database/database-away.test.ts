@@ -1,4 +1,4 @@
-/** Errors of a database that is away, as the real drivers throw them, and as other systems would. */
+/** Errors of an unavailable database: those of the real drivers, and those of other systems. */
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { isConnectionLost, isDatabaseAway } from '../../entities/database/transaction.ts';
@@ -30,14 +30,14 @@ it('A statement after the loss of its connection says so', async () => {
   expect([isConnectionLost(error), isDatabaseAway(error)]).toEqual([true, true]);
 });
 
-it('A pool that was ended is away, for statements and for transactions', async () => {
+it('A closed pool is away, for statements and for transactions', async () => {
   const db = await Database.open(await newDatabaseUrl(), { poolSize: 1 });
   await db.close();
   for (const work of [db.query('select 1'), db.transaction((tx) => tx.query('select 1'))])
     expect(await caught(work)).toSatisfy(isDatabaseAway);
 });
 
-it.each(['127.0.0.1', 'localhost'])('A port of %s where nothing listens any more is away', async (host) => {
+it.each(['127.0.0.1', 'localhost'])('A port of %s without a listener is away', async (host) => {
   const proxy = await startFaultProxy(await newDatabaseUrl());
   const url = new URL(proxy.url);
   url.hostname = host;

@@ -6,7 +6,7 @@ import { newDatabase, newDatabaseUrl } from '../setup/database.ts';
 import { administer, withDatabase } from '../setup/postgres.ts';
 
 describe('The schema of the database', () => {
-  it('is what the entities say: TypeORM finds nothing to change but the CHECKs, which only migrations have', async () => {
+  it('matches the entities: TypeORM would change only the CHECKs, which only migrations have', async () => {
     const db = await newDatabase();
     const { upQueries } = await db.source.driver.createSchemaBuilder().log();
     const changes = upQueries
@@ -16,7 +16,7 @@ describe('The schema of the database', () => {
     expect(ENTITIES.length).toBeGreaterThan(10);
   });
 
-  it('is made once when two processes start at once', async () => {
+  it('is created once when two processes start at once', async () => {
     const url = inject('postgresUrl');
     const name = `freehold_twice_${process.pid}`;
     await administer(url, `create database ${name}`);

@@ -21,14 +21,14 @@ afterAll(() => {
   for (const folder of made) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A folder that everybody may enter, so that it is where the data are. */
+/** A folder that all users may enter, so that it holds the data. */
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'freehold-embedded-'));
   made.add(folder);
   chmodSync(folder, 0o755);
   return folder;
 }
-/** Most tests use one, for a new cluster takes a second. */
+/** Most tests share a cluster, because a new one takes a second. */
 const dataDir = newFolder();
 
 async function start(dataDir: string): Promise<EmbeddedPostgres> {
@@ -38,7 +38,7 @@ async function start(dataDir: string): Promise<EmbeddedPostgres> {
   return postgres;
 }
 
-/** How often the server has logged that it takes no connections now. */
+/** Counts the log lines by which the server refuses connections. */
 const refusals = ({ folder }: { folder: string }) =>
   readFileSync(join(dirname(folder), 'log'), 'utf8').split('the database system is shutting down').length - 1;
 
@@ -50,7 +50,7 @@ async function query(url: string, sql: string): Promise<Record<string, unknown>[
 const pidOf = ({ folder }: { folder: string }) =>
   Number(readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n')[0]);
 
-/** Another process that starts the server, says what became of it, and lives until it is killed. */
+/** Starts a process that starts the server, reports the result, and lives until the test kills it. */
 async function startInChild(dataDir: string) {
   const program = `
     import { startEmbeddedPostgres } from ${JSON.stringify(new URL('../../entities/database/embedded-postgres.ts', import.meta.url))};
@@ -72,7 +72,7 @@ async function startInChild(dataDir: string) {
 }
 
 describe('An embedded PostgreSQL', () => {
-  it('is adopted with its data by the next start, when the process that owned it was killed', async () => {
+  it('is adopted with its data by the next start after its owner was killed', async () => {
     const child = await startInChild(dataDir);
     await query(child.url, 'create table if not exists kept as select 42 as answer');
     await child.kill();
@@ -85,7 +85,7 @@ describe('An embedded PostgreSQL', () => {
     expect(existsSync(join(postgres.folder, 'postmaster.pid'))).toBe(false);
   });
 
-  it('refuses a second instance on its folder, in this process and in another, and goes on undisturbed', async () => {
+  it('refuses a second instance on its folder, in this process and in another, and continues', async () => {
     const postgres = await start(dataDir);
     const sentence = `Another process uses the data folder ${dataDir.split('/').at(-1)} (${dataDir}). Set DATA_DIR, or share one DATABASE_URL.`;
     const [here, there] = await Promise.allSettled([startEmbeddedPostgres(dataDir, FLAGS), startInChild(dataDir)]);
@@ -94,7 +94,7 @@ describe('An embedded PostgreSQL', () => {
     expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
-  it('comes back with its data after it crashed, and after it was stopped', async () => {
+  it('returns with its data after a crash and after a stop', async () => {
     const crashed = await start(dataDir);
     await query(crashed.url, 'create table if not exists kept as select 42 as answer');
     process.kill(pidOf(crashed), 'SIGKILL');
@@ -105,11 +105,11 @@ describe('An embedded PostgreSQL', () => {
     expect(await query(postgres.url, 'select * from kept')).toEqual([{ answer: 42 }]);
   });
 
-  it.skipIf(!tellsTheDead)('starts again while the killed server still stands in the table of processes', async () => {
+  it.skipIf(!tellsTheDead)('starts again while the killed server is still in the table of processes', async () => {
     const child = await startInChild(dataDir);
     await query(child.url, 'create table if not exists kept as select 42 as answer');
     const pid = pidOf(child);
-    child.process.kill('SIGSTOP'); // a parent that is stopped takes no note of what became of its children
+    child.process.kill('SIGSTOP'); // a stopped parent does not collect its dead children
     process.kill(pid, 'SIGKILL');
     const postgres = await start(dataDir);
     expect(pidOf(postgres)).not.toBe(pid);
@@ -117,14 +117,14 @@ describe('An embedded PostgreSQL', () => {
     expect(await query(postgres.url, 'select * from kept')).toEqual([{ answer: 42 }]);
   });
 
-  it('waits for a server that takes no connections, however long that takes, and starts when it is gone', async () => {
+  it('waits for a server that refuses connections, for any time, and starts after its end', async () => {
     const stopping = await start(dataDir);
     const pid = pidOf(stopping);
     const session = new pg.Client({ connectionString: stopping.url });
     session.on('error', () => {});
     await session.connect();
     onTestFinished(() => session.end());
-    process.kill(pid, 'SIGTERM'); // PostgreSQL lets its sessions end by themselves, and refuses new ones
+    process.kill(pid, 'SIGTERM'); // PostgreSQL waits for its sessions to end and refuses new ones
     await eventually(async () =>
       query(stopping.url, 'select').then(
         () => false,
@@ -141,7 +141,7 @@ describe('An embedded PostgreSQL', () => {
     expect(pidOf(await starting)).not.toBe(pid);
   });
 
-  it('says that the password is wrong, instead of trying for ever, when that file is of another cluster', async () => {
+  it('reports a password file of another cluster instead of retrying without end', async () => {
     const postgres = await start(dataDir);
     await postgres.stop();
     const file = join(dirname(postgres.folder), 'password');
@@ -153,7 +153,7 @@ describe('An embedded PostgreSQL', () => {
 });
 
 describe.skipIf(!isRoot)('An embedded PostgreSQL of root', () => {
-  it('places its data elsewhere when its user cannot enter the folder, and finds them again when it can', async () => {
+  it('places its data elsewhere if its user cannot enter the folder, and finds them after the user can', async () => {
     const parent = newFolder();
     const closed = join(parent, 'data');
     mkdirSync(closed);
@@ -169,7 +169,7 @@ describe.skipIf(!isRoot)('An embedded PostgreSQL of root', () => {
     expect(await query(postgres.url, 'select * from kept')).toEqual([{ answer: 42 }]);
   });
 
-  it('places its data there as well when the folder is one that it makes under a strict umask', async () => {
+  it('places its data elsewhere, too, if it creates the folder under a strict umask', async () => {
     const fresh = join(newFolder(), 'data');
     const child = await startInChild(fresh);
     await child.kill();
@@ -177,7 +177,7 @@ describe.skipIf(!isRoot)('An embedded PostgreSQL of root', () => {
     expect(await start(fresh)).toMatchObject({ folder: child.folder });
   });
 
-  it('does not begin anew elsewhere when its user can no longer enter the folder', async () => {
+  it('creates no new cluster elsewhere when its user can no longer enter the folder', async () => {
     const postgres = await start(dataDir);
     await postgres.stop();
     chmodSync(dataDir, 0o700);

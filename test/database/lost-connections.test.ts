@@ -1,4 +1,4 @@
-/** Connections that end at bad moments. What a process has of them is errors; it never ends by them. */
+/** Connections that end at bad moments. They cause errors, and never the end of the process. */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
@@ -6,14 +6,14 @@ import { Database } from '../../entities/database/database.ts';
 import { isConnectionLost } from '../../entities/database/transaction.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 
-/** What PostgreSQL sends when it is shut down: the fields of ErrorResponse (PostgreSQL, 54.7). */
+/** The message of a PostgreSQL that shuts down: the fields of ErrorResponse (PostgreSQL, 54.7). */
 const FIELDS = Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0');
 const LENGTH = Buffer.alloc(4);
 LENGTH.writeInt32BE(FIELDS.length + 4);
 const SHUT_DOWN = Buffer.concat([Buffer.from('E'), LENGTH, FIELDS]);
 const READY = Buffer.from([0x5a, 0, 0, 0, 5]);
 
-/** A proxy that ends connections in the very packet that says that they are ready. */
+/** A proxy that ends connections in the packet that reports them ready. */
 async function startProxy(databaseUrl: string) {
   const { hostname, port } = new URL(databaseUrl);
   const server = createServer((client) => {
@@ -37,23 +37,26 @@ async function startProxy(databaseUrl: string) {
   return proxy;
 }
 
-it.each(['a new connection', 'one that another has just given back'])('%s may end when it is ready', async (which) => {
-  const proxy = await startProxy(await newDatabaseUrl());
-  const db = await Database.open(proxy.url, { poolSize: 1 });
-  onTestFinished(() => db.close());
-  const uncaught: unknown[] = [];
-  const note = (error: unknown) => uncaught.push(error);
-  process.on('uncaughtExceptionMonitor', note);
-  onTestFinished(() => void process.off('uncaughtExceptionMonitor', note));
+it.each(['a new connection', 'one that another user has just returned'])(
+  '%s may end when it is ready',
+  async (which) => {
+    const proxy = await startProxy(await newDatabaseUrl());
+    const db = await Database.open(proxy.url, { poolSize: 1 });
+    onTestFinished(() => db.close());
+    const uncaught: unknown[] = [];
+    const note = (error: unknown) => uncaught.push(error);
+    process.on('uncaughtExceptionMonitor', note);
+    onTestFinished(() => void process.off('uncaughtExceptionMonitor', note));
 
-  const one = () => db.transaction((tx) => tx.query('select 1'));
-  if (which === 'a new connection') await db.query('select pg_terminate_backend(pg_backend_pid())').catch(() => {});
-  proxy.ends = true;
-  const before = db.query('select 1').catch((error: unknown) => error);
-  await expect(one()).rejects.toSatisfy(isConnectionLost);
-  await before;
-  expect(proxy.ended).toBeGreaterThan(0);
-  proxy.ends = false;
-  expect(await one()).toEqual([{ '?column?': 1 }]);
-  expect(uncaught).toEqual([]);
-});
+    const one = () => db.transaction((tx) => tx.query('select 1'));
+    if (which === 'a new connection') await db.query('select pg_terminate_backend(pg_backend_pid())').catch(() => {});
+    proxy.ends = true;
+    const before = db.query('select 1').catch((error: unknown) => error);
+    await expect(one()).rejects.toSatisfy(isConnectionLost);
+    await before;
+    expect(proxy.ended).toBeGreaterThan(0);
+    proxy.ends = false;
+    expect(await one()).toEqual([{ '?column?': 1 }]);
+    expect(uncaught).toEqual([]);
+  },
+);

@@ -1,4 +1,4 @@
-/** Migrations are immutable: databases that ran one do not run it again. */
+/** Migrations are immutable: a database runs each one once. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

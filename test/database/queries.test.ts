@@ -1,4 +1,4 @@
-/** What requests cost the database: how many queries, and whether an index leads them to their page. */
+/** The cost of requests for the database: the number of queries, and the use of an index for each page. */
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
@@ -7,12 +7,12 @@ import { type Query, queriesOf } from '../setup/queries.ts';
 const { db, newAccount } = await startFreehold({ ROLES: 'api', RATE_LIMIT_STORE: 'memory' });
 
 describe('A request', () => {
-  it('with a credential that is known costs no query for it, nor for the count of its calls', async () => {
+  it('with a known credential costs no query for the credential or for the count of its calls', async () => {
     const { rest } = await newAccount();
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'r', scope: 'read' });
     const read = () => rest('GET', '/v1/account/balance', undefined, { authorization: `Bearer ${key.plaintext}` });
     expect((await queriesOf(read)).length).toBeGreaterThan(1);
-    // What the process writes by itself (audit lines, revocations that arrive) may fall into any one of the reads.
+    // Queries of the process itself (audit entries, arriving revocations) may fall into any one of the reads.
     const alone = await eventually(async () => {
       const queries = await queriesOf(read);
       return queries.length === 1 && queries;
@@ -45,7 +45,7 @@ describe('A list', async () => {
   );
   await db.query('analyze');
 
-  /** Names of what a plan does, and of the indexes that it uses. */
+  /** Names of the nodes of a plan, and of its indexes. */
   const planOf = async ({ text, values }: Query) => {
     const [plan] = await db.query<Record<string, unknown>>(`explain (format json) ${text}`, values);
     const found: string[] = [];

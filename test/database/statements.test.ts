@@ -1,17 +1,14 @@
-/** PostgreSQL prepares every statement that entities declare, and its columns are those that TypeScript expects. */
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+/** PostgreSQL prepares each statement of the entities, and its columns are those that TypeScript expects. */
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import { STATEMENTS, type Statement } from '../../entities/database/statement.ts';
 import { type Column, snake } from '../../entities/database/table.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { importEntities, sourcesIn, stringsOf } from '../setup/sources.ts';
 
-const ENTITIES = join(import.meta.dirname, '..', '..', 'entities');
-for (const file of readdirSync(ENTITIES, { recursive: true, encoding: 'utf8' }))
-  if (file.endsWith('.ts') && !file.includes('migrations')) await import(join(ENTITIES, file));
+await importEntities();
 
-/** The names that PostgreSQL's types have in `table.ts`. */
+/** The names of PostgreSQL's types in `table.ts`. */
 const TYPES: Record<number, string> = {
   16: 'boolean',
   17: 'bytea',
@@ -38,7 +35,7 @@ interface Connection {
   removeAllListeners(event: string): void;
 }
 
-/** Has PostgreSQL parse a statement and describe its columns; it executes nothing. */
+/** Lets PostgreSQL parse a statement and describe its columns, without executing it. */
 function describedBy(text: string): Promise<[name: string, type: string][]> {
   const described = new (class {
     columns: [string, string][] = [];
@@ -71,9 +68,22 @@ const declared = ({ columns }: Statement<unknown>) =>
   Object.entries(columns).map(([name, column]) => [snake(name), typeOf(column)]);
 const sorted = (columns: unknown[][]) => columns.map((column) => column.join(' ')).sort();
 
+/** SQL in the house's lower case. */
+const SQL =
+  /\b(select\s[\s\S]+\sfrom|insert\s+into|update\s+\w+\s+(as\s+\w+\s+)?set|delete\s+from|with\s+\w+\s+as\s*\(|for\s+update|order\s+by|where\s+\w+\s*(=|<|>|in\b|is\b))/;
+
 describe('A statement of the entities', () => {
-  it('is prepared by PostgreSQL, and has the columns that it declares', async () => {
+  it('has the columns that it declares when PostgreSQL prepares it', async () => {
     expect(STATEMENTS.length).toBeGreaterThan(0);
     for (const one of STATEMENTS) expect(sorted(await describedBy(one.text)), one.text).toEqual(sorted(declared(one)));
+  });
+
+  it('stands in no other folder', () => {
+    const files = ['resolvers', 'provisioning', 'facades'].flatMap(sourcesIn);
+    const wrong = files.flatMap((file) =>
+      stringsOf(file).flatMap((text) => (SQL.test(text) ? [`${file}: ${text}`] : [])),
+    );
+    expect(wrong).toEqual([]);
+    expect(sourcesIn('entities').some((file) => stringsOf(file).some((text) => SQL.test(text)))).toBe(true);
   });
 });

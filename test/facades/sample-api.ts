@@ -1,4 +1,4 @@
-/** The public server over a small schema with documents of its own. */
+/** The public server over the sample schema, with documents of its own. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { ApiError, type RequiredScope, type Viewer } from '../../schema/index.ts
 import { schema } from './sample-schema.ts';
 
 export const DOCUMENTS = `
-"A thing, as everybody sees it."
+"A thing, as its callers see it."
 fragment Thing on Thing { thingId color otherColors labels priceUsd madeAt weight parts { ...Part } }
 "A part."
 fragment Part on Part { name color weight }
@@ -38,11 +38,11 @@ mutation ChangeThing($thingId: ID!, $input: InnerInput!)
 mutation DeleteThing($thingId: ID!) @http(method: DELETE, path: "/v1/things/{thing_id}") @tool(name: "delete_thing") {
   deleteThing(thingId: $thingId) { ...Thing }
 }
-"Answers what arrived."
+"Returns its arguments and the caller."
 mutation Echo(
   $input: OrderThingInput
   $mode: Color @header(name: "X-Mode")
-  "Makes it safe to repeat."
+  "Makes the request safe to repeat."
   $key: KeyName @header(name: "Idempotency-Key")
 ) @http(method: POST, path: "/v1/echo") @tool(name: "echo") {
   echo(input: $input, mode: $mode, key: $key) { args caller }
@@ -54,17 +54,17 @@ query GetSomething($thingId: ID!)
 }
 "Lists the parts."
 query ListParts @http(method: GET, path: "/v1/parts") @tool(name: "list_parts", title: "All parts") { parts { ...Part } }
-"Lists the parts, and says a number."
+"Lists the parts, and returns a number."
 query Both @http(method: GET, path: "/v1/both") { parts { ...Part } the_number: number colors }
-"Says a number."
+"Returns a number."
 query Numbers @http(method: GET, path: "/v1/number") { number }
-"Breaks."
+"Throws an error that is not in the catalogue."
 query Broken @http(method: GET, path: "/v1/broken") @tool(name: "broken") { broken { ...Part } }
-"Refuses."
+"Throws an error of the catalogue."
 query Refused($code: String!) @http(method: GET, path: "/v1/refused/{code}") @tool(name: "refused") {
   refused(code: $code) { ...Part }
 }
-"Takes its time."
+"Waits until the test ends it."
 query Slow @http(method: GET, path: "/v1/slow") { slow { ...Part } }
 "Will order two things."
 mutation OrderTwo($input: OrderThingInput!) @http(method: POST, path: "/v1/pairs", status: PLANNED) {
@@ -72,7 +72,7 @@ mutation OrderTwo($input: OrderThingInput!) @http(method: POST, path: "/v1/pairs
 }
 `;
 
-/** Puts documents into a folder that goes when the test ends. */
+/** Writes documents to a folder, and deletes the folder when the test ends. */
 export function folderOf(documents: Record<string, string>, onEnd: (end: () => void) => void = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'freehold-documents-'));
   onEnd(() => rmSync(folder, { recursive: true, force: true }));
@@ -102,14 +102,15 @@ export async function authenticate(authorization: string | undefined): Promise<V
 export interface SampleApi {
   app: FastifyInstance;
   operations: Operation[];
-  /** What was logged. */
+  /** The logged errors. */
   errors: Readonly<Record<string, unknown>>[];
+  /** The log of responses. */
   answers: Readonly<Record<string, unknown>>[];
 }
 
 let requests = 0;
 
-/** The public server over the small schema; it closes when the given hook runs. */
+/** Opens the public server over the sample schema. It closes when the given hook runs. */
 export async function openSampleApi(onEnd: (end: () => void) => void = onTestFinished): Promise<SampleApi> {
   const operations = readOperations(schema, folderOf({ 'shop.graphql': DOCUMENTS }, onEnd));
   const [errors, answers]: [SampleApi['errors'], SampleApi['answers']] = [[], []];

@@ -1,4 +1,4 @@
-/** A small schema, for what the catalog alone cannot show. */
+/** A small schema with all kinds of types, for tests of the facades. */
 import {
   GraphQLBoolean,
   GraphQLEnumType,
@@ -20,24 +20,24 @@ import type { Caller } from '../../facades/compile/run.ts';
 import { ApiError, type RequiredScope, schema as realSchema } from '../../schema/index.ts';
 
 const scalar = (name: string) => realSchema.getType(name) as GraphQLScalarType;
-const some = <T extends GraphQLOutputType>(type: T) => new GraphQLNonNull(type as never) as unknown as T;
-const listOf = <T extends GraphQLOutputType>(type: T) => some(new GraphQLList(some(type)));
+const nonNull = <T extends GraphQLOutputType>(type: T) => new GraphQLNonNull(type as never) as unknown as T;
+const listOf = <T extends GraphQLOutputType>(type: T) => nonNull(new GraphQLList(nonNull(type)));
 
 const Color = new GraphQLEnumType({ name: 'Color', description: 'A color.', values: { RED: {}, DARK_BLUE: {} } });
 const Part = new GraphQLObjectType({
   name: 'Part',
   description: 'A part of a thing.',
-  fields: { name: { type: some(GraphQLString) }, color: { type: Color }, weight: { type: some(GraphQLFloat) } },
+  fields: { name: { type: nonNull(GraphQLString) }, color: { type: Color }, weight: { type: nonNull(GraphQLFloat) } },
 });
 const Thing = new GraphQLObjectType({
   name: 'Thing',
   description: 'A thing.',
   fields: {
-    thingId: { type: some(GraphQLID), description: 'Identifies the thing.' },
-    color: { type: some(Color) },
+    thingId: { type: nonNull(GraphQLID), description: 'Identifies the thing.' },
+    color: { type: nonNull(Color) },
     otherColors: { type: listOf(Color) },
-    labels: { type: some(scalar('JSON')) },
-    priceUsd: { type: some(scalar('Usd')) },
+    labels: { type: nonNull(scalar('JSON')) },
+    priceUsd: { type: nonNull(scalar('Usd')) },
     madeAt: { type: scalar('DateTime') },
     weight: { type: GraphQLFloat },
     parts: { type: listOf(Part) },
@@ -55,27 +55,30 @@ const ThingPage = new GraphQLObjectType({
   fields: {
     data: { type: listOf(Thing) },
     nextCursor: { type: GraphQLString },
-    hasMore: { type: some(GraphQLBoolean) },
+    hasMore: { type: nonNull(GraphQLBoolean) },
   },
 });
 const Ordered = new GraphQLObjectType({
   name: 'OrderedThing',
-  description: 'A thing that was ordered.',
-  fields: { thing: { type: some(Thing) }, part: { type: Part }, plaintext: { type: some(GraphQLString) } },
+  description: 'An ordered thing.',
+  fields: { thing: { type: nonNull(Thing) }, part: { type: Part }, plaintext: { type: nonNull(GraphQLString) } },
 });
 const Echo = new GraphQLObjectType({
   name: 'Echo',
-  description: 'What arrived.',
-  fields: { args: { type: some(scalar('JSON')) }, caller: { type: scalar('JSON') } },
+  description: 'The arguments and the caller of a request.',
+  fields: { args: { type: nonNull(scalar('JSON')) }, caller: { type: scalar('JSON') } },
 });
 
 const Inner = new GraphQLInputObjectType({
   name: 'InnerInput',
-  fields: { innerColor: { type: Color }, count: { type: new GraphQLNonNull(GraphQLInt), description: 'How many.' } },
+  fields: {
+    innerColor: { type: Color },
+    count: { type: new GraphQLNonNull(GraphQLInt), description: 'The number of things.' },
+  },
 });
 const OrderInput = new GraphQLInputObjectType({
   name: 'OrderThingInput',
-  description: 'What to order.',
+  description: 'The order of a thing.',
   fields: {
     serviceCode: { type: new GraphQLNonNull(scalar('Code')), description: 'The code of a tier.' },
     amountUsd: { type: scalar('TopUpAmount') },
@@ -85,7 +88,7 @@ const OrderInput = new GraphQLInputObjectType({
     region: { type: scalar('Code') },
     labels: { type: scalar('Labels') },
     anything: { type: scalar('JSON') },
-    color: { type: Color, description: 'Its color.' },
+    color: { type: Color, description: 'The color of the thing.' },
     otherColors: { type: new GraphQLList(new GraphQLNonNull(Color)) },
     autoRenew: { type: new GraphQLNonNull(GraphQLBoolean), defaultValue: true },
     inner: { type: Inner },
@@ -115,7 +118,7 @@ const caller = ({ viewer, requestId, userAgent }: Caller) => ({
   userAgent,
 });
 
-/** The calls of the field `slow`. A test ends the last one, or its caller goes. */
+/** The calls of the field `slow`. A call ends when the test finishes it, or when its caller disconnects. */
 export const slow = { running: 0, aborted: 0, finish: () => {} };
 
 export const schema = new GraphQLSchema({
@@ -128,11 +131,15 @@ export const schema = new GraphQLSchema({
         resolve: (_, { thingId }) => (thingId === 'none' ? null : thing(thingId)),
       }),
       things: field('read', {
-        type: some(ThingPage),
+        type: nonNull(ThingPage),
         args: {
-          limit: { type: new GraphQLNonNull(scalar('PageLimit')), defaultValue: 50, description: 'How many.' },
-          color: { type: new GraphQLList(new GraphQLNonNull(Color)), description: 'Only these.' },
-          heavy: { type: GraphQLBoolean, description: 'Only heavy ones.' },
+          limit: {
+            type: new GraphQLNonNull(scalar('PageLimit')),
+            defaultValue: 50,
+            description: 'The number of things.',
+          },
+          color: { type: new GraphQLList(new GraphQLNonNull(Color)), description: 'Only things of these colors.' },
+          heavy: { type: GraphQLBoolean, description: 'Only heavy things.' },
         },
         resolve: (_, args) => ({
           data: [thing('one', { labels: args })],
@@ -141,22 +148,22 @@ export const schema = new GraphQLSchema({
         }),
       }),
       something: field('public', {
-        type: some(Something),
+        type: nonNull(Something),
         args: id,
         resolve: (_, { thingId }) => (thingId === 'part' ? { name: 'lid', color: 'RED', weight: 2 } : thing(thingId)),
       }),
       parts: field('public', { type: listOf(Part), resolve: () => [{ name: 'lid', color: null, weight: 1 }] }),
       colors: field('public', { type: listOf(Color), resolve: () => ['RED', 'DARK_BLUE'] }),
-      number: field('public', { type: some(GraphQLInt), resolve: () => 7 }),
+      number: field('public', { type: nonNull(GraphQLInt), resolve: () => 7 }),
       broken: field('public', {
-        type: some(Part),
+        type: nonNull(Part),
         resolve: () => {
           throw new TypeError('The secret "hunter2" was: hunter2');
         },
       }),
       refused: field('public', {
-        type: some(Part),
-        args: { code: { type: new GraphQLNonNull(GraphQLString), description: 'Which error.' } },
+        type: nonNull(Part),
+        args: { code: { type: new GraphQLNonNull(GraphQLString), description: 'The code of the error.' } },
         resolve: (_, { code }) => {
           throw new ApiError(code, undefined, {
             retryAfter: 7,
@@ -168,7 +175,7 @@ export const schema = new GraphQLSchema({
         },
       }),
       slow: field('public', {
-        type: some(Part),
+        type: nonNull(Part),
         resolve: (_, __, { signal }) =>
           new Promise((resolve) => {
             const end = (name: string) => {
@@ -189,22 +196,22 @@ export const schema = new GraphQLSchema({
     name: 'Mutation',
     fields: {
       orderThing: field('servers', {
-        type: some(Ordered),
+        type: nonNull(Ordered),
         args: { input: { type: new GraphQLNonNull(OrderInput) } },
         resolve: () => ({ thing: thing('new'), part: null, plaintext: 'shown once' }),
       }),
       echo: field('public', {
-        type: some(Echo),
+        type: nonNull(Echo),
         args: {
           input: { type: OrderInput },
-          mode: { type: Color, description: 'How.' },
-          key: { type: scalar('KeyName'), description: 'Which key.' },
+          mode: { type: Color, description: 'The mode.' },
+          key: { type: scalar('KeyName'), description: 'The key.' },
         },
         resolve: (_, args, context) => ({ args, caller: caller(context) }),
       }),
-      deleteThing: field('full', { type: some(Thing), args: id, resolve: (_, { thingId }) => thing(thingId) }),
+      deleteThing: field('full', { type: nonNull(Thing), args: id, resolve: (_, { thingId }) => thing(thingId) }),
       changeThing: field('full', {
-        type: some(Thing),
+        type: nonNull(Thing),
         args: { ...id, input: { type: new GraphQLNonNull(Inner) } },
         resolve: (_, { thingId }) => thing(thingId),
       }),

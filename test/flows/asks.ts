@@ -1,4 +1,4 @@
-/** What can be asked for with a server that has come to a state: by its owner, or by the clock. */
+/** Requests for a server in a status, from its owner or from the clock. */
 import type { ServerStatus } from '../../entities/servers/server.ts';
 import { RENEWAL_PROCESS, RESUME_TASK } from '../../provisioning/servers/billing/renew.ts';
 import { resumeAffordable, retrySuspended } from '../../provisioning/servers/steps/resume.ts';
@@ -26,7 +26,7 @@ export const resume: Ask = [
   ({ db, accountId }) => db.transaction((tx) => resumeAffordable(tx, accountId)),
 ];
 
-/** The clock of renewals ticks, after the row was made to be of another time. */
+/** Changes the row, such as to another time, and lets the clock of renewals tick. */
 export const tick = (from: ServerStatus, set: string): Ask => [
   from,
   async ({ db }, orderNumber) => {

@@ -1,4 +1,4 @@
-/** A chain in memory on which payments by x402 are made: it moves what is signed once, as long as it is good, or does otherwise. */
+/** A chain in memory for payments by x402. It settles each valid authorization once, or misbehaves as its mood says. */
 import { createHash } from 'node:crypto';
 import { encodePaymentSignatureHeader } from '@x402/core/http';
 import type { ApiError } from '../../entities/errors.ts';
@@ -13,16 +13,21 @@ import type {
 } from '../../provisioning/payments/drivers/x402/driver.ts';
 
 /**
- * What comes of asking for money to be moved: it is; nobody says anything, and it is not; it is refused; it cannot be sent;
- * it is moved and called refused; and whoever asks dies, before it is moved or after.
+ * The outcomes of a settlement. The chain settles it; it stays silent and does not; it refuses; or it is unreachable. It
+ * settles and reports a refusal; or the service dies before or after the settlement.
  */
 export const MOODS = ['settles', 'silent', 'refuses', 'away', 'lies', 'dies before', 'dies after'] as const;
 export type Mood = (typeof MOODS)[number];
 
-/** What it is worth need not be asked for. */
+/** Pegged, so it needs no exchange rate. */
 export const CHAIN_COIN: Coin = {
-  ...{ code: 'USDC-TEST', name: 'A dollar', network: 'eip155:1337', decimals: 6, confirmationsRequired: 1 },
-  ...{ pegged: true, fixedRateMicros: 1_000_000n },
+  code: 'USDC-TEST',
+  name: 'A dollar',
+  network: 'eip155:1337',
+  decimals: 6,
+  confirmationsRequired: 1,
+  pegged: true,
+  fixedRateMicros: 1_000_000n,
 };
 /** The end of the century. */
 const VALID_BEFORE = 4_102_444_800n;
@@ -39,17 +44,17 @@ export class CoinChain implements X402Driver {
     coin: CHAIN_COIN.code,
   };
   mood: Mood = 'settles';
-  /** What has come to the payee, in micro-USD. */
+  /** The payee's income in micro-USD. */
   received = 0n;
   #signed = 0;
-  /** By payer and nonce: the transactions that moved them, and how much. */
+  /** The transactions and their values, by payer and nonce. */
   readonly #moved = new Map<string, { txId: string; value: bigint }>();
-  /** Transactions that no reorganisation takes back. */
+  /** Transactions that no reorganisation can revert. */
   readonly #safe = new Set<string>();
   readonly #lapsed = new Set<number>();
   #die = () => {};
 
-  /** A payment for what an error asks for. @returns the header */
+  /** Signs the payment that an error demands. @returns the header */
   sign(error: ApiError, payer: string): string {
     const asked = error.extras.headers?.['payment-required'];
     if (!asked) throw error;
@@ -61,17 +66,17 @@ export class CoinChain implements X402Driver {
     return encodePaymentSignatureHeader({ x402Version: 2, accepted, payload } as never);
   }
 
-  /** What has been signed and not moved by now is moved by nobody any more. */
+  /** Lets all signed authorizations expire, unless they are settled. */
   lapse(): void {
     for (let nonce = 0; nonce < this.#signed; nonce++) this.#lapsed.add(nonce);
   }
 
-  /** What has been moved by now stays so. */
+  /** Makes all settled transactions safe. */
   secure(): void {
     for (const { txId } of this.#moved.values()) this.#safe.add(txId);
   }
 
-  /** A reorganisation: of what is not safe, the last ones have not been moved. */
+  /** Reverts the last transactions that are not safe. */
   reorganise(depth: number): void {
     const unsafe = [...this.#moved].filter(([, { txId }]) => !this.#safe.has(txId));
     for (const [key, { value }] of unsafe.slice(-depth)) {
@@ -80,7 +85,7 @@ export class CoinChain implements X402Driver {
     }
   }
 
-  /** Whoever waits for it goes on without a request that has died. */
+  /** Resolves when a request dies, so that the walk goes on without its answer. */
   death(): Promise<void> {
     return new Promise((resolve) => {
       this.#die = resolve;
@@ -136,7 +141,7 @@ export class CoinChain implements X402Driver {
 }
 
 const hash = (text: string): `0x${string}` => `0x${createHash('sha256').update(text).digest('hex')}`;
-/** As long as a signature, and another if anything else is signed. */
+/** A hash as long as a signature, which differs for each authorization. */
 const signatureOf = ({ from, to, value, validAfter, validBefore, nonce }: Authorization): `0x${string}` => {
   const digest = hash([from, to, value, validAfter, validBefore, nonce].join(' ').toLowerCase());
   return `${digest}${digest.slice(2)}1b`;

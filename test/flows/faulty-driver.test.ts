@@ -1,4 +1,4 @@
-/** Orders while the hardware misbehaves: each ends with one machine, or with the money back and none. */
+/** Orders with a faulty driver: each ends with one machine, or with a refund and no machine. */
 import { describe, expect, it } from 'vitest';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import type { Call, Fault } from '../servers/drivers/faulty-driver.ts';
@@ -8,7 +8,7 @@ import { eventually } from '../setup/freehold.ts';
 
 const ORDER = { serviceCode: 'vps-1', hostname: 'web', os: 'debian-13', autoRenew: true };
 
-/** A shop where the first calls of a kind go wrong. */
+/** A shop where the first calls of one kind fail. */
 async function openFaulty(onEnd: OnEnd, call: Call, fault: Fault, times: number) {
   const shop = await openFaultyShop(onEnd);
   let left = times;
@@ -46,7 +46,7 @@ const nameOf = ([call, fault]: [Call, Fault]) =>
 
 describe.concurrent('An order', () => {
   for (const one of ONCE) {
-    it(`gets one machine although once: ${nameOf(one)}`, async ({ onTestFinished }) => {
+    it(`gets one machine although the driver fails once: ${nameOf(one)}`, async ({ onTestFinished }) => {
       const { shop, orderNumber } = await openFaulty(onTestFinished, ...one, 1);
       await finish(shop, orderNumber, 'RUNNING');
       expect(await traces(shop, orderNumber)).toMatchObject({
@@ -59,7 +59,7 @@ describe.concurrent('An order', () => {
   }
 
   for (const one of ALWAYS) {
-    it(`is paid back and leaves nothing if always: ${nameOf(one)}`, async ({ onTestFinished }) => {
+    it(`is refunded and leaves nothing if the driver always fails: ${nameOf(one)}`, async ({ onTestFinished }) => {
       const { shop, orderNumber } = await openFaulty(onTestFinished, ...one, Number.POSITIVE_INFINITY);
       await finish(shop, orderNumber, 'FAILED');
       expect(await traces(shop, orderNumber)).toMatchObject({
@@ -73,7 +73,7 @@ describe.concurrent('An order', () => {
   }
 
   for (const kind of ['hang', 'late'] as const) {
-    it(`gets one machine although the first worker stops in a call that comes ${kind}`, async ({ onTestFinished }) => {
+    it(`gets one machine although the first worker stops during a call: ${kind}`, async ({ onTestFinished }) => {
       const { shop, orderNumber, begun } = await openFaulty(onTestFinished, 'create', { kind }, 1);
       const first = shop.provisioning.newWorker({ leaseSeconds: 1 });
       first.start();

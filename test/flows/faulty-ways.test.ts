@@ -1,9 +1,9 @@
 /**
- * Each call that each way makes of a driver goes wrong in each manner, once. Generated from the ways and from the interface of
- * drivers, so that an action that neither has is noticed.
+ * Each driver call of each way fails once, with each fault. The cases come from the ways and from the interface of drivers, so
+ * the tests notice a missing action.
  */
 import { describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
 import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
 import { type CustomerShop, finish, openFaultyShop, traces } from '../setup/customer-shop.ts';
@@ -11,7 +11,7 @@ import type { OnEnd } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
 import { setOut, WAYS, type Way } from './ways.ts';
 
-/** Every manner: one that is missing is an error of types. */
+/** Every fault. A missing one is a type error. */
 const FAULTS: Record<Fault['kind'], Fault[]> = {
   fail: [
     { kind: 'fail', code: 'unreachable' },
@@ -26,16 +26,16 @@ const FAULTS: Record<Fault['kind'], Fault[]> = {
     { kind: 'lie', observation: { phase: 'incomplete' } },
   ],
 };
-/** Those that are asked by watchers, and by no way: see watched-faults.test.ts. */
+/** The calls of observers, which belong to no way: see watched-faults.test.ts. */
 const WATCHED: Record<Exclude<Call, 'create' | 'observe' | 'power' | 'rebuild' | 'resize' | 'destroy'>, true> = {
   capacity: true,
   list: true,
   reachable: true,
 };
 
-/** What is done to machines does not depend on luck, unless the driver has lied, or troubles that are met anyway add up. */
+/** Whether the journal is certain: it is not if the driver lies, or if the way refuses calls, too. */
 const isExact = ({ refuse }: Way, { kind }: Fault) => !refuse && kind !== 'lie';
-/** What says that it was done and was not is noticed when the time for it has passed: the change falls back. */
+/** Whether the change falls back at its deadline, because the driver lies about having done it. */
 const fallsBack = ({ steps }: Way, call: Call, { kind }: Fault) =>
   kind === 'lie' && call !== 'observe' && steps.includes('change');
 
@@ -51,7 +51,7 @@ async function openFaulty(onEnd: OnEnd, way: Way, call: Call, fault: Fault) {
   return { shop, orderNumber, went: () => went };
 }
 
-/** Lets a worker go as far as the call that does not end, and stops it there. */
+/** Lets a worker reach the call that does not end, and stops it there. */
 async function stopIn({ provisioning }: CustomerShop, went: () => boolean): Promise<void> {
   const worker = provisioning.newWorker({ leaseSeconds: 1 });
   worker.start();
@@ -59,7 +59,7 @@ async function stopIn({ provisioning }: CustomerShop, went: () => boolean): Prom
   await worker.stop(0.1);
 }
 
-/** Settled in whatever state, with what belongs to that: nothing held, the books balanced, no machine too many. */
+/** Expects a stable status with the machine and the capacity of that status, no held money, and balanced books. */
 async function isSound(shop: CustomerShop, orderNumber: string) {
   const { addresses, places, balance, transfers } = await traces(shop, orderNumber);
   const [{ status }] = (await shop.db.query<{ status: string }>('select status from server where order_number = $1', [
@@ -69,7 +69,7 @@ async function isSound(shop: CustomerShop, orderNumber: string) {
   expect([addresses, places]).toEqual(isGone ? [0, 0] : [2, 1]);
   expect(balance.held).toBe(0n);
   expect((await verifyBooks(shop.db)).balanced).toBe(true);
-  // One that could not be removed is reported, and goes with the server.
+  // A finding reports a machine that the driver could not remove.
   const stuck = await shop.db.query<{ generation: number }>(`select generation from finding where kind = 'STUCK'`);
   const machines = (await shop.driver.list()).filter(
     (one) => !stuck.some(({ generation }) => generation === one.generation),
@@ -82,7 +82,7 @@ const nameOf = (fault: Fault) =>
   [fault.kind, 'code' in fault ? fault.code : '', 'observation' in fault ? fault.observation.phase : '']
     .join(' ')
     .trim();
-// What renewals lead to is done by the same steps as the same without them.
+// A renewal starts steps that other ways cover.
 const TOLD = Object.entries(WAYS).filter(([, { steps }]) => !steps.every((step) => step.startsWith(RENEWAL_PROCESS)));
 const CASES = TOLD.flatMap(([name, way]) =>
   way.calls.flatMap((call) =>
@@ -92,7 +92,7 @@ const CASES = TOLD.flatMap(([name, way]) =>
 
 describe('A driver that errs once', () => {
   it.concurrent.for(CASES)(
-    'during %s at %s, in this manner: %s',
+    'does not harm %s, when %s has the fault: %s',
     { timeout: 90_000 },
     async ([, call, , way, fault], { onTestFinished: onEnd }) => {
       const { shop, orderNumber, went } = await openFaulty(onEnd, way, call, fault);
@@ -120,7 +120,7 @@ describe('A driver that errs once', () => {
 });
 
 describe('The ways', () => {
-  it('have every action of a driver that watchers do not have', () => {
+  it('have every action of a driver that observers do not have', () => {
     const called = new Set<Call>([
       ...Object.values(WAYS).flatMap(({ calls }) => calls),
       ...(Object.keys(WATCHED) as Call[]),
@@ -129,15 +129,12 @@ describe('The ways', () => {
     expect([...called].sort()).toEqual(actions.sort());
   });
 
-  it.concurrent.for(Object.entries(WAYS))(
-    'name what is asked of the driver: %s',
-    async ([, way], { onTestFinished }) => {
-      const shop = await openFaultyShop(onTestFinished, { refused: [way.refuse ?? ''] });
-      const orderNumber = await setOut(shop, way);
-      const called = new Set<Call>();
-      shop.faulty.fault = (call) => void called.add(call);
-      await finish(shop, orderNumber, way.ends, way.events.length);
-      expect([...called].sort()).toEqual([...way.calls].sort());
-    },
-  );
+  it.concurrent.for(Object.entries(WAYS))('name their driver calls: %s', async ([, way], { onTestFinished }) => {
+    const shop = await openFaultyShop(onTestFinished, { refused: [way.refuse ?? ''] });
+    const orderNumber = await setOut(shop, way);
+    const called = new Set<Call>();
+    shop.faulty.fault = (call) => void called.add(call);
+    await finish(shop, orderNumber, way.ends, way.events.length);
+    expect([...called].sort()).toEqual([...way.calls].sort());
+  });
 });

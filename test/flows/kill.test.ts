@@ -1,6 +1,7 @@
+/** kill -9 at every step of every way of a server, and the state after a restart. The cases are generated. */
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { verifyBooks } from '../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
 import { CHANGING, type ServerStatus } from '../../entities/servers/server.ts';
 import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/billing/renew.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
@@ -26,7 +27,7 @@ describe.each(Object.entries(WAYS))('kill -9 during %s', (_, way) => {
   const moments = steps.flatMap((step) => MOMENTS.map((moment) => [step, moment] as const));
 
   it.concurrent.for(moments)(
-    'at the step %s, %s: after a restart everything has happened once',
+    'at the step %s, %s: after a restart each effect exists once',
     async ([step, moment], { onTestFinished: onEnd }) => {
       const shop = await openCustomerShop(onEnd, { refused: [refuse] });
       const orderNumber = await setOut(shop, way);
@@ -49,7 +50,7 @@ describe.each(Object.entries(WAYS))('kill -9 during %s', (_, way) => {
   );
 });
 
-it('the ways above have every step that a server has', async () => {
+it('The ways have every step of a server', async () => {
   const { context } = await openCustomerShop(onTestFinished);
   const driver = new SimulatedDriver({ folder: newFolder(), bootSeconds: 0 });
   const process = serverProcess({
@@ -66,7 +67,7 @@ it('the ways above have every step that a server has', async () => {
   expect(Object.values(WAY_OF).filter((way) => !WAYS[way])).toEqual([]);
 });
 
-it('the whole service with its embedded database is killed while an order is under way, and goes on where it was', async () => {
+it('The whole service with its embedded database is killed during an order, and continues it', async () => {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
   const environment = {

@@ -1,6 +1,6 @@
 /**
- * A worker in a process of its own that kills itself with SIGKILL at a given moment of a given step: before it, after
- * its call to the driver, inside its commit, or after the commit.
+ * A worker process that kills itself with SIGKILL at a given moment of a given step. The moments are before the step, after
+ * its call to the driver, inside its commit, and after the commit.
  */
 import { Database } from '../../entities/database/database.ts';
 import { SERVER_PROCESS } from '../../provisioning/servers/steps/task.ts';

@@ -1,4 +1,4 @@
-/** What becomes of orders when the answers of the database get lost. */
+/** Orders while answers of the database get lost. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { available, gateway, post } from '../../entities/payments/ledger.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
@@ -32,7 +32,7 @@ async function fund(accountId: string, usd: number) {
 }
 
 describe('When one in five COMMIT answers is lost, and one in ten COMMITs', () => {
-  it(`${ORDERS} orders with keys, sent until they are answered, are ${ORDERS} orders and ${ORDERS} charges`, async () => {
+  it(`${ORDERS} orders with keys, repeated until answered, give ${ORDERS} servers and ${ORDERS} charges`, async () => {
     const accounts = await Promise.all(Array.from({ length: 6 }, newAccount));
     for (const { id } of accounts) await fund(id, PRICE_USD * ORDERS);
     await db.query(
@@ -77,7 +77,7 @@ describe('When one in five COMMIT answers is lost, and one in ten COMMITs', () =
     expect(spent.reduce((sum, one) => sum + one, 0)).toBeCloseTo(PRICE_USD * ORDERS, 6);
     expect(proxy.lostAnswers).toBeGreaterThan(ORDERS / 8);
     expect(proxy.cutBefore).toBeGreaterThan(ORDERS / 20);
-    // Hardly any client has noticed: the service itself asks the database what became of the COMMIT.
+    // Few clients notice: the service itself asks the database for the outcome of the COMMIT.
     expect(sent).toBeLessThan(ORDERS * 1.3);
   }, 300_000);
 });

@@ -1,6 +1,6 @@
 /**
- * A walk through a hosting company: payments, cancellations, orders, failures, renewals, refunds, reorganisations and
- * crashes, one after the other as chance has it, over the real database.
+ * A random walk through a hosting company, over the real database. It has payments, cancellations, orders, failures, renewals,
+ * refunds, reorganisations and crashes.
  */
 import fc from 'fast-check';
 import type { Database } from '../../entities/database/database.ts';
@@ -22,11 +22,11 @@ import type { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
 import type { Shop } from '../setup/shop.ts';
 import { type CoinChain, MOODS, type Mood } from './coin-chain.ts';
 
-/** Where a transaction breaks off: before it, before its commit, or after it, when nobody hears that it was committed. */
+/** The moments at which a transaction crashes: before it, before its commit, or after the commit, whose result is lost. */
 const CRASHES = ['before', 'inside', 'after'] as const;
 
 const of = <K extends string>(kind: K) => fc.record({ kind: fc.constant(kind), who: fc.nat(2), which: fc.nat(1_000) });
-/** The more often a kind stands here, the more often it is done. */
+/** The steps with their weights. */
 export const STEP = fc.oneof(
   { weight: 4, arbitrary: fc.record({ ...base('topUp'), usd: fc.integer({ min: 30, max: 400 }) }) },
   { weight: 6, arbitrary: fc.record({ ...base('pay'), percent: fc.constantFrom(100, 100, 100, 50, 37, 140, 200) }) },
@@ -50,7 +50,7 @@ export const STEP = fc.oneof(
   { weight: 2, arbitrary: of('abandon') },
   {
     weight: 5,
-    // Without a sum it is a server.
+    // Without an amount it buys a server.
     arbitrary: fc.record({ ...requested('buy'), usd: fc.oneof(fc.constant(null), fc.integer({ min: 30, max: 400 })) }),
   },
   { weight: 3, arbitrary: fc.record(requested('repeat')) },
@@ -60,7 +60,7 @@ export const STEP = fc.oneof(
 function base<K extends string>(kind: K) {
   return { kind: fc.constant(kind), who: fc.nat(2), which: fc.nat(1_000) };
 }
-/** A request that is paid by x402: what the chain does with it, and from then on, and where its transaction breaks off. */
+/** A request with a payment by x402: the mood of the chain then and later, and where the transaction crashes. */
 function requested<K extends string>(kind: K) {
   const mood = fc.constantFrom('settles', 'settles', 'settles', ...MOODS);
   const later = fc.constantFrom<Mood>('settles', 'settles', 'silent', 'refuses', 'away', 'lies');
@@ -72,7 +72,7 @@ export type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
 
 class Crash extends Error {}
 
-/** A database of which transactions break off when they are told to. */
+/** Has the next transaction of a database crash when the walk says so. */
 export function crashing(db: Database) {
   let next: (typeof CRASHES)[number] | undefined;
   const running = new Set<Promise<unknown>>();
@@ -101,7 +101,7 @@ export function crashing(db: Database) {
     calm: () => {
       next = undefined;
     },
-    /** Also what nobody waits for has come to its end. */
+    /** Waits for all transactions, even those of requests that died. */
     quiet: () => Promise.allSettled(running),
   };
 }
@@ -111,20 +111,20 @@ interface Town {
   chain: Chain;
   coins: CoinChain;
   driver: RefusingDriver;
-  /** One for each customer. */
+  /** The context of each customer. */
   contexts: Context[];
-  /** What each customer has paid for by x402. */
+  /** The purchases of each customer by x402. */
   purchases: Purchase[][];
   crashes: ReturnType<typeof crashing>;
 }
 
-/** What is paid for by x402; with the same payment again it is the same purchase. */
+/** A purchase by x402. A repeated payment is the same purchase. */
 interface Purchase {
   send: (context: Context, headers: PaymentHeaders) => Promise<unknown>;
   signature: string;
 }
 
-/** Does one step. What is refused with an error of the catalogue, or crashes, is over. */
+/** Takes one step. The step ends with its refusal or its crash. */
 export async function take(town: Town, step: Step): Promise<void> {
   try {
     await act(town, step);
@@ -147,7 +147,7 @@ async function act(town: Town, step: Step): Promise<unknown> {
       return createTopUp(context, { amountUsd: BigInt(step.usd) * 1_000_000n, crypto: 'TST' });
     case 'pay': {
       const one = await invoice();
-      // A dollar is a million units: a hundredth of a coin of 100 dollars, which has eight decimals.
+      // The coin has eight decimals and costs 100 dollars, so a micro-USD is one unit.
       return one && chain.pay(one.walletAddress!, (one.amountMicros * BigInt(step.percent)) / 100n);
     }
     case 'payOther': {
@@ -217,7 +217,7 @@ const ORDER = { serviceCode: 'vps-1', region: 'ams', os: 'debian-13', autoRenew:
 
 const isInvoice = ({ mode }: TopUp): boolean => mode === 'CRYPTO';
 
-/** Sends a payment by x402, which may be the death of who it was sent to. Who finds another at it does not wait. */
+/** Sends a payment by x402. The request may die, and it does not wait for another request with the same payment. */
 async function request(
   { coins, contexts, crashes }: Town,
   { who, mood, later, crash }: Extract<Step, { kind: 'buy' | 'repeat' }>,
@@ -235,14 +235,14 @@ async function request(
 
 const latest = <T>(db: Database, table: 'top_up' | 'server', { viewer }: Context): Promise<T[]> =>
   db.query<T>(
-    `select order_number as "orderNumber"${table === 'top_up' ? ', mode, wallet_address as "walletAddress", amount_micros as "amountMicros"' : ''}
+    `select order_number${table === 'top_up' ? ', mode, wallet_address, amount_micros' : ''}
       from ${table} where account_id = $1 order by id desc limit 8`,
     [viewer!.accountId],
   );
 
 /**
- * All that is due, and all that would be when time had passed, is done.
- * @param late half an hour has passed: the quotes of top-ups that are over have ended, and all that watches looks once more
+ * Runs all due tasks, and those that would be due later.
+ * @param late half an hour has passed: the quotes of closed top-ups expire, and all tasks that watch run once more
  */
 export async function work({ db, provisioning }: Shop, late = true): Promise<void> {
   const worker = provisioning.newWorker();
@@ -256,7 +256,7 @@ export async function work({ db, provisioning }: Shop, late = true): Promise<voi
   await db.query(WAKE, [[chainSyncName('testnet'), RENEWAL_PROCESS].map(cronSubject), late]);
   for (const lane of ['periodic', 'payments', 'servers']) await worker.drain(lane).catch(() => {});
 }
-/** Top-ups are watched for their end alone, since their chain is followed: before it, most of them would be looked at in vain. */
+/** Wakes a top-up only after its expiry, because the chain sync observes its payments before. */
 const WAKE = `
   update task set run_at = now(), leased_by = null
   where subject = any($1) or (lane <> 'periodic'

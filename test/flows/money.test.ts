@@ -1,4 +1,4 @@
-/** Chance walks through a hosting company, and at its end every coin that was paid is where it belongs. */
+/** After a random walk through a hosting company, every paid coin is where it belongs. */
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { proveBooks } from '../../entities/payments/books.ts';
@@ -13,7 +13,7 @@ import { crashing, STEP, take, work } from './money-walk.ts';
 const STEPS = Number(process.env.MONEY_STEPS ?? 400);
 const SEED = Number(process.env.MONEY_SEED ?? Date.now() % 1e9);
 
-it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negative`, async () => {
+it(`${STEPS} random steps lose no coin, create none, and leave no balance negative`, async () => {
   say(`MONEY_STEPS=${STEPS} MONEY_SEED=${SEED} repeats this walk.`);
   const chain = new Chain();
   const coins = new CoinChain();
@@ -51,9 +51,9 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
 
   expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
   const paid = chain.blocks.flatMap(({ payments }) => payments.map(({ txId }) => txId));
-  // What is in suspense stays there when it vanishes from its chain; nobody can have it then.
+  // A payment in suspense stays there when its chain reverts it. No customer can get it then.
   const kept = await shop.db.query<{ txId: string }>(
-    `select tx_id as "txId" from payment where status = 'CREDITED' or (status = 'UNMATCHED' and block_hash is not null)`,
+    `select tx_id from payment where status = 'CREDITED' or (status = 'UNMATCHED' and block_hash is not null)`,
   );
   const credited = kept.map(({ txId }) => txId);
   expect(credited.toSorted()).toEqual([...new Set(paid)].toSorted());
@@ -68,9 +68,9 @@ it(`${STEPS} steps by chance lose no coin, make none, and leave no balance negat
   expect(byX402).toEqual({ received: coins.received, open: 0 });
   const [stats] = await shop.db.query<object>(
     `select (select count(*)::int from transfer) as transfers, (select count(*)::int from server) as servers,
-      (select count(*)::int from payment) as payments, (select count(*)::int from x402_payment) as "byX402",
+      (select count(*)::int from payment) as payments, (select count(*)::int from x402_payment) as by_x402,
       (select count(*)::int from x402_payment where status = 'SETTLED') as settled,
-      (select count(*)::int from x402_payment where status = 'REVERSED') as "takenBack", (select sum(reversals)::int from payment) as reversals`,
+      (select count(*)::int from x402_payment where status = 'REVERSED') as reversed, (select sum(reversals)::int from payment) as reversals`,
   );
   say(JSON.stringify({ ...taken, ...stats }));
 }, 900_000);

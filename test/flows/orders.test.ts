@@ -1,10 +1,10 @@
-/** Many orders at once, over hosts and networks of the operator: all run, nothing is given twice, all of it comes back. */
+/** Many orders at once, over hosts and networks of the operator. */
 import { expect, it } from 'vitest';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 
 const ORDERS = 200;
 
-it('two hundred orders at once all run, each with addresses and room of its own, and give all of it back', async () => {
+it('Two hundred orders at once all run with their own addresses and room, and deletions free all of it', async () => {
   const { db, newAccount, operator } = await startFreehold({ LIMIT_SERVERS: '1000' });
   const account = await newAccount();
   await account.fund(10_000);

@@ -2,7 +2,7 @@ import { expect, inject, it } from 'vitest';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { administer } from '../setup/postgres.ts';
 
-it('without its database the service answers 503, lives, and goes on when the database is back', async () => {
+it('The service answers 503 without its database, and continues when the database is back', async () => {
   const { anonymous, db, newAccount, internalUrl } = await startFreehold();
   const account = await newAccount();
   const [{ name }] = (await db.query<{ name: string }>('select current_database() as name')) as [{ name: string }];

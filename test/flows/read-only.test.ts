@@ -1,4 +1,4 @@
-/** The service while its database takes no changes, as after a failover to a replica: every facade says the same. */
+/** The service with a read-only database, as after a failover to a replica. Every facade answers alike. */
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -10,38 +10,41 @@ import { callTool } from '../setup/tool.ts';
 const { anonymous, db, graphqlUrl, newAccount, operatorToken, publicUrl } = await startFreehold({ ROLES: 'api' });
 const { newClient, requestToken } = oauthRequests(anonymous);
 const KEY = { 'idempotency-key': 'once' };
-const SOMEBODY = { email: 'somebody@example.org', password: 'a heron on the roof' };
+const PERSON = { email: 'person@example.org', password: 'a heron on the roof' };
 const QUERY = 'mutation { updateCoin(code: "LTC", available: false) { code } }';
 
 let client: TestClient;
-/** Made before, and shown to the service for the first time while the database takes no changes. */
+/** A credential from before, which the service first sees while the database is read-only. */
 let unseen: string;
 
-const takesChanges = async (yes: boolean) => {
+const setWritable = async (yes: boolean) => {
   const [{ name }] = (await db.query<{ name: string }>('select current_database() as name')) as [{ name: string }];
   const url = inject('postgresUrl');
   await administer(url, `alter database ${name} set default_transaction_read_only = ${yes ? 'off' : 'on'}`);
   await administer(url, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
-  // The pool notices connections that have ended by using them.
+  // The pool notices an ended connection when it uses it.
   for (let i = 0; i < 20; i++) await db.query('select 1').catch(() => {});
 };
 
 beforeAll(async () => {
   client = await newClient();
   unseen = (await newAccount()).accessToken;
-  await takesChanges(false);
+  await setWritable(false);
 });
-afterAll(() => takesChanges(true));
+afterAll(() => setWritable(true));
 
 const UNAVAILABLE = { code: 'unavailable', status: 503, retryable: true };
 const ADVICE = /Idempotency-Key/;
 
-describe('While the database takes no changes', () => {
-  it.each([{}, KEY])('REST answers 503 with Retry-After, and says how to go on: %j', async (headers) => {
-    const answer = await anonymous('POST', '/v1/auth/register', SOMEBODY, headers);
-    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
-    expect(answer.body).toMatchObject({ ...UNAVAILABLE, retry_after: 1, detail: expect.stringMatching(ADVICE) });
-  });
+describe('While the database is read-only', () => {
+  it.each([{}, KEY])(
+    'REST answers 503 with Retry-After, and advises how to repeat the request: %j',
+    async (headers) => {
+      const answer = await anonymous('POST', '/v1/auth/register', PERSON, headers);
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+      expect(answer.body).toMatchObject({ ...UNAVAILABLE, retry_after: 1, detail: expect.stringMatching(ADVICE) });
+    },
+  );
 
   it('OAuth answers temporarily_unavailable', async () => {
     const { status, body, headers } = await requestToken(client);
@@ -49,15 +52,15 @@ describe('While the database takes no changes', () => {
     expect(body.error_description).toMatch(ADVICE);
   });
 
-  it('a tool of MCP is refused with unavailable', async () => {
-    const { isError, content } = await callTool(publicUrl, undefined, 'register_account', SOMEBODY);
+  it('an MCP tool answers unavailable', async () => {
+    const { isError, content } = await callTool(publicUrl, undefined, 'register_account', PERSON);
     expect(isError).toBe(true);
     expect(content).toMatchObject({ ...UNAVAILABLE, retry_after: 1, detail: expect.stringMatching(ADVICE) });
   });
 
   it.each([
     ['the operator', () => operatorToken],
-    ['a credential that cannot be checked', () => unseen],
+    ['a credential that the service cannot check', () => unseen],
   ])('GraphQL answers unavailable to %s', async (_, credential) => {
     const response = await fetch(graphqlUrl, {
       method: 'POST',
@@ -70,7 +73,7 @@ describe('While the database takes no changes', () => {
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
   });
 
-  it('a WebSocket whose credential cannot be checked closes so that its client tries again', async () => {
+  it('a WebSocket with a credential that the service cannot check closes, so that its client tries again', async () => {
     const socket = new WebSocket(graphqlUrl.replace('http', 'ws'), 'graphql-transport-ws');
     await once(socket, 'open');
     socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${unseen}` } }));

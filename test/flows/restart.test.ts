@@ -1,4 +1,4 @@
-/** kill -9 of the whole service with its embedded database, and how it comes back. */
+/** kill -9 of the whole service with its embedded database, and its recovery. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -8,9 +8,9 @@ import { say } from '../setup/say.ts';
 import { newFolder, type RunningService, removeFolder, restClient, spawnService } from '../setup/spawn.ts';
 
 const ORDERS = 40;
-/** Each has some dozens of servers to sell. */
+/** Regions with dozens of servers in stock each. */
 const REGIONS = ['ams', 'zrh', 'kef', 'buh'];
-/** A part of the whole start. What loads before PostgreSQL starts took two thirds of it, and takes a seventh now. */
+/** The largest part of the start that may pass before PostgreSQL starts. It took two thirds once, and a seventh later. */
 const BEFORE_POSTGRES_MAX = 0.4;
 
 function settings(more: Record<string, string> = {}): Record<string, string> {
@@ -20,7 +20,7 @@ function settings(more: Record<string, string> = {}): Record<string, string> {
   return { DATA_DIR: folder, TZ: 'UTC', ...quick, ...more };
 }
 
-/** Starts the service; it stops when the test is over, with its database. */
+/** Starts the service. It stops with its database at the end of the test. */
 async function start(environment: Record<string, string>): Promise<RunningService> {
   const service = await spawnService(environment);
   onTestFinished(async () => {
@@ -37,20 +37,20 @@ async function newCustomer(url: string) {
   return body.tokens.access_token as string;
 }
 
-/** When PostgreSQL last wrote this into its log. */
+/** The time at which PostgreSQL last logged this text. */
 function loggedAt({ dataDir }: RunningService, text: string): number {
   const lines = readFileSync(join(dataDir, 'postgres', 'log'), 'utf8').split('\n');
   return Date.parse(lines.findLast((line) => line.includes(text))!.slice(0, '2000-01-01 00:00:00.000 UTC'.length));
 }
 
-/** kill -9 of the server, the parent of all its sessions. They end when they notice. */
+/** kill -9 of the PostgreSQL server, the parent of all sessions. Its sessions end when they notice. */
 const killDatabase = ({ dataDir }: RunningService) =>
   process.kill(
     Number.parseInt(readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8'), 10),
     'SIGKILL',
   );
 
-it('killed with its database amid orders, it has PostgreSQL recover while it loads itself, and every order runs', async () => {
+it('A service that is killed with its database during orders recovers PostgreSQL while it loads, and every order runs', async () => {
   const environment = settings({ LIMIT_SERVERS: '1000' });
   const first = await start(environment);
   const credential = await newCustomer(first.url);
@@ -61,7 +61,7 @@ it('killed with its database amid orders, it has PostgreSQL recover while it loa
   const order = async (region: string) => {
     for (;;) {
       const answer = await rest('POST', '/v1/servers', { service_code: 'vps-1', region }).catch(() => undefined);
-      if (answer?.status !== 200) return; // it was killed
+      if (answer?.status !== 200) return; // the service was killed
       answered.push(answer.body.order_number);
     }
   };
@@ -87,14 +87,14 @@ it('killed with its database amid orders, it has PostgreSQL recover while it loa
     await eventually(async () => (await again('GET', `/v1/servers/${orderNumber}`)).body.status === 'running');
 }, 300_000);
 
-it('killed in the middle of a step, it goes on with that task at once, however long its lease was', async () => {
+it('A service that is killed during a step continues that task at once, despite a long lease', async () => {
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   const environment = settings({ LEASE_SECONDS: '3600', WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
   const first = await start(environment);
   const rest = restClient(first.url, await newCustomer(first.url));
   await rest('POST', '/v1/webhooks', { url: receiver.url, event_filter: '*' });
-  receiver.answer = () => {}; // the step is under way until the process dies
+  receiver.answer = () => {}; // the step lasts until the process dies
   await rest('POST', '/v1/auth/api-keys', { name: 'laptop', scope: 'read' });
   await eventually(async () => receiver.received.length > 0);
   const [under] = receiver.received;

@@ -1,4 +1,4 @@
-/** After everything was used once: no secret in any table, whatever its spelling, and none in the output; no address either. */
+/** After one use of every feature, no table and no output has a secret or the address of a caller. */
 import { readFileSync } from 'node:fs';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ const service = await spawnService({
 });
 const anonymous = restClient(service.url);
 
-it('No secret that was shown or sent is in the database or in the output, and no address', async () => {
+it('Neither the database nor the output has a secret that was shown or sent, or the address of a caller', async () => {
   const secrets: Record<string, string> = { idempotencyKey: 'an-idempotency-key-of-the-customer' };
   const keep = <T extends Record<string, unknown>>(found: T, ...names: string[]): T => {
     for (const name of names) secrets[`${name} ${Object.keys(secrets).length}`] = String(found[name]);
@@ -102,6 +102,6 @@ it('No secret that was shown or sent is in the database or in the output, and no
         [],
       ]);
   }
-  // Addresses of servers are in it, and none of who called.
+  // The tables have addresses of servers, but none of callers.
   expect(dump).not.toMatch(/127\.0\.0\.1|::ffff:/);
 });

@@ -24,7 +24,10 @@ const environment = async (more: Record<string, string> = {}) => {
   return { DATA_DIR: folder, DATABASE_URL: await newDatabaseUrl(), ...more };
 };
 
-/** Asks, and is back as soon as the service has the request (Expect: 100-continue, RFC 9110, 10.1.1), with the answer to come. */
+/**
+ * Sends a request, and returns as soon as the service has it (Expect: 100-continue, RFC 9110, 10.1.1).
+ * @returns the promise of the answer
+ */
 async function received(url: string, credential: string) {
   const headers = { authorization: `Bearer ${credential}`, expect: '100-continue' };
   const asked = request(url, { headers });
@@ -40,7 +43,7 @@ async function received(url: string, credential: string) {
 }
 
 describe('The service as a process', { timeout: 400_000 }, () => {
-  it('when it is told to stop lets those who wait go with what is, and ends with 0', async () => {
+  it('answers waiting requests with the present state when it has to stop, and ends with 0', async () => {
     const service = await spawnService(
       await environment({ SIMULATED_PROVISION_SECONDS: '600', SIMULATED_PAYMENT_SECONDS: '0' }),
     );
@@ -58,15 +61,15 @@ describe('The service as a process', { timeout: 400_000 }, () => {
     const began = Date.now();
     const stopped = service.stop();
     expect(await answer).toMatchObject({ status: 200, body: { status: 'provisioning' } });
-    // Otherwise it would be 25 seconds.
+    // Without the stop, the request would wait 25 seconds.
     expect(Date.now() - began).toBeLessThan(20_000);
     expect(await stopped).toBe(0);
   });
 
   it.each([
-    ['a supervisor tells npm to stop', 'SIGTERM', (npm: number) => npm],
-    ['a terminal tells both of them', 'SIGINT', (npm: number) => -npm],
-  ] as const)('started by npm ends with 0, and does not outlive npm, when %s', async (_, signal, told) => {
+    ['a supervisor signals npm', 'SIGTERM', (npm: number) => npm],
+    ['a terminal signals both', 'SIGINT', (npm: number) => -npm],
+  ] as const)('ends with 0 under npm, and does not outlive npm, when %s', async (_, signal, told) => {
     const ports = { PORT: String(await freePort()), INTERNAL_PORT: String(await freePort()) };
     const env = { PATH: process.env.PATH, ...UNLIMITED, ...ports, ...(await environment()) };
     const npm = spawn('npm', ['start'], { stdio: ['ignore', 'pipe', 'inherit'], detached: true, env });
@@ -79,7 +82,7 @@ describe('The service as a process', { timeout: 400_000 }, () => {
     await expect(fetch(`http://127.0.0.1:${ports.PORT}/v1/catalog`)).rejects.toThrow();
   });
 
-  it('told to stop while it starts ends with 0 once it has started, and leaves no database running', async () => {
+  it('ends with 0 after its start if the signal comes during the start, and leaves no database running', async () => {
     const folder = newFolder();
     onTestFinished(() => removeFolder(folder));
     const ports = { PORT: String(await freePort()), INTERNAL_PORT: String(await freePort()) };
@@ -93,7 +96,7 @@ describe('The service as a process', { timeout: 400_000 }, () => {
     expect(existsSync(running)).toBe(false);
   });
 
-  it('prints where everything is, and that machines and payments are simulated', async () => {
+  it('prints the address of every part, and that machines and payments are simulated', async () => {
     const service = await spawnService(await environment());
     for (const text of [
       '/v1',
@@ -111,7 +114,7 @@ describe('The service as a process', { timeout: 400_000 }, () => {
   it.each([
     [{ PORT: 'eighty' }, 'PORT is wrong: expected a whole number from 1 to 65535.'],
     [{ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }, 'ECONNREFUSED'],
-  ])('that cannot start says why: %j', async (wrong, sentence) => {
+  ])('names the reason if it cannot start: %j', async (wrong, sentence) => {
     const given = { ...(await environment()), INTERNAL_PORT: '39999', ...wrong };
     await expect(spawnService(given)).rejects.toThrow(sentence);
   });

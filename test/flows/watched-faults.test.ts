@@ -1,4 +1,4 @@
-/** What watchers ask of a driver goes wrong in each manner, once: nothing is concluded from it, and nothing is removed. */
+/** Each driver call of the observers fails once, with each fault. The observers conclude nothing from it, and remove nothing. */
 import { describe, expect, it } from 'vitest';
 import { DRIVER_HEALTH_PROCESS } from '../../provisioning/servers/reconcile/driver-health.ts';
 import { OBSERVER_PROCESS } from '../../provisioning/servers/reconcile/observe.ts';
@@ -10,7 +10,10 @@ import { setOut, WAYS } from './ways.ts';
 
 const FAULTS: Record<Fault['kind'], Fault> = {
   fail: { kind: 'fail', code: 'unreachable' },
-  ...{ lose: { kind: 'lose' }, hang: { kind: 'hang' }, late: { kind: 'late' }, twice: { kind: 'twice' } },
+  lose: { kind: 'lose' },
+  hang: { kind: 'hang' },
+  late: { kind: 'late' },
+  twice: { kind: 'twice' },
   lie: { kind: 'lie', observation: {} },
 };
 const WATCHED = {
@@ -22,12 +25,12 @@ const CASES = Object.entries(WATCHED).flatMap(([call, process]) =>
   Object.values(FAULTS).map((fault) => [call as Call, fault.kind, process, fault] as const),
 );
 
-/** The tick is over, and came to a good end. */
+/** The periodic task has ended without an error. */
 const RESTS = `select from task where leased_by is null and error is null and run_at > now() + interval '10 seconds'`;
 
 describe('A server', () => {
   it.concurrent.for(CASES)(
-    'is what it was although, at a call %s, the driver does this: %s',
+    'stays the same although the call %s of the driver has the fault: %s',
     { timeout: 90_000 },
     async ([call, kind, process, fault], { onTestFinished: onEnd }) => {
       const shop = await openFaultyShop(onEnd);
@@ -53,7 +56,7 @@ describe('A server', () => {
       await looked();
       await db.query('update task set run_at = now()');
       await looked();
-      // An engine that says that it has nothing at all is not believed, and gets no order to destroy anything.
+      // The observer does not believe an engine that reports no machine at all. It opens the circuit breaker.
       expect(await db.query('select from brake')).toHaveLength(call === 'list' && kind === 'lie' ? 1 : 0);
       expect(await db.query('select from finding')).toEqual([]);
       expect(await db.query(`select from health where status = 'major_outage'`)).toEqual([]);

@@ -1,4 +1,4 @@
-/** Every way that a server can go, as data: what it has, what is asked for, and how it ends. Tests are generated from it. */
+/** Every way of a server as data: its requests, its steps, and its end. The flow tests are generated from it. */
 import type { ServerChange, ServerStatus } from '../../entities/servers/server.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
@@ -7,21 +7,21 @@ import { type CustomerShop, finish } from '../setup/customer-shop.ts';
 import { type Ask, DUE, paid, resize, resume, stop, suspendFrom, tick, update } from './asks.ts';
 
 export interface Way {
-  /** `process:step`, or of the process of servers just the step. Together the ways have all steps of both processes. */
+  /** `process:step`, or just the step for the server process. Together the ways have all steps of both processes. */
   steps: string[];
-  /** What a driver is told from the last that is asked for on. Together the ways have all that changes machines. */
+  /** The driver calls after the last request. Together the ways have all calls that change machines. */
   calls: Call[];
-  /** The state in which it is carried out. */
+  /** The status of the server after the last request. */
   via: ServerStatus;
   refuse?: string;
-  /** What is asked for, after the server has come to each of these states in turn. */
+  /** The requests, each with the status that the server must reach first. */
   asks?: Ask[];
   ends: ServerStatus;
   transfers: string[];
   events: string[];
-  /** What was really done to machines. */
+  /** The calls that had an effect on machines. */
   journal: string[];
-  /** What is left of the funds, at least. */
+  /** The least balance at the end, in USD. */
   leavesUsd: number;
 }
 const ORDERED = ['created', 'provisioning', 'running'];
@@ -202,7 +202,7 @@ export const WAYS: Record<string, Way> = {
     journal: ['create'],
     leavesUsd: 8,
   },
-  'a month that is not to be paid': {
+  'a month without automatic renewal': {
     steps: ['renewals:start'],
     calls: ['power'],
     via: 'RUNNING',
@@ -224,7 +224,7 @@ export const WAYS: Record<string, Way> = {
     journal: ['create', 'off', 'destroy'],
     leavesUsd: 14,
   },
-  'a suspension that can be paid for': {
+  'a suspension that the balance can pay for': {
     steps: ['renewals:resume'],
     calls: ['power'],
     via: 'SUSPENDED',
@@ -235,7 +235,7 @@ export const WAYS: Record<string, Way> = {
     journal: ['create', 'off', 'on'],
     leavesUsd: 8,
   },
-  'an account that was paid': {
+  'a top-up of an account with a suspended server': {
     steps: ['renewals:resume-account'],
     calls: ['power'],
     via: 'SUSPENDED',
@@ -248,7 +248,7 @@ export const WAYS: Record<string, Way> = {
   },
 };
 
-/** The way of each change: a change that has none is an error of types. */
+/** The way of each change. A change without one is a type error. */
 export const WAY_OF: Record<ServerChange['operation'], keyof typeof WAYS> = {
   start: 'a start',
   stop: 'a stop',
@@ -261,7 +261,7 @@ export const WAY_OF: Record<ServerChange['operation'], keyof typeof WAYS> = {
 
 const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
 
-/** Orders a server, and asks for all that the way has; only the last is not carried out yet. @returns its number */
+/** Orders a server, and makes all requests of the way. The worker has not carried out the last one. @returns the order number */
 export async function setOut(shop: CustomerShop, { asks = [] }: Way): Promise<string> {
   const { orderNumber } = (await orderServer(shop.context, ORDER)).server;
   for (const [from, ask] of asks) {

@@ -8,9 +8,9 @@ const { anonymous, db, newAccount, publicUrl } = await startFreehold();
 const LOG = '/v1/account/audit-log';
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/ secret-comment';
 
-// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an entry by looking at it
+// biome-ignore lint/suspicious/noExplicitAny: each test checks the type of the members that it reads
 type Entry = any;
-/** Requests are written shortly after their answers. */
+/** The service writes requests shortly after their answers. */
 const requests = (account: TestAccount, count: number): Promise<Entry[]> =>
   eventually(async () => {
     const { data } = (await account.rest('GET', `${LOG}?action=api.request`)).body;
@@ -26,7 +26,7 @@ async function callTool(name: string, args: object, headers: Record<string, stri
 }
 
 describe('The audit log', () => {
-  it('says who did what with what, and by which request', async () => {
+  it('names the actor, the action, the resource and the request', async () => {
     const account = await newAccount();
     const created = await account.rest('POST', '/v1/auth/api-keys', { name: 'robot', scope: 'full' });
     const { body } = await account.rest('GET', `${LOG}?action=api_key.created`);
@@ -56,7 +56,7 @@ describe('The audit log', () => {
     });
   });
 
-  it('has every request that could change something, with the template of its path, also those that failed', async () => {
+  it('has each writing request with the template of its path, even a failed one', async () => {
     const account = await newAccount();
     const { body: key } = await account.rest('POST', '/v1/ssh-keys', { public_key: KEY });
     await account.rest('GET', `/v1/ssh-keys/${key.id}`);
@@ -77,7 +77,7 @@ describe('The audit log', () => {
     ]);
   });
 
-  it('has what a credential was refused for, and nothing of those who are nobody', async () => {
+  it('has refused requests of known credentials, and none of unknown callers', async () => {
     const account = await newAccount();
     const { body } = await account.rest('POST', '/v1/auth/api-keys', { name: 'reader', scope: 'read' });
     const authorization = `Bearer ${body.plaintext}`;
@@ -95,7 +95,7 @@ describe('The audit log', () => {
     expect(nobody).toBeUndefined();
   });
 
-  it('has the tools that were called, on the account whose credential was the argument', async () => {
+  it('has the called tools, on the account of the credential in the argument', async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const authorization = `Bearer ${other.accessToken}`;
     await callTool('add_ssh_key', { public_key: KEY, access_token: account.accessToken }, { authorization });
@@ -109,7 +109,7 @@ describe('The audit log', () => {
     expect((await other.rest('GET', `${LOG}?action=api.request`)).body.data).toEqual([]);
   });
 
-  it('has the mutations that came by GraphQL', async () => {
+  it('has GraphQL mutations', async () => {
     const account = await newAccount();
     await account.graphql(
       `mutation ($key: PublicKey!) {
@@ -179,7 +179,7 @@ describe('The audit log', () => {
     expect([wrong.status, wrong.body.code]).toEqual([400, 'invalid_cursor']);
   });
 
-  it('is bounded by times: since is included, until is not', async () => {
+  it('selects by time: since is inclusive, until is exclusive', async () => {
     const account = await newAccount();
     await account.rest('POST', '/v1/auth/api-keys', { name: 'one', scope: 'read' });
     const [created] = (await account.rest('GET', `${LOG}?action=api_key.created`)).body.data;
@@ -214,7 +214,7 @@ describe('The audit log', () => {
     expect([status, body.code]).toEqual([400, 'invalid_query']);
   });
 
-  it('of another account is not seen, nor does its cursor lead anywhere', async () => {
+  it('hides entries of other accounts, and rejects their cursors', async () => {
     const [theirs, mine] = [await newAccount(), await newAccount()];
     for (let i = 0; i < 3; i++) await theirs.rest('POST', '/v1/auth/api-keys', { name: 'theirs', scope: 'read' });
     const own = (await mine.rest('GET', LOG)).body.data as Entry[];
@@ -235,7 +235,7 @@ describe('Writing requests into it', () => {
   };
   const written = () => db.query(`select path from audit_entry where account_id = 'acct_test' order by id`);
 
-  it('is tried again when the database was away, and fails nobody', async () => {
+  it('is retried after an outage of the database, and fails no request', async () => {
     let away = true;
     const query = ((sql: string, parameters: unknown[]) =>
       away ? Promise.reject(new Error('The database is away.')) : db.query(sql, parameters)) as Database['query'];
@@ -248,7 +248,7 @@ describe('Writing requests into it', () => {
     expect(await written()).toEqual(['/one', '/two', '/three'].map((path) => ({ path })));
   });
 
-  it('leaves out what was refused for its number', async () => {
+  it('leaves out requests that the rate limit refused', async () => {
     const before = await written();
     const audit = new RequestAudit(db);
     audit.add(caller, { method: 'POST', path: '/many', status: 429 });

@@ -1,4 +1,4 @@
-/** How each kind of event of the contract's table comes about. Those of machines come from simulated ones. */
+/** The causes of each kind of event in the contract's table. Simulated machines cause those of machines. */
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
@@ -41,7 +41,7 @@ const CODES = ['CEASE', 'DURESS', 'GAG', 'RAID', 'SEIZE', 'SUBP', 'TRAP', 'WAR',
 const INCIDENT = { name: 'Power', status: 'INVESTIGATING', impact: 'MINOR', components: ['api'], body: 'We look.' };
 
 export type By = 'caller' | 'system' | 'operator';
-/** How each comes about, by whom, and what is seen of it; what a cause returns is the subject of the event. */
+/** Each event with its actor, its cause and the shown values. A cause returns the subject of the event. */
 export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<string | undefined>, shows: object]>> = {
   'server.created': ['caller', () => order(), { status: 'pending' }],
   'server.provisioning': ['system', () => order(), { status: 'provisioning' }],
@@ -50,7 +50,7 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
   'server.failed': [
     'system',
     async () => {
-      // The engine is away, so the machine cannot be made.
+      // The engine is away, so it cannot create the machine.
       const folder = join(dataDir, 'machines');
       renameSync(folder, `${folder}.away`);
       const failing = await order();
@@ -71,7 +71,7 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     'system',
     async () => {
       const orderNumber = await stopped();
-      // Somebody has turned it on at the machine itself, so it cannot be resized.
+      // The machine was turned on by hand, so the engine cannot resize it.
       const folder = join(dataDir, 'machines');
       const file = join(folder, readdirSync(folder).find((name) => name.startsWith(orderNumber))!);
       writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), power: 'on' }));

@@ -1,4 +1,4 @@
-/** A service with an account whose webhook hears everything, another account's beside it, and what is done to both. */
+/** A service with an account whose webhook receives all events, a second account, and actions on both. */
 import { afterAll, beforeAll } from 'vitest';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
@@ -43,7 +43,7 @@ export async function stopped(): Promise<string> {
   await becomes(orderNumber, 'stopped');
   return orderNumber;
 }
-/** Its paid time is over now. */
+/** Ends the paid time of a server now. */
 export async function due(orderNumber: string) {
   await db.query(`update server set paid_until = now() - interval '1 second' where order_number = $1`, [orderNumber]);
   await tick('renewals');

@@ -1,4 +1,4 @@
-/** Each kind of event of the contract's table, caused by what the table names, told to a webhook that verifies it. */
+/** Each kind of event in the contract's table: the test causes it, and a webhook verifies its message. */
 import { describe, expect, it } from 'vitest';
 import { EVENT_TYPES, type EventType } from '../../entities/history/event.ts';
 import { eventually } from '../setup/freehold.ts';
@@ -7,8 +7,8 @@ import { CAUSES } from './event-causes.ts';
 import { db, other, owner, receiver, secret } from './event-world.ts';
 
 /**
- * Not in the contract's table: clients come and go like sessions, and are told of likewise; tested with OAuth. Coins are
- * of no account, so nobody's webhook hears of them; nor of what only the operator does and sees.
+ * Events outside of the contract's table. The tests of OAuth cover its clients. Coins belong to no account, so no webhook
+ * receives their events. The same holds for acts that only the operator sees.
  */
 const BEYOND: EventType[] = [
   ...([
@@ -41,11 +41,11 @@ const BEYOND: EventType[] = [
   ] as const),
 ];
 
-it('there is no kind of event without a test', () => {
+it('each kind of event has a test', () => {
   expect(EVENT_TYPES.filter((type) => !CAUSES[type] && !BEYOND.includes(type))).toEqual([]);
 });
 
-/** The message of an event that was not yet told when its cause began. */
+/** Waits for the message of an event that was absent before its cause. */
 const told = (received: Received[], known: ReadonlySet<Received>, type: string, subject: string | undefined) =>
   eventually(async () =>
     received.find(
@@ -62,7 +62,7 @@ const told = (received: Received[], known: ReadonlySet<Received>, type: string, 
   );
 
 describe('The event', () => {
-  it.each(Object.entries(CAUSES))('%s is told when that happens', async (type, [by, cause, shows]) => {
+  it.each(Object.entries(CAUSES))('%s reaches the webhook after its cause', async (type, [by, cause, shows]) => {
     const known = new Set([...receiver.received, ...other.received]);
     const subject = await cause();
     const message = await told(receiver.received, known, type, subject);

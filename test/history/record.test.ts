@@ -1,4 +1,4 @@
-/** Many changes recorded at once leave what each of them recorded alone would have left. */
+/** Recording many changes at once writes the same rows as recording each alone. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SshKey } from '../../entities/accounts/ssh-key.ts';
 import type { Database } from '../../entities/database/database.ts';
@@ -34,7 +34,7 @@ const newWebhook = (accountId: string, ...eventFilter: string[]) =>
     ...{ id: newId('whk'), accountId, url: 'https://example.org/', eventFilter, secret: Buffer.from('s') },
   });
 
-/** Everything that was written since the tables were empty, without what is new each time. */
+/** All written rows, without the values that differ each time. */
 async function written() {
   const [events, audit, deliveries, tasks] = await Promise.all(
     [
@@ -90,7 +90,7 @@ describe('recordAll', () => {
     expect(each.tasks).toHaveLength(4);
   });
 
-  it('takes one statement for a thousand things of a kind, and wakes a webhook that is at work again', async () => {
+  it('takes one statement for a thousand changes of a kind, and wakes a busy webhook again', async () => {
     await empty();
     const accountId = newId('acct');
     await newWebhook(accountId, '*');
@@ -117,7 +117,7 @@ describe('recordAll', () => {
     expect(counted).toEqual({ events: 1001, told: 1001, signalled: true });
   });
 
-  it('writes nothing for nothing', async () => {
+  it('writes nothing without changes', async () => {
     await empty();
     await db.transaction((tx) => recordAll(tx, []));
     expect((await written()).events).toEqual([]);

@@ -43,7 +43,7 @@ describe('A move that the table allows', () => {
     },
   );
 
-  it('sets other columns of any type with the state, and returns the row as it is then', async () => {
+  it('sets other columns of any type with the state, and returns the changed row', async () => {
     const server = await newServer('PENDING');
     const set: Partial<Server> = {
       hostname: 'db',
@@ -66,7 +66,7 @@ describe('A move that the table allows', () => {
     expect(stored.updatedAt.getTime()).toBeGreaterThanOrEqual(server.updatedAt.getTime());
   });
 
-  it('says who did it, in which request, and more of what happened', async () => {
+  it('names its actor, its request and further data', async () => {
     const server = await newServer('RUNNING');
     await moved(server, 'STOPPING', { actor: CUSTOMER, data: { operation: 'power' } });
     const written = await writtenOf(server);
@@ -76,7 +76,7 @@ describe('A move that the table allows', () => {
     ]);
   });
 
-  it('is told to the bus once it is committed, and leaves nothing behind if it is not', async () => {
+  it('reaches the bus after the commit, and leaves nothing after a rollback', async () => {
     const [server, undone] = [await newServer('RUNNING'), await newServer('RUNNING')];
     const heard: unknown[] = [];
     const stop = db.bus.listen((change) => heard.push(change));
@@ -102,7 +102,7 @@ describe('A move that the table forbids', () => {
     expect(await writtenOf(server)).toEqual(NOTHING);
   });
 
-  it('tells the bus nothing; nor does a move of a server that does not exist', async () => {
+  it('does not reach the bus, and a move of an unknown server does not either', async () => {
     const server = await newServer('DELETED');
     const heard: unknown[] = [];
     const stop = db.bus.listen((change) => heard.push(change));

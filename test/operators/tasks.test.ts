@@ -1,8 +1,8 @@
-/** What the operator does with work that does not come to its end. */
+/** How the operator handles tasks that do not end. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { expandScopes } from '../../entities/accounts/credential.ts';
 import { newId } from '../../entities/ids.ts';
-import { verifyBooks } from '../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
 import type { DriverErrorCode } from '../../provisioning/servers/drivers/driver.ts';
 import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
 import type { Context } from '../../resolvers/context.ts';
@@ -54,11 +54,11 @@ describe('Stuck work', () => {
     await retryTask(asOperator(shop), orderNumber);
     await finish(shop, orderNumber, 'RUNNING');
     expect(await audited(shop)).toEqual({ account: 'operator', type: 'operator', what: 'retried' });
-    await expect(retryTask(asOperator(shop), orderNumber)).rejects.toThrow('There is nothing here.');
-    await expect(cancelTask(asOperator(shop), orderNumber)).rejects.toThrow('There is nothing here.');
+    await expect(retryTask(asOperator(shop), orderNumber)).rejects.toThrow('The resource does not exist.');
+    await expect(cancelTask(asOperator(shop), orderNumber)).rejects.toThrow('The resource does not exist.');
   });
 
-  it('of an order is given up: paid back in full, cleaned up, and whoever is at it commits nothing', async () => {
+  it('of an order is cancelled: the customer gets a full refund, and a running worker commits nothing', async () => {
     const shop = await open(['create'], 'unreachable');
     const orderNumber = await order(shop);
     const worker = shop.provisioning.newWorker();
@@ -77,7 +77,7 @@ describe('Stuck work', () => {
     expect(await audited(shop)).toEqual({ account: 'operator', type: 'operator', what: 'given up' });
   });
 
-  it('of a change is given up: the server is again what it was', async () => {
+  it('of a change is cancelled: the server returns to its former state', async () => {
     const shop = await open([]);
     const orderNumber = await order(shop);
     await finish(shop, orderNumber, 'RUNNING');
@@ -89,7 +89,7 @@ describe('Stuck work', () => {
     expect(shop.driver.journal().filter((line) => line.startsWith('rebuild'))).toEqual([]);
   });
 
-  it('of a deletion is given up by vouching that the machine is gone, which frees what it had', async () => {
+  it('of a deletion is cancelled by a confirmation that the machine is gone, which frees its place', async () => {
     const shop = await open([]);
     const orderNumber = await order(shop);
     await finish(shop, orderNumber, 'RUNNING');
@@ -105,10 +105,10 @@ describe('Stuck work', () => {
     expect(await listTasks(asOperator(shop), 50)).toEqual([]);
   });
 
-  it('that is no server of anybody, or is never given up, is refused', async () => {
+  it('is not cancelled without a server, or if it is periodic', async () => {
     const shop = await open([]);
     await shop.provisioning.schedule();
-    await expect(cancelTask(asOperator(shop), 'cron:renewals')).rejects.toThrow('can be given up');
-    await expect(cancelTask(asOperator(shop), 'nothing')).rejects.toThrow('There is nothing here.');
+    await expect(cancelTask(asOperator(shop), 'cron:renewals')).rejects.toThrow('can be cancelled');
+    await expect(cancelTask(asOperator(shop), 'nothing')).rejects.toThrow('The resource does not exist.');
   });
 });

@@ -15,7 +15,7 @@ const write = (content: unknown, mode = 0o600) => {
 describe('The payments file', () => {
   it('is refused while other users can read it', () => {
     write({ gateways: [] }, 0o640);
-    expect(() => readGateways(file)).toThrow('can be read by others');
+    expect(() => readGateways(file)).toThrow('Other users can read');
   });
 
   it.each([
@@ -24,7 +24,7 @@ describe('The payments file', () => {
     [{ gateways: {} }, '/gateways must be array'],
     [{ gateways: [{}] }, "/gateways/0 must have required property 'driver'"],
     [{ gateways: [], gate: [] }, 'must NOT have additional properties'],
-    [{ gateways: [{ driver: 'cash' }] }, '/gateways/0: there is no driver cash'],
+    [{ gateways: [{ driver: 'cash' }] }, '/gateways/0: the driver cash does not exist'],
   ])('says what is wrong, and where: %j', (content, sentence) => {
     write(content);
     expect(() => readGateways(file)).toThrow(sentence);

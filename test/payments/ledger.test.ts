@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
 import {
   available,
   Balance,
@@ -12,7 +13,6 @@ import {
   post,
   REVENUE,
   Transfer,
-  verifyBooks,
 } from '../../entities/payments/ledger.ts';
 import { newDatabase } from '../setup/database.ts';
 

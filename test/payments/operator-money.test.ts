@@ -76,7 +76,7 @@ describe('A payment in another coin than the requested one', () => {
     const { data } = await operator('{ payments(status: UNMATCHED) { data { id accountId coin creditedUsd } } }');
     expect(data.payments.data).toEqual([{ id, accountId: otherId, coin: 'LTC', creditedUsd: 5 }]);
     await db.query('update payment set height = 7 where id = $1', [id]);
-    expect((await operator(ASSIGN, { id })).errors[0].message).toContain('vanished from its chain');
+    expect((await operator(ASSIGN, { id })).errors[0].message).toContain('The chain has removed the payment.');
     await db.query(`update payment set block_hash = 'seven' where id = $1`, [id]);
     for (let i = 0; i < 2; i++)
       expect((await operator(ASSIGN, { id })).data.assignPayment).toEqual({ status: 'CREDITED', creditedUsd: 5 });

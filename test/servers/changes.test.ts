@@ -1,4 +1,4 @@
-/** Changing servers over REST, with simulated machines that do what they are told. */
+/** Changes of servers over REST, with simulated machines. */
 import { describe, expect, it } from 'vitest';
 import { startFreehold, type TestAccount } from '../setup/freehold.ts';
 
@@ -23,14 +23,14 @@ async function runningServer(usd = 60, more: object = {}): Promise<Subject> {
 }
 const patch = ({ account, order_number }: Subject, body: object) =>
   account.rest('PATCH', `/v1/servers/${order_number}`, body);
-const settled = async ({ account, order_number }: Subject, status: string) => {
+const becomes = async ({ account, order_number }: Subject, status: string) => {
   const { body } = await account.rest('GET', `/v1/servers/${order_number}?wait_for=${status}`);
   expect(body).toMatchObject({ status, failure: null, poll_after_seconds: null });
   return body;
 };
 
 describe('Power', () => {
-  it('goes off and on, and asking again changes nothing', async () => {
+  it('goes off and on, and a repeated request changes nothing', async () => {
     const server = await runningServer();
     expect((await patch(server, { power_state: 'on' })).body.status).toBe('running');
     expect((await patch(server, { power_state: 'off' })).body).toMatchObject({
@@ -39,16 +39,16 @@ describe('Power', () => {
       root_password: null,
       poll_after_seconds: 2,
     });
-    await settled(server, 'stopped');
+    await becomes(server, 'stopped');
     expect((await patch(server, { power_state: 'off' })).body.status).toBe('stopped');
     expect((await patch(server, { power_state: 'on' })).body.status).toBe('starting');
-    await settled(server, 'running');
+    await becomes(server, 'running');
   });
 
-  it.each(['reboot', 'reset'])('%s leads back to running, and tells so', async (action) => {
+  it.each(['reboot', 'reset'])('%s ends in running, with its events', async (action) => {
     const server = await runningServer();
     expect((await patch(server, { action })).body.status).toBe('rebooting');
-    await settled(server, 'running');
+    await becomes(server, 'running');
     const events = await db.query<{ type: string; data: object }>(
       'select type, data from event where subject = $1 order by id desc limit 2',
       [server.order_number],
@@ -61,14 +61,14 @@ describe('Power', () => {
 });
 
 describe('A rebuild', () => {
-  it('takes image, keys, user data and password, keeps the addresses, and ends running', async () => {
+  it('takes image, keys, user data and password, keeps the addresses, and ends in running', async () => {
     const server = await runningServer();
     const { body: key } = await server.account.rest('POST', '/v1/ssh-keys', { public_key: KEY });
     const asked = { action: 'rebuild', os: 'alma-9', ssh_key_ids: [key.id], root_password: 'correct horse 9' };
     const { status, body } = await patch(server, { ...asked, user_data: '#cloud-config' });
     expect(status).toBe(200);
     expect(body).toMatchObject({ status: 'rebuilding', os: 'debian-13', root_password: 'correct horse 9' });
-    expect(await settled(server, 'running')).toMatchObject({
+    expect(await becomes(server, 'running')).toMatchObject({
       os: 'alma-9',
       ssh_key_ids: [key.id],
       ipv4: server.ipv4,
@@ -79,28 +79,28 @@ describe('A rebuild', () => {
       [server.order_number],
     );
     expect(row).toMatchObject({ userData: '#cloud-config', rootPassword: null, change: null });
-    // What was given up is not asked for again: image, keys and user data stay, and so no password is made.
+    // A second rebuild keeps keys and user data, so it generates no password.
     expect((await patch(server, { image: 'debian-12', action: 'rebuild' })).body.root_password).toBe(null);
-    expect(await settled(server, 'running')).toMatchObject({ os: 'debian-12', ssh_key_ids: [key.id] });
+    expect(await becomes(server, 'running')).toMatchObject({ os: 'debian-12', ssh_key_ids: [key.id] });
   });
 
-  it('without any key makes a password, and shows it once', async () => {
+  it('without any key generates a password, and shows it once', async () => {
     const server = await runningServer();
     const { body } = await patch(server, { action: 'rebuild' });
     expect(body.root_password).toMatch(/^[0-9A-Za-z]{24}$/);
-    expect(await settled(server, 'running')).not.toHaveProperty('root_password');
+    expect(await becomes(server, 'running')).not.toHaveProperty('root_password');
   });
 
-  it('keeps a key that was removed from the account since', async () => {
+  it('keeps a key that the customer removed from the account', async () => {
     const account = await newAccount();
     await account.fund(30);
     const { body: key } = await account.rest('POST', '/v1/ssh-keys', { public_key: KEY });
     const { body: ordered } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1' });
     const server = { account, ...ordered } as Subject;
-    await settled(server, 'running');
+    await becomes(server, 'running');
     await account.rest('DELETE', `/v1/ssh-keys/${key.id}`);
     expect((await patch(server, { action: 'rebuild' })).body.root_password).toBe(null);
-    expect((await settled(server, 'running')).ssh_key_ids).toEqual([key.id]);
+    expect((await becomes(server, 'running')).ssh_key_ids).toEqual([key.id]);
   });
 
   it.each([
@@ -117,7 +117,7 @@ describe('A rebuild', () => {
 });
 
 describe('A resize', () => {
-  it('charges the difference, moves the place, and what is left is refunded at the new price', async () => {
+  it('charges the difference, moves the place, and is refunded at the new price', async () => {
     const server = await runningServer(60, { region: 'kef' });
     const places = async () =>
       (
@@ -128,10 +128,10 @@ describe('A resize', () => {
       ).map(({ n }) => n);
     expect(await places()).toEqual([1, 0]);
     await patch(server, { power_state: 'off' });
-    await settled(server, 'stopped');
+    await becomes(server, 'stopped');
     const { body } = await patch(server, { plan: 'vps-3', labels: { size: 'm' } });
     expect(body).toMatchObject({ status: 'resizing', service_code: 'vps-1', charged_usd: 18, labels: { size: 'm' } });
-    const resized = await settled(server, 'stopped');
+    const resized = await becomes(server, 'stopped');
     expect(resized).toMatchObject({ service_code: 'vps-3', price_month_usd: 24 });
     expect(await places()).toEqual([0, 1]);
     expect(await server.account.balance()).toBe(36);
@@ -142,10 +142,10 @@ describe('A resize', () => {
     expect(data.books).toEqual({ balanced: true, firstMismatch: null });
   });
 
-  it('of half a month costs half the difference', async () => {
+  it('costs half the difference for half a month', async () => {
     const server = await runningServer();
     await patch(server, { power_state: 'off' });
-    await settled(server, 'stopped');
+    await becomes(server, 'stopped');
     await db.query(`update server set paid_until = now() + interval '365 hours' where order_number = $1`, [
       server.order_number,
     ]);
@@ -154,7 +154,7 @@ describe('A resize', () => {
 });
 
 describe('Fields', () => {
-  it('change together and at once, in one event', async () => {
+  it('change together, with one event', async () => {
     const server = await runningServer(30, { labels: { old: 'yes' } });
     const { status, body } = await patch(server, {
       hostname: 'DB.Example.org',
@@ -186,7 +186,7 @@ describe('Fields', () => {
     expect((await patch(server, { labels: {} })).body.labels).toEqual({});
   });
 
-  it('and an operation are one change: what is refused changes nothing', async () => {
+  it('do not change if the operation in the same request is refused', async () => {
     const server = await runningServer();
     expect((await patch(server, { hostname: 'new.example', service_code: 'vps-2' })).body.code).toBe(
       'server_not_stopped',
@@ -200,14 +200,14 @@ describe('Fields', () => {
     });
   });
 
-  it('wait with the hostname while a machine is made, which has the old one', async () => {
+  it('keep the hostname while the worker makes a machine with it', async () => {
     const server = await runningServer();
     await db.query(`update server set status = 'PROVISIONING' where order_number = $1`, [server.order_number]);
     expect((await patch(server, { hostname: 'late.example' })).body.code).toBe('server_busy');
     await db.query(`update server set status = 'RUNNING' where order_number = $1`, [server.order_number]);
   });
 
-  it('give names to own addresses only, also within the prefix, in one spelling', async () => {
+  it('give names only to addresses of the server and of its prefix, in canonical form', async () => {
     const server = await runningServer();
     const inside = server.ipv6_prefix.replace('::/64', ':0:0::ABC');
     const { body } = await patch(server, {
@@ -261,7 +261,7 @@ describe('Fields', () => {
 });
 
 describe('Deletion protection', () => {
-  it('refuses a deletion until it is taken away', async () => {
+  it('refuses a deletion until the customer removes it', async () => {
     const server = await runningServer();
     await patch(server, { delete_protection: true });
     const path = `/v1/servers/${server.order_number}`;
@@ -272,7 +272,7 @@ describe('Deletion protection', () => {
 });
 
 describe('Another account', () => {
-  it('finds no server to change, and a read-only key may not', async () => {
+  it('finds no server to change, and a read-only key is refused', async () => {
     const [server, other] = [await runningServer(), await newAccount()];
     const path = `/v1/servers/${server.order_number}`;
     for (const [rest, at] of [

@@ -1,4 +1,4 @@
-/** Every operation in every state, generated. The server's task is one that no worker knows, so that states stay as they are put. */
+/** Every operation in every status, generated. No worker knows the task of the server, so a status stays as the test sets it. */
 import { describe, expect, it } from 'vitest';
 import { SERVER_STATUSES, type ServerStatus } from '../../entities/servers/server.ts';
 import { startFreehold } from '../setup/freehold.ts';
@@ -21,7 +21,7 @@ const OPERATIONS = {
 } as const;
 type Name = keyof typeof OPERATIONS;
 
-/** What the contract says, and where it says nothing, the code of a state that no waiting helps. */
+/** The outcomes of the contract, or else the code of a status in which waiting cannot help. */
 const ALLOWED: Partial<Record<ServerStatus, Partial<Record<Name, string>>>> = {
   RUNNING: {
     'power on': 'running',
@@ -40,16 +40,16 @@ const ALLOWED: Partial<Record<ServerStatus, Partial<Record<Name, string>>>> = {
     resize: 'resizing',
   },
 };
-const everywhere = (status: ServerStatus) =>
+const elsewhere = (status: ServerStatus) =>
   ({ SUSPENDED: 'server_suspended', FAILED: 'validation_failed', DELETED: 'not_found' })[status as string] ??
   'server_busy';
 const CASES = SERVER_STATUSES.flatMap((status) =>
   (Object.keys(OPERATIONS) as Name[]).map(
-    (operation) => [operation, status, ALLOWED[status]?.[operation] ?? everywhere(status)] as const,
+    (operation) => [operation, status, ALLOWED[status]?.[operation] ?? elsewhere(status)] as const,
   ),
 );
 
-/** Puts a server into a state, with its task where no worker looks. */
+/** Sets the status of a server, with its task in a lane without workers. */
 async function put(orderNumber: string, status: ServerStatus) {
   await db.query(
     `update server set status = $2, change = null, service_code = case kind when 'VPS' then 'vps-1' else 'ded-1' end,
@@ -57,9 +57,9 @@ async function put(orderNumber: string, status: ServerStatus) {
     [orderNumber, status],
   );
   await db.query('delete from task where subject = $1', [orderNumber]);
-  // A task of an unknown process rests, so what is asked for stays asked for.
+  // A task of an unknown process rests, so the server stays in its new status.
   await db.query(
-    `insert into task (id, lane, process, subject, account_id, step) values ($1, 'nobody', 'nobody', $1, $2, 'rest')`,
+    `insert into task (id, lane, process, subject, account_id, step) values ($1, 'unknown', 'unknown', $1, $2, 'rest')`,
     [orderNumber, account.id],
   );
 }
@@ -70,7 +70,7 @@ const eventsOf = async () => (await db.query<{ n: number }>('select count(*)::in
 const path = `/v1/servers/${vps.order_number}`;
 
 describe('An operation', () => {
-  it.each(CASES)('%s of a server that is %s: %s', async (operation, status, outcome) => {
+  it.each(CASES)('%s of a server in status %s: %s', async (operation, status, outcome) => {
     await put(vps.order_number, status);
     const [before, events] = [await account.balance(), await eventsOf()];
     const { status: code, body } = await account.rest('PATCH', path, OPERATIONS[operation]);
@@ -89,7 +89,7 @@ describe('An operation', () => {
     expect(await account.balance()).toBe(outcome === 'resizing' ? before - body.charged_usd : before);
   });
 
-  it.each(SERVER_STATUSES)('leaves what is no operation free in every state: %s', async (status) => {
+  it.each(SERVER_STATUSES)('does not block a change of fields in status %s', async (status) => {
     await put(vps.order_number, status);
     const fields = { labels: { at: status }, auto_renew: false, delete_protection: true };
     const { status: code, body } = await account.rest('PATCH', path, fields);
@@ -97,7 +97,7 @@ describe('An operation', () => {
     expect(body).toMatchObject({ status: status.toLowerCase(), ...fields });
   });
 
-  it.each(SERVER_STATUSES)('DELETE is taken, also when the server is %s', async (status) => {
+  it.each(SERVER_STATUSES)('DELETE succeeds in status %s', async (status) => {
     await put(vps.order_number, status);
     const { status: code, body } = await account.rest('DELETE', path);
     if (status === 'DELETED') return expect(code).toBe(404);
@@ -105,7 +105,7 @@ describe('An operation', () => {
   });
 
   it.each(SERVER_STATUSES.filter((status) => !['DELETED', 'DELETING'].includes(status)))(
-    'DELETE is refused while the server is protected, when it is %s',
+    'DELETE of a protected server is refused in status %s',
     async (status) => {
       await put(vps.order_number, status);
       await account.rest('PATCH', path, { delete_protection: true });
@@ -117,7 +117,7 @@ describe('An operation', () => {
 });
 
 describe('Operations at the same time', () => {
-  it('have one winner, and the others find the server busy', async () => {
+  it('have one winner, and the other requests find the server busy', async () => {
     for (const asked of [
       [{ power_state: 'off' }, { action: 'reboot' }],
       [{ action: 'rebuild' }, { action: 'rebuild' }, { action: 'reset' }],
@@ -129,7 +129,7 @@ describe('Operations at the same time', () => {
     }
   });
 
-  it('charge one resize of many, and claim one place', async () => {
+  it('charge one of many resizes, and claim one place', async () => {
     await put(vps.order_number, 'STOPPED');
     const claimed = async () =>
       (
@@ -160,7 +160,7 @@ describe('A resize', () => {
     expect([status, body.code]).toEqual([422, code]);
   });
 
-  it('to a smaller tier is refused, since its disk would lose what is on it', async () => {
+  it('to a smaller tier is refused, since its disk would lose data', async () => {
     await put(vps.order_number, 'STOPPED');
     await db.query(`update server set service_code = 'vps-3' where order_number = $1`, [vps.order_number]);
     expect((await account.rest('PATCH', path, { service_code: 'vps-2' })).body.code).toBe('resize_not_possible');
@@ -172,7 +172,7 @@ describe('A resize', () => {
     expect(body.code).toBe('resize_not_possible');
   });
 
-  it('without a place is refused, and nothing is held', async () => {
+  it('without a place is refused, and holds no money', async () => {
     await put(vps.order_number, 'STOPPED');
     await db.query(`update place set order_number = 'another' where service_code = 'vps-4' and region_code = 'ams'`);
     const before = await account.balance();
@@ -180,7 +180,7 @@ describe('A resize', () => {
     expect(await account.balance()).toBe(before);
   });
 
-  it('without the funds is refused with 402, and no place is claimed', async () => {
+  it('without the funds is refused with 402, and claims no place', async () => {
     const poor = await newAccount();
     await poor.fund(30);
     const { body: server } = await poor.rest('POST', '/v1/servers', { service_code: 'vps-1', region: 'ams' });

@@ -1,11 +1,11 @@
-/** What an order would come to, and finding servers by their labels. */
+/** Quotes of orders, and label selectors. */
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../setup/freehold.ts';
 
 const { newAccount } = await startFreehold();
 
 describe('A dry run', () => {
-  it('is a quote by the same checks, and orders nothing', async () => {
+  it('quotes by the checks of an order, and orders nothing', async () => {
     const account = await newAccount();
     const asked = { service_code: 'ded-2', region: 'ams', dry_run: true };
     const { status, body } = await account.rest('POST', '/v1/servers', asked);
@@ -33,7 +33,7 @@ describe('A dry run', () => {
     );
   });
 
-  it('says that there is no stock, and refuses what no order could be', async () => {
+  it('says that there is no stock, and refuses invalid orders', async () => {
     const account = await newAccount();
     const dry = (more: object) =>
       account.rest('POST', '/v1/servers', { service_code: 'vps-1', dry_run: true, ...more });
@@ -50,7 +50,7 @@ describe('A dry run', () => {
 });
 
 describe('A label selector', () => {
-  it('finds the servers for which all its terms hold', async () => {
+  it('finds the servers that meet all its terms', async () => {
     const account = await newAccount();
     await account.fund(60);
     for (const labels of [{ env: 'prod', tier: 'web' }, { env: 'prod', tier: 'db' }, { env: 'test' }, {}])
@@ -67,7 +67,7 @@ describe('A label selector', () => {
   });
 
   it.each(['env', 'env=prod,', '=x', 'Env=x', `k=${'x'.repeat(64)}`, 'a==b'.repeat(700), ''])(
-    'that is malformed is refused: %s',
+    'is refused when malformed: %s',
     async (selector) => {
       const account = await newAccount();
       const { status, body } = await account.rest('GET', `/v1/servers?label_selector=${encodeURIComponent(selector)}`);

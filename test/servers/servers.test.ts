@@ -16,7 +16,7 @@ const funded = async (usd: number) => {
 };
 
 describe('An order', () => {
-  it('is charged at once, runs when its status says so, and has an address', async () => {
+  it('is charged at once, and gives a running server with an address', async () => {
     const account = await funded(50);
     const { status, body } = await order(account, {
       region: 'zrh',
@@ -49,7 +49,7 @@ describe('An order', () => {
     expect(await rows('server where order_number = $1 and root_password is null', body.order_number)).toBe(1);
   });
 
-  it('takes the keys of the account, and then makes no password', async () => {
+  it('takes the keys of the account, and then generates no password', async () => {
     const account = await funded(50);
     const { body: key } = await account.rest('POST', '/v1/ssh-keys', { public_key: KEY });
     const { body } = await order(account);
@@ -60,11 +60,11 @@ describe('An order', () => {
     });
   });
 
-  it('without funds is refused with 402 and leaves no trace', async () => {
+  it('without funds is refused with 402, and writes nothing', async () => {
     const account = await newAccount();
     const traces = () =>
       Promise.all(
-        // That there was a request is written some time after it, and is no trace of an order.
+        // The service writes the audit entry of the request some time later.
         [
           'server where',
           'transfer where',
@@ -100,12 +100,12 @@ describe('An order', () => {
     expect(await account.balance()).toBe(30);
   });
 
-  it('that is out of stock says where there is some', async () => {
+  it('names the regions with stock when its own has none', async () => {
     const { body } = await order(await funded(30), { service_code: 'ded-3', region: 'kef' });
     expect(body.available_regions).toEqual(['ams', 'zrh']);
   });
 
-  it('gives exactly as many servers as the funds are for, when 64 come at once', async () => {
+  it('gives exactly as many servers as the funds pay for, when 64 orders come at once', async () => {
     const account = await funded(66);
     const answers = await Promise.all(Array.from({ length: 64 }, () => order(account)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(11);
@@ -115,7 +115,7 @@ describe('An order', () => {
     expect(await rows(`transfer where account_id = $1 and kind = 'hold'`, account.id)).toBe(11);
   });
 
-  it('stops at 25 servers, also when 40 come at once', async () => {
+  it('is refused beyond 25 servers, also when 40 orders come at once', async () => {
     const account = await funded(300);
     const answers = await Promise.all(Array.from({ length: 40 }, () => order(account)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(25);
@@ -124,7 +124,7 @@ describe('An order', () => {
 });
 
 describe('Reading servers', () => {
-  it('lists them newest first, by pages, and filters', async () => {
+  it('lists them newest first, in pages, with filters', async () => {
     const account = await funded(100);
     const made: string[] = [];
     for (let i = 0; i < 5; i++)
@@ -150,7 +150,7 @@ describe('Reading servers', () => {
     },
   );
 
-  it('refuses a cursor that is garbage or of another list', async () => {
+  it('refuses a malformed cursor, and one of another list', async () => {
     const account = await funded(30);
     for (let i = 0; i < 2; i++) await order(account);
     const { next_cursor } = (await account.rest('GET', '/v1/servers?limit=1')).body;
@@ -160,7 +160,7 @@ describe('Reading servers', () => {
     }
   });
 
-  it('answers 404 with the same body for what is unknown, malformed, deleted or of another account', async () => {
+  it('answers 404 with one body for unknown and malformed numbers, and for servers of another account', async () => {
     const [mine, theirs] = [await newAccount(), await funded(30)];
     const { order_number } = (await order(theirs)).body;
     const paths = [
@@ -186,7 +186,7 @@ describe('Reading servers', () => {
     expect((await mine.rest('DELETE', `/v1/servers/${order_number}`)).status).toBe(404);
   });
 
-  it('waits for a status, and answers early with what is', async () => {
+  it('waits for a status, and answers early with another stable one', async () => {
     const account = await funded(30);
     const { order_number } = (await order(account)).body;
     const began = Date.now();
@@ -198,7 +198,7 @@ describe('Reading servers', () => {
 });
 
 describe('Deleting a server', () => {
-  it('refunds the unused whole hours, removes the machine, and then there is nothing', async () => {
+  it('refunds the unused whole hours, removes the machine, and frees its addresses', async () => {
     const account = await funded(30);
     const { order_number } = (await order(account)).body;
     await account.rest('GET', `/v1/servers/${order_number}?wait_for=running`);
@@ -212,7 +212,7 @@ describe('Deleting a server', () => {
     expect(await rows('address where held_by = $1', order_number)).toBe(0);
   });
 
-  it('before it has run refunds everything, and it never runs', async () => {
+  it('refunds everything before it ran, and it never runs', async () => {
     const account = await funded(30);
     const { order_number } = (await order(account)).body;
     const { body } = await account.rest('DELETE', `/v1/servers/${order_number}`);
@@ -222,7 +222,7 @@ describe('Deleting a server', () => {
     expect(await rows(`event where subject = $1 and type = 'server.running'`, order_number)).toBe(0);
   });
 
-  it('twice at once refunds once', async () => {
+  it('refunds once when several requests come at once', async () => {
     const account = await funded(30);
     const { order_number } = (await order(account)).body;
     await account.rest('GET', `/v1/servers/${order_number}?wait_for=running`);

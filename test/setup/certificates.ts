@@ -1,4 +1,4 @@
-/** Certificates that controllers make for themselves, for tests alone; good until 2126. */
+/** Self-signed certificates of controllers, only for tests. They are valid until 2126. */
 export const CONTROLLER = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBdDCCARmgAwIBAgIUUZAwJZlWxGVF7ybUMpQ3eetDHY0wCgYIKoZIzj0EAwIw
@@ -19,7 +19,7 @@ VpBHu110q4pqJG55fMIo76NR1mGEi6bMv6VDb0oipgKME2+nPmWZe2nu
 `,
 };
 
-/** Of another one. */
+/** A certificate of another controller. */
 export const OTHER_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBcjCCARmgAwIBAgIUNknfPhYNnKbpAhM2NFTp8Q/mDuwwCgYIKoZIzj0EAwIw
 DjEMMAoGA1UEAwwDYm1jMCAXDTI2MTEyMTE2MjgxM1oYDzIxMjYxMDI4MTYyODEz

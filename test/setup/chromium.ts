@@ -16,9 +16,9 @@ export const hasChromium = (() => {
 })();
 
 export interface Visit {
-  /** What the page holds as text once it holds what was waited for. */
+  /** The text of the page after the wait. */
   text: string;
-  /** Errors of the console, exceptions, and what could not be loaded. */
+  /** Errors of the console, exceptions, and failed requests. */
   errors: string[];
   /** The URLs of all requests. */
   requests: string[];
@@ -33,7 +33,7 @@ interface Message {
   result?: any;
 }
 
-/** Opens a page and waits until its text has something. @throws Error if it never has */
+/** Opens a page and waits until its text contains the expected one. @throws Error without it */
 export async function visit(url: string, until: string): Promise<Visit> {
   const profile = newFolder();
   const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-port=0'];

@@ -1,4 +1,4 @@
-/** A shop with a customer who has money, and workers that run by themselves. */
+/** A shop with a customer who has money, and with running workers. */
 import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import type { Worker } from '../../provisioning/tasks/worker.ts';
 import type { Context } from '../../resolvers/context.ts';
@@ -13,10 +13,10 @@ export interface CustomerShop extends Shop {
   context: Context;
 }
 
-/** The balance of the customer at first. */
+/** The initial balance of the customer. */
 export const FUNDS_MICROS = 20_000_000n;
 
-/** Seconds that a machine has to give proof. Machines boot at once here, or never. */
+/** Seconds that a machine has to prove that it booted. Machines boot at once here, or never. */
 export const PROOF_SECONDS = { VPS: 0.1, DEDICATED: 0.1 };
 
 export async function openCustomerShop(
@@ -30,7 +30,7 @@ export async function openCustomerShop(
   return { ...shop, accountId, context: contextOf(shop, accountId) };
 }
 
-/** @returns with `faulty`, which fails calls as the test says */
+/** @returns also `faulty`, a driver whose calls fail as the test demands */
 export async function openFaultyShop(onEnd: OnEnd, options: ShopOptions<RefusingDriver> = {}) {
   let faulty!: FaultyDriver;
   const wrap = (driver: SimulatedDriver) => {
@@ -49,8 +49,8 @@ export function startWorker({ provisioning }: Pick<Shop, 'provisioning'>, onEnd:
 }
 
 /**
- * Does what is left to do, in this process, until the server is settled and nothing is left.
- * @param events how many it has at least by then, for a way that ends where it begins
+ * Does the remaining work in this process until the server is in a stable state.
+ * @param events the least number of events by then, for changes that end in their first state
  */
 export async function finish(
   { db, provisioning }: Pick<Shop, 'db' | 'provisioning'>,
@@ -71,7 +71,7 @@ export async function finish(
   await worker.stop();
 }
 
-/** What is written of a server: kinds of transfers, events, and what is held for all servers together. */
+/** The records of a server: kinds of transfers, events, and the hold for all servers together. */
 export async function traces({ db, accountId }: Pick<CustomerShop, 'db' | 'accountId'>, orderNumber: string) {
   const transfers = await db.query<{ kind: string }>('select kind from transfer where order_number = $1 order by id', [
     orderNumber,

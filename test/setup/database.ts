@@ -7,7 +7,7 @@ import { administer, withDatabase } from './postgres.ts';
 /** Runs its argument at the end of a file (`afterAll`) or of a test (`onTestFinished`). */
 export type OnEnd = (end: () => void | Promise<void>) => void;
 
-/** Copies the migrated template. The copy goes when the given hook runs: `afterAll` in a file, or the end of a test. */
+/** Copies the migrated template. The given hook drops the copy: `afterAll` in a file, or the end of a test. */
 export async function newDatabaseUrl(onEnd: (end: () => Promise<void>) => void = onTestFinished): Promise<string> {
   const url = inject('postgresUrl');
   const name = `freehold_test_${randomBytes(6).toString('hex')}`;
@@ -16,7 +16,7 @@ export async function newDatabaseUrl(onEnd: (end: () => Promise<void>) => void =
   return withDatabase(url, name);
 }
 
-/** An open copy of the migrated template. */
+/** Opens a copy of the migrated template. */
 export async function newDatabase(onEnd: (end: () => Promise<void>) => void = onTestFinished): Promise<Database> {
   const url = await newDatabaseUrl(onEnd);
   const db = await Database.open(url);

@@ -1,4 +1,4 @@
-/** The table of endpoints of the specification, and the one that libraries need beside it. */
+/** The endpoints of the specification, and one more that libraries need. */
 export const ENDPOINTS: [method: string, path: string, scope: string, availability: 'LIVE' | 'PLANNED'][] = [
   ['POST', '/v1/auth/register', 'public', 'LIVE'],
   ['POST', '/v1/auth/login', 'public', 'LIVE'],
@@ -53,6 +53,6 @@ export const ENDPOINTS: [method: string, path: string, scope: string, availabili
   ['POST', '/v1/oauth/token', 'public', 'LIVE'],
   ['POST', '/v1/oauth/revoke', 'public', 'LIVE'],
   ['GET', '/v1/oauth/introspect', 'public', 'LIVE'],
-  // RFC 7662 libraries only POST.
+  // Libraries for RFC 7662 only use POST.
   ['POST', '/v1/oauth/introspect', 'public', 'LIVE'],
 ];

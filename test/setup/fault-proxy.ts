@@ -1,9 +1,9 @@
-/** A TCP proxy before PostgreSQL that loses what we tell it to lose, and counts the queries that pass. */
+/** A TCP proxy before PostgreSQL that causes the wanted faults and counts the passing queries. */
 
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** What happens to a COMMIT: nothing, its answer is lost after it was done, or the connection is cut before it. */
+/** The fault of a COMMIT: none, the loss of its answer, or the loss of the connection before it. */
 export type Fault = 'none' | 'lose answer' | 'cut before';
 
 export interface FaultProxy {
@@ -16,7 +16,7 @@ export interface FaultProxy {
   close(): Promise<void>;
 }
 
-/** @param fault asked at each COMMIT */
+/** @param fault called at each COMMIT */
 export async function startFaultProxy(databaseUrl: string, fault: () => Fault = () => 'none'): Promise<FaultProxy> {
   const { hostname, port } = new URL(databaseUrl);
   const sockets = new Set<Socket>();

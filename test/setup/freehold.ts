@@ -1,4 +1,4 @@
-/** The whole service in this process, over a database of its own. */
+/** The whole service in this process, with its own database. */
 import { afterAll } from 'vitest';
 import { readConfig } from '../../config.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
@@ -23,14 +23,14 @@ export interface TestAccount {
   accessToken: string;
   rest: RestClient;
   graphql: ReturnType<typeof graphqlClient>;
-  /** Tops up, and waits until the balance has it. */
+  /** Tops up and waits for the balance. */
   fund(usd: number): Promise<void>;
   balance(): Promise<number>;
 }
 
 let counter = 0;
 
-/** Starts it for a test file; it stops when the file is over. Simulations are quick. */
+/** Starts the service for a test file and stops it at the end. Simulations are quick. */
 export async function startFreehold(environment: Record<string, string> = {}): Promise<Freehold> {
   const dataDir = newFolder();
   const config = readConfig({
@@ -85,7 +85,7 @@ async function newAccount(url: string, graphqlUrl: string): Promise<TestAccount>
   };
 }
 
-/** Waits until workers have begun the task of a subject three times more: what they did not do by then they do not do. */
+/** Waits for three more attempts at the task of a subject. If the workers have done nothing by then, they never will. */
 export async function leasedAgain(db: Queryable, subject: string): Promise<void> {
   const fence = async () =>
     (await db.query<{ fence: bigint }>('select fence from task where subject = $1', [subject]))[0]?.fence;
@@ -93,7 +93,7 @@ export async function leasedAgain(db: Queryable, subject: string): Promise<void>
   await eventually(async () => ((await fence()) ?? 0n) >= before! + 3n);
 }
 
-/** Waits until something becomes true; the time is long because machines are busy, not because it should take it. */
+/** Waits until a condition holds. The limit is long because machines are busy. */
 export async function eventually<T>(probe: () => Promise<T | undefined | false>, seconds = 90): Promise<T> {
   for (const end = Date.now() + seconds * 1000; ; await new Promise((resume) => setTimeout(resume, 20))) {
     const found = await probe();

@@ -1,4 +1,4 @@
-/** The recorder of locks hears what it should: it decides whether a run of the tests passes. */
+/** The recorder of locks works, because it decides whether a run of the tests passes. */
 import { describe, expect, it } from 'vitest';
 import { LOCK_ORDER, UNDER_ACCOUNT } from '../../entities/database/lock-order.ts';
 import { lockAvailable, openBalance } from '../../entities/payments/ledger.ts';
@@ -9,7 +9,7 @@ import { locksOf, reportsOf } from './lock-order.ts';
 const task = (subject: string) => ({ lane: 'lane', process: 'process', subject, accountId: '' });
 
 describe('A transaction', () => {
-  it('that locks a task and then an account is reported, and one that does it the other way round is not', async () => {
+  it('is reported if it locks a task before an account, but not the other way round', async () => {
     const db = await newDatabase();
     await openBalance(db, 'acct_1');
     await db.transaction((tx) => startTask(tx, task('one')));
@@ -30,7 +30,7 @@ describe('A transaction', () => {
     expect(right).toEqual([]);
   });
 
-  it('that locks rows of one table against the order of their keys is reported', async () => {
+  it('is reported if it locks rows of one table against the order of their keys', async () => {
     const db = await newDatabase();
     for (const subject of ['a', 'b']) await db.transaction((tx) => startTask(tx, task(subject)));
     const inOrder = (...subjects: string[]) =>
@@ -43,7 +43,7 @@ describe('A transaction', () => {
     expect((await inOrder('b', 'a'))[0]).toMatch(/^task after task/);
   });
 
-  it('is not held to what a savepoint has given back', async () => {
+  it('does not count locks that a savepoint has released', async () => {
     const db = await newDatabase();
     await openBalance(db, 'acct_1');
     await db.transaction((tx) => startTask(tx, task('one')));

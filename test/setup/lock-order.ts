@@ -1,24 +1,24 @@
 /**
  * Records the locks of every transaction of this process, and reports each that is out of the order of
- * entities/database/lock-order.ts. It listens at the driver, so it also hears what TypeORM sends.
+ * entities/database/lock-order.ts. It listens at the driver, so it also hears TypeORM's statements.
  *
- * After a statement that locks rows, it asks the same connection which rows the transaction has locked by then. A row that
- * another one should have come after is reported with both statements; test/setup/postgres.ts fails the run if there is a report.
+ * After a statement that locks rows, it asks the same connection for the rows that the transaction has locked. It reports a
+ * row that comes too late, with both statements. test/setup/postgres.ts fails the run after a report.
  */
 import { appendFileSync } from 'node:fs';
 import pg from 'pg';
 import { LOCK_ORDER, UNDER_ACCOUNT } from '../../entities/database/lock-order.ts';
 
-/** The file that reports are appended to; unset: nothing is recorded. */
+/** The file of reports. Unset: the recorder is off. */
 const REPORT = process.env.LOCK_REPORT;
 
-/** One recorder for a process, though vitest loads this module twice. */
+/** A process has one recorder, although vitest loads this module twice. */
 const shared = globalThis as { lockRecorder?: { tell(line: string): void } };
 const isFirst = REPORT !== undefined && !shared.lockRecorder;
 shared.lockRecorder ??= { tell: (line) => appendFileSync(REPORT!, `${line}\n`) };
 const recorder = shared.lockRecorder;
 
-/** What the work locks out of order, which then fails no run. */
+/** Returns the reports of the work. They do not fail the run. */
 export async function reportsOf(work: () => Promise<unknown>): Promise<string[]> {
   const [{ tell }, lines] = [recorder, [] as string[]];
   recorder.tell = (line) => lines.push(line);
@@ -29,7 +29,7 @@ export async function reportsOf(work: () => Promise<unknown>): Promise<string[]>
 const RANK = new Map(LOCK_ORDER.map(([table], rank) => [table, rank]));
 const KEY = new Map(LOCK_ORDER);
 
-/** What a statement locks in one table. */
+/** The locks of a statement in one table. */
 interface Locks {
   table: string;
   /** It does not wait for others, so it may come at any time. */
@@ -53,7 +53,7 @@ type Query = (this: object, ...given: unknown[]) => unknown;
 
 const parsed = new Map<string, Locks[]>();
 
-/** The tables that a statement locks rows of, in the order of its text. */
+/** Returns the tables whose rows a statement locks, in the order of its text. */
 export function locksOf(sql: string): Locks[] {
   let locks = parsed.get(sql);
   if (!locks) {
@@ -119,7 +119,7 @@ class Trace {
     this.#tables.clear();
   }
 
-  /** Follows savepoints: what is rolled back is not locked any more. */
+  /** Follows savepoints: a rollback releases locks. */
   mark(sql: string): void {
     const [, verb, name = ''] = /^\s*(savepoint|rollback to savepoint|release savepoint)\s+(\w+)/i.exec(sql) ?? [];
     if (!verb) return;
@@ -136,7 +136,7 @@ class Trace {
     this.held.push(...this.#unknown(table, keys).map((key) => ({ table, key, sql, isNew: true })));
   }
 
-  /** Adds the rows of a table that are locked by now, and reports those that are locked too late. */
+  /** Adds the locked rows of a table and reports those that come too late. */
   locked({ table, skipsLocked, ordered, isOwnTask }: Locks, keys: string[], sql: string): void {
     const fresh = this.#unknown(table, keys);
     if (!skipsLocked && fresh.length) {
@@ -170,7 +170,7 @@ function report(fault: string, sql: string, before?: string): void {
     .map((line) => /\/(?<!\/test\/)((?:resolvers|provisioning|entities)\/[\w/-]+\.ts:\d+)/.exec(line)?.[1])
     .filter((place) => place && !/^entities\/database\/[\w-]+\.ts/.test(place));
   Error.stackTraceLimit = limit;
-  // A test did that by itself, or a migration, which runs alone.
+  // A test did that directly, or a migration, which runs alone.
   if (!ours.length || ours[0]!.includes('/migrations/')) return;
   recorder.tell(
     `${fault}: ${oneLine(sql)}${before ? ` AFTER ${oneLine(before)}` : ''} (${ours.slice(0, 3).join(' < ')})`,

@@ -1,4 +1,4 @@
-/** The check of answers finds what the OpenAPI document does not say. */
+/** The check of answers finds differences from the OpenAPI document. */
 import { describe, expect, it } from 'vitest';
 import { readOperations } from '../../facades/compile/read.ts';
 import { openapi } from '../../facades/openapi/document.ts';
@@ -22,7 +22,7 @@ const changed = (change: object, headers: Record<string, string | null> = {}): R
   return { ...real, headers: own, text: JSON.stringify({ ...JSON.parse(real.text), ...change }) };
 };
 
-describe('An answer that is as the document says', () => {
+describe('An answer that fits the document', () => {
   it.each([
     ['GET', '/v1/account', {}],
     ['HEAD', '/v1/account', {}],
@@ -39,7 +39,7 @@ describe('An answer that is as the document says', () => {
   });
 });
 
-describe('An answer that is not as the document says is found out', () => {
+describe('The check rejects an answer that differs from the document', () => {
   const cases: [what: string, reply: Reply, says: RegExp][] = [
     ['a member that nobody knows', changed({ secret: 1 }), /additional properties.*"secret"/],
     ['one deep within', changed({ limits: { ...JSON.parse(real.text).limits, secrets: 1 } }), /limits must NOT have/],
@@ -59,7 +59,7 @@ describe('An answer that is not as the document says is found out', () => {
     expect(() => check('GET', '/v1/account', reply)).toThrow(says);
   });
 
-  it('a success where there is no endpoint', () => {
+  it('a success without an endpoint', () => {
     expect(() => check('GET', '/v1/nowhere', real)).toThrow(/a path without an endpoint has no status 200/);
     expect(() => check('PUT', '/v1/account', real)).toThrow(/a path without an endpoint has no status 200/);
   });

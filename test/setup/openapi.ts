@@ -1,7 +1,6 @@
 /**
- * Holds every answer that a REST test gets against the OpenAPI document: its endpoint, status, content type, headers and
- * body, in which no member may stand that the document does not know. test/contract.test.ts proves that the document
- * which is made here is the one that is served.
+ * Checks every answer of a REST test against the OpenAPI document: its endpoint, status, content type, headers and body. The
+ * body may have no member that the document lacks. test/contract.test.ts proves that the service serves this document.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -9,20 +8,20 @@ import { readOperations } from '../../facades/compile/read.ts';
 import { openapi } from '../../facades/openapi/document.ts';
 import { schema } from '../../schema/index.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: a document of which the test knows the form
+// biome-ignore lint/suspicious/noExplicitAny: the test knows the form of the document
 export type Document = any;
 
-/** An answer as it came. */
+/** A received answer. */
 export interface Reply {
   status: number;
   headers: Headers;
   text: string;
 }
 
-/** @throws Error that says what the document does not know, or what of it the answer lacks */
+/** @throws Error that names the difference between the answer and the document */
 export type Check = (method: string, path: string, reply: Reply) => void;
 
-/** What HTTP itself needs, and what browsers are told of every answer. */
+/** Headers of HTTP itself, and headers for browsers in every answer. */
 const PLAIN = new Set([
   'access-control-expose-headers',
   'allow',
@@ -37,7 +36,7 @@ const PLAIN = new Set([
   'transfer-encoding',
   'x-content-type-options',
 ]);
-/** What answers where there is no endpoint, and nobody is counted. */
+/** The response of paths without an endpoint, which count for no rate limit. */
 const NOWHERE = ['components', 'responses', 'NotFound'];
 /** Paths that have no document of an operation. */
 const APART = /^\/v1\/(openapi\.json|oauth\/authorize)$/;
@@ -80,7 +79,7 @@ export function checkerOf(document: Document): Check {
   };
 }
 
-/** Compiles what is asked for, once. */
+/** Compiles each schema once. */
 function validatorOf(document: Document): ProblemsOf {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
@@ -97,7 +96,7 @@ function validatorOf(document: Document): ProblemsOf {
   };
 }
 
-/** The document with all its objects closed: clients are to ignore members they do not know, tests are not. */
+/** Closes all objects of the document. Clients ignore unknown members; tests must not. */
 export function closed(schema: Document): Document {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -107,7 +106,7 @@ export function closed(schema: Document): Document {
     : inner;
 }
 
-/** The endpoints; paths without parameters come first. */
+/** The endpoints. Paths without parameters come first. */
 function routesOf(document: Document) {
   return Object.entries<Document>(document.paths)
     .map(([path, methods]) => ({
@@ -121,7 +120,7 @@ function routesOf(document: Document) {
 const at = (document: Document, place: readonly string[]): Document =>
   place.reduce((inner, key) => inner[key], document);
 
-/** Where the response of a status stands; undefined if it has none. */
+/** Returns the place of the response of a status, or undefined without one. */
 function placeOf(document: Document, place: string[], status: number): string[] | undefined {
   const response = at(document, place)[status];
   return response && (response.$ref ? response.$ref.slice(2).split('/') : [...place, String(status)]);
@@ -158,7 +157,7 @@ function bodyProblems(document: Document, place: string[], { headers, text }: Re
 
 let service: Check | undefined;
 
-/** As `fetch`, and checks the answer if it is one of /v1. For answers that have an end. */
+/** Calls `fetch` and checks answers of /v1. Use it for answers that end. */
 export const checkedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, init);
   const request = input instanceof Request ? input : { url: String(input), method: init?.method ?? 'GET' };

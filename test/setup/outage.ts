@@ -1,10 +1,10 @@
-/** The service while something of its database is away. */
+/** The service during an outage of its database. */
 import { inject } from 'vitest';
 import { eventually, type Freehold } from './freehold.ts';
 import { administer } from './postgres.ts';
 import type { Answer } from './spawn.ts';
 
-/** The first answer of 503 while the database takes no connections. */
+/** Returns the first 503 while the database refuses connections. */
 export async function withoutDatabase({ db }: Freehold, ask: () => Promise<Answer>): Promise<Answer> {
   const [{ name }] = (await db.query<{ name: string }>('select current_database() as name')) as [{ name: string }];
   const url = inject('postgresUrl');
@@ -18,7 +18,7 @@ export async function withoutDatabase({ db }: Freehold, ask: () => Promise<Answe
   return away;
 }
 
-/** The answer while a table has another name. */
+/** Returns the answer while a table has another name. */
 export async function withoutTable({ db }: Freehold, table: string, ask: () => Promise<Answer>): Promise<Answer> {
   await db.query(`alter table ${table} rename to ${table}_away`);
   const answer = await ask();

@@ -1,6 +1,6 @@
 /**
- * One PostgreSQL for a test run: that of DATABASE_URL, or an embedded one in a folder of its own. A migrated template
- * is made once; every test file copies it, so that no test sees the rows of another.
+ * The PostgreSQL of a test run: that of DATABASE_URL, or an embedded one in its own folder. The setup creates a migrated
+ * template once. Every test file copies it, so that no test sees the rows of another.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-/** Listens to what this process sends to its databases. Nothing is changed by it. */
+/** Records the queries of this process without changing them. */
 import pg from 'pg';
 
 export interface Query {
@@ -6,7 +6,7 @@ export interface Query {
   values: unknown[];
 }
 
-/** All queries while the work is done, in the order in which they are sent. */
+/** Returns all queries during the work, in their order. */
 export async function queriesOf(work: () => Promise<unknown>): Promise<Query[]> {
   const prototype = pg.Client.prototype as { query: (...given: unknown[]) => unknown };
   const query = prototype.query;
@@ -25,7 +25,7 @@ export async function queriesOf(work: () => Promise<unknown>): Promise<Query[]> 
   return found;
 }
 
-/** The codes of the errors that PostgreSQL answers this process with while the work is done (such as 40P01: deadlock). */
+/** Returns the codes of PostgreSQL's errors during the work, such as 40P01 for a deadlock. */
 export async function refusalsOf(work: () => Promise<unknown>): Promise<string[]> {
   const prototype = pg.Client.prototype as { query: (...given: unknown[]) => unknown };
   const query = prototype.query;

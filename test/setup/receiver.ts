@@ -7,7 +7,7 @@ import { Webhook } from 'standardwebhooks';
 export interface Received {
   headers: Record<string, string>;
   raw: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body by looking at it
+  // biome-ignore lint/suspicious/noExplicitAny: each test checks the type of the members that it reads
   body: any;
 }
 
@@ -15,9 +15,9 @@ export interface Receiver {
   url: string;
   port: number;
   received: Received[];
-  /** How many connections there were. */
+  /** The number of connections. */
   connections(): number;
-  /** What the receiver answers; 204 unless the test says otherwise. */
+  /** Answers a message. Default: 204. */
   answer: (response: ServerResponse, request: IncomingMessage) => void;
   close(): Promise<void>;
 }

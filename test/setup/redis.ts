@@ -1,4 +1,4 @@
-/** A Redis of a test's own, from Debian. The service may be tested without it; CI has it. */
+/** A separate Redis for a test, from Debian. Local test runs may go without it; CI has it. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { say } from './say.ts';
@@ -13,7 +13,7 @@ export interface RunningRedis {
   start(): void;
 }
 
-/** Starts it, or soon has. It goes when the given hook runs. */
+/** Starts Redis. The given hook stops it. */
 export async function startRedis(onEnd: (end: () => Promise<void>) => void): Promise<RunningRedis> {
   const port = String(await freePort());
   const start = () =>

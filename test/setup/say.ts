@@ -1,2 +1,2 @@
-/** Prints a line that is to be read although the test passes: why something is skipped, or a figure. */
+/** Prints a line for readers of a passing test: the reason of a skip, or a figure. */
 export const say = (line: string): unknown => process.stdout.write(`${line}\n`);

@@ -1,8 +1,9 @@
-/** A shop: provisioning with simulated machines and payments, over a database of its own and without listeners. */
+/** A shop: provisioning with simulated machines and payments, with its own database and without listeners. */
 import { expandScopes } from '../../entities/accounts/credential.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
-import { available, gateway, openBalance, post, verifyBooks } from '../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../entities/payments/books.ts';
+import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
 import { Server } from '../../entities/servers/server.ts';
 import { Provisioning, type ProvisioningOptions } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
@@ -30,11 +31,11 @@ export const LIMITS: Context['limits'] = {
   oauthClients: 20,
 };
 
-/** What differs from a new shop. A second process opens the shop of the first with its database and its folder. */
+/** Differences from a new shop. A second process opens the shop of the first with its database and its folder. */
 export interface ShopOptions<Driver extends SimulatedDriver> extends Partial<ProvisioningOptions> {
   /** The state of the simulated machines. */
   folder?: string;
-  /** Default: one that refuses the calls that the test names. */
+  /** Default: a driver that refuses the calls that the test names. */
   driver?: (folder: string) => Driver;
   refused?: readonly string[];
   refusedAs?: DriverErrorCode;
@@ -48,11 +49,11 @@ export interface Shop<Driver extends SimulatedDriver = RefusingDriver> {
   folder: string;
   driver: Driver;
   provisioning: Provisioning;
-  /** The same shop as another process would run it, or with other drivers. */
+  /** Creates provisioning of the same shop for another process, or with other drivers. */
   newProvisioning(changes: Partial<ProvisioningOptions>): Provisioning;
   account(micros: bigint): Promise<string>;
   fund(accountId: string, micros: bigint): Promise<void>;
-  /** A server with a machine, whose first month was paid and is over now. */
+  /** Inserts a server with a machine whose paid first month is over. */
   server(accountId: string, set?: Partial<Server>): Promise<string>;
   /** Copies each server so many times, each due a second after the one before. @returns their order numbers */
   copies(count: number): Promise<string[]>;
@@ -60,9 +61,9 @@ export interface Shop<Driver extends SimulatedDriver = RefusingDriver> {
   balance(accountId: string): Promise<bigint>;
   events(subject: string): Promise<string[]>;
   renewals(): Promise<{ orderNumber: string; externalKey: string }[]>;
-  /** Does what is due for servers now. */
+  /** Runs all due tasks of servers. */
   work(): Promise<unknown>;
-  /** Runs a periodic process now, and all that follows from it. */
+  /** Runs a periodic process now, and all tasks that follow. */
   tick(process: string): Promise<void>;
   balanced(): Promise<boolean>;
 }
@@ -80,7 +81,7 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
     vault: VAULT,
     drivers: bothKinds(wrap?.(driver) ?? driver),
     payments: [new SimulatedPayments({ confirmSeconds: 0 })],
-    // Otherwise on a busy machine a nap would end before the worker has done all that is due, again and again.
+    // With shorter naps, a busy machine would never reach the end of the due tasks.
     pollSeconds: 600,
     ...changed,
   };
@@ -157,7 +158,7 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
   };
 }
 
-/** The drivers of a service whose servers are all made by one. */
+/** The drivers of a service with one driver for all servers. */
 export const bothKinds = (driver: HardwareDriver) => ({ VPS: driver, DEDICATED: driver });
 
 /** A request of a customer whose key has every scope. */

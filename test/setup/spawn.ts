@@ -1,4 +1,4 @@
-/** The service as a process of its own, as a stranger starts it. */
+/** The service as a separate process, as a new user starts it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -8,29 +8,29 @@ import { join } from 'node:path';
 import type { OnEnd } from './database.ts';
 
 export interface RunningService {
-  /** Without /v1. */
+  /** The URL without /v1. */
   url: string;
   /** The GraphQL endpoint of the internal listener. */
   graphql: string;
   operatorToken: string;
   dataDir: string;
   process: ChildProcess;
-  /** What it printed so far. */
+  /** The output until now. */
   output(): string;
-  /** SIGTERM, and the exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>;
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
 }
 
-/** Tests make more calls from one address than anybody may. */
+/** Tests make more calls from one address than the default limits allow. */
 export const UNLIMITED = {
   RATE_LIMIT_KEY_PER_MINUTE: '1000000',
   RATE_LIMIT_KEY_PER_HOUR: '1000000',
   RATE_LIMIT_PUBLIC_PER_MINUTE: '1000000',
 };
 
-/** What a process gets of the environment of the tests. */
+/** The environment that a process inherits from the tests. */
 export const MACHINE = {
   PATH: process.env.PATH,
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
@@ -41,7 +41,7 @@ export const MACHINE = {
   }),
 };
 
-/** The program as it is started. */
+/** The command that starts the program. */
 export const MAIN = join(import.meta.dirname, '..', '..', 'start.ts');
 
 /** Starts the service on free ports and waits until it is ready. */
@@ -121,7 +121,7 @@ export async function deathOf(script: ChildProcess, onEnd?: OnEnd, next?: () => 
   return signal;
 }
 
-/** A folder for the data of one service, which the user that runs PostgreSQL for root can enter. */
+/** Creates a folder for the data of a service. PostgreSQL's user can enter it if root runs the tests. */
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'freehold-'));
   chmodSync(folder, 0o755);
@@ -129,7 +129,7 @@ export function newFolder(): string {
 }
 export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
 
-/** Below those that systems give to outgoing connections, one of which could take it before a service listens. */
+/** Ports below those of outgoing connections, which could otherwise take a port before a service listens. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 10_000 + Math.floor(Math.random() * 20_000);
@@ -149,11 +149,11 @@ export async function freePort(): Promise<number> {
 export interface Answer {
   status: number;
   headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body by looking at it
+  // biome-ignore lint/suspicious/noExplicitAny: each test checks the type of the members that it reads
   body: any;
 }
 
-/** A REST client with a credential; every answer is checked against the OpenAPI document. */
+/** Creates a REST client with a credential. It checks every answer against the OpenAPI document. */
 export function restClient(url: string, credential?: string) {
   return async (
     method: string,
@@ -179,7 +179,7 @@ export function restClient(url: string, credential?: string) {
 }
 export type RestClient = ReturnType<typeof restClient>;
 
-/** A GraphQL client with a credential. */
+/** Creates a GraphQL client with a credential. */
 export function graphqlClient(url: string, credential?: string) {
   // biome-ignore lint/suspicious/noExplicitAny: as above
   return async (query: string, variables: object = {}): Promise<{ status: number; data: any; errors: any }> => {

@@ -1,11 +1,11 @@
-/** A subscription of GraphQL over WebSocket, which collects what it is told. */
+/** A GraphQL subscription over WebSocket that collects its messages. */
 import { createClient } from 'graphql-ws';
 import WebSocket from 'ws';
 
 export function listen(url: string, credential: string, query: string, variables: Record<string, unknown> = {}) {
-  // biome-ignore lint/suspicious/noExplicitAny: what came
+  // biome-ignore lint/suspicious/noExplicitAny: each test checks the type of a message
   const messages: any[] = [];
-  // biome-ignore lint/suspicious/noExplicitAny: what came
+  // biome-ignore lint/suspicious/noExplicitAny: each test checks the type of a message
   let failure: any;
   let over = false;
   const client = createClient({

@@ -1,4 +1,4 @@
-/** One call of a tool, by the official MCP client. */
+/** Calls a tool with the official MCP client. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 export async function callTool(
@@ -12,6 +12,6 @@ export async function callTool(
   await client.connect(new StreamableHTTPClientTransport(new URL(`${publicUrl}/mcp`), { requestInit }));
   const result = await client.callTool({ name, arguments: args });
   await client.close();
-  // biome-ignore lint/suspicious/noExplicitAny: what a tool answers is looked at by the test
+  // biome-ignore lint/suspicious/noExplicitAny: each test checks the type of an answer
   return { isError: Boolean(result.isError), content: result.structuredContent as any };
 }

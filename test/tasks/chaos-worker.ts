@@ -1,7 +1,7 @@
 /**
- * A worker in a process of its own, for chaos.test.ts to kill. Each order has four steps, and each step one effect,
- * which nothing but the engine keeps from being written twice. A fault point kills the process when the effect is
- * written and not committed. A mutant is an engine that lacks one of its two guarantees.
+ * A worker in a separate process that chaos.test.ts kills. Each order has four steps, and each step has one effect. Only the
+ * engine prevents a second effect. A fault point kills the process between the write of an effect and its commit. A mutant
+ * is an engine without one of its two guarantees.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Database } from '../../entities/database/database.ts';
@@ -13,13 +13,13 @@ export interface ChaosWorkerOptions {
   url: string;
   leaseSeconds: number;
   concurrency: number;
-  /** The number of the commit during which it kills itself. */
+  /** The number of the commit during which the process kills itself. */
   dieAtCommit: number;
-  /** `unfenced` commits although its lease was lost; `outside` writes effects outside of the transaction. */
+  /** `unfenced` commits without its lease; `outside` writes effects outside of the transaction. */
   mutant: 'unfenced' | 'outside' | undefined;
 }
 const STEP_MS = 80;
-/** Each such step fails. */
+/** Each step of that number fails. */
 const FAILING = 20;
 
 const options: ChaosWorkerOptions = JSON.parse(process.argv[2]!);
@@ -30,7 +30,7 @@ class UnfencedWorker extends Worker {
   }
 }
 
-// Disconnected while it starts, it ends, and another is started. Once it works, nothing may end it.
+// If the process loses the database during its start, it ends, and the test starts another. Later, no loss may end it.
 const giveUp = () => process.exit(0);
 process.on('uncaughtException', giveUp);
 const db = await Database.open(options.url).catch(giveUp);

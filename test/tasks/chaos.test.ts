@@ -1,10 +1,10 @@
 /**
- * Orders are carried out by three busy worker processes while these are killed, frozen for longer than their leases,
- * stopped, disconnected from the database, and kill themselves in the middle of commits. Every order must have its
- * four effects in their order, once, and no order that was rolled back may have one. Two mutants of the engine, each
- * without one of its guarantees, go through the same; that they are found out proves that the test can fail.
+ * Three worker processes work on orders while the test disturbs them. It kills them, freezes them for longer than their
+ * leases, stops them, and disconnects them from the database. They also kill themselves during commits. Every order must have
+ * its four effects once and in order. An order that was rolled back may have none. Two mutants of the engine, each without one
+ * of its guarantees, get the same disturbances. The test must find them, which proves that it can fail.
  *
- * CHAOS_SEED repeats the choices of a run, as far as the scheduling of processes lets it.
+ * CHAOS_SEED repeats the choices of a run, as far as the scheduling of processes allows.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
@@ -21,13 +21,13 @@ import type { ChaosWorkerOptions } from './chaos-worker.ts';
 const WORKERS = 3;
 const CONCURRENCY = 4;
 const LEASE_SECONDS = 1;
-/** How long a worker is given to be in the middle of steps, and how long others to take them over. */
+/** The time for a worker to begin steps, and the time for others to take them over. */
 const [BUSY_MS, TAKEN_OVER_MS] = [15_000, 15_000];
 const EFFECTS = 'claimed,created,proved,billed';
 const DISTURBANCES = ['freeze', 'kill', 'disconnect', 'stop', 'kill', 'freeze', 'kill', 'freeze'] as const;
 type Disturbance = (typeof DISTURBANCES)[number];
 
-/** Numbers between 0 and 1, the same ones for the same seed. */
+/** Returns numbers between 0 and 1, the same ones for the same seed. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -36,12 +36,12 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** Keeps so many worker processes alive, and counts how they end. */
+/** Keeps a number of worker processes alive and counts their ends. */
 class Crew {
-  /** By process, the id of its worker, once it works. */
+  /** The worker id of each process that works. */
   readonly working = new Map<ChildProcess, string>();
   readonly ends: Record<string, number> = {};
-  /** What was written by those who ended in no good order. */
+  /** The output of processes that ended with an error. */
   readonly lastWords: string[] = [];
   readonly #options: () => ChaosWorkerOptions;
   readonly #all = new Set<ChildProcess>();
@@ -72,7 +72,7 @@ class Crew {
     });
   }
 
-  /** At least so many work. */
+  /** Waits until at least this number works. */
   async have(count: number) {
     while (this.working.size < count) await sleep(20);
   }
@@ -114,7 +114,7 @@ class Chaos {
     return chaos;
   }
 
-  /** Also when this process has been disconnected, which may come late. */
+  /** Works even if this process loses its connection, which may happen late. */
   async count(of: string): Promise<number> {
     for (;;) {
       const counted = this.db.query<{ count: number }>(`select count(*)::int as count from ${of}`);
@@ -126,12 +126,12 @@ class Chaos {
     }
   }
 
-  /** How many effects are in the database too often. */
+  /** Returns the number of duplicate effects in the database. */
   duplicates(): Promise<number> {
     return this.count('(select 1 from effect group by subject, what having count(*) > 1) as duplicate');
   }
 
-  /** Orders, one of ten of which is rolled back, so that there is always more to do than the workers can. */
+  /** Places more orders than the workers can handle, and rolls one of ten back. */
   async order(over: AbortSignal): Promise<void> {
     for (let number = 0; !over.aborted; await sleep(10)) {
       const waiting = await this.count('task');
@@ -144,7 +144,7 @@ class Chaos {
           await startTask(tx, { lane: 'orders', process: 'order', subject, accountId: 'acct' });
           if (fails) throw new Error('rolled back');
         })
-        .catch(() => {}); // whether it was placed, the table says
+        .catch(() => {}); // the table shows whether the order exists
       if (fails) this.rolledBack++;
     }
   }
@@ -159,7 +159,7 @@ class Chaos {
     if (disturbance === 'disconnect') await this.#disconnect();
   }
 
-  /** In the middle of its steps, until others have taken them over. */
+  /** Freezes a worker during its steps until others take them over. */
   async #freeze(victim: ChildProcess, id: string) {
     const held = () => this.count(`task where leased_by = '${id}'`);
     for (const end = Date.now() + BUSY_MS; Date.now() < end && this.crew.working.has(victim); await sleep(5))
@@ -171,7 +171,7 @@ class Chaos {
     victim.kill('SIGCONT');
   }
 
-  /** Everybody, this process among them. */
+  /** Disconnects all processes, including this one. */
   async #disconnect() {
     const server = new URL(this.url);
     const name = server.pathname.slice(1);
@@ -183,7 +183,7 @@ class Chaos {
     while ((await this.count('task')) > 0) await sleep(50);
   }
 
-  /** What is wrong: orders that do not have exactly their effects, and effects of what was never ordered. */
+  /** Returns the faults: orders without exactly their effects, and effects without an order. */
   wrong(): Promise<unknown[]> {
     return this.db.query(
       `select subject, effects from (select distinct subject from placed) as placed
@@ -193,13 +193,13 @@ class Chaos {
   }
 }
 
-/** A mutant is disturbed by what finds it out, again and again, because one may by chance hit nobody in a step. */
+/** Disturbances that reveal each mutant. The test repeats them, because one may hit no worker during a step. */
 const MUTANTS = {
   unfenced: Array<Disturbance>(16).fill('freeze'),
   outside: Array<Disturbance>(16).fill('kill'),
 } as const;
 
-/** Goes through the disturbances, or until something is as wrong as it is expected to be; and then until enough was done. */
+/** Runs the disturbances until the expected fault appears, or all of them, and then until the workers have done enough. */
 async function run(
   chaos: Chaos,
   disturbances: readonly Disturbance[] = DISTURBANCES,
@@ -223,12 +223,12 @@ const SEED = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000);
 const TIMEOUT_MS = 400_000;
 
 it(
-  'every order has its four effects, once and in order, whatever happens to the workers',
+  'every order has its four effects, once and in order, under all disturbances of the workers',
   async () => {
     const chaos = await Chaos.begin(SEED);
     const { crew } = chaos;
     const kills = DISTURBANCES.filter((disturbance) => disturbance === 'kill').length;
-    // On a busy machine that takes longer.
+    // A busy machine takes longer.
     await run(chaos, DISTURBANCES, undefined, async () => {
       const [died, orders] = [(crew.ends.SIGKILL ?? 0) > kills, await chaos.count('placed')];
       return died && orders > 50 && chaos.rolledBack > 0;
@@ -244,7 +244,7 @@ it(
       rolledBack: expect.toSatisfy((count: number) => count > 0),
       takenOver: expect.toSatisfy((count: number) => count > 0),
     });
-    // Killed by us or by the fault point, or stopped in good order: none has died of anything else.
+    // The test, the fault point or a normal stop ended each process. No other cause did.
     expect(crew.lastWords).toEqual([]);
     expect(Object.keys(crew.ends).filter((end) => end !== 'SIGKILL' && end !== 'code 0')).toEqual([]);
     expect(crew.ends.SIGKILL).toBeGreaterThan(kills);
@@ -253,7 +253,7 @@ it(
 );
 
 it.each(['unfenced', 'outside'] as const)(
-  'the mutant %s of the engine is found out: it has effects twice',
+  'the test finds the mutant %s of the engine: it has duplicate effects',
   async (mutant) => {
     const chaos = await Chaos.begin(SEED, mutant);
     await run(chaos, MUTANTS[mutant], async () => (await chaos.duplicates()) > 0);

@@ -1,4 +1,4 @@
-/** The engine of durable work with a process of the test's own, for tests that do not wait for a clock. */
+/** The engine of durable work with a process of the test, for tests without waits. */
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
@@ -10,13 +10,13 @@ import { newDatabase } from '../setup/database.ts';
 export interface Engine {
   db: Database;
   worker: Worker;
-  /** What the steps do; each test says it. */
+  /** The steps, which each test sets. */
   steps: Process['steps'];
   onExhausted: Process['onExhausted'];
 }
 export const engine = {} as Engine;
 
-/** For each test file that uses it: a database, and for each test an empty one. */
+/** Opens a database for a test file and empties it before each test. */
 export function prepareEngine(): void {
   beforeAll(async () => {
     engine.db = await newDatabase(afterAll);
@@ -49,7 +49,7 @@ export const start = (task: Partial<NewTask> = {}, db = engine.db): Promise<void
   db.transaction((tx) => startTask(tx, { ...TASK, ...task }));
 export const signal = (subject = 'thing'): Promise<void> => engine.db.transaction((tx) => signalTask(tx, subject));
 
-/** A commit that leaves a trace. */
+/** Makes a commit that writes a row. */
 export const effect = (what: string) => (tx: Transaction) => tx.query('insert into effect values ($1)', [what]);
 export const effects = async (): Promise<string[]> =>
   (await engine.db.query<{ what: string }>('select what from effect')).map(({ what }) => what);
@@ -64,6 +64,6 @@ export async function read(subject = 'thing'): Promise<Row | undefined> {
   return row;
 }
 
-/** Time passes: everything that rests is due, and every lease has ended. */
+/** Makes time pass: all resting tasks are due, and all leases have ended. */
 export const later = () => engine.db.query(`update task set run_at = now() - interval '1 second'`);
 export const leaseOne = async (by = engine.worker) => (await by.lease('lane'))[0]!;

@@ -1,4 +1,4 @@
-/** What becomes of a task whose step fails, whose time is over, or whose worker is not what it was. Nothing here waits for a clock. */
+/** Tasks whose step fails, whose deadline passes, or whose worker loses its lease. The tests do not wait. */
 import { describe, expect, it, vi } from 'vitest';
 import { done, hop, nap, type Outcome } from '../../provisioning/tasks/tasks.ts';
 import { effect, effects, engine, later, leaseOne, newWorker, prepareEngine, read, signal, start } from './engine.ts';
@@ -10,7 +10,7 @@ describe('A failing step', () => {
     throw new Error('driver down');
   };
 
-  it('is retried with growing pauses, then dead, then goes on where it was when it is signalled', async () => {
+  it('is retried with growing pauses, then dead, and continues with the same step after a signal', async () => {
     engine.steps = { start: failing };
     engine.onExhausted = async (task, tx, error) => void (await effect(`${task.subject} dead: ${error}`)(tx));
     await start();
@@ -42,7 +42,7 @@ describe('A failing step', () => {
     expect(await read()).toMatchObject({ step: 'second', attempts: 1 });
   });
 
-  it('commits nothing of a commit that failed', async () => {
+  it('commits nothing of a failed commit', async () => {
     engine.steps = { start: async () => hop('second', { commit: (tx) => effect('half')(tx).then(failing) }) };
     await start();
     await engine.worker.drain();
@@ -50,7 +50,7 @@ describe('A failing step', () => {
     expect(await read()).toMatchObject({ step: 'start', attempts: 1, error: 'driver down' });
   });
 
-  it('tries once more instead of giving up if a signal came during the last attempt', async () => {
+  it('is retried once more after a signal during the last attempt', async () => {
     engine.steps = { start: failing };
     await start();
     await engine.db.query('update task set attempts = 2');
@@ -62,7 +62,7 @@ describe('A failing step', () => {
     expect(await engine.worker.drain()).toBe(1);
   });
 
-  it('is given up once, and can go on with another step instead of being dead', async () => {
+  it('is given up once, and can continue with another step instead of being dead', async () => {
     engine.steps = { start: failing, refund: async () => done({ commit: effect('refunded') }) };
     engine.onExhausted = async (_task, tx) => {
       await effect('given up')(tx);
@@ -74,7 +74,7 @@ describe('A failing step', () => {
     expect(await effects()).toEqual(['given up', 'refunded']);
   });
 
-  it('can be tried for ever, with pauses, by going on with itself', async () => {
+  it('can be retried without end, with pauses, if it continues with itself', async () => {
     engine.steps = { start: failing };
     engine.onExhausted = async ({ step }) => step;
     await start();
@@ -84,7 +84,7 @@ describe('A failing step', () => {
     expect((await read())!.restSeconds).toBeGreaterThan(200);
   });
 
-  it('is given up again later if giving up fails, and then nothing of that is committed', async () => {
+  it('is given up again later if giving up fails, which commits nothing', async () => {
     engine.steps = { start: failing };
     engine.onExhausted = async (_task, tx) => {
       await effect('given up')(tx);
@@ -104,17 +104,17 @@ describe('A failing step', () => {
     expect(await effects()).toEqual(['given up']);
   });
 
-  it('counts an attempt that killed its worker, and is given up without being run once more', async () => {
+  it('counts an attempt that killed its worker, and is given up without another run', async () => {
     const run = vi.fn(async () => done());
     engine.steps = { start: run };
     await start();
     for (let death = 0; death < 3; death++, await later()) await leaseOne();
     expect(await engine.worker.drain()).toBe(1);
     expect(run).not.toHaveBeenCalled();
-    expect(await read()).toMatchObject({ state: 'DEAD', error: 'No attempt of 3 came to an end.' });
+    expect(await read()).toMatchObject({ state: 'DEAD', error: 'None of 3 attempts ended.' });
   });
 
-  it('may have any error, one that PostgreSQL cannot store among them', async () => {
+  it('may have any error, even one that PostgreSQL cannot store', async () => {
     engine.steps = {
       start: async () => {
         throw `\0${'x'.repeat(10_000)}`;
@@ -127,7 +127,7 @@ describe('A failing step', () => {
 });
 
 describe('A dead task', () => {
-  it('is replaced when its subject gets a new one', async () => {
+  it('is replaced by a new task of its subject', async () => {
     engine.steps = {};
     await start({ step: 'first', data: { old: true } });
     await engine.db.query(
@@ -148,7 +148,7 @@ describe('A dead task', () => {
 describe('A deadline', () => {
   const overdue = () => engine.db.query(`update task set deadline_at = now() - interval '1 second'`);
 
-  it('ends a task that would wait for ever, and is kept in time', async () => {
+  it('ends a task that would wait without end, and ends it in time', async () => {
     engine.steps = { start: async () => nap(100_000), refund: async () => nap(100_000) };
     engine.onExhausted = async (_task, tx, error) => {
       await effect(error)(tx);
@@ -166,7 +166,7 @@ describe('A deadline', () => {
     expect(await engine.worker.drain()).toBe(1);
   });
 
-  it('does not hinder a dead task that is signalled', async () => {
+  it('does not hinder a dead task after a signal', async () => {
     engine.steps = { start: async () => nap(1000) };
     await start();
     await overdue();
@@ -179,7 +179,7 @@ describe('A deadline', () => {
 });
 
 describe('A lease', () => {
-  it('is one at a time: two workers never run one subject at once', async () => {
+  it('belongs to one worker: two workers never run one subject at once', async () => {
     const running = new Set<string>();
     let overlaps = 0;
     engine.steps.start = async ({ subject, data }) => {
@@ -199,7 +199,7 @@ describe('A lease', () => {
     expect((await effects()).sort()).toEqual(['a', 'b', 'c'].flatMap((subject) => Array(10).fill(subject)));
   });
 
-  it('that was lost commits nothing, whether the other has finished or not', async () => {
+  it('commits nothing after its loss, before and after the end of the other one', async () => {
     const other = newWorker();
     engine.steps = {
       start: async ({ fence }) => hop('second', { commit: effect(`by ${fence}`) }),
@@ -220,7 +220,7 @@ describe('A lease', () => {
     expect(await read()).toBeUndefined();
   });
 
-  it('that was lost and taken again by the same worker commits only the second time', async () => {
+  it('commits only the second time if the same worker loses it and takes it again', async () => {
     engine.steps = { start: async ({ fence }) => done({ commit: effect(`by ${fence}`) }) };
     await start();
     const lost = await leaseOne();
@@ -232,7 +232,7 @@ describe('A lease', () => {
     expect(await effects()).toEqual(['by 2']);
   });
 
-  it('that was lost cannot fail the task either', async () => {
+  it('cannot fail the task after its loss', async () => {
     const other = newWorker();
     engine.steps = {
       start: async () => {
@@ -249,7 +249,7 @@ describe('A lease', () => {
     expect(await read()).toMatchObject({ state: 'READY', attempts: 1, error: null });
   });
 
-  it('that was released does not write again, as after a commit whose answer was lost', async () => {
+  it('does not write again after its release, as after a commit without an answer', async () => {
     engine.steps = { start: async () => hop('second', { commit: effect('once') }), second: async () => done() };
     await start();
     const lease = await leaseOne();
@@ -260,7 +260,7 @@ describe('A lease', () => {
   });
 });
 
-describe('What this version does not know', () => {
+describe('A task that this version does not know', () => {
   it.each([
     ['a process', { process: 'future' }, 'This version has no process "future".'],
     ['a step', { step: 'toString' }, 'The process "process" has no step "toString" in this version.'],
@@ -274,7 +274,7 @@ describe('What this version does not know', () => {
     }
   });
 
-  it('a process whose deadline has passed: it rests all the same', async () => {
+  it('a process whose deadline has passed, which rests all the same', async () => {
     await start({ process: 'future', deadlineSeconds: -1 });
     expect(await engine.worker.drain()).toBe(1);
     expect((await read())!.restSeconds).toBeGreaterThan(10);

@@ -1,4 +1,4 @@
-/** Periodic work: its schedule, the alert of a low balance, and the end of old audit entries. Time is moved in the database. */
+/** Periodic work: its schedule, the alert of a low balance, and the end of old audit entries. The tests move time in the database. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiKey, Session } from '../../entities/accounts/credential.ts';
@@ -11,7 +11,7 @@ beforeEach(() => shop.db.query('truncate task, server, event, audit_entry'));
 const inDays = (days: number) => new Date(Date.now() + days * 24 * HOUR_MS);
 
 describe('Periodic work', () => {
-  it('has one task in the cluster for each kind, however often it is scheduled', async () => {
+  it('has one task in the cluster for each kind, even if it is scheduled often', async () => {
     await Promise.all([1, 2, 3].map(() => shop.provisioning.schedule()));
     const tasks = await shop.db.query('select subject from task order by 1');
     expect(tasks).toEqual(
@@ -29,7 +29,7 @@ describe('Periodic work', () => {
     );
   });
 
-  it('runs once for all ticks that were missed, and keeps its time when it is scheduled again', async () => {
+  it('runs once for all missed ticks, and keeps its time when it is scheduled again', async () => {
     await shop.provisioning.schedule();
     const worker = shop.provisioning.newWorker();
     await worker.drain('periodic');
@@ -41,7 +41,7 @@ describe('Periodic work', () => {
 });
 
 describe('An account whose balance does not cover the renewals of its next days', () => {
-  it('is told, once in 24 hours', async () => {
+  it('gets an event, once in 24 hours', async () => {
     const account = await shop.account(2n * PRICE - 1n);
     await shop.server(account, { paidUntil: inDays(1) });
     await shop.server(account, { paidUntil: inDays(6), status: 'REBOOTING' });
@@ -73,7 +73,7 @@ describe('An account whose balance does not cover the renewals of its next days'
     expect(await shop.events(account)).toEqual([]);
   });
 
-  it('is told by as many days ahead as it wants', async () => {
+  it('gets the event the wanted number of days ahead', async () => {
     const account = await shop.account(0n);
     await shop.server(account, { paidUntil: inDays(20) });
     await shop.tick('low-balance');
@@ -102,7 +102,7 @@ describe('Audit entries', () => {
 });
 
 describe('Credentials', () => {
-  it('are kept for 30 days after they are over, and spent refresh tokens as long as their family can live', async () => {
+  it('are kept for 30 days after their end, and spent refresh tokens for the lifetime of their family', async () => {
     const session = async (name: string, created: number, set: Record<string, Date | null>) => {
       const { expiresAt = inDays(-created + 1), refreshExpiresAt = inDays(-created + 30), ...ended } = set;
       await shop.db.source.manager.insert(Session, {

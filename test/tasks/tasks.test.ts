@@ -1,4 +1,4 @@
-/** How a task goes from step to step. Nothing here waits for a clock. */
+/** The steps of a task. The tests do not wait. */
 import { describe, expect, it, vi } from 'vitest';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { START_TASK_PARAMETERS, startTask, startTaskParameters, startTaskSql } from '../../entities/tasks/start.ts';
@@ -19,7 +19,7 @@ describe('A task', () => {
     expect(await read()).toMatchObject({ step: 'start', state: 'READY', data: {} });
   });
 
-  it('goes from step to step with its data, and is gone when it is done', async () => {
+  it('goes from step to step with its data, and is gone at the end', async () => {
     const seen: unknown[] = [];
     engine.steps = {
       start: async ({ data }) => {
@@ -38,7 +38,7 @@ describe('A task', () => {
     expect(await read()).toBeUndefined();
   });
 
-  it('is one per subject: to start another is a signal to the first', async () => {
+  it('is one per subject: starting another signals the first', async () => {
     const run = vi.fn(async () => nap(1000));
     engine.steps = { start: run };
     await start();
@@ -50,7 +50,7 @@ describe('A task', () => {
     expect(await engine.db.query('select 1 from task')).toHaveLength(1);
   });
 
-  it('started again for later does not put off what is due earlier, and brings forward what is due later', async () => {
+  it('keeps its earlier time after a start for later, and takes an earlier time', async () => {
     await start({ afterSeconds: 100 });
     await start({ afterSeconds: 1000 });
     expect((await read())!.restSeconds).toBeCloseTo(100, -1);
@@ -58,7 +58,7 @@ describe('A task', () => {
     expect((await read())!.restSeconds).toBeLessThan(11);
   });
 
-  it('can be started by a statement that writes its subject too', async () => {
+  it('can be started by the statement that writes its subject', async () => {
     const statement = `with ordered as (select $1::text as account_id, $2::text as subject where $3::boolean),
       ${startTaskSql('ordered', 4)} select lane from task_started`;
     const parameters = startTaskParameters({ ...TASK, step: 'second' });
@@ -69,7 +69,7 @@ describe('A task', () => {
     expect(await read('paid')).toMatchObject({ step: 'second' });
   });
 
-  it('tells the bus of its lane when it is due, after the commit', async () => {
+  it('publishes its lane on the bus after the commit, if it is due', async () => {
     const heard: unknown[] = [];
     const stop = engine.db.bus.listen((change) => heard.push(change));
     await start({ afterSeconds: 100 });
@@ -84,7 +84,7 @@ describe('A task', () => {
 });
 
 describe('A step', () => {
-  it('naps: it runs again later, or as soon as a signal comes', async () => {
+  it('naps: it runs again later, or at the next signal', async () => {
     let ready = false;
     engine.steps = { start: async () => (ready ? done() : nap(1000, { data: { looked: true } })) };
     await start();
@@ -110,7 +110,7 @@ describe('A step', () => {
     expect(await effects()).toEqual(['looked', 'looked']);
   });
 
-  it('that was to be the last commits nothing if a signal came while it ran, and runs again', async () => {
+  it('commits nothing and runs again if it wants to end the task, but a signal came', async () => {
     engine.steps = { start: async () => done({ commit: effect('ended') }) };
     await start();
     const lease = await leaseOne();
@@ -122,7 +122,7 @@ describe('A step', () => {
     expect(await read()).toBeUndefined();
   });
 
-  it('that finds the world moved rolls back and runs again at once, which is no failed attempt', async () => {
+  it('rolls back and runs again at once after a conflict, which is no failed attempt', async () => {
     let moved = 2;
     const run = vi.fn();
     engine.steps = {
@@ -142,7 +142,7 @@ describe('A step', () => {
     expect(await read()).toMatchObject({ attempts: 0, error: null });
   });
 
-  it('that finds it moved for ever is not repeated hot: that becomes a failed attempt', async () => {
+  it('fails an attempt after many conflicts in a row, instead of repeating at once without end', async () => {
     const run = vi.fn(async () =>
       done({
         commit: async () => {
@@ -160,7 +160,7 @@ describe('A step', () => {
 });
 
 describe('A lane', () => {
-  it('runs what was due first, and leaves other lanes alone', async () => {
+  it('runs tasks in the order of their times, and ignores other lanes', async () => {
     const order: string[] = [];
     engine.steps = {
       start: async ({ subject }) => {

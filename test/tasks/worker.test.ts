@@ -9,7 +9,7 @@ import { effect, effects, engine, newWorker, prepareEngine, read, start } from '
 prepareEngine();
 
 const urlOf = (db: Database) => (db.source.options as { url: string }).url;
-/** So long that nothing is found by it. */
+/** So long that the poll finds nothing. */
 const NEVER_SECONDS = 600;
 /** A deadline that a busy machine does not miss before the step begins. */
 const BEGUN_BY_THEN_SECONDS = 4;
@@ -24,7 +24,7 @@ const WAIT = { timeout: 90_000, interval: 20 };
 const finished = () => vi.waitFor(async () => expect(await read()).toBeUndefined(), WAIT);
 
 describe('A running worker', () => {
-  it('is woken by the transaction that starts a task, in another process too, and goes through the steps at once', async () => {
+  it('is woken by the transaction that starts a task, even in another process, and runs the steps at once', async () => {
     const elsewhere = await Database.open(urlOf(engine.db));
     onTestFinished(() => elsewhere.close());
     running({ pollSeconds: NEVER_SECONDS });
@@ -38,7 +38,7 @@ describe('A running worker', () => {
     expect(await effects()).toEqual(['first', 'second']);
   });
 
-  it('finds by its poll what nobody told it of', async () => {
+  it('finds tasks without a wakeup by its poll', async () => {
     running({ pollSeconds: 0.05 });
     engine.steps = { start: async () => done() };
     await engine.db.query(
@@ -47,7 +47,7 @@ describe('A running worker', () => {
     await finished();
   });
 
-  it('runs as many tasks at once as its lane has room for, and no more', async () => {
+  it('runs as many tasks at once as its lane allows', async () => {
     let now = 0;
     let most = 0;
     engine.steps = {
@@ -64,7 +64,7 @@ describe('A running worker', () => {
     expect(most).toBe(3);
   });
 
-  it('keeps the lease of a step that takes longer than it', async () => {
+  it('extends the lease of a step that takes longer', async () => {
     const fences: bigint[] = [];
     engine.steps = {
       start: async ({ fence, aborted }) => {
@@ -85,7 +85,7 @@ describe('A running worker', () => {
     expect(fences).toEqual([1n]);
   });
 
-  it('does not run a task twice at once, though its lease has ended', async () => {
+  it('does not run a task twice at once, even if its lease has ended', async () => {
     let runs = 0;
     engine.steps = {
       start: async () => {
@@ -121,7 +121,7 @@ describe('A running worker', () => {
   });
 });
 
-describe('A step that does not end though it was aborted', () => {
+describe('An aborted step that does not end', () => {
   const lane = { lanes: { lane: 2 }, pollSeconds: 0.05, leaseSeconds: 0.6, graceSeconds: 0.2 };
 
   it.each([
@@ -160,7 +160,7 @@ describe('A step that does not end though it was aborted', () => {
     expect((await effects()).sort()).toEqual(['again', 'other']);
   });
 
-  it('takes room from the others when half of a lane is like that, so that they do not become ever more', async () => {
+  it('takes room from other tasks when half of a lane is abandoned, which limits their number', async () => {
     const { promise: late, resolve: goOn } = Promise.withResolvers<void>();
     let [now, most] = [0, 0];
     engine.steps = {
@@ -173,7 +173,7 @@ describe('A step that does not end though it was aborted', () => {
     for (let i = 0; i < 12; i++) await start({ subject: `thing ${i}` });
     const worker = running({ ...lane, lanes: { lane: 4 }, stepSeconds: 0.2, onError: () => {} });
     await vi.waitFor(() => expect(worker.abandoned('lane')).toBe(6), WAIT);
-    // The worker counts them each time that it looks for room.
+    // The worker counts them at each check for room.
     const looks = vi.spyOn(worker, 'abandoned');
     await vi.waitFor(() => expect(looks.mock.calls.length).toBeGreaterThan(5), WAIT);
     expect([most, worker.abandoned('lane')]).toEqual([6, 6]);
@@ -189,7 +189,7 @@ describe('A step that does not end though it was aborted', () => {
 });
 
 describe('A worker that stops', () => {
-  it('finishes the step that runs, and takes no other', async () => {
+  it('finishes the running step, and takes no other', async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const { promise: told, resolve: tell } = Promise.withResolvers<void>();
     engine.steps = {
@@ -209,7 +209,7 @@ describe('A worker that stops', () => {
     expect(await read()).toMatchObject({ step: 'second', leasedBy: null });
   });
 
-  it('aborts after the grace period what does not finish, and gives it to the others without counting an attempt', async () => {
+  it('aborts unfinished steps after the grace period, and returns them without counting an attempt', async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     engine.steps = {
       start: async ({ aborted }) => {
@@ -231,7 +231,7 @@ describe('A worker that stops', () => {
 });
 
 describe('A worker without its database', () => {
-  it('neither dies nor asks all the time, and goes on when it is back', async () => {
+  it('neither dies nor retries constantly, and continues when it is back', async () => {
     const away = await Database.open(urlOf(engine.db));
     onTestFinished(() => away.close());
     const name = new URL(urlOf(engine.db)).pathname.slice(1);

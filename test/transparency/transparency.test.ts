@@ -12,13 +12,13 @@ describe('The canary', () => {
     'mutation ($input: PublishCanaryInput!) { publishCanary(input: $input) { version status sha256 previousSha256 } }';
   const publish = async (input: object) => (await operator(PUBLISH, { input })).data.publishCanary;
 
-  it('promises nothing before one is published', async () => {
+  it('promises nothing before the first publication', async () => {
     const { body } = await anonymous('GET', '/v1/transparency/canary');
     expect(body).toMatchObject({ version: '0', status: 'expired', codes: [], signed_text: null });
     expect(body.statement).toContain('has not published');
   });
 
-  it('is valid with all codes and until it expires; each names the digest of the one before', async () => {
+  it('is valid with all codes until it expires, and names the digest of its predecessor', async () => {
     const first = await publish({ statement: 'All is well.', codes: CODES });
     expect(first).toMatchObject({ version: '1', status: 'VALID', previousSha256: null });
     const signedText = '-----BEGIN PGP SIGNED MESSAGE-----\nAll is well.';
@@ -33,7 +33,7 @@ describe('The canary', () => {
     expect(new Date(body.expires_at).getTime() - new Date(body.issued_at).getTime()).toBe(35 * 24 * 3_600_000);
   });
 
-  it('is triggered without a code, and expired when its time is over', async () => {
+  it('is triggered without a code, and expired after its time', async () => {
     expect((await publish({ statement: 'Well.', codes: CODES.filter((code) => code !== 'GAG') })).status).toBe(
       'TRIGGERED',
     );
@@ -43,7 +43,7 @@ describe('The canary', () => {
     expect((await anonymous('GET', '/v1/transparency/canary')).body.status).toBe('expired');
   });
 
-  it('cannot be changed afterwards, and only the operator publishes', async () => {
+  it('cannot be changed later, and only the operator publishes', async () => {
     await expect(db.query(`update canary set statement = 'other'`)).rejects.toThrow('append-only');
     const { errors } = await (await newAccount()).graphql(PUBLISH, { input: { statement: 'x', codes: CODES } });
     expect(errors[0].extensions.code).toBe('insufficient_scope');
@@ -55,7 +55,7 @@ describe('The canary', () => {
 });
 
 describe('Peering', () => {
-  it('is what the operator published', async () => {
+  it('shows the publication of the operator', async () => {
     expect((await anonymous('GET', '/v1/transparency/peering')).body).toMatchObject({
       asn: null,
       name: 'Not published',
@@ -101,7 +101,7 @@ describe('The status', () => {
   const status = async () => (await anonymous('GET', '/v1/transparency/status')).body;
   const component = async (id: string) => (await status()).components.find((one: { id: string }) => one.id === id);
 
-  it('says what is simulated, and that everything works', async () => {
+  it('names simulated parts, and reports that everything works', async () => {
     const body = await status();
     expect(body).toMatchObject({ indicator: 'none', incidents: [], scheduled_maintenances: [] });
     expect(body.components.map(({ id }: { id: string }) => id)).toEqual([
@@ -117,7 +117,7 @@ describe('The status', () => {
     expect((await component('machines-zrh')).name).toBe('Machines in Zürich (simulated)');
   });
 
-  it('looks at the work that waits', async () => {
+  it('reports late work', async () => {
     const stuck = `insert into task (id, lane, process, subject, account_id, step, run_at) values ('task_stuck', 'nobody', 'x', 'x', 'x', 'x', now() - $1::interval)`;
     await db.query(stuck, ['5 minutes']);
     expect(await component('workers')).toMatchObject({ status: 'degraded_performance' });
@@ -127,7 +127,7 @@ describe('The status', () => {
     await eventually(async () => (await status()).indicator === 'none');
   });
 
-  it('finds that a driver cannot be reached, and when it can again', async () => {
+  it('reports an unreachable driver, and its return', async () => {
     const look = () =>
       db.query(`update task set run_at = now() where subject = 'cron:driver-health' and leased_by is null`);
     const machines = join(dataDir, 'machines');
@@ -163,7 +163,7 @@ describe('The status', () => {
     expect(await status()).toMatchObject({ indicator: 'none', incidents: [] });
   });
 
-  it('has the incidents that the operator opens, updates and resolves', async () => {
+  it('shows incidents that the operator opens, updates and resolves', async () => {
     const input = {
       name: 'Power',
       status: 'INVESTIGATING',
@@ -194,7 +194,7 @@ describe('The status', () => {
     ).toBe('not_found');
   });
 
-  it('announces maintenances, which count once they have begun', async () => {
+  it('announces maintenances, which count after their start', async () => {
     const input = {
       name: 'New switch',
       status: 'SCHEDULED',
@@ -220,8 +220,8 @@ describe('The status', () => {
   });
 });
 
-describe('What is planned', () => {
-  it('says so, after the credential and the scope', async () => {
+describe('A planned endpoint', () => {
+  it('says that it is planned, after the checks of credential and scope', async () => {
     const account = await newAccount();
     const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'r', scope: 'read' });
     expect((await anonymous('PATCH', '/v1/account', {})).body.code).toBe('missing_credential');

@@ -1,4 +1,4 @@
-/** Retries, disabling, and what a kill leaves. Time is moved by SQL. */
+/** Retries, disabled webhooks, and commits in any order. The tests move time by SQL. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
@@ -42,7 +42,7 @@ const attempted = (id: string, attempts: number) =>
     const [delivery] = await deliveries(id);
     return delivery!.attempts === attempts && delivery!.status !== 'DELIVERING' && delivery;
   });
-/** The pause before the next attempt is over. */
+/** Ends the pause before the next attempt. */
 const later = (id: string) =>
   db.transaction(async (tx) => {
     await tx.query(
@@ -55,7 +55,7 @@ const shown = async ({ account, id }: Setup) =>
   (await account.rest('GET', '/v1/webhooks')).body.data.find((webhook: { id: string }) => webhook.id === id);
 
 describe('A delivery', () => {
-  it('waits for a receiver that is down, and keeps its id and its body', async () => {
+  it('waits for an unavailable receiver, and keeps its id and its body', async () => {
     const hook = await setup();
     const { to, id } = hook;
     to.answer = (response) => void response.writeHead(500).end();
@@ -76,7 +76,7 @@ describe('A delivery', () => {
     await eventually(async () => (await db.query('select from task where subject = $1', [id])).length === 0);
   });
 
-  it('is tried again at the times of the schedule, give or take a fifth', () => {
+  it('is retried at the times of the schedule, give or take a fifth', () => {
     expect(RETRY_SECONDS).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]);
     for (const [index, seconds] of RETRY_SECONDS.entries()) {
       const pauses = Array.from({ length: 500 }, () => pauseSeconds(index + 1)!);
@@ -100,14 +100,14 @@ describe('A delivery', () => {
     expect(restSeconds).toBeLessThanOrEqual(seconds + 1);
   });
 
-  it.each(['-5', 'soon', '0'])('does not care for Retry-After: %s', async (retryAfter) => {
+  it.each(['-5', 'soon', '0'])('ignores Retry-After: %s', async (retryAfter) => {
     const hook = await setup();
     hook.to.answer = (response) => void response.writeHead(503, { 'retry-after': retryAfter }).end();
     await happen(hook);
     expect((await attempted(hook.id, 1)).restSeconds).toBeLessThanOrEqual(6);
   });
 
-  it('is one of four at once to an endpoint', async () => {
+  it('is one of at most four at once to an endpoint', async () => {
     const hook = await setup();
     let [open, most] = [0, 0];
     hook.to.answer = (response) => {
@@ -123,7 +123,7 @@ describe('A delivery', () => {
     expect(hook.to.received).toHaveLength(20);
   });
 
-  it('is not missed when events are committed in another order than they were made', async () => {
+  it('is not missed when transactions commit in another order than their events', async () => {
     const hook = await setup();
     let release = () => {};
     const held = new Promise<void>((resume) => (release = resume));
@@ -160,7 +160,7 @@ describe('A delivery', () => {
 });
 
 describe('A webhook', () => {
-  it('is disabled when an event has used up its attempts and nothing succeeded, and enabled by a test that succeeds', async () => {
+  it('is disabled after the last attempt of an event without any success, and enabled by a successful test', async () => {
     const hook = await setup('server.*,webhook.disabled');
     const { to, id, account } = hook;
     const watcher = await startReceiver();
@@ -199,7 +199,7 @@ describe('A webhook', () => {
     await eventually(async () => to.received.at(-1)!.body.id === eventId);
   });
 
-  it('stays enabled if something succeeded since the first attempt of what is given up', async () => {
+  it('stays enabled if a delivery succeeded since the first attempt of the exhausted one', async () => {
     const hook = await setup();
     const { to, id } = hook;
     to.answer = (response) => void response.writeHead(500).end();
@@ -214,7 +214,7 @@ describe('A webhook', () => {
     expect((await shown(hook)).status).toBe('enabled');
   });
 
-  it('is disabled at once by 410, and the rest is not sent', async () => {
+  it('is disabled at once by 410, and gets no further messages', async () => {
     const hook = await setup();
     hook.to.answer = (response) => void response.writeHead(500, { 'retry-after': '3600' }).end();
     await happen(hook);

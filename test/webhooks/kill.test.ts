@@ -1,4 +1,4 @@
-/** kill -9 of the worker while it delivers: every event arrives at least once, each always under its own id. */
+/** The worker dies by kill -9 during deliveries: every event arrives at least once, always with the same id. */
 import { randomBytes } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
@@ -12,7 +12,7 @@ import { newFolder, removeFolder, restClient, spawnService } from '../setup/spaw
 const EVENTS = 50;
 const KILLS = 3;
 
-it(`${EVENTS} events are all delivered over ${KILLS} times kill -9`, async () => {
+it(`${EVENTS} events all arrive over ${KILLS} times kill -9`, async () => {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
   const environment = {
@@ -48,7 +48,7 @@ it(`${EVENTS} events are all delivered over ${KILLS} times kill -9`, async () =>
   for (let kill = 1; kill <= KILLS; kill++) {
     const before = receiver.received.length;
     await eventually(async () => receiver.received.length >= before + 3);
-    receiver.answer = () => {}; // these are under way when the process dies
+    receiver.answer = () => {}; // these deliveries run when the process dies
     const answered = receiver.received.length;
     await eventually(async () => receiver.received.length > answered);
     await service.kill();
@@ -61,7 +61,7 @@ it(`${EVENTS} events are all delivered over ${KILLS} times kill -9`, async () =>
   const received = receiver.received.map(({ headers }) => headers['webhook-id']!);
   expect(new Set(received)).toEqual(sent);
   expect(sent.size).toBe(EVENTS);
-  expect(received.length).toBeGreaterThan(EVENTS); // what was under way came again
+  expect(received.length).toBeGreaterThan(EVENTS); // interrupted deliveries came again
   const bodies = Map.groupBy(receiver.received, ({ headers }) => headers['webhook-id']);
   for (const same of bodies.values()) expect(new Set(same.map(({ raw }) => raw)).size).toBe(1);
   for (const message of receiver.received) verify(webhook.secret, message);

@@ -12,7 +12,7 @@ import { KEY, list, receiver, register } from './receivers.ts';
 const { newAccount, db } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
 
 describe('A message', () => {
-  it('tells of a change as REST shows it, signed so that the library of Standard Webhooks verifies it', async () => {
+  it('shows a change as REST does, with a signature that the library of Standard Webhooks verifies', async () => {
     const account = await newAccount();
     const to = await receiver();
     const { secret } = await register(account, to.url, { event_filter: 'ssh_key.*' });
@@ -54,7 +54,7 @@ describe('A message', () => {
     );
   });
 
-  it('tells the whole life of a server, each state as it was when it came, and no secret', async () => {
+  it('tells the whole life of a server, each state at its time, and no secret', async () => {
     const account = await newAccount();
     const to = await receiver();
     await register(account, to.url, { event_filter: ['server.*', 'topup.*'] });
@@ -90,7 +90,7 @@ describe('A message', () => {
     expect(kept.map(({ text }) => text).join()).not.toMatch(/rootPassword|userData|"secret"|digest/);
   });
 
-  it('goes to the webhooks of its account that want it, and to no other', async () => {
+  it('goes only to webhooks of its account whose filter matches', async () => {
     const [mine, theirs] = [await newAccount(), await newAccount()];
     const [all, servers, foreign] = [await receiver(), await receiver(), await receiver()];
     const first = await register(mine, all.url);
@@ -126,7 +126,7 @@ describe('A message', () => {
     });
   });
 
-  it('is not sent any more once the webhook is deleted', async () => {
+  it('is not sent after the webhook is deleted', async () => {
     const account = await newAccount();
     const to = await receiver();
     const { id } = await register(account, to.url, { event_filter: 'ssh_key.*' });
@@ -140,7 +140,7 @@ describe('A message', () => {
     expect(to.received).toEqual([]);
   });
 
-  it('is at most 20 KiB: beyond that it names its object only', async () => {
+  it('is at most 20 KiB: a larger one only names its resource', async () => {
     const account = await newAccount();
     const { body: key } = await account.rest('POST', '/v1/ssh-keys', { public_key: KEY });
     const [event] = await db.query<Event>(
@@ -154,7 +154,7 @@ describe('A message', () => {
     expect(JSON.parse(large).data.object).toEqual({ id: key.id });
   });
 
-  it('of what concerns everybody goes to every account, as its own', async () => {
+  it('goes to every account if its event is public, with the id of the account', async () => {
     const [one, other] = [await newAccount(), await newAccount()];
     const [to, too] = [await receiver(), await receiver()];
     await register(one, to.url);

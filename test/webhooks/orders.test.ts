@@ -1,4 +1,4 @@
-/** What an account does at once while its webhooks are told of it. Every wait for a lock here has an end. */
+/** Simultaneous requests of an account with webhooks. Every wait for a lock has a limit. */
 import { afterAll, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
@@ -19,7 +19,7 @@ async function accountWithWebhook(usd: number): Promise<TestAccount> {
   return account;
 }
 
-/** The states of servers of which somebody was told. */
+/** The states of servers that messages show. */
 const told = () =>
   new Set(receiver.received.map(({ body }) => `${body.data.object.order_number} ${body.type}`.replace('server.', '')));
 
@@ -41,7 +41,7 @@ it('two clients of an account with a webhook order, and PostgreSQL finds no dead
   expect(new Set(numbers).size).toBe(30);
 });
 
-it('servers that are changed, read and deleted at once meet no deadlock either', async () => {
+it('simultaneous changes, reads and deletions of servers meet no deadlock', async () => {
   const account = await accountWithWebhook(1_000);
   const one = async () => {
     const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1' });
@@ -67,7 +67,7 @@ it('servers that are changed, read and deleted at once meet no deadlock either',
   expect(refusals).toEqual([]);
 });
 
-it('a worker finds and sends a delivery whose process died between its commit and the wake-up', async () => {
+it('a worker finds and sends a delivery whose process died between its commit and the wakeup', async () => {
   const account = await accountWithWebhook(30);
   const { db } = freehold;
   const subject = newId('tok');

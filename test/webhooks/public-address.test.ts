@@ -1,4 +1,4 @@
-/** What customers write as a URL never leads inside. A trap on loopback counts every connection. */
+/** A customer's URL never leads to an internal address. A trap on loopback counts every connection. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
@@ -14,7 +14,7 @@ const traps: Server[] = [];
 let connections = 0;
 let port = 0;
 
-/** On the same port of 127.0.0.1 and ::1. */
+/** Traps on the same port of 127.0.0.1 and ::1. */
 beforeAll(async () => {
   for (const host of ['127.0.0.1', '::1']) {
     const trap = createServer((socket) => {
@@ -31,7 +31,7 @@ afterAll(() => {
   expect(connections).toBe(0);
 });
 
-/** `PORT` is that of the trap. */
+/** `PORT` stands for the port of the trap. */
 const HOSTILE = [
   'https://127.0.0.1:PORT/',
   'http://127.0.0.1:PORT/',
@@ -160,7 +160,7 @@ describe('A hostile URL', () => {
     expect(connections).toBe(0);
   });
 
-  it('whose name changes its address between registration and call, and between two calls, is not called', async () => {
+  it('is not called if its name changes its address after registration or between calls', async () => {
     const rebinding = nameserver([['93.184.216.34'], ['127.0.0.1'], ['93.184.216.34'], ['::1']]);
     expect(await rebinding('hooks.attacker.net')).toEqual(['93.184.216.34']);
     expect((await send('https://hooks.attacker.net:PORT/', rebinding)).error).toBe('refused_address');
@@ -170,12 +170,12 @@ describe('A hostile URL', () => {
   it('is resolved once for a call, so that no second answer counts', async () => {
     let asked = 0;
     const once: Resolve = async () => (asked++ === 0 ? ['127.0.0.2'] : ['127.0.0.1']);
-    // Allowed, and nobody listens there: were the name resolved again, the trap would be called.
+    // An allowed address without a listener. A second resolution of the name would reach the trap.
     expect((await send('http://hooks.attacker.net:PORT/', once, ['127.0.0.2/32'])).error).toBe('connection');
     expect([asked, connections]).toEqual([1, 0]);
   });
 
-  it('that redirects inside is not followed', async () => {
+  it('is not followed if it redirects to an internal address', async () => {
     const redirecting = await startReceiver(0, '127.0.0.3');
     for (const status of [301, 302, 303, 307, 308]) {
       redirecting.answer = (response) =>

@@ -3,7 +3,7 @@ import { afterAll, expect } from 'vitest';
 import type { TestAccount } from '../setup/freehold.ts';
 import { type Receiver, startReceiver } from '../setup/receiver.ts';
 
-/** A new SSH key is the event that costs the least. */
+/** Adds an SSH key, which is the cheapest event. */
 export const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/ ada@laptop';
 
 export async function receiver(): Promise<Receiver> {
@@ -12,7 +12,7 @@ export async function receiver(): Promise<Receiver> {
   return started;
 }
 
-/** The new webhook, with its secret. */
+/** Registers a webhook. @returns it with its secret */
 export async function register({ rest }: TestAccount, url: string, more: object = {}) {
   const { status, body } = await rest('POST', '/v1/webhooks', { url, ...more });
   expect(status, JSON.stringify(body)).toBe(200);

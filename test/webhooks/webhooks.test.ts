@@ -72,7 +72,7 @@ describe('A webhook', () => {
     expect(body.errors[0].field).toMatch(/^event_filter/);
   });
 
-  it('may be one of as many as the account may have, also when twenty are registered at once', async () => {
+  it('is refused beyond the limit of its account, even if twenty are registered at once', async () => {
     const { rest } = await newAccount();
     const { url } = await receiver();
     const answers = await Promise.all(Array.from({ length: 20 }, () => rest('POST', '/v1/webhooks', { url })));
@@ -82,7 +82,7 @@ describe('A webhook', () => {
     );
   });
 
-  it('needs the scope full to be changed', async () => {
+  it('needs the scope full for changes', async () => {
     const account = await newAccount();
     const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'servers billing' });
     const headers = { authorization: `Bearer ${key.plaintext}` };
@@ -94,7 +94,7 @@ describe('A webhook', () => {
 });
 
 describe('A test call', () => {
-  it('is sent once and now, whatever the filter, and tells what became of it', async () => {
+  it('is sent once and at once under any filter, and returns its result', async () => {
     const account = await newAccount();
     const to = await receiver();
     const { id, secret } = await register(account, to.url, { event_filter: 'topup.expired' });
@@ -123,7 +123,7 @@ describe('A test call', () => {
     ['an error', 500, 'http_status'],
     ['a redirect, which is not followed', 302, 'http_status'],
     ['not found', 404, 'http_status'],
-  ])('tells of %s without what the receiver said', async (_, answered, error) => {
+  ])('reports %s without the answer of the receiver', async (_, answered, error) => {
     const account = await newAccount();
     const [to, elsewhere] = [await receiver(), await receiver()];
     to.answer = (response) =>
@@ -137,7 +137,7 @@ describe('A test call', () => {
     expect(elsewhere.connections()).toBe(0);
   });
 
-  it('checks the address again, whatever was registered', async () => {
+  it('checks the address again, even of a registered URL', async () => {
     const account = await newAccount();
     const { id } = await register(account, (await receiver()).url, { event_filter: 'ssh_key.*' });
     await db.query(`update webhook set url = 'https://10.0.0.1/' where id = $1`, [id]);
@@ -150,7 +150,7 @@ describe('A test call', () => {
     });
   });
 
-  it('tells that nobody listens, and cuts an answer without end', async () => {
+  it('reports a missing listener, and cuts an endless answer', async () => {
     const account = await newAccount();
     const to = await receiver();
     const { id } = await register(account, to.url);
@@ -183,8 +183,8 @@ describe('A test call', () => {
   });
 });
 
-describe('For those who look after webhooks', () => {
-  it('GraphQL lists deliveries and delivers again, with the same id', async () => {
+describe('The deliveries of webhooks', () => {
+  it('are listed and repeated by GraphQL, with the same id', async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const to = await receiver();
     const { id } = await register(account, to.url, { event_filter: 'ssh_key.*' });

@@ -1,11 +1,11 @@
-/** The migrations: numbered SQL files, which run in their order, each in a transaction of its own. */
+/** The migrations: numbered SQL files. They run in their order, each in its own transaction. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const FILE = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 
-/** In the form that TypeORM expects: its stored name ends with 13 digits, by which it orders migrations. */
+/** Returns the name in TypeORM's form: it ends with 13 digits, by which TypeORM orders migrations. */
 const nameOf = (file: string): string => {
   const [, number, noun] = FILE.exec(file)!;
   return `${noun}-${number!.padStart(13, '0')}`;

@@ -1,49 +1,53 @@
 /**
- * Reads a chain block by block, and by its hashes notices when blocks were taken back. Every block is written together with
- * what came in it, under a lock of its chain, so two workers cannot write different histories.
+ * Reads a chain block by block, and notices removed blocks by their hashes. The worker writes a block and its payments in
+ * one transaction, under a lock of the chain. So two workers cannot write different histories.
  */
+import { LessThan, MoreThan } from 'typeorm';
 import type { Database } from '../../../entities/database/database.ts';
+import { findAll, insert, remove } from '../../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
+import { ChainBlock, FIND_TIP, KEEP_CHAIN, LOCK_NAME } from '../../../entities/payments/chain.ts';
+import { moveObserved, UNMINE_PAYMENTS } from '../../../entities/payments/observed-payment.ts';
+import { FIND_DEPOSIT_ADDRESSES } from '../../../entities/payments/top-up.ts';
 import type { Block, ChainReader } from '../drivers/driver.ts';
-import { DEPOSIT_ADDRESS_SECONDS } from '../top-ups/await-payment.ts';
 import { writeObserved } from './observed-payments.ts';
 
-/** Reads of a step: the lease is renewed meanwhile, and what is there is credited before the next blocks are read. */
+/** Reads of one step. Between steps the worker renews its lease and credits payments. */
 const READS_MAX = 100;
-/** Blocks that are remembered: a chain that shares none of them is another chain. */
+/** Blocks that the service remembers. A chain without any of them is another chain. */
 const BLOCKS_KEPT = 1_000;
-/** Where a chain is begun, below its head, so that a reorganisation right then finds a block to begin from. */
+/** Reading begins so far below the head. Then an early reorganisation finds a block to continue from. */
 const BLOCKS_BEFORE = 20;
-/** Blocks this deep are read in ranges: nobody expects them to be taken back while they are read. */
+/** Readers may read blocks this deep in ranges, because reorganisations hardly reach them. */
 const DEPTH = 64;
 
-/** `waiting`: its node has fewer blocks than were read, so it is the node that is behind. */
+/** `waiting`: the node is behind, because it has fewer blocks than the worker has read. */
 export type Progress = 'behind' | 'reached' | 'waiting';
 
-type Tip = { height: number; hash: string };
+type Tip = Pick<ChainBlock, 'height' | 'hash'>;
 
-/** Reads the blocks that are new, so many at most. @throws Error if it is another chain than before */
+/** Reads new blocks, up to a limit. @throws Error if it is another chain than before */
 export async function readBlocks(db: Database, reader: ChainReader, signal: AbortSignal): Promise<Progress> {
   const head = await reader.head(signal);
   const before = await tipOf(db, reader.network);
-  if (before?.hash === head.hash) return noted(db, reader, head.height, head.height, 'reached');
-  if (before && before.height > head.height) return noted(db, reader, head.height, before.height, 'waiting');
-  // After the head: whoever was given an address later than that cannot have paid in a block that there was.
+  if (before?.hash === head.hash) return keep(db, reader, head.height, head.height, 'reached');
+  if (before && before.height > head.height) return keep(db, reader, head.height, before.height, 'waiting');
+  // Read after the head: a customer with a later address cannot have paid in one of these blocks.
   const addresses = await depositAddressesOf(db, reader.network);
   let tip = before && (await lastOnChain(db, reader, before, signal));
   for (let reads = 0; !tip || tip.height < head.height; reads++) {
     const next = tip ? tip.height + 1 : Math.max(0, head.height - BLOCKS_BEFORE);
-    if (reads === READS_MAX) return noted(db, reader, head.height, next - 1, 'behind');
+    if (reads === READS_MAX) return keep(db, reader, head.height, next - 1, 'behind');
     const blocks = await readNext(reader, next, head.height, addresses, signal);
     const parent = tip?.hash;
     if (parent !== undefined && blocks[0]!.parent !== parent) return 'behind';
     if (!(await db.transaction((tx) => writeBlocks(tx, reader.network, blocks, parent)))) return 'behind';
     tip = blocks.at(-1)!;
   }
-  return noted(db, reader, head.height, tip.height, 'reached');
+  return keep(db, reader, head.height, tip.height, 'reached');
 }
 
-/** The next block; those that lie deep at once, where the reader can. */
+/** Reads the next block, or several deep ones at once if the reader can. */
 async function readNext(
   reader: ChainReader,
   next: number,
@@ -56,13 +60,11 @@ async function readNext(
   return [await reader.block(next, addresses, signal)];
 }
 
-/** The last of our blocks that is on the chain still; those above it are taken back. */
+/** Finds the last known block that is still on the chain, and removes those above it. */
 async function lastOnChain(db: Database, reader: ChainReader, tip: Tip, signal: AbortSignal): Promise<Tip> {
   const isOn = async ({ height, hash }: Tip) => (await reader.hash(height, signal)) === hash;
   if (await isOn(tip)) return tip;
-  const kept = await db.query<Tip>('select height, hash from chain_block where network = $1 order by height', [
-    reader.network,
-  ]);
+  const kept = await findAll(db, ChainBlock, { network: reader.network }, { height: 'ASC' });
   let [shared, gone] = [-1, kept.length - 1];
   while (gone - shared > 1) {
     const middle = (shared + gone) >> 1;
@@ -70,35 +72,26 @@ async function lastOnChain(db: Database, reader: ChainReader, tip: Tip, signal: 
     else gone = middle;
   }
   const last = kept[shared];
-  if (!last)
-    throw new Error(`${reader.network} is another chain than before: it has none of the blocks that were read.`);
+  if (!last) throw new Error(`${reader.network} is another chain than before: it has none of the known blocks.`);
   await db.transaction((tx) => removeBlocks(tx, reader.network, last, tip));
   return last;
 }
 
-export async function tipOf(db: Queryable, network: string): Promise<Tip | undefined> {
-  const [tip] = await db.query<Tip>(
-    'select height, hash from chain_block where network = $1 order by height desc limit 1',
-    [network],
-  );
-  return tip;
+/** The highest block that the worker has read. */
+export const tipOf = (db: Queryable, network: string): Promise<Tip | undefined> => FIND_TIP.first(db, [network]);
+
+/** Locks the chain, unless another worker has changed its tip. @returns whether the tip still has that hash */
+async function lockTip(tx: Transaction, network: string, hash: string | undefined): Promise<boolean> {
+  await LOCK_NAME.all(tx, [`follow:${network}`]);
+  return (await tipOf(tx, network))?.hash === hash;
 }
 
-const lockChain = (tx: Transaction, network: string): Promise<unknown> =>
-  tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`follow:${network}`]);
-
-/** @param parent what was read last before. @returns false if another worker was faster */
+/** @param parent the hash of the previous tip. @returns false if another worker was faster */
 async function writeBlocks(tx: Transaction, network: string, blocks: readonly Block[], parent: string | undefined) {
-  await lockChain(tx, network);
-  if ((await tipOf(tx, network))?.hash !== parent) return false;
-  await tx.query(
-    'insert into chain_block (network, height, hash) select $1, * from unnest($2::int[], $3::text[]) as given',
-    [network, blocks.map(({ height }) => height), blocks.map(({ hash }) => hash)],
-  );
-  await tx.query('delete from chain_block where network = $1 and height < $2', [
-    network,
-    blocks.at(-1)!.height - BLOCKS_KEPT,
-  ]);
+  if (!(await lockTip(tx, network, parent))) return false;
+  const rows = blocks.map(({ height, hash }) => ({ network, height, hash }));
+  await insert(tx, ChainBlock, rows);
+  await remove(tx, ChainBlock, { network, height: LessThan(rows.at(-1)!.height - BLOCKS_KEPT) });
   for (const block of blocks) {
     const payments = block.payments.map((payment) => ({ at: block.at, ...payment }));
     await writeObserved(tx, { network, block }, payments);
@@ -107,43 +100,27 @@ async function writeBlocks(tx: Transaction, network: string, blocks: readonly Bl
 }
 
 async function removeBlocks(tx: Transaction, network: string, last: Tip, tip: Tip): Promise<void> {
-  await lockChain(tx, network);
-  if ((await tipOf(tx, network))?.hash !== tip.hash) return;
-  await tx.query('delete from chain_block where network = $1 and height > $2', [network, last.height]);
-  await tx.query(
-    `with above as (
-        select id from payment where network = $1 and height > $2 and block_hash is not null order by id for update)
-      update payment set block_hash = null, confirmations = 0, status = case status when 'MINED' then 'SEEN' else status end
-      from above where payment.id = above.id`,
-    [network, last.height],
-  );
+  if (!(await lockTip(tx, network, tip.hash))) return;
+  await remove(tx, ChainBlock, { network, height: MoreThan(last.height) });
+  const unmined = await UNMINE_PAYMENTS.all(tx, [network, last.height]);
+  const open = unmined.flatMap(({ id, status }) => (status === 'MINED' ? [id] : []));
+  await moveObserved(tx, 'SEEN', open);
 }
 
-/** Keeps how far the chain was read. */
-async function noted<P extends Progress>(
+/** Keeps how far the worker has read the chain. */
+async function keep<P extends Progress>(
   db: Database,
   { network }: ChainReader,
   head: number,
   height: number,
   progress: P,
 ): Promise<P> {
-  await db.query(NOTE, [network, head, height, progress === 'reached']);
+  await KEEP_CHAIN.all(db, [network, head, height, progress === 'reached']);
   return progress;
 }
-/** Seldom where nothing is new: that it was reached is asked for in minutes. */
-const NOTE = `
-  insert into chain as kept (network, head, height, reached_at) values ($1, $2, $3, case when $4 then now() end)
-  on conflict (network) do update set head = excluded.head, height = excluded.height,
-    reached_at = coalesce(excluded.reached_at, kept.reached_at)
-  where kept.head <> excluded.head or kept.height is distinct from excluded.height
-    or excluded.reached_at > coalesce(kept.reached_at, '-infinity') + interval '10 seconds'`;
 
-/** The addresses that are watched. */
+/** The addresses of the network that the worker watches. */
 export async function depositAddressesOf(db: Database, network: string): Promise<ReadonlySet<string>> {
-  const rows = await db.query<{ address: string }>(
-    `select wallet_address as address from top_up where network = $1 and mode = 'CRYPTO' and wallet_address is not null
-      and created_at > now() - interval '${DEPOSIT_ADDRESS_SECONDS} seconds'`,
-    [network],
-  );
-  return new Set(rows.map(({ address }) => address));
+  const rows = await FIND_DEPOSIT_ADDRESSES.all(db, [network]);
+  return new Set(rows.map(({ walletAddress }) => walletAddress));
 }

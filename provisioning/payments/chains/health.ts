@@ -1,19 +1,19 @@
-/** What there is to say of a gateway: whether it answers, and how far its chains have been read. */
+/** The health of a gateway: whether it answers, and how far the worker has read its chains. */
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { ChainReader, PaymentDriver } from '../drivers/driver.ts';
 import type { X402Driver, X402Health } from '../drivers/x402/driver.ts';
 import { tipOf } from './blocks.ts';
 
-/** Who says nothing for so long is not reached. */
+/** A gateway that takes longer to answer counts as unreachable. */
 const ANSWER_MS = 5_000;
 
 export const X402_GATEWAY = 'x402';
 
 export interface ChainHealth {
   network: string;
-  /** Of the last block that was read; null: none was. */
+  /** The last block that the worker has read; null: none. */
   height: number | null;
-  /** Blocks that are there and have not been read; null: the chain cannot be asked. */
+  /** Blocks that the worker has yet to read; null: the node does not answer. */
   lagBlocks: number | null;
 }
 
@@ -23,9 +23,9 @@ export interface Gateway {
   /** Codes of its coins. */
   coins: string[];
   reachable: boolean;
-  /** What the operator should see to before nothing can be paid by it any more; null: nothing. */
+  /** A problem that the operator should solve before the gateway stops accepting payments; null: none. */
   warning: string | null;
-  /** Those that it reads block by block. */
+  /** The chains that it reads block by block. */
   chains: ChainHealth[];
 }
 
@@ -39,7 +39,7 @@ export async function gatewayOf(db: Queryable, driver: PaymentDriver, aborted: A
   return { name, simulated, coins: driver.coins().map(({ code }) => code), reachable, warning: null, chains };
 }
 
-/** Payment by x402, under the name that its events have, whoever settles. */
+/** The health of x402. Its name is that of its events, independent of the driver. */
 export async function x402GatewayOf(driver: X402Driver, aborted: AbortSignal): Promise<Gateway> {
   const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_MS)]);
   const silence = new Promise<X402Health>((resolve) => {

@@ -1,23 +1,24 @@
-/** What becomes of money that was credited, and is gone from its chain. */
+/** Postings for credited payments that their chain has removed. */
 
 import { setSuspension } from '../../../entities/accounts/account.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { ADJUSTMENT, available, gateway, lockAvailable, post, SUSPENSE } from '../../../entities/payments/ledger.ts';
 
-/** A payment that was credited, and is gone. */
+/** A credited payment that its chain has removed. */
 export interface ReversedPayment {
   accountId: string;
-  /** What it was for. */
+  /** The order that it paid for. */
   orderNumber: string | null;
   creditedMicros: bigint;
-  /** By what the ledger knows that it is gone. */
+  /** Identifies the reversal in the ledger. */
   key: string;
 }
 
 /**
- * Takes into suspense what the balance still has of a payment that is gone, and suspends the account.
- * @returns how much that was
+ * Moves the rest of a reversed payment from the balance into suspense, and suspends the account. The balance never becomes
+ * negative.
+ * @returns micro-USD that were moved
  */
 export async function reverse(
   tx: Transaction,
@@ -37,14 +38,11 @@ export async function reverse(
       ...(orderNumber !== null && { orderNumber }),
     },
   ]);
-  await setSuspension(tx, accountId, 'A payment of yours has vanished from its chain.', SYSTEM);
+  await setSuspension(tx, accountId, 'The chain has removed a payment of this account.', SYSTEM);
   return amountMicros;
 }
 
-/**
- * Takes out of the books what has never come: what was taken back out of the balance, and what was spent of it, which is the
- * operator's loss.
- */
+/** Writes off a reversed payment: the part in suspense, and the spent part, which is the operator's loss. */
 export const writeOff = (
   tx: Transaction,
   network: string,

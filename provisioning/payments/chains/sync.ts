@@ -1,9 +1,7 @@
-/** Syncs a chain: reads what is new of it (blocks.ts), and settles what came, top-up by top-up. */
+/** Syncs a chain: reads its new blocks (blocks.ts), and settles the top-ups that were paid in them. */
 import type { Database } from '../../../entities/database/database.ts';
-import { columnsOf } from '../../../entities/database/table.ts';
-import type { Transaction } from '../../../entities/database/transaction.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
-import { Payment } from '../../../entities/payments/payment.ts';
+import { COUNT_CONFIRMATIONS, FIND_GONE, LOCK_GONE } from '../../../entities/payments/observed-payment.ts';
 import { PERIODIC_LANE } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import type { ChainReader, Coin } from '../drivers/driver.ts';
@@ -32,42 +30,42 @@ export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): P
       const progress = await readBlocks(db, reader, aborted);
       const announced = progress === 'reached' ? await readAnnounced(db, reader, aborted) : [];
       if (progress !== 'waiting') await settleAll(db, reader.network, coins(), announced);
-      // Only at the head of the chain it is sure that a payment was not mined again elsewhere.
+      // Before the head, a later block may still contain the payment again.
       if (progress === 'reached') await reverseGone(db, reader.network);
       return hop('start', { afterSeconds: progress === 'behind' ? 0 : (reader.pollSeconds ?? pollSeconds) });
     },
   },
 });
 
-/** @returns the top-ups for which something is new */
+/** Writes announced payments. @returns the order numbers of the top-ups for which something is new */
 async function readAnnounced(db: Database, reader: ChainReader, signal: AbortSignal): Promise<string[]> {
   const { network } = reader;
   const announced = (await reader.announced?.(await depositAddressesOf(db, network), signal)) ?? [];
-  const seen = await writeObserved(db, { network }, announced);
+  const seen = announced.length ? await db.transaction((tx) => writeObserved(tx, { network }, announced)) : [];
   return [...seen, ...(await orphanUnobserved(db, { network }, announced))];
 }
 
-/** Top-ups that are settled in one transaction. */
+/** Top-ups of one transaction. */
 const CHUNK = 50;
 
-/** Settles what is due. */
+/** Settles the top-ups that have something new. */
 async function settleAll(db: Database, network: string, coins: readonly Coin[], announced: string[]): Promise<void> {
   const tip = await tipOf(db, network);
   const exchangeRates = await exchangeRatesOf(db, coins);
-  const due = await db.query<{ orderNumber: string }>(DUE, [network, tip?.height ?? 0, announced]);
+  const due = await COUNT_CONFIRMATIONS.all(db, [network, tip?.height ?? 0, announced]);
   const chunks = Array.from({ length: Math.ceil(due.length / CHUNK) }, (_, n) => due.slice(n * CHUNK, (n + 1) * CHUNK));
   await each(chunks, async (chunk) => {
     const settle = (numbers: readonly string[]) => db.transaction((tx) => settleTopUps(tx, numbers, exchangeRates));
     const numbers = chunk.map(({ orderNumber }) => orderNumber);
-    // One that fails must not keep those beside it from their money.
+    // The failure of one top-up must not delay the others.
     await settle(numbers).catch(() => each(numbers, (number) => settle([number])));
   });
 }
 
-/** Each has a connection of the pool. */
+/** Transactions at once. Each takes a connection of the pool. */
 const AT_ONCE = 3;
 
-/** Some at once. One that fails does not keep the others from it. @throws what the first one threw */
+/** Works through items, some at once, and continues after a failure. @throws the first failure, in the end */
 async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const faults: unknown[] = [];
   const rest = items.values();
@@ -78,42 +76,13 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>)
   if (faults.length) throw faults[0];
 }
 
-const GONE = `status = 'CREDITED' and height is not null and block_hash is null`;
-
 async function reverseGone(db: Database, network: string): Promise<void> {
-  const gone = await db.query<Pick<Payment, 'id' | 'accountId'>>(
-    `select id, account_id from payment where ${GONE} and network = $1`,
-    [network],
+  const gone = await FIND_GONE.all(db, [network]);
+  await each(gone, ({ id, accountId }) =>
+    db.transaction(async (tx) => {
+      await lockAccount(tx, accountId);
+      const payment = await LOCK_GONE.first(tx, [id]);
+      if (payment) await reversePayment(tx, payment);
+    }),
   );
-  await each(gone, (payment) => db.transaction((tx) => reverseIfGone(tx, payment)));
 }
-
-async function reverseIfGone(tx: Transaction, { id, accountId }: Pick<Payment, 'id' | 'accountId'>): Promise<void> {
-  await lockAccount(tx, accountId);
-  const [payment] = await tx.query<Payment>(
-    `select ${columnsOf(Payment)} from payment where id = $1 and ${GONE} for update`,
-    [id],
-  );
-  if (payment) await reversePayment(tx, payment);
-}
-
-/** Counts confirmations, and finds the top-ups that have something new, or had when a worker died. */
-const DUE = `
-  with uncounted as (
-    select id from payment
-    where network = $1 and status in ('SEEN', 'MINED', 'REVERSED', 'WRITTEN_OFF') and block_hash is not null and confirmations <> $2 - height + 1
-    order by id for update),
-  counted as (
-    update payment set confirmations = $2 - height + 1 from uncounted where payment.id = uncounted.id
-    returning order_number)
-  select order_number from (
-    select order_number from counted
-    union select unnest($3::text[])
-    union select payment.order_number from payment join top_up using (order_number)
-      where payment.network = $1 and payment.status in ('SEEN', 'MINED')
-        and (top_up.status not in ('CONFIRMING', 'CONFIRMED') or payment.confirmations >= top_up.confirmations_required
-          -- Its block was taken back, and the top-up does not show it yet.
-          or payment.confirmations < top_up.confirmations)
-    union select order_number from payment where network = $1 and status in ('REVERSED', 'WRITTEN_OFF') and block_hash is not null
-    union select order_number from top_up
-      where network = $1 and status = 'CONFIRMING' and mode = 'CRYPTO' and expires_at <= now()) as due`;

@@ -1,24 +1,24 @@
 /**
- * What every payment driver implements: it names coins, gives addresses to pay to, and reports what came. It credits
- * nothing, and holds no key that can spend. There are two kinds: one reads a chain block by block (`chains`), the other
- * asks for each invoice what has come for it (`observe`).
+ * The interface of payment drivers. A driver names coins, gives addresses, and reports payments. It credits nothing, and
+ * holds no key that can spend. Some drivers read chains block by block (`chains`). The others report the payments of each
+ * invoice (`observe`).
  */
 export interface Coin {
   /** Such as BTC or USDC-BASE. */
   code: string;
   name: string;
-  /** Such as bitcoin or base: what its payments are known by, too. */
+  /** Such as bitcoin or base. It identifies payments together with the transaction. */
   network: string;
   /** The decimals of the coin's own unit. */
   decimals: number;
   confirmationsRequired: number;
-  /** Whether it stands for a US dollar. */
+  /** Whether the coin stands for a US dollar. */
   pegged: boolean;
-  /** Micro-USD for one coin, where nobody has to be asked. */
+  /** Micro-USD for one coin, where the rate needs no source. */
   fixedRateMicros?: bigint;
 }
 
-/** What is to be paid, and by what it is recognised. */
+/** A requested payment. */
 export interface Invoice {
   orderNumber: string;
   /** The code of the coin. */
@@ -38,29 +38,29 @@ export interface OpenInvoice extends Omit<Invoice, 'expiresAt'> {
 }
 
 export interface PaymentTarget {
-  /** Used for this invoice only; as the driver's observed payments spell it. */
+  /** The address of this invoice only, spelled as in observed payments. */
   walletAddress: string;
   /** BIP 21, EIP-681 or monero:. */
   paymentUri: string;
-  /** How a payment processor calls the invoice. */
+  /** The payment processor's own id of the invoice. */
   reference?: string;
-  /** Instead of what was asked for, where a payment processor makes the quote. */
+  /** Replaces the requested amount, where a payment processor makes the quote. */
   amountCrypto?: string;
 }
 
-/** A payment as a chain or a processor shows it now. */
+/** A payment as a chain or a processor reports it now. */
 export interface ObservedPayment {
   txId: string;
-  /** The number of the output, or the place of the log in its own receipt. */
+  /** The number of the output, or the index of the log in its own receipt. */
   position: number;
   /** The code of the coin that came. */
   coin: string;
   address: string;
   /** In the smallest unit of the coin; more than 0. */
   units: bigint;
-  /** Blocks with and upon it; 0: it was announced. A reader of chains leaves it out: it is counted. */
+  /** Its block and the blocks above; 0: announced. Readers of chains leave it out, because the worker counts it. */
   confirmations?: number;
-  /** When it was paid, as far as the chain tells. */
+  /** The time of the payment, if the chain tells. */
   at?: Date | undefined;
 }
 
@@ -70,30 +70,30 @@ export interface Block {
   /** The hash of the block before. */
   parent: string;
   at: Date;
-  /** What came to the addresses in question. */
+  /** The payments to the given addresses. */
   payments: ObservedPayment[];
 }
 
-/** Reads one chain. Whatever it throws is tried again. */
+/** Reads one chain. The worker repeats calls that throw. */
 export interface ChainReader {
   readonly network: string;
-  /** How often it is asked what is new. Default: as often as the worker looks at anything. */
+  /** Seconds between two polls. Default: the poll interval of the worker. */
   readonly pollSeconds?: number;
-  /** The highest block. @throws Error if it is the head of another chain */
+  /** The highest block. @throws Error if the node is of another chain */
   head(signal: AbortSignal): Promise<{ height: number; hash: string }>;
-  /** The hash of the block of that height on the chain as it is now; undefined: there is none. */
+  /** The hash of the block at that height on the present chain; undefined: none. */
   hash(height: number, signal: AbortSignal): Promise<string | undefined>;
-  /** A block, with what came to these addresses. @throws if the chain has changed meanwhile */
+  /** A block with the payments to these addresses. @throws if the chain has changed meanwhile */
   block(height: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block>;
   /**
-   * The blocks of these heights, at once, for a chain that is far behind: the first, the last, and each in which something
-   * came to these addresses. Asked only for blocks that lie deep. Absent: they have to be read one by one.
+   * Reads many deep blocks at once: the first, the last, and each with payments to these addresses. Absent: the worker
+   * reads block by block.
    * @throws if the chain has changed meanwhile
    */
   range?(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]>;
-  /** How many blocks it takes at once, now. */
+  /** The most blocks that a range may have now. */
   readonly rangeMax?: number;
-  /** What is announced for these addresses, and in no block. Absent: the chain shows no such thing. */
+  /** Announced payments to these addresses in no block yet. Absent: the chain does not show them. */
   announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<ObservedPayment[]>;
 }
 
@@ -104,33 +104,33 @@ export interface ProcessorWebhook {
   body: Buffer;
 }
 
-/** The top-up that a processor webhook names; empty: none of ours. */
+/** The top-up that a processor webhook names; empty: no top-up. */
 export interface WebhookSubject {
   orderNumber?: string;
   reference?: string;
 }
 
 export interface PaymentDriver {
-  /** Its name in the configuration. */
+  /** The name in the configuration. */
   readonly name: string;
-  /** Whether nobody pays anything. */
+  /** Whether its payments are simulated. */
   readonly simulated: boolean;
   coins(): readonly Coin[];
   /**
-   * What the addresses of a coin are derived from, so that two that derive alike share their numbers. Undefined: the driver
-   * needs no number.
+   * The source from which it derives addresses of a coin. Equal sources share their numbers. Undefined: the driver needs
+   * no number.
    */
   depositSource?(coin: string): string | undefined;
   /**
-   * A fresh address for an invoice. Called within the request, so what has to ask somebody gives up soon.
-   * @param deposit a number of the source that nobody had before
+   * A fresh address for an invoice. The request waits for it, so calls to a processor time out early.
+   * @param deposit an unused number of the source
    */
   open(invoice: Invoice, deposit: number | undefined, signal: AbortSignal): Promise<PaymentTarget>;
-  /** Whether it could tell now what has come. It is asked twice a minute; without it, it counts as reachable. */
+  /** Whether it can report payments now. The worker asks twice a minute. Absent: it counts as reachable. */
   reachable?(signal: AbortSignal): Promise<boolean>;
   /** The chains that it reads block by block. */
   readonly chains?: readonly ChainReader[];
-  /** All that has come for an invoice so far, and was not taken back. */
+  /** All payments of an invoice that its chain has not removed. */
   observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<ObservedPayment[]>;
   /** The top-up that a webhook of its processor names; undefined: its processor has not signed the webhook. */
   readWebhook?(webhook: ProcessorWebhook): WebhookSubject | undefined;
@@ -139,6 +139,6 @@ export interface PaymentDriver {
 export interface GatewayKind<Settings> {
   /** JSON Schema (2020-12) of the settings; `driver`, which names the kind, is not among them. */
   schema: object;
-  /** Asks nobody: a gateway that is down must not keep the service from starting. @throws Error with what is wrong */
+  /** Makes no calls, because the service must start while a gateway is down. @throws Error that names the fault */
   open(settings: Settings): PaymentDriver;
 }

@@ -1,27 +1,27 @@
-/** An extended public key of an account (BIP 32), from which deposit addresses are derived: 0/i, as BIP 44 has it. */
+/** An extended public key of an account (BIP 32). The drivers derive deposit addresses from it: 0/i, as in BIP 44. */
 import { createHash } from 'node:crypto';
 import { createBase58check } from '@scure/base';
 import { HDKey } from '@scure/bip32';
 
 const base58check = createBase58check((data) => createHash('sha256').update(data).digest());
-/** Where the key itself begins, after version, depth, fingerprint, number and chain code. */
+/** The offset of the key, after version, depth, fingerprint, number and chain code. */
 const KEY_AT = 45;
-/** Bytes of such a key. */
+/** The bytes of an extended key. */
 const LENGTH = 78;
 
 export class ExtendedKey {
-  /** The same for the same key, however it is written: what is derived from it shares its numbers. */
+  /** Identifies the key in any spelling. Its deposit addresses share one sequence of numbers. */
   readonly source: string;
   readonly #receiving: HDKey;
 
   /**
-   * @param versions its first bytes, as they may be: 0488b21e is xpub. @throws Error with what is wrong, and nothing of the key
+   * @param versions the allowed first bytes: 0488b21e is xpub. @throws Error that names the fault, without the key
    */
   constructor(text: string, versions: readonly number[]) {
     const bytes = decoded(text);
-    if (bytes?.length !== LENGTH) throw new Error('xpub is no extended public key');
+    if (bytes?.length !== LENGTH) throw new Error('xpub is not an extended public key');
     if (bytes[KEY_AT] === 0)
-      throw new Error('xpub is a PRIVATE key, which must not be here: give the extended public key of the account');
+      throw new Error('xpub is a PRIVATE key: replace it by the extended public key of the account');
     const version = Buffer.from(bytes).readUInt32BE();
     if (!versions.includes(version))
       throw new Error(`xpub begins with ${text.slice(0, 4)}, which is for another chain or another kind of address`);
@@ -30,7 +30,7 @@ export class ExtendedKey {
     this.#receiving = account.deriveChild(0);
   }
 
-  /** The public key of a deposit, compressed. */
+  /** The compressed public key of a deposit. */
   publicKey(deposit: number): Uint8Array {
     return this.#receiving.deriveChild(deposit).publicKey!;
   }
@@ -44,7 +44,7 @@ function decoded(text: string): Uint8Array | undefined {
   }
 }
 
-/** RIPEMD-160 of SHA-256, as Bitcoin's addresses have it. */
+/** RIPEMD-160 of SHA-256, as in Bitcoin's addresses. */
 export const hash160 = (key: Uint8Array): Uint8Array =>
   createHash('ripemd160').update(createHash('sha256').update(key).digest()).digest();
 /** Base58 with the checksum of Bitcoin. */

@@ -1,9 +1,9 @@
-/** Calls of JSON-RPC over HTTP, in batches, to the first of several nodes that answers and is of the right chain. */
+/** Calls JSON-RPC over HTTP, in batches. It asks the first node that answers and belongs to the right chain. */
 
 /** A method and its parameters. */
 export type Call = readonly [method: string, ...parameters: unknown[]];
 
-/** A node has answered that it will not, or cannot. */
+/** A node answered with an error. */
 export class RpcError extends Error {
   override readonly name = 'RpcError';
   readonly code: number;
@@ -15,13 +15,13 @@ export class RpcError extends Error {
 }
 
 interface Options {
-  /** Tried in turn, beginning with the one that answered last. */
+  /** Nodes to try in turn, beginning with the last one that answered. */
   urls: readonly string[];
-  /** The value of the header Authorization, asked for at each request. */
+  /** Returns the value of the header Authorization for each request. */
   authorization?: () => string;
-  /** How many calls a request may have. */
+  /** The most calls of one request. */
   batchMax: number;
-  /** Looks at a node before it is believed, and again after each fault of it. @throws Error if it is of another chain */
+  /** Checks a node before its first use, and after each fault. @throws Error if it belongs to another chain */
   verify: (call: <T>(...call: Call) => Promise<T>) => Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export class JsonRpc {
     return (await this.batch<T>(signal, [call]))[0]!;
   }
 
-  /** All of them from one node. @throws what went wrong with the only node, or Error with what did with each */
+  /** Asks one node for all of them. @throws the error of the only node, or an Error that lists the errors of all nodes */
   async batch<T>(signal: AbortSignal, calls: readonly Call[]): Promise<T[]> {
     const { urls } = this.#options;
     const faults: Error[] = [];
@@ -65,7 +65,7 @@ export class JsonRpc {
       }
     }
     if (faults.length === 1) throw faults[0];
-    // Their URLs may have keys in them.
+    // Without the URLs of nodes, because they may contain keys.
     throw new Error(faults.map(({ message }, turn) => `node ${turn + 1}: ${message}`).join('; '));
   }
 
@@ -94,17 +94,17 @@ export class JsonRpc {
       body: JSON.stringify(bodies.length === 1 ? bodies[0] : bodies),
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
     }).catch((fault: Error) => {
-      throw new Error(`It cannot be reached: ${(fault.cause as Error | undefined)?.message ?? fault.message}`);
+      throw new Error(`The node is unreachable: ${(fault.cause as Error | undefined)?.message ?? fault.message}`);
     });
-    // Errors of a call come with a status of their own, and a body all the same.
+    // Errors of a call come with their own status, and with a body.
     const answer = await response.json().catch(() => undefined);
-    if (answer === undefined) throw new Error(`It answered with status ${response.status}, and no JSON.`);
+    if (answer === undefined) throw new Error(`The node answered with status ${response.status}, without JSON.`);
     const replies: Reply[] = Array.isArray(answer) ? answer : [answer];
     const refused = replies.find(({ error }) => error);
     if (refused) throw new RpcError(refused.error!);
     const byId = new Map(replies.map(({ id, result }) => [id, result]));
     return calls.map((_, id) => {
-      if (!byId.has(id)) throw new Error(`It answered with status ${response.status}, and not every call.`);
+      if (!byId.has(id)) throw new Error(`The node answered with status ${response.status}, without every call.`);
       return byId.get(id);
     });
   }

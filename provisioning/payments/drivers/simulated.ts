@@ -1,6 +1,6 @@
 /**
- * Simulated payments: every invoice is paid by nobody after half of some seconds, and confirmed after all of them.
- * Addresses say so themselves, and cannot be paid to.
+ * Simulated payments. The driver reports a payment of every invoice after half the configured seconds, and confirms it after
+ * all of them. Its addresses name the simulation, and cannot receive coins.
  */
 import { createHash } from 'node:crypto';
 import type { Coin, Invoice, ObservedPayment, OpenInvoice, PaymentDriver, PaymentTarget } from './driver.ts';

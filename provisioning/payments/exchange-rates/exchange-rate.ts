@@ -6,9 +6,9 @@ import type { Coin } from '../drivers/driver.ts';
 
 export interface ExchangeRate {
   decimals: number;
-  /** Micro-USD for one coin, for new top-ups; null: none can be opened. */
+  /** Micro-USD for one coin, for new top-ups; null: the service opens no top-up in it. */
   quoteMicros: bigint | null;
-  /** For what has come already, outside of a quote; null: nobody knows at the moment, so it has to wait. */
+  /** For payments outside of a quote; null: unknown at the moment, so the payments wait. */
   spotMicros: bigint | null;
 }
 

@@ -1,5 +1,6 @@
-/** Asks the sources of rates each minute. What one of them does not say, the others still do. */
+/** Asks the sources of exchange rates each minute. A source that fails does not affect the others. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { KEEP_RATES } from '../../../entities/payments/coin.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { type ExchangeRateSource, fetchExchangeRates } from './source.ts';
@@ -20,21 +21,15 @@ export const exchangeRatesProcess = (
         ),
       );
       aborted.throwIfAborted();
-      const said = answers.flatMap((answer, index) => {
+      const rates = answers.flatMap((answer, index) => {
         const { name } = sources[index]!;
         if (answer.status === 'rejected') {
-          onError(new Error(`Rates of ${name} could not be had.`, { cause: answer.reason }));
+          onError(new Error(`The source ${name} reports no rates.`, { cause: answer.reason }));
           return [];
         }
-        return [...answer.value].map(([coin, rateMicros]) => ({ coin, source: name, rateMicros: String(rateMicros) }));
+        return [...answer.value].map(([coin, rateMicros]) => ({ coin, source: name, rate_micros: String(rateMicros) }));
       });
-      const commit = (tx: Transaction) => tx.query(KEEP, [JSON.stringify(said)]);
+      const commit = (tx: Transaction) => KEEP_RATES.all(tx, [JSON.stringify(rates)]);
       return hop('start', { afterSeconds: TICK_SECONDS, commit });
     },
   });
-
-const KEEP = `
-  insert into coin_rate (coin, source, rate_micros, observed_at)
-  select coin, source, "rateMicros", now() from jsonb_to_recordset($1::jsonb) as said(coin text, source text, "rateMicros" bigint)
-  order by coin, source
-  on conflict (coin, source) do update set rate_micros = excluded.rate_micros, observed_at = now()`;

@@ -1,14 +1,14 @@
 /**
- * A source of rates: a URL that answers JSON, and where in it the rate of each coin stands. So any exchange is a source
- * without a line of code, and none is built in.
+ * A source of exchange rates: a URL that answers JSON, and the place of each coin's rate in it. So the operator configures
+ * any exchange as a source, and none is built in.
  */
 export interface ExchangeRateSource {
-  /** By what its rates are known; sources of one name are one. */
+  /** Identifies the source: sources of one name are one. */
   name: string;
   url: string;
-  /** Where the rate of a coin stands, by its code: a JSON Pointer (RFC 6901). */
+  /** JSON Pointers (RFC 6901) to the rates, by the code of the coin. */
   coins: Record<string, string>;
-  /** Whether it says how many coins a dollar is, and not how many dollars a coin. */
+  /** Whether its rates are coins for one dollar, and not dollars for one coin. */
   inverse: boolean;
 }
 
@@ -30,11 +30,11 @@ export const EXCHANGE_RATE_SOURCE_SCHEMA = {
 } as const;
 
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
-/** A coin is worth more than nothing, and less than a thousand million dollars. */
+/** Rates from this on are wrong: 10⁹ dollars for one coin. */
 const RATE_MICROS_MAX = 10n ** 15n;
 
 /**
- * Asks a source. A coin of which it says nothing sensible is left out.
+ * Asks a source, and leaves out coins without a plausible rate.
  * @returns micro-USD for one coin, by its code
  * @throws if it does not answer JSON with 200
  */
@@ -58,13 +58,13 @@ async function textOf(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > ANSWER_BYTES_MAX) throw new Error('The answer is too long.');
+    if (bytes > ANSWER_BYTES_MAX) throw new Error('The answer of the source is too long.');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** What a JSON Pointer (RFC 6901) points to; undefined: nothing is there. */
+/** The value that a JSON Pointer (RFC 6901) points to; undefined: none. */
 export function valueAt(document: unknown, pointer: string): unknown {
   const names = pointer.split('/').slice(1);
   return names.reduce<unknown>((at, name) => {
@@ -73,7 +73,7 @@ export function valueAt(document: unknown, pointer: string): unknown {
   }, document);
 }
 
-/** Reads a decimal number, as text or as JSON's number, without rounding it to a float on the way. */
+/** Reads a decimal number, as text or as a JSON number, without rounding it to a float. */
 function rateOf(value: unknown, inverse: boolean): bigint | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined;
   const [, whole, fraction = '', exponent = '0'] =

@@ -1,26 +1,24 @@
 /**
- * Looks after one top-up: it expires, and where its driver has to be asked, it is asked what has come. An address is looked
- * at for a month, for no coin is to be lost.
+ * Watches one top-up: it expires, and a driver without chains is asked for its payments. The worker watches an address for
+ * a month, so that late payments are credited, too.
  */
+import { In } from 'typeorm';
 import type { Database } from '../../../entities/database/database.ts';
-import { columnsOf } from '../../../entities/database/table.ts';
+import { find } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
-import { lockPayments } from '../../../entities/payments/payment.ts';
-import { TopUp } from '../../../entities/payments/top-up.ts';
+import { LOCK_PAYMENTS, Payment } from '../../../entities/payments/payment.ts';
+import { DEPOSIT_ADDRESS_SECONDS, TopUp } from '../../../entities/payments/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
-import { orphanUnobserved, writeObserved } from '../chains/observed-payments.ts';
-import { tellUnreported } from '../chains/unreported.ts';
+import { orphanUnobserved, tellUnreported, writeObserved } from '../chains/observed-payments.ts';
 import type { PaymentDriver, PaymentTarget } from '../drivers/driver.ts';
 import { exchangeRatesOf } from '../exchange-rates/exchange-rate.ts';
 import { settleTopUp } from './settle.ts';
 
 export const TOP_UP_PROCESS = 'top-up';
 export const TOP_UP_LANE = 'payments';
-/** How long an address is looked at. */
-export const DEPOSIT_ADDRESS_SECONDS = 31 * 24 * 3600;
-/** How often, once the invoice is over. */
+/** The least pause between polls once the invoice is over. */
 const LATE_POLL_SECONDS = 600;
-/** How often for a payment that takes longer to confirm than an address is looked at: its payer may have locked it. */
+/** The pause for a payment that is still unconfirmed after a month: its payer may have locked it. */
 const SLOW_POLL_SECONDS = 6 * 3600;
 
 interface Options {
@@ -29,14 +27,14 @@ interface Options {
   pollSeconds: number;
 }
 
-/** @throws if none has such a coin, or none any more */
+/** @throws if no driver has the coin, or no driver has it any more */
 export function driverOf(drivers: readonly PaymentDriver[], coin: string): PaymentDriver {
   const driver = drivers.find((one) => one.coins().some(({ code }) => code === coin));
   if (!driver) throw new Error(`No payment driver has ${coin}.`);
   return driver;
 }
 
-/** Whether an address is that of a top-up already. */
+/** Whether a top-up already has the address. */
 export async function isKnownAddress(
   db: Queryable,
   driver: PaymentDriver,
@@ -44,20 +42,10 @@ export async function isKnownAddress(
   { walletAddress }: PaymentTarget,
 ): Promise<boolean> {
   const { network } = driver.coins().find((coin) => coin.code === code)!;
-  const known = await db.query('select 1 from top_up where network = $1 and wallet_address = $2 limit 1', [
-    network,
-    walletAddress,
-  ]);
-  return known.length > 0;
+  return (await find(db, TopUp, { network, walletAddress })) !== undefined;
 }
 
 export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
-  const read = async (orderNumber: string) => {
-    const [topUp] = await db.query<TopUp>(`select ${columnsOf(TopUp)} from top_up where order_number = $1`, [
-      orderNumber,
-    ]);
-    return topUp;
-  };
   const settle = async (orderNumber: string) => {
     const exchangeRates = await exchangeRatesOf(
       db,
@@ -66,16 +54,16 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
     return db.transaction((tx) => settleTopUp(tx, orderNumber, exchangeRates));
   };
   const watch = async ({ subject, aborted }: LeasedTask): Promise<Outcome> => {
-    const before = await read(subject);
+    const before = await find(db, TopUp, { orderNumber: subject });
     if (!before) return done();
     const driver = driverOf(drivers, before.crypto);
-    // A simulation pays every invoice once, by itself; who cancels one would not have paid.
+    // The simulation pays every invoice once, but no cancelled one.
     if (driver.simulated && (before.status === 'CANCELLED' || before.status === 'CONFIRMED')) return done();
     if (driver.observe) {
       const payments = await driver.observe({ ...before, coin: before.crypto }, aborted);
       const origin = { network: before.network, orderNumber: subject };
       await db.transaction(async (tx) => {
-        await lockPayments(tx, [subject]);
+        await LOCK_PAYMENTS.all(tx, [[subject]]);
         await writeObserved(tx, origin, payments);
         await orphanUnobserved(tx, origin, payments);
         await tellUnreported(tx, origin, payments);
@@ -92,14 +80,10 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
   };
 }
 
-async function hasOpen(db: Database, orderNumber: string): Promise<boolean> {
-  const open = await db.query(`select 1 from payment where order_number = $1 and status in ('SEEN', 'MINED') limit 1`, [
-    orderNumber,
-  ]);
-  return open.length > 0;
-}
+const hasOpen = async (db: Database, orderNumber: string): Promise<boolean> =>
+  (await find(db, Payment, { orderNumber, status: In(['SEEN', 'MINED']) })) !== undefined;
 
-/** A chain that is synced block by block is looked at here only when it expires. */
+/** Where the worker syncs the chain, this task only lets the top-up expire. */
 function next(driver: PaymentDriver, { status, createdAt, expiresAt }: TopUp, pollSeconds: number): Outcome {
   const ageSeconds = (Date.now() - createdAt.getTime()) / 1000;
   const restSeconds = Math.max(0, (expiresAt!.getTime() - Date.now()) / 1000);

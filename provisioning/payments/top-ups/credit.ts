@@ -1,15 +1,16 @@
-/** What becomes of one payment: it is credited, put into suspense, taken back, restored. Each under the lock of its row. */
+/** Moves of one payment: credited, put into suspense, reversed, restored. The caller holds the lock of its row. */
 
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import type { EventType } from '../../../entities/history/event.ts';
+import { statesBefore } from '../../../entities/history/lifecycle.ts';
 import { record } from '../../../entities/history/record.ts';
-import { ADJUSTMENT, available, gateway, type Posting, SUSPENSE } from '../../../entities/payments/ledger.ts';
+import { ADJUSTMENT, available, BONUS, gateway, type Posting, SUSPENSE } from '../../../entities/payments/ledger.ts';
 import {
   keepPayments,
+  PAYMENT_LIFECYCLE,
   type Payment,
   type PaymentStatus,
-  paymentStatesBefore,
 } from '../../../entities/payments/payment.ts';
 import type { TopUp } from '../../../entities/payments/top-up.ts';
 import { reverse, writeOff } from '../chains/reversal.ts';
@@ -22,15 +23,15 @@ export type AccountPosting = Posting & { accountId: string };
 export interface SettlementBatch {
   tx: Transaction;
   exchangeRates: ExchangeRates;
-  /** What is to be posted in the end, for all of them at once. */
+  /** Transfers that the caller posts at once in the end. */
   postings: AccountPosting[];
 }
 
 /**
- * Credits a payment that has confirmed: what had been quoted at the rate of the quote, if it came in time; the rest at the
- * rate of the moment, and what is too much at the lower of the two, for a quote is no option.
- * @param payments all of the top-up
- * @returns what was credited, in micro-USD; nothing while nobody knows what it is worth
+ * Credits a confirmed payment. In time, the quoted part counts at the rate of the quote. The excess counts at the lower of
+ * quote and present rate, because a quote is no option. A late payment counts at the present rate.
+ * @param payments all payments of the top-up in its coin
+ * @returns credited micro-USD; 0 without an exchange rate
  */
 export function creditPayment(
   { exchangeRates, postings }: SettlementBatch,
@@ -47,7 +48,7 @@ export function creditPayment(
   const quoted = units < leftUnits ? units : leftUnits;
   const rate = isLate || spotMicros === null || spotMicros < topUp.rateMicros ? spotMicros : topUp.rateMicros;
   if (quoted < units && rate === null) return 0n;
-  // The last part of a quote brings it up to exactly what was asked for.
+  // Shares of a running total, so that the last part makes up exactly the amount of the quote.
   const share = (paid: bigint) => (topUp.amountMicros * paid) / dueUnits;
   const micros = share(usedUnits + quoted) - share(usedUnits) + microsOf(units - quoted, rate ?? 0n, decimals);
   move(payment, 'CREDITED', { quotedUnits: String(quoted), rateMicros: rate, creditedMicros: micros });
@@ -57,7 +58,7 @@ export function creditPayment(
   return micros;
 }
 
-/** By what a payment is known to the ledger, whatever happens to it. */
+/** Identifies the payment in the ledger. */
 const keyOf = ({ network, txId, position }: Payment): string => `pay:${network}:${txId}:${position}`;
 
 const posting = (
@@ -78,7 +79,22 @@ const posting = (
   description: `Top-up in ${coin}`,
 });
 
-/** What came in another coin is nobody's yet: the operator decides. Waits while nobody knows what it is worth. */
+/** The posting of a top-up's bonus. */
+export const bonusPosting = (
+  { accountId, orderNumber }: Pick<TopUp, 'accountId' | 'orderNumber'>,
+  amountMicros: bigint,
+): AccountPosting => ({
+  accountId,
+  kind: 'bonus',
+  debit: BONUS,
+  credit: available(accountId),
+  amountMicros,
+  externalKey: `bonus:${orderNumber}`,
+  orderNumber,
+  description: 'Bonus',
+});
+
+/** Puts a payment in another coin into suspense for the operator to decide. It waits without an exchange rate. */
 export async function suspendPayment(
   { tx, exchangeRates, postings }: SettlementBatch,
   payment: Payment,
@@ -91,10 +107,7 @@ export async function suspendPayment(
   await tell(tx, payment, 'payment.unmatched');
 }
 
-/**
- * A payment that had been credited is gone from its chain: what the balance still has is taken into suspense, the account
- * may spend no more, and the operator is told. The balance never becomes negative.
- */
+/** Reverses a credited payment that its chain has removed, and tells the operator. */
 export async function reversePayment(tx: Transaction, payment: Payment): Promise<void> {
   const { creditedMicros, coin, accountId, orderNumber } = payment;
   const reversals = payment.reversals + 1;
@@ -105,7 +118,7 @@ export async function reversePayment(tx: Transaction, payment: Payment): Promise
   await tell(tx, payment, 'payment.reversed');
 }
 
-/** Nobody waits any more for a payment that was taken back. */
+/** Writes off a reversed payment. */
 export async function writeOffPayment(tx: Transaction, payment: Payment): Promise<void> {
   const { reversals, network } = payment;
   move(payment, 'WRITTEN_OFF', {});
@@ -113,7 +126,7 @@ export async function writeOffPayment(tx: Transaction, payment: Payment): Promis
   await writeOff(tx, network, { ...payment, key: `${reversals}:${keyOf(payment)}` });
 }
 
-/** It is on its chain again, and has confirmed: what was taken is given back. The operator ends the suspension. */
+/** Credits a reversed payment again that is back on its chain, and has confirmed. The operator ends the suspension. */
 export async function restorePayment({ tx, postings }: SettlementBatch, payment: Payment): Promise<void> {
   const { accountId, network, creditedMicros, reversedMicros, reversals } = payment;
   const isWrittenOff = payment.status === 'WRITTEN_OFF';
@@ -126,7 +139,7 @@ export async function restorePayment({ tx, postings }: SettlementBatch, payment:
   await tell(tx, payment, 'payment.restored');
 }
 
-/** Tells the operator what became of a payment. */
+/** Tells the operator about a payment. */
 export const tell = (
   tx: Transaction,
   payment: Pick<Payment, 'id' | 'network' | 'txId'> & { orderNumber: string | null },
@@ -138,9 +151,9 @@ export const tell = (
     data: { orderNumber: payment.orderNumber, network: payment.network, txId: payment.txId },
   });
 
-/** Moves a payment by the table of its states; the row in hand, which is written down later. */
+/** Moves the row in memory. `keepPayments` writes it later. @throws Error if the lifecycle does not allow that */
 function move(payment: Payment, to: PaymentStatus, set: Partial<Payment>): void {
-  if (!paymentStatesBefore(to).includes(payment.status))
+  if (!statesBefore(PAYMENT_LIFECYCLE, to).includes(payment.status))
     throw new Error(`A payment that is ${payment.status} cannot become ${to}.`);
   const creditedAt = to === 'CREDITED' ? (payment.creditedAt ?? new Date()) : payment.creditedAt;
   Object.assign(payment, set, { status: to, creditedAt });

@@ -1,22 +1,29 @@
 /**
- * Brings a top-up to where its payments are: it credits those that have confirmed, once each, and moves the state. Whoever
- * has seen something new calls it; called again, it changes nothing.
+ * Settles top-ups: it credits confirmed payments, once each, and moves the state. A caller that has observed something new
+ * calls it; called again, it changes nothing.
  */
 
-import { columnsOf } from '../../../entities/database/table.ts';
+import { type ChangedColumns, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transitionAll } from '../../../entities/history/transition.ts';
-import { available, BONUS, lockAccount, postAll } from '../../../entities/payments/ledger.ts';
-import { keepPayments, lockPayments, type Payment } from '../../../entities/payments/payment.ts';
-import { bonusMicros, TOP_UP_LIFECYCLE, TopUp, type TopUpStatus } from '../../../entities/payments/top-up.ts';
+import { lockAccount, postAll } from '../../../entities/payments/ledger.ts';
+import { keepPayments, LOCK_PAYMENTS, type Payment } from '../../../entities/payments/payment.ts';
+import {
+  bonusMicros,
+  FIND_TOP_UP_ACCOUNTS,
+  LOCK_COIN_TOP_UPS,
+  TOP_UP_LIFECYCLE,
+  TopUp,
+  type TopUpStatus,
+} from '../../../entities/payments/top-up.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended, suspendedAmong } from '../../servers/steps/resume.ts';
 import type { ExchangeRates } from '../exchange-rates/exchange-rate.ts';
 import { formatUnits, parseUnits } from './amount.ts';
-import { creditPayment, restorePayment, type SettlementBatch, suspendPayment } from './credit.ts';
+import { bonusPosting, creditPayment, restorePayment, type SettlementBatch, suspendPayment } from './credit.ts';
 
-/** @param exchangeRates of all coins, as they are now; while the coin of the top-up is not among them, its payments wait */
+/** @param exchangeRates the present rates of all coins. The payments of a top-up wait while its coin is not among them. */
 export async function settleTopUp(
   tx: Transaction,
   orderNumber: string,
@@ -25,26 +32,17 @@ export async function settleTopUp(
   return (await settleTopUps(tx, [orderNumber], exchangeRates))[0];
 }
 
-/** The same for many, in fewer statements than one by one. */
+/** Settles many top-ups in fewer statements than one by one. */
 export async function settleTopUps(
   tx: Transaction,
   orderNumbers: readonly string[],
   exchangeRates: ExchangeRates,
 ): Promise<TopUp[]> {
-  const accounts = await tx.query<{ id: string }>(
-    'select distinct account_id as id from top_up where order_number = any($1)',
-    [orderNumbers],
-  );
-  await lockAccount(tx, ...accounts.map(({ id }) => id));
-  const found = await tx.query<TopUp>(
-    `select ${columnsOf(TopUp)} from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update`,
-    [orderNumbers],
-  );
+  const accounts = await FIND_TOP_UP_ACCOUNTS.all(tx, [orderNumbers]);
+  await lockAccount(tx, ...accounts.map(({ accountId }) => accountId));
+  const found = await LOCK_COIN_TOP_UPS.all(tx, [orderNumbers]);
   const known = found.filter(({ crypto }) => exchangeRates.has(crypto));
-  const payments = await lockPayments(
-    tx,
-    known.map(({ orderNumber }) => orderNumber),
-  );
+  const payments = await LOCK_PAYMENTS.all(tx, [known.map(({ orderNumber }) => orderNumber)]);
   const statuses = new Map(payments.map(({ id, status }) => [id, status]));
   const paid = Map.groupBy(payments, ({ orderNumber }) => orderNumber);
   const all = known.map((row): Settling => {
@@ -58,7 +56,7 @@ export async function settleTopUps(
   const conclusions: Conclusion[] = [];
   for (const one of all) conclusions.push(conclude(one, batch, await settlePayments(one, batch)));
   await moveAll(tx, conclusions);
-  for (const { settling, to, set } of conclusions) if (!to) settling.topUp = await update(tx, settling.topUp, set);
+  for (const { settling, to, set } of conclusions) if (!to) settling.topUp = await show(tx, settling.topUp, set);
   await keepPayments(
     tx,
     payments.filter(({ id, status }) => statuses.get(id) !== status),
@@ -69,7 +67,7 @@ export async function settleTopUps(
   return all.map(({ topUp }) => topUp);
 }
 
-/** A top-up under its lock, as it is by now, with its payments: those in its coin, and others. */
+/** A locked top-up with its payments: those in its coin, and others. */
 interface Settling {
   topUp: TopUp;
   own: Payment[];
@@ -77,14 +75,14 @@ interface Settling {
   decimals: number;
 }
 
-/** Where a top-up goes; undefined: it stays what it is, and shows what is new. */
+/** The next state of a top-up. Without one it keeps its state and shows its new columns. */
 interface Conclusion {
   settling: Settling;
   to: TopUpStatus | undefined;
-  set: Partial<TopUp>;
+  set: ChangedColumns<TopUp>;
 }
 
-/** Moves the top-ups that go to another state. */
+/** Moves the top-ups that have a next state. */
 async function moveAll(tx: Transaction, conclusions: readonly Conclusion[]): Promise<void> {
   const going = conclusions.filter(({ to }) => to);
   const moves = going.map(({ settling, to, set }) => ({ row: settling.topUp, to: to!, set }));
@@ -94,12 +92,12 @@ async function moveAll(tx: Transaction, conclusions: readonly Conclusion[]): Pro
   });
 }
 
-/** @returns what has been credited by now, in micro-USD */
+/** @returns micro-USD that are credited by now */
 async function settlePayments({ topUp, own, others }: Settling, batch: SettlementBatch): Promise<bigint> {
   let { creditedMicros } = topUp;
   for (const payment of own.filter((one) => isDue(one, topUp)))
     creditedMicros += creditPayment(batch, topUp, payment, own);
-  // Also those in another coin, which the operator had assigned.
+  // The operator may have assigned payments in another coin before they were reversed.
   for (const payment of [...own, ...others].filter((one) => isReversed(one) && one.blockHash !== null))
     if (payment.confirmations >= topUp.confirmationsRequired) await restorePayment(batch, payment);
   for (const payment of others) if (isDue(payment, topUp)) await suspendPayment(batch, payment);
@@ -112,7 +110,7 @@ const isDue = (payment: Payment, { confirmationsRequired }: TopUp): boolean =>
   isOpen(payment) && payment.confirmations >= Math.max(1, confirmationsRequired);
 const isLive = (payment: Payment): boolean => isOpen(payment) || payment.status === 'CREDITED';
 
-/** The first payment opens a top-up again that was over: as a late one, unless it only was noticed late. */
+/** The first payment reopens a top-up that was over. It is late, unless the service only noticed it late. */
 function begin(settling: Settling): Conclusion {
   const { topUp, own } = settling;
   const first = own.find(isLive);
@@ -145,8 +143,8 @@ function exceptionOf(topUp: TopUp, credited: Payment[], creditedUnits: bigint, d
   return creditedUnits < dueUnits ? 'UNDERPAID' : null;
 }
 
-/** What a top-up shows of its payments. */
-function seenOf({ topUp, own, decimals }: Settling): Partial<TopUp> {
+/** The columns of a top-up that show its payments. */
+function seenOf({ topUp, own, decimals }: Settling): ChangedColumns<TopUp> {
   const live = own.filter(isLive);
   const open = live.filter(isOpen).map(({ confirmations }) => confirmations);
   const lowest = live.length ? Math.min(topUp.confirmationsRequired, ...open) : 0;
@@ -158,32 +156,21 @@ function seenOf({ topUp, own, decimals }: Settling): Partial<TopUp> {
 }
 const sumOf = (payments: Payment[]): bigint => payments.reduce((sum, { units }) => sum + BigInt(units), 0n);
 
-/** The bonus is for what came, and never for more than was asked for. */
-function confirm({ postings }: SettlementBatch, topUp: TopUp, creditedMicros: bigint): Partial<TopUp> {
-  const { accountId, orderNumber, amountMicros } = topUp;
-  const full = creditedMicros >= amountMicros;
-  const bonus = full ? topUp.bonusMicros : least(topUp.bonusMicros, bonusMicros(creditedMicros));
-  const [debit, credit] = [BONUS, available(accountId)];
-  const externalKey = `bonus:${orderNumber}`;
-  postings.push({
-    accountId,
-    kind: 'bonus',
-    debit,
-    credit,
-    amountMicros: bonus,
-    externalKey,
-    orderNumber,
-    description: 'Bonus',
-  });
-  return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: new Date() };
-}
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
-/** Shows what is new, where nothing of the state is. */
-async function update(tx: Transaction, topUp: TopUp, set: Partial<TopUp>): Promise<TopUp> {
+/** Posts the bonus: for the credited amount, and at most for the requested one. */
+function confirm({ postings }: SettlementBatch, topUp: TopUp, creditedMicros: bigint): ChangedColumns<TopUp> {
+  const full = creditedMicros >= topUp.amountMicros;
+  const bonus = full ? topUp.bonusMicros : least(topUp.bonusMicros, bonusMicros(creditedMicros));
+  postings.push(bonusPosting(topUp, bonus));
+  return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: new Date() };
+}
+
+/** Writes new columns of a top-up that keeps its state. */
+async function show(tx: Transaction, topUp: TopUp, set: ChangedColumns<TopUp>): Promise<TopUp> {
   const changed = Object.entries(set).some(([name, value]) => String(topUp[name as keyof TopUp]) !== String(value));
   if (!changed) return topUp;
-  await tx.manager.update(TopUp, { id: topUp.id }, set);
+  await update(tx, TopUp, { id: topUp.id }, set);
   tx.changed({ kind: 'topUp', accountId: topUp.accountId, id: topUp.orderNumber });
   return { ...topUp, ...set };
 }

@@ -1,11 +1,11 @@
 /**
- * What was credited of a payment by x402 is looked at until its block is safe. A reorganisation before that may take the money
- * back: then it is asked for again, which the same signature allows, and only when the chain never will move it any more (it
- * is too late, or the payer has used the signature otherwise) it is taken out of the balance.
+ * Watches a credited payment by x402 until its block is final. A reorganisation before that may remove the payment. Then the
+ * worker settles it again, which the same signature allows. It reverses the payment only when the chain can never move it.
+ * Then the signature has expired, or the payer has used it otherwise.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import {
-  finishPayment,
+  FINISH_PAYMENT,
   lockPayment,
   moveX402,
   type X402Payment,
@@ -16,10 +16,10 @@ import { reverse } from '../chains/reversal.ts';
 import { tell } from '../top-ups/credit.ts';
 import type { X402 } from './x402.ts';
 
-/** How often in a row the money is not there before anything is done: a node may lag behind the one before. */
+/** Misses in a row before the worker acts, because one node may lag behind another. */
 const MISSED_MAX = 3;
 
-/** A step of the task of a payment that is SETTLED. @param missed how often in a row the chain has not had it */
+/** A step of the task of a SETTLED payment. @param missed how often in a row the chain did not have it */
 export async function checkFinality(
   x402: X402,
   payment: X402Payment,
@@ -29,7 +29,7 @@ export async function checkFinality(
   const settlement = await x402.observe(payment);
   if (settlement.state === 'settled') {
     const { txId } = settlement;
-    if (await x402.isFinal(txId)) return done({ commit: (tx) => finishPayment(tx, payment.id, txId) });
+    if (await x402.isFinal(txId)) return done({ commit: (tx) => FINISH_PAYMENT.all(tx, [payment.id, txId]) });
     return nap(seconds, { data: { missed: 0 } });
   }
   if (missed + 1 >= MISSED_MAX) {

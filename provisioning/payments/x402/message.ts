@@ -1,6 +1,6 @@
 /**
- * The messages of x402 in its versions 1 and 2: one answer 402 carries both, version 2 in the header PAYMENT-REQUIRED and
- * version 1 in the body. A payment is the same authorization in either, so its version does not matter to us.
+ * The messages of x402 in its versions 1 and 2. One answer 402 carries both: version 2 in the header PAYMENT-REQUIRED, and
+ * version 1 in the body. A payment is the same authorization in both, so later code ignores its version.
  */
 import {
   decodePaymentSignatureHeader,
@@ -11,22 +11,22 @@ import { PaymentPayloadSchema } from '@x402/core/schemas';
 import { ApiError } from '../../../entities/errors.ts';
 import { type Authorization, isSameHex, type X402Terms } from '../drivers/x402/driver.ts';
 
-/** How long a payment may take; clients sign for that time. */
+/** The time that a payment may take. Clients sign for so long. */
 const TIMEOUT_SECONDS = 300;
-/** An authorization that ends sooner than this could not be settled any more. */
+/** The service refuses authorizations that end sooner: the settlement takes time. */
 const MARGIN_SECONDS = 6;
 
-/** A payment as it was sent; nothing of it has been checked but its form. */
+/** A received payment. Only its form has been checked. */
 export interface SignedPayment {
   scheme: string;
   network: string;
-  /** What the client thinks it accepted; version 1 does not say. */
+  /** The terms that the client accepted. Version 1 does not send them. */
   accepted: { asset: string; payTo: string; amount: string } | undefined;
   authorization: Authorization;
   signature: `0x${string}`;
 }
 
-/** What is sold, as the challenge names it. */
+/** The sale that a challenge names. */
 export interface Offer {
   amountMicros: bigint;
   url: string;
@@ -84,10 +84,10 @@ function readAuthorization(given: unknown): Authorization {
   };
 }
 
-/** The end of the year 9999: until then, times can be kept. */
+/** The end of the year 9999, which the database can still keep. */
 const SECONDS_MAX = 253_402_300_799n;
 
-/** Why a payment is not what was asked for, as x402 names it; undefined if it is. The signature is left to the driver. */
+/** How a payment differs from the terms, as a reason of x402; undefined: it fits. The driver checks the signature. */
 export function mismatchOf(terms: X402Terms, payment: SignedPayment, amountMicros: bigint): string | undefined {
   const { scheme, network, accepted, authorization } = payment;
   const nowSeconds = BigInt(Math.floor(Date.now() / 1000));
@@ -103,7 +103,7 @@ export function mismatchOf(terms: X402Terms, payment: SignedPayment, amountMicro
   return undefined;
 }
 
-/** @param error what went wrong, if anything did; clients of version 1 need it to be a string */
+/** @param error the reason of the answer; clients of version 1 require a string */
 export function challengeOf(terms: X402Terms, { amountMicros, url, description }: Offer, error: string): Challenge {
   const { network, networkV1, asset, payTo, domain } = terms;
   const [amount, mimeType] = [String(amountMicros), 'application/json'];

@@ -1,34 +1,32 @@
 /**
- * Looks after a payment by x402 until the chain has moved the money and cannot take it back, or never will. What its request
- * has credited already is credited once. What was made of it before anybody knew (a server that is PENDING, a top-up that is
- * CONFIRMING) goes on, or fails; a request that died before it made anything leaves the money in the balance, and makes it when it comes again.
+ * Watches a payment by x402 until its outcome is final. The ledger credits it once, by the request or by this task. A
+ * PENDING server or CONFIRMING top-up that the request made before the outcome then goes on, or fails. If the request died
+ * before that, the money stays in the balance. The repeated request then makes the server or top-up.
  */
 
 import type { Database } from '../../../entities/database/database.ts';
-import { columnsOf } from '../../../entities/database/table.ts';
+import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transition } from '../../../entities/history/transition.ts';
-import { available, BONUS, held, lockAvailable, post } from '../../../entities/payments/ledger.ts';
+import { available, held, lockAvailable, post } from '../../../entities/payments/ledger.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
-import {
-  creditPayment,
-  findX402Payment,
-  lockPayment,
-  moveX402,
-  type X402Payment,
-} from '../../../entities/payments/x402-payment.ts';
-import { lockServerSql, SERVER_LIFECYCLE, Server } from '../../../entities/servers/server.ts';
+import { creditX402, lockPayment, moveX402, X402Payment } from '../../../entities/payments/x402-payment.ts';
+import { LOCK_PENDING_SERVER } from '../../../entities/servers/lock.ts';
+import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended } from '../../servers/steps/resume.ts';
 import { serverTask } from '../../servers/steps/task.ts';
 import { Conflict, done, hop, nap, type Process, startTask } from '../../tasks/tasks.ts';
 import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
+import { bonusPosting } from '../top-ups/credit.ts';
 import { checkFinality } from './finality.ts';
 import type { X402 } from './x402.ts';
 
-/** How many looks at a payment that is under way are one at a payment that is credited. */
-const RARER = 4;
+/** The worker polls credited payments so many times less often than open ones. */
+const FINALITY_POLL_FACTOR = 4;
+/** The worker settles again only after this time, because the first settlement may take so long. */
+const AGAIN_AFTER_MS = 10_000;
 
 export const x402Process = (db: Database, x402: X402, pollSeconds: number): Process => ({
   lane: TOP_UP_LANE,
@@ -36,16 +34,16 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
   backoffSeconds: (attempt) => Math.min(300, pollSeconds * 2 ** attempt),
   steps: {
     watch: async ({ subject, data }) => {
-      const payment = await findX402Payment(db, subject);
+      const payment = await find(db, X402Payment, { id: subject });
       if (payment?.status !== 'SETTLING' && (payment?.status !== 'SETTLED' || payment.finalAt)) return done();
       if (!x402.isOurs(payment)) throw new Error(`The chain ${payment.network} of ${payment.asset} is not configured.`);
       if (payment.status === 'SETTLED') {
-        const seconds = Math.max(RARER * pollSeconds, restSeconds(payment, pollSeconds));
+        const seconds = Math.max(FINALITY_POLL_FACTOR * pollSeconds, restSeconds(payment, pollSeconds));
         return checkFinality(x402, payment, data, seconds);
       }
       const settlement = await x402.observe(payment);
       if (settlement.state === 'open') {
-        // Something was promised, and no request is at it any more: who should have settled it may have been away.
+        // An order waits for the payment, and no request settles it any more: the settling party may have been away.
         if (payment.orderNumber && isDue(payment)) await x402.settleAgain(payment);
         return nap(restSeconds(payment, pollSeconds));
       }
@@ -55,13 +53,11 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
   },
 });
 
-const AGAIN_AFTER_MS = 10_000;
-
-/** Not at each look: what was sent may take its time. */
+/** Whether the worker should settle the payment again: no request does, and the last settlement has had its time. */
 const isDue = ({ leaseUntil, createdAt }: X402Payment): boolean =>
   leaseUntil.getTime() <= Date.now() && Date.now() - createdAt.getTime() > AGAIN_AFTER_MS;
 
-/** Asked ever more seldom: some authorizations are good for years. */
+/** The pause grows with the age of the payment: some authorizations are valid for years. */
 const restSeconds = ({ createdAt }: X402Payment, pollSeconds: number): number =>
   Math.max(pollSeconds, Math.min(300, (Date.now() - createdAt.getTime()) / 10_000));
 
@@ -69,14 +65,14 @@ async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: st
   const payment = await lockPayment(tx, id, accountId);
   if (payment.status !== 'SETTLING') return;
   const { orderNumber } = payment;
-  const server = orderNumber?.startsWith('SRV') ? await lockPending(tx, orderNumber) : undefined;
+  const server = orderNumber?.startsWith('SRV') ? await LOCK_PENDING_SERVER.first(tx, [orderNumber]) : undefined;
   await moveX402(tx, payment, 'SETTLED', { txId });
-  await creditPayment(tx, payment, orderNumber ?? undefined);
+  await creditX402(tx, payment, orderNumber ?? undefined);
   const isCovered = server && (await covers(tx, server));
   if (isCovered) await hold(tx, server, payment.credentialId);
   else if (server)
     await failServer(tx, server.orderNumber, 'The payment does not cover the price any more. It is in the balance.');
-  if (orderNumber?.startsWith('TOP')) await confirmPaidTopUp(tx, await readTopUp(tx, orderNumber), txId);
+  if (orderNumber?.startsWith('TOP')) await confirmPaidTopUp(tx, (await find(tx, TopUp, { orderNumber }))!, txId);
   if (isCovered) await startTask(tx, serverTask(server));
   await retrySuspended(tx, accountId, RESUME_TASK);
 }
@@ -97,18 +93,12 @@ const failServer = (tx: Transaction, orderNumber: string, failureMessage: string
     set: { failureCode: 'payment_failed', failureMessage, rootPassword: null },
   });
 
-/** A server that waits for its payment; undefined if it was deleted meanwhile. */
-async function lockPending(tx: Transaction, orderNumber: string): Promise<Server | undefined> {
-  const [server] = await tx.query<Server>(lockServerSql(columnsOf(Server), `status = 'PENDING'`), [orderNumber]);
-  return server;
-}
-
-/** Whether the balance has the price, which may have been raised before the order. */
+/** Whether the balance covers the price, which the operator may have raised before the order. */
 async function covers(tx: Transaction, { accountId, priceMonthMicros, setupFeeMicros }: Server): Promise<boolean> {
   return (await lockAvailable(tx, accountId)) >= priceMonthMicros + setupFeeMicros;
 }
 
-/** What the statement of an order that is paid at once does itself. */
+/** Holds the price. The statement of an order that is paid at once does this itself. */
 const hold = (tx: Transaction, server: Server, credentialId: string | null): Promise<number> =>
   post(tx, server.accountId, [
     {
@@ -124,20 +114,10 @@ const hold = (tx: Transaction, server: Server, credentialId: string | null): Pro
     },
   ]);
 
-/** Confirms a top-up whose payment was credited, and adds its bonus. */
+/** Confirms a top-up by x402 whose payment was credited, and posts its bonus. */
 export async function confirmPaidTopUp(tx: Transaction, topUp: TopUp, txId: string): Promise<TopUp> {
   const { accountId, orderNumber, amountMicros, bonusMicros, amountCrypto, confirmationsRequired } = topUp;
-  await post(tx, accountId, [
-    {
-      kind: 'bonus',
-      debit: BONUS,
-      credit: available(accountId),
-      amountMicros: bonusMicros,
-      externalKey: `bonus:${orderNumber}`,
-      orderNumber,
-      description: 'Bonus',
-    },
-  ]);
+  await post(tx, accountId, [bonusPosting(topUp, bonusMicros)]);
   const set = {
     receivedCrypto: amountCrypto,
     confirmations: confirmationsRequired,
@@ -149,6 +129,3 @@ export async function confirmPaidTopUp(tx: Transaction, topUp: TopUp, txId: stri
   if (!confirmed) throw new Conflict(`${orderNumber} could not become CONFIRMED.`);
   return confirmed;
 }
-
-const readTopUp = async (tx: Transaction, orderNumber: string): Promise<TopUp> =>
-  (await tx.query<TopUp>(`select ${columnsOf(TopUp)} from top_up where order_number = $1`, [orderNumber]))[0]!;

@@ -1,4 +1,4 @@
-/** Payments by x402 whose money is nobody's, or is not there: what the operator decides of them. */
+/** Unmatched and reversed payments by x402, and the operator's decisions about them. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { available, gateway, post, SUSPENSE } from '../../../entities/payments/ledger.ts';
 import { moveX402, type X402Payment, x402Key } from '../../../entities/payments/x402-payment.ts';
@@ -9,7 +9,7 @@ import { x402Task } from './task.ts';
 
 const gatewayOf = ({ network }: X402Payment) => `x402:${network}`;
 
-/** The chain had moved it before it was sent to us, and anybody could have read it there. */
+/** Puts a payment into suspense that the chain had moved before the service received it. Any reader of the chain could send it. */
 export async function suspendX402(tx: Transaction, payment: X402Payment, txId: string): Promise<void> {
   const { id, accountId, network, amountMicros } = payment;
   await moveX402(tx, payment, 'UNMATCHED', { txId });
@@ -26,7 +26,7 @@ export async function suspendX402(tx: Transaction, payment: X402Payment, txId: s
   await tell(tx, { id, orderNumber: null, network, txId }, 'payment.unmatched');
 }
 
-/** Gives an unmatched payment to an account, and goes on to look after it. */
+/** Assigns an unmatched payment to an account. The worker watches it further. */
 export async function assignX402(tx: Transaction, payment: X402Payment, accountId: string): Promise<void> {
   const { id, amountMicros } = payment;
   await moveX402(tx, payment, 'SETTLED', { accountId });
@@ -43,7 +43,7 @@ export async function assignX402(tx: Transaction, payment: X402Payment, accountI
   await startTask(tx, x402Task({ id, accountId }));
 }
 
-/** Nobody waits any more for a payment that was taken back, or that nobody can have. */
+/** Writes off a reversed or unmatched payment. */
 export async function writeOffX402(tx: Transaction, payment: X402Payment): Promise<void> {
   const { status, amountMicros: creditedMicros } = payment;
   const reversedMicros = status === 'UNMATCHED' ? creditedMicros : payment.reversedMicros;

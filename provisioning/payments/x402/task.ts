@@ -1,4 +1,4 @@
-/** The task that looks after one payment by x402. */
+/** The task of one payment by x402. */
 import type { NewTask } from '../../tasks/tasks.ts';
 import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
 

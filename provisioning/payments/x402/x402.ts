@@ -1,18 +1,25 @@
 /**
- * Payments by x402: the one thing that reaches outside within a request. The row of a payment is committed before anybody
- * is asked to move the money, in a transaction of its own; afterwards the chain is asked what happened, not whoever was to
- * do it. From the row on, a task looks after the money, so that none is lost with a process.
+ * Payments by x402: the only calls to the outside within a request. The service commits the row of a payment before it settles
+ * the payment, in a transaction of its own. Afterwards it asks the chain for the outcome, not the settling party. From the
+ * row on, a task watches the payment, so no money is lost with a process.
  */
 
 import type { Database } from '../../../entities/database/database.ts';
-import { columnsOf } from '../../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
+import { LOCK_NAME } from '../../../entities/payments/chain.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
-import { X402Payment } from '../../../entities/payments/x402-payment.ts';
+import {
+  FIND_SIGNED_PAYMENT,
+  FORGET_ANSWERS,
+  LEASE_PAYMENT,
+  RELEASE_PAYMENT,
+  RESERVE_PAYMENT,
+  type X402Payment,
+} from '../../../entities/payments/x402-payment.ts';
 import { digest, type Vault } from '../../../entities/secrets.ts';
-import { startTaskParameters, startTaskSql } from '../../../entities/tasks/start.ts';
+import { startTaskParameters } from '../../../entities/tasks/start.ts';
 import { startTask } from '../../tasks/tasks.ts';
 import type { Coin } from '../drivers/driver.ts';
 import type { Authorization, Exclusive, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
@@ -28,14 +35,14 @@ import {
 import { suspendX402 } from './suspense.ts';
 import { x402Task } from './task.ts';
 
-/** How long one request may be at a payment before another that repeats it takes over. */
+/** A request leases a payment for so long. Then a repeated request takes over. */
 const LEASE_SECONDS = 60;
 const SETTLE_TIMEOUT_MS = 20_000;
 const VERIFY_TIMEOUT_MS = 20_000;
-/** When the chain is first asked about a payment whose request may have died. */
+/** When the worker first asks the chain about a payment, because the request may have died. */
 const WATCH_AFTER_SECONDS = 5;
 
-/** Who pays, and for what. */
+/** The payer and the paid request. */
 export interface Reservation {
   accountId: string;
   credentialId: string | null;
@@ -43,7 +50,7 @@ export interface Reservation {
   requestMac: Buffer;
 }
 
-/** Open: nobody knows yet. Refused and unsent: nothing was moved. */
+/** Open: not known yet. Refused and unsent: the chain has moved nothing. */
 type Outcome = Settlement | { state: 'refused'; reason: string } | { state: 'unsent' };
 
 export class X402 {
@@ -53,7 +60,7 @@ export class X402 {
   /** The exclusive work of this process. */
   #queue: Promise<unknown> = Promise.resolve();
 
-  /** @param db not that of a request: what it commits is committed at once */
+  /** @param db not the database of a request, because the rows must be committed at once */
   constructor(db: Database, driver: X402Driver, vault: Vault) {
     this.#db = db;
     this.#driver = driver;
@@ -77,31 +84,27 @@ export class X402 {
     return receiptOf(network, payer, txId);
   }
 
-  /** Why a payment that is what was asked for could not be settled; undefined if it could. @throws if nobody can tell */
+  /** The reason why a payment cannot be settled; undefined: it can. @throws if the driver cannot tell at the moment */
   async verify(payment: SignedPayment): Promise<string | undefined> {
     const { authorization, signature } = payment;
     const mismatch = mismatchOf(this.terms, payment, authorization.value);
     return mismatch ?? this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS));
   }
 
-  /** Why a payment is not good, as x402 names it; undefined if it is. @throws if nobody can tell at the moment */
+  /** The reason of x402 why a payment is invalid; undefined: it is valid. @throws if the driver cannot tell at the moment */
   async fault(payment: SignedPayment, amountMicros: bigint, verifying = this.verify(payment)) {
     return mismatchOf(this.terms, payment, amountMicros) ?? (await verifying);
   }
 
   /**
-   * The row of a payment that was sent before.
-   * @throws ApiError payment_nonce_used if it was for something else, or is in suspense
+   * The row of a repeated payment.
+   * @throws ApiError payment_nonce_used if it paid for another request, or is in suspense
    */
   async find(
     payment: SignedPayment,
     { accountId, requestMac }: Reservation | Omit<Reservation, 'amountMicros'>,
   ): Promise<X402Payment | undefined> {
-    const [row] = await this.#db.query<X402Payment>(
-      `select ${columnsOf(X402Payment)} from x402_payment where network = $1 and payer = $2 and nonce = $3`,
-      this.#key(payment),
-      'x402 payment',
-    );
+    const row = await FIND_SIGNED_PAYMENT.first(this.#db, this.#key(payment));
     const same =
       !row ||
       (row.accountId === accountId &&
@@ -112,7 +115,7 @@ export class X402 {
     return row;
   }
 
-  /** Writes the row of a payment, taken for a request, and has it looked after. Undefined: it was there. */
+  /** Writes the row of a payment, leased to a request, and starts its task. @returns undefined if the row exists */
   async reserve(
     payment: SignedPayment,
     reservation: Reservation,
@@ -121,21 +124,20 @@ export class X402 {
   ): Promise<X402Payment | undefined> {
     const { accountId, credentialId, amountMicros, requestMac } = reservation;
     const id = newId('pay');
-    const parameters = [
+    return RESERVE_PAYMENT.first(db, [
       ...[id, ...this.#key(payment), accountId, credentialId],
       ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
       ...[Number(payment.authorization.validBefore), signatureDigest(payment), requestMac, requestId],
       this.#vault.seal(`${payment.authorization.validAfter} ${payment.signature}`, sealOf(id)),
+      LEASE_SECONDS,
       ...startTaskParameters({ ...x402Task({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
-    ];
-    const [row] = await db.query<X402Payment>(RESERVE, parameters, 'x402 reserve');
-    return row;
+    ]);
   }
 
   /**
-   * Keeps in suspense what a payment, which cannot be settled, had moved to us before it was sent: whoever can read the
-   * chain could have sent it.
-   * @throws ApiError payment_nonce_used if it had; another if nobody can tell
+   * Puts a payment into suspense that the chain had moved before the service received it. Any reader of the chain could have
+   * sent it.
+   * @throws ApiError payment_nonce_used if the chain had moved it; another error if the driver cannot tell
    */
   async keepUnmatched(payment: SignedPayment, buyer: Omit<Reservation, 'amountMicros'>, requestId: string) {
     const { from, nonce, to, value: amountMicros, validBefore } = payment.authorization;
@@ -151,42 +153,35 @@ export class X402 {
     throw inSuspense();
   }
 
-  /** Takes the row for a request, unless another is at it or has answered. */
-  async take(id: string, requestId: string): Promise<boolean> {
-    const taken = await this.#db.query(
-      `update x402_payment set leased_by = $2, lease_until = now() + make_interval(secs => ${LEASE_SECONDS})
-      where id = $1 and order_number is null and (lease_until <= now() or leased_by = $2) returning true`,
-      [id, requestId],
-    );
-    return taken.length > 0;
+  /** Leases the payment to a request. @returns false if another request has leased or answered it */
+  async lease(id: string, requestId: string): Promise<boolean> {
+    return (await LEASE_PAYMENT.first(this.#db, [id, requestId, LEASE_SECONDS])) !== undefined;
   }
 
-  /** Forgets answers after a day: one may have a password in it. The payment stays used. */
+  /** Forgets answers after a day, because they may contain passwords. The payment stays used. */
   async sweep(): Promise<void> {
-    await this.#db.query(
-      `update x402_payment set sealed_answer = null where sealed_answer is not null and created_at < now() - interval '1 day'`,
-    );
+    await FORGET_ANSWERS.all(this.#db);
   }
 
-  /** Lets others take it, and has the chain asked now. */
+  /** Ends the lease of a request, and lets the worker ask the chain now. */
   async release({ id, accountId }: X402Payment, requestId: string): Promise<void> {
     await this.#db.transaction(async (tx) => {
-      await tx.query('update x402_payment set lease_until = now() where id = $1 and leased_by = $2', [id, requestId]);
+      await RELEASE_PAYMENT.all(tx, [id, requestId]);
       await startTask(tx, x402Task({ id, accountId }));
     });
   }
 
   /**
-   * Has the money moved, unless it was.
-   * @param isFirst nobody has tried to before
+   * Settles a payment, unless it is settled.
+   * @param isFirst whether no request has tried before
    */
   async settle(row: X402Payment, { authorization, signature }: SignedPayment, isFirst: boolean): Promise<Outcome> {
-    // Whatever the chain does since then, the money is in the balance.
+    // The balance has the money, even if a reorganisation removes the payment.
     if (row.status === 'SETTLED') return { state: 'settled', txId: row.txId! };
     const before: Settlement = isFirst ? { state: 'open' } : await this.#driver.observe(row);
     if (before.state !== 'open') return before;
     const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive };
-    // What it throws is hearsay: the chain is asked.
+    // Ignores errors and asks the chain.
     const { refused, unsent, txId } = await this.#driver
       .settle(authorization, signature, options)
       .catch((): Settling => ({}));
@@ -196,25 +191,22 @@ export class X402 {
     return refused === undefined ? after : { state: 'refused', reason: refused };
   }
 
-  /** What the chain says. */
+  /** Asks the chain for the outcome. */
   observe(row: X402Payment): Promise<Settlement> {
     return this.#driver.observe(row, row.txId ?? undefined);
   }
 
-  /** Whether the chain that is asked is that of a payment; another has been configured, if not. */
+  /** Whether the configured chain and asset are those of the payment. */
   isOurs({ network, asset }: X402Payment): boolean {
     return network === this.terms.network && asset === this.terms.asset.toLowerCase();
   }
 
-  /** Whether the chain will not take back what it has moved by that transaction. */
+  /** Whether the chain can no longer remove the transaction. */
   isFinal(txId: string): Promise<boolean> {
     return this.#driver.isFinal(txId);
   }
 
-  /**
-   * Asks once more for the money of a payment to be moved that something was promised for. The chain decides whatever comes
-   * of it; what it throws is hearsay.
-   */
+  /** Settles a payment again that an order depends on. It ignores errors, because the task asks the chain later. */
   async settleAgain({ id, payer, payTo, amountMicros, validBefore, nonce, sealedPayment }: X402Payment): Promise<void> {
     if (!sealedPayment) return;
     const [validAfter, signature] = this.#vault.open(sealedPayment, sealOf(id)).split(' ') as [string, `0x${string}`];
@@ -230,15 +222,15 @@ export class X402 {
     await this.#driver.settle(authorization, signature, options).catch(() => {});
   }
 
-  /** One in this process, and then one of all processes: whoever waits here keeps no connection. */
+  /** Runs one work at a time in this process, then in all processes. Waiting in the process takes no connection. */
   readonly #exclusive: Exclusive = (work) =>
     new Promise((resolve, reject) => {
       let done: ReturnType<typeof work> | undefined;
       const locked = async (tx: Transaction) => {
-        await tx.query('select pg_advisory_xact_lock($1)', [lockOf(this.terms.network)]);
-        // A transaction may be tried again; what is sent is not.
+        await LOCK_NAME.all(tx, [`x402 ${this.terms.network}`]);
+        // The database may repeat the transaction, but the work runs once.
         done ??= work();
-        // Whoever asked need not wait for the lock to be given back, which commits nothing.
+        // The caller need not wait for the end of the transaction, which commits nothing.
         await done.then(resolve);
       };
       this.#queue = this.#queue.then(() => this.#db.transaction(locked)).catch(reject);
@@ -249,18 +241,7 @@ export class X402 {
   }
 }
 
-const RESERVE = `
-  with reserved as (
-      insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
-        signature_digest, request_mac, leased_by, sealed_payment, status, lease_until)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
-        now() + make_interval(secs => ${LEASE_SECONDS}))
-      on conflict (network, payer, nonce) do nothing
-      returning ${columnsOf(X402Payment)}, id as subject),
-    ${startTaskSql('reserved', 15)}
-  select * from reserved`;
-
-/** The coin of x402, where no gateway has it: then it pays requests, and no invoices. */
+/** The coin of x402 if no gateway has it. It pays for requests, but for no invoice. */
 export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Terms): Coin => ({
   code,
   name: `${code} by x402`,
@@ -273,8 +254,7 @@ export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Ter
 const inSuspense = () =>
   new ApiError(
     'payment_nonce_used',
-    'The payment had been made before it was sent. It is kept, and the operator decides whose it is.',
+    'The chain moved this payment before it was sent. The operator decides who receives the money.',
   );
 const sealOf = (id: string): string => `x402 payment ${id}`;
-const lockOf = (network: string): bigint => digest(`x402 ${network}`).readBigInt64BE();
 const signatureDigest = ({ signature }: SignedPayment): Buffer => digest(signature.toLowerCase());

@@ -1,40 +1,37 @@
-/** Charges a month of servers: which of them can be paid for, and the transfers, times, events and audit entries. */
+/** Charges servers for a month: the choice of those that can be paid for, their transfers, paid times and events. */
 
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { recordAll } from '../../../entities/history/record.ts';
 import { available, postAll, REVENUE } from '../../../entities/payments/ledger.ts';
+import { EXTEND_PAID_TIME, LOCK_BALANCES } from '../../../entities/servers/renewal.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 
 type Due = Pick<Server, 'paidUntil' | 'orderNumber'>;
-/** The order in which servers are paid for. */
+/** The order in which an account pays for its servers. */
 export const byDueTime = (a: Due, b: Due): number =>
   a.paidUntil!.getTime() - b.paidUntil!.getTime() || byOrderNumber(a, b);
-/** The order in which servers and their tasks are locked. */
+/** The order in which transactions lock servers and their tasks. */
 export const byOrderNumber = (a: Pick<Server, 'orderNumber'>, b: Pick<Server, 'orderNumber'>): number =>
   a.orderNumber < b.orderNumber ? -1 : 1;
 
 /**
- * Which servers are to renew themselves and can be paid for, each account's in the given order; one that is too dear
- * leaves the money for those after it. The balances stay locked until the transaction ends, so the choice holds.
+ * Chooses the servers with automatic renewal that their accounts can pay for, in the given order. A server that is too
+ * expensive leaves the money for later ones. The balances stay locked, so the choice holds until the transaction ends.
  */
 export async function chooseAffordable(
   tx: Transaction,
   servers: Server[],
 ): Promise<{ affordable: Server[]; others: Server[] }> {
-  const balances = await tx.query<{ accountId: string; micros: bigint }>(
-    `select account_id, available_micros as micros from balance
-      where account_id = any($1) order by account_id for update`,
-    [[...new Set(servers.map(({ accountId }) => accountId))]],
-  );
-  const left = new Map(balances.map(({ accountId, micros }) => [accountId, micros]));
+  const balances = await LOCK_BALANCES.all(tx, [[...new Set(servers.map(({ accountId }) => accountId))]]);
+  const left = new Map(balances.map(({ accountId, availableMicros }) => [accountId, availableMicros]));
   const affordable: Server[] = [];
   const others: Server[] = [];
   for (const server of servers) {
     const { accountId, autoRenew, priceMonthMicros } = server;
-    const micros = left.get(accountId) ?? 0n;
-    if (autoRenew && priceMonthMicros <= micros) {
-      left.set(accountId, micros - priceMonthMicros);
+    const availableMicros = left.get(accountId) ?? 0n;
+    if (autoRenew && priceMonthMicros <= availableMicros) {
+      left.set(accountId, availableMicros - priceMonthMicros);
       affordable.push(server);
     } else others.push(server);
   }
@@ -42,15 +39,15 @@ export async function chooseAffordable(
 }
 
 interface Renewal {
-  /** As it was before: its `paidUntil` is the time that ended. */
+  /** The server before the renewal: its `paidUntil` is the time that ended. */
   server: Server;
   periodFrom: Date;
   periodTo: Date;
 }
 
 /**
- * Charges a month for each server, which no credential causes and no API key's spending limit counts, and says until when it is paid. The key of each transfer names the server and the time
- * that ended, so a period is charged once.
+ * Charges a month for each server, and extends its paid time. The key of each transfer names the server and the time that
+ * ended, so a period is charged once. No API key's spending limit counts it.
  */
 export async function chargeRenewals(tx: Transaction, renewals: Renewal[]): Promise<void> {
   if (!renewals.length) return;
@@ -70,12 +67,10 @@ export async function chargeRenewals(tx: Transaction, renewals: Renewal[]): Prom
       periodTo,
     })),
   );
-  await tx.query(
-    `update server set paid_until = given.paid_until, updated_at = now()
-      from unnest($1::text[], $2::timestamptz[]) as given(order_number, paid_until)
-      where server.order_number = given.order_number`,
-    [renewals.map(({ server }) => server.orderNumber), renewals.map(({ periodTo }) => periodTo)],
-  );
+  await EXTEND_PAID_TIME.all(tx, [
+    renewals.map(({ server }) => server.orderNumber),
+    renewals.map(({ periodTo }) => periodTo),
+  ]);
   await recordAll(
     tx,
     renewals.map(({ server: { accountId, orderNumber }, periodTo }) => ({

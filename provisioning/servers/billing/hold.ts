@@ -1,12 +1,12 @@
 /**
- * What is held for a change until that has come to its end: the difference of a resize, or the month with which a
- * suspended server resumes. Each transfer is known by the change, so it happens once.
+ * Holds of changes: the difference of a resize, or the month of a server that resumes. They last until the change ends. The
+ * external key of each transfer names the change, so it happens once.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { available, held, post, REVENUE, type Transfer } from '../../../entities/payments/ledger.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 
-/** A change that costs something. */
+/** A change that costs money. */
 export type PaidChange = Extract<ServerChange, { heldMicros: string }>;
 
 const SIDES = {
@@ -16,7 +16,7 @@ const SIDES = {
   release: (accountId: string) => ({ debit: held(accountId), credit: available(accountId) }),
 };
 
-/** @throws ApiError insufficient_balance */
+/** Posts one transfer of the held money. @throws ApiError insufficient_balance */
 export const transferHeld = (
   tx: Transaction,
   server: Server,
@@ -40,7 +40,7 @@ export const transferHeld = (
     },
   ]);
 
-/** Gives back what is held for a change that will not come to an end. @returns micro-USD; 0 if nothing is */
+/** Releases the money held for a change that will not end. @returns micro-USD; 0 if none is held */
 export async function releaseChange(tx: Transaction, server: Server): Promise<bigint> {
   if (!server.change || !('heldMicros' in server.change)) return 0n;
   await transferHeld(tx, server, server.change, 'release');

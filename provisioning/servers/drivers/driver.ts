@@ -1,17 +1,17 @@
 /**
- * What every hardware driver implements. A machine is known by its order number and generation; all calls are
- * idempotent, so a step that is repeated after a crash does no harm.
+ * The interface of hardware drivers. The order number and generation identify a machine. All calls are idempotent, so a step
+ * can repeat after a crash.
  */
 
 import { createHash } from 'node:crypto';
 
-/** `unknown` means that nobody could be asked: it is never to be taken for `absent`. */
+/** `unknown` means that the engine did not answer. Callers must not treat it as `absent`. */
 export type Phase = 'absent' | 'incomplete' | 'present' | 'unknown';
 
 export interface MachineKey {
   /** The order number. */
   order: string;
-  /** Grows by one with each machine of the order that had to be given up. */
+  /** Grows by one with each machine of the order that the worker gives up. */
   generation: number;
 }
 
@@ -25,16 +25,16 @@ export interface MachineSpec extends MachineKey {
   sshPublicKeys: string[];
   /** Null: root has no password. */
   rootPassword: string | null;
-  /** cloud-init. */
+  /** For cloud-init. */
   userData: string | null;
-  /** What the tier has. */
+  /** The size of its tier. */
   size: MachineSize;
-  /** The host that the allocator has picked; null where drivers know but one, or pick it themselves. */
+  /** The host that Freehold has picked; null if the driver has only one, or picks it. */
   host: string | null;
   network: MachineNetwork;
 }
 
-/** The same specification has the same digest. */
+/** SHA-256 in hex. The same specification has the same digest. */
 export const digestOf = (spec: object): string => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
 
 export interface MachineSize {
@@ -43,37 +43,37 @@ export interface MachineSize {
   diskGb: number;
 }
 
-/** An address of the machine, in a network that its host is connected to. */
+/** An address of the machine, in a network of its host. */
 export interface MachineAddress {
   address: string;
   prefixLength: number;
-  /** Null: the host routes by itself. */
+  /** Null: the host routes the address. */
   gateway: string | null;
 }
 
-/** What was claimed for the machine. Drivers give it no other address, and let it use no other (spoofing). */
+/** The claimed addresses of a machine. Drivers give it no other address, and block others (spoofing). */
 export interface MachineNetwork {
-  /** Locally administered, of the order and its generation: another generation never has the MAC of a dead one. */
+  /** Locally administered, and derived from order and generation: no two generations share a MAC address. */
   mac: string;
   ipv4: MachineAddress | null;
   ipv6: MachineAddress | null;
-  /** The whole prefix that is routed to the machine, such as 2001:db8::/64. */
+  /** The prefix that is routed to the machine, such as 2001:db8::/64. */
   ipv6Prefix: string | null;
 }
 
 export type Power = 'on' | 'off';
-/** `restart` asks the system to, `reset` cuts the power. */
+/** `restart` asks the system to restart, `reset` cuts the power. */
 export type PowerChange = Power | 'restart' | 'reset';
 
 export interface Observation extends MachineKey {
   phase: Phase;
-  /** Undefined: nobody could tell. */
+  /** Undefined: unknown. */
   power?: Power;
-  /** Its SSH server answered, or it phoned home. A server is running, and billed, only with proof. */
+  /** Whether its SSH server answered, or it phoned home. A server runs and is billed only with proof. */
   proven: boolean;
   /** The host that it is on. */
   host?: string;
-  /** What the engine calls its state, for operators. */
+  /** The engine's name of its state, for operators. */
   detail?: string;
 }
 
@@ -87,42 +87,42 @@ export interface HostReport {
 export interface HardwareDriver {
   /** Its name in the configuration. */
   readonly name: string;
-  /** Whether no real machine comes of it. */
+  /** Whether its machines are simulated. */
   readonly simulated: boolean;
-  /** Whether it makes machines on hosts of the operator's list alone. Default: without any, it picks where they go. */
+  /** Whether it makes machines only on hosts of the operator's list. Default: it picks a host if the list is empty. */
   readonly needsHosts?: boolean;
-  /** The hosts that machines can be made on; empty where there is nothing to pick from. @throws DriverError unreachable */
+  /** The hosts for machines; empty if the driver has only one host. @throws DriverError unreachable */
   capacity(signal: AbortSignal): Promise<HostReport[]>;
-  /** All machines with our mark, whatever became of them. @throws DriverError unreachable */
+  /** All machines with our mark, in every state. @throws DriverError unreachable */
   list(signal: AbortSignal): Promise<Observation[]>;
-  /** Makes the machine, or finds that it is made already. @throws DriverError */
+  /** Makes the machine, unless it exists. @throws DriverError */
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation>;
   /** @throws DriverError unreachable */
   observe(machine: MachineKey, signal: AbortSignal): Promise<Observation>;
   /**
-   * Changes its power. The call of one change that comes twice restarts the machine once.
+   * Changes its power. A repeated call with the same change restarts the machine once.
    * @throws DriverError
    */
   power(machine: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation>;
-  /** Makes it anew from an image, with nothing on it, and turned on; once for each change. @throws DriverError */
+  /** Makes the machine anew from an image, erases it, and turns it on, once for each change. @throws DriverError */
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation>;
-  /** Gives a machine that is off the size of its tier, and keeps what is on it. @throws DriverError */
+  /** Gives a machine that is off the size of its tier, and keeps its data. @throws DriverError */
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation>;
   /**
-   * Whether it can be asked to make machines in a region; costs little, and changes nothing. It is asked twice a minute,
-   * for the status page. Without it, the driver counts as reachable.
+   * Whether the driver can make machines in a region. The worker calls it twice a minute, for the status page, so it must be
+   * cheap. Without it, the driver counts as reachable.
    */
   reachable?(region: string, signal: AbortSignal): Promise<boolean>;
-  /** Removes the machine; only `absent` is confirmation. @throws DriverError */
+  /** Removes the machine. Only the phase `absent` confirms that it is gone. @throws DriverError */
   destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation>;
 }
 
 /**
- * - `unreachable`: try again later, nothing is known;
- * - `no_capacity`, `rejected`: it will not be made; give the order up;
- * - `conflict`: there is a machine of that key with another specification;
- * - `failed`: this attempt went wrong, another may not;
- * - `stuck`: it can neither be finished nor removed.
+ * - `unreachable`: the state is unknown, and the worker tries again later;
+ * - `no_capacity`, `rejected`: another attempt would fail as well;
+ * - `conflict`: a machine of that key has another specification;
+ * - `failed`: this attempt failed, and another can succeed;
+ * - `stuck`: the driver can neither finish nor remove the machine.
  */
 export type DriverErrorCode = 'unreachable' | 'no_capacity' | 'rejected' | 'conflict' | 'failed' | 'stuck';
 

@@ -1,6 +1,6 @@
 /**
- * Machines that people make: each call of the driver is a job in a queue, which an operator does and then says so. What a
- * machine is follows from its jobs. Until an operator has said that a machine is gone, it is not.
+ * Machines that people make. Each call of the driver adds a job to a queue; an operator does it, and closes it. The jobs of a
+ * machine determine its state. The machine exists until an operator has closed its DESTROY job.
  */
 import {
   DriverError,
@@ -20,20 +20,20 @@ export interface QueuedJob {
   orderNumber: string;
   generation: number;
   action: ManualAction;
-  /** The change that it belongs to; empty for CREATE and DESTROY. */
+  /** The id of the change; empty for CREATE and DESTROY. */
   change: string;
   power: PowerChange | null;
   specDigest: string | null;
   state: 'OPEN' | 'DONE' | 'FAILED';
 }
 
-/** Where the queue is kept. */
+/** The store of the queue. */
 export interface ManualQueue {
-  /** Of one machine, oldest first. */
+  /** The jobs of one machine, oldest first. */
   of(machine: MachineKey): Promise<QueuedJob[]>;
-  /** Of all machines that are not gone, oldest first. */
+  /** The jobs of all machines that are not gone, oldest first. */
   all(): Promise<QueuedJob[]>;
-  /** Writes a job, unless the machine has one of that action and change. */
+  /** Adds a job, unless the machine has one for that action and change. */
   add(
     machine: MachineKey,
     job: Pick<QueuedJob, 'action' | 'change' | 'power' | 'specDigest'>,
@@ -49,7 +49,7 @@ export class ManualDriver implements HardwareDriver {
     this.#queue = queue;
   }
 
-  /** The operator picks where a machine goes. */
+  /** Lists no hosts, since the operator picks them. */
   async capacity(): Promise<HostReport[]> {
     return [];
   }
@@ -67,7 +67,7 @@ export class ManualDriver implements HardwareDriver {
     await this.#queue.add(spec, { action: 'CREATE', change: '', power: null, specDigest }, spec);
     const jobs = await this.#queue.of(spec);
     if (goneOf(jobs)) throw new DriverError('failed', 'The machine of that order is being removed.');
-    // What it was last made to be: a resize, or another system, is a specification, too.
+    // The last specification, which can be that of a resize or a rebuild.
     const asked = jobs.findLast((job) => job.specDigest && (job.state !== 'FAILED' || job.action === 'CREATE'));
     if (asked!.specDigest !== specDigest)
       throw new DriverError('conflict', 'There is a machine of that order with another specification.');
@@ -79,14 +79,14 @@ export class ManualDriver implements HardwareDriver {
     const jobs = await this.#queue.of(machine);
     const last = jobs.at(-1);
     if (last?.state === 'FAILED' && !goneOf(jobs))
-      throw new DriverError('failed', `The operator could not do it: ${last.action}.`);
+      throw new DriverError('failed', `The operator could not do the job ${last.action}.`);
     return observation(machine, jobs);
   }
 
   async power(machine: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
     const jobs = await this.#existing(machine, signal, want === 'off');
-    // While a job is open that may turn it off, a machine that is on is not said to stay so.
-    if (!jobs.some(isOpen) && powerOf(jobs) === want) return observation(machine, jobs); // a machine that is on needs nobody to turn it on
+    // An open job may change the power, so the machine then needs another job even if it is on.
+    if (!jobs.some(isOpen) && powerOf(jobs) === want) return observation(machine, jobs);
     return this.#ask(machine, 'POWER', change, want);
   }
 
@@ -103,7 +103,7 @@ export class ManualDriver implements HardwareDriver {
   async destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
     signal.throwIfAborted();
     const jobs = await this.#queue.of(machine);
-    // Also of one that was never made: the operator may be at it.
+    // Even if it was never made: the operator may be making it.
     if (jobs.length) await this.#queue.add(machine, { action: 'DESTROY', change: '', power: null, specDigest: null });
     return observation(machine, await this.#queue.of(machine));
   }
@@ -118,11 +118,11 @@ export class ManualDriver implements HardwareDriver {
     await this.#queue.add(machine, { action, change, power, specDigest: spec ? digestOf(spec) : null }, spec);
     const jobs = await this.#queue.of(machine);
     if (jobs.find((job) => job.action === action && job.change === change)?.state === 'FAILED')
-      throw new DriverError('rejected', `The operator could not do it: ${action}.`);
+      throw new DriverError('rejected', `The operator could not do the job ${action}.`);
     return observation(machine, jobs);
   }
 
-  /** One that is being removed may still be turned off. */
+  /** The jobs of an existing machine. A machine that is being removed can still be turned off. */
   async #existing(machine: MachineKey, signal: AbortSignal, leaving = false): Promise<QueuedJob[]> {
     signal.throwIfAborted();
     const jobs = await this.#queue.of(machine);
@@ -136,7 +136,7 @@ export class ManualDriver implements HardwareDriver {
 const isOpen = ({ state }: QueuedJob) => state === 'OPEN';
 const goneOf = (jobs: QueuedJob[]) => jobs.find(({ action }) => action === 'DESTROY');
 
-/** As the last job that changed it has left it. */
+/** The power after the last job that changed it. */
 function powerOf(jobs: QueuedJob[]): Power | undefined {
   const done = jobs.filter(({ state, action }) => state === 'DONE' && action !== 'RESIZE' && action !== 'DESTROY');
   if (!done.length) return undefined;
@@ -149,7 +149,7 @@ function observation({ order, generation }: MachineKey, jobs: QueuedJob[]): Obse
   if (!jobs.length || gone?.state === 'DONE') return { ...key, phase: 'absent', proven: false };
   const made = jobs[0]!.state === 'DONE' && !gone;
   const open = jobs.find(isOpen);
-  // While somebody is at it, nobody can say what it is: nothing is concluded from how long that takes.
+  // During an open job the state is unknown, however long it takes.
   if (open) return { ...key, phase: 'unknown', proven: false, detail: `${open.action} waits for the operator` };
   const power = powerOf(jobs);
   return {

@@ -1,6 +1,6 @@
 /**
- * Simulated machines: a file each, in a folder, so that they outlive the service as real machines do. A machine
- * boots for some seconds and then gives proof. The journal says what was really made and removed.
+ * Simulated machines. Each is a file in a folder, so machines outlive the service, like real ones. A machine boots for some
+ * seconds and then gives proof. The journal lists all changes.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -32,7 +32,7 @@ interface Machine {
   /** Milliseconds since the epoch. */
   bootedAt: number;
   power?: Power;
-  /** The last change that was carried out. */
+  /** The id of the last change. */
   change?: string;
 }
 
@@ -63,7 +63,7 @@ export class SimulatedDriver implements HardwareDriver {
     return this.#observation(spec, machine);
   }
 
-  /** There is one host, and it has room for everything. */
+  /** Lists no hosts: the only one has unlimited room. */
   async capacity(): Promise<HostReport[]> {
     return [];
   }
@@ -116,18 +116,18 @@ export class SimulatedDriver implements HardwareDriver {
     return this.#observation(key, undefined);
   }
 
-  /** Without its folder there is no hardware. */
+  /** Whether the folder exists. */
   async reachable(): Promise<boolean> {
     return existsSync(this.#folder);
   }
 
-  /** What was done, oldest first: `create SRV-… 1`. */
+  /** All changes, oldest first: `create SRV-… 1`. */
   journal(): string[] {
     const file = join(this.#folder, 'journal');
     return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
   }
 
-  /** Writes the machine as it is after a change, once for each change. */
+  /** Writes the machine after a change, once for each change. */
   #change(key: MachineKey, change: string, call: string, to: (machine: Machine) => Partial<Machine>): Observation {
     const machine = this.#read(key);
     if (!machine) throw new DriverError('failed', 'There is no machine of that order.');
@@ -148,7 +148,7 @@ export class SimulatedDriver implements HardwareDriver {
     return join(this.#folder, `${order}.${generation}.json`);
   }
 
-  /** Of two who make the same machine one wins, and nobody ever reads half a file. */
+  /** Writes a new file in one step. Of two simultaneous writers one wins. @returns whether this one did */
   #place(file: string, content: string): boolean {
     const partial = `${file}.${randomUUID()}`;
     writeFileSync(partial, content);
@@ -172,7 +172,7 @@ export class SimulatedDriver implements HardwareDriver {
     appendFileSync(join(this.#folder, 'journal'), `${call} ${order} ${generation}\n`);
   }
 
-  /** Machines of an older version know no power, and are on. */
+  /** A file without `power` is of an older version, and its machine is on. */
   #observation({ order, generation }: MachineKey, machine: Machine | undefined): Observation {
     if (!machine) return { order, generation, phase: 'absent', proven: false };
     const { power = 'on', bootedAt } = machine;

@@ -1,11 +1,11 @@
 /**
- * What machines in the provisioning network get and tell, over the rows of deployments: any process can answer. A machine
- * is known by the MAC of its card until it has its token, which is of one deployment, one run and one stage. Tokens are
- * derived and kept nowhere; one that has been used, or whose run is over, opens nothing.
+ * Answers machines in the provisioning network, from the rows of deployments, so every process can answer. The MAC address
+ * identifies a machine until it has its token, which belongs to one deployment, run and stage. Tokens are derived, and never
+ * stored. A used token, or one of an earlier run, opens nothing.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Database } from '../../../entities/database/database.ts';
-import { columnsOf } from '../../../entities/database/table.ts';
+import { find } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { isId } from '../../../entities/ids.ts';
 import type { Vault } from '../../../entities/secrets.ts';
@@ -14,7 +14,7 @@ import { signalTask } from '../../tasks/tasks.ts';
 import { metaData, networkConfig, type Seed, seedContext, userData, vendorData } from './seed.ts';
 
 type Stage = 'install' | 'system' | 'wipe';
-/** What a machine tells: who may, from which state, and to which it leads. */
+/** The reports of a machine: the stage of its token, and the move of the deployment. */
 const NEWS = {
   installed: { stage: 'install', from: 'INSTALLING', to: 'INSTALLED', set: { device: 'DISK', cycle: 'OFF' } },
   booted: { stage: 'system', from: 'INSTALLED', to: 'BOOTED', set: { seed: null } },
@@ -30,10 +30,10 @@ const SEED_FILES = ['meta-data', 'user-data', 'vendor-data', 'network-config'] a
 export type SeedFile = (typeof SEED_FILES)[number];
 export const isSeedFile = (text: string): text is SeedFile => (SEED_FILES as readonly string[]).includes(text);
 
-/** What a machine is to do that boots from the network. */
+/** The job of a machine that boots from the network. */
 export interface Job {
   what: 'install' | 'wipe';
-  /** Where its deployment is; the token is in it. */
+  /** The path of its deployment, with the token. */
   path: string;
   disk: string;
   image: string;
@@ -49,9 +49,9 @@ export class Netboot {
     this.#key = vault.derive('netboot');
   }
 
-  /** Undefined: nothing, it is to go on with its disk. */
+  /** The job of the machine with that MAC address. Undefined: none, it boots from its disk. */
   async job(mac: string): Promise<Job | undefined> {
-    const [found] = await this.#db.query<Deployment>(`${SELECT} where mac = $1`, [mac]);
+    const found = await find(this.#db, Deployment, { mac });
     if (!found) return undefined;
     const { state, disk, image } = found;
     if (state === 'WIPING') return { what: 'wipe', path: this.#path(found, 'wipe'), disk, image };
@@ -60,7 +60,7 @@ export class Netboot {
     return { what: 'install', path: this.#path(found, 'install'), disk, image };
   }
 
-  /** A file of the seed, for the installer. @param base the URL under which the machine reaches us */
+  /** A file of the seed, for the installer. @param base the URL of this listener, as the machine reaches it */
   async seed(id: string, token: string, file: SeedFile, base: string): Promise<string | undefined> {
     const found = await this.#find(this.#db, id);
     if (found?.state !== 'INSTALLING' || !found.seed || !this.#opens(token, found, 'install')) return undefined;
@@ -71,7 +71,7 @@ export class Netboot {
     return networkConfig(seed, found.mac);
   }
 
-  /** A machine phones home. Told twice, it changes nothing. @returns whether the token is that machine's */
+  /** Takes the report of a machine. A repeated report changes nothing. @returns whether the token belongs to that machine */
   tell(id: string, token: string, news: News): Promise<boolean> {
     const { stage, from, to, set } = NEWS[news];
     return this.#db.transaction(async (tx) => {
@@ -84,9 +84,7 @@ export class Netboot {
   }
 
   async #find(db: Queryable, id: string): Promise<Deployment | undefined> {
-    if (!isId('dep', id)) return undefined;
-    const [found] = await db.query<Deployment>(`${SELECT} where id = $1`, [id]);
-    return found;
+    return isId('dep', id) ? find(db, Deployment, { id }) : undefined;
   }
 
   #path(found: Deployment, stage: Stage) {
@@ -103,5 +101,3 @@ export class Netboot {
     return given.length === right.length && timingSafeEqual(given, right);
   }
 }
-
-const SELECT = `select ${columnsOf(Deployment)} from deployment`;

@@ -1,21 +1,25 @@
-/** Deployments as rows: the store of the driver for dedicated servers. What a new system is told is sealed until it has booted. */
-
-import { columnsOf } from '../../../entities/database/table.ts';
+/** Deployments as rows of the database. */
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
 import type { Vault } from '../../../entities/secrets.ts';
-import { Deployment, moveDeployment } from '../../../entities/servers/deployment.ts';
+import {
+  type AddressedDeployment,
+  BEGIN_DEPLOYMENT,
+  FIND_DEPLOYMENT,
+  LIST_DEPLOYMENTS,
+  moveDeployment,
+  NOTE_POWER_CYCLE,
+  PLAN_POWER_CYCLE,
+  RELEASE_DEPLOYMENT,
+} from '../../../entities/servers/deployment.ts';
 import type { DeploymentStore, HostDeployment, PowerPlan } from '../drivers/bmc/deployment.ts';
 import type { BareMetalHost } from '../drivers/bmc/host.ts';
 import type { MachineKey, MachineSpec } from '../drivers/driver.ts';
 import { type Seed, seedContext } from './seed.ts';
 
-/** A machine has the address that it was told if that has a gateway (see seed.ts). */
-const COLUMNS = `${columnsOf(Deployment)}, (select host(address) from address
-  where held_by = deployment.order_number and family = 'IPV4' and gateway is not null) as address`;
-type Row = Deployment & Pick<HostDeployment, 'address'>;
 const LIST_MAX = 10_000;
 
+/** The store of the driver for dedicated servers. A seed stays sealed until its system has booted. */
 export class Deployments implements DeploymentStore {
   readonly #db: Queryable;
   readonly #vault: Vault;
@@ -24,36 +28,24 @@ export class Deployments implements DeploymentStore {
     this.#vault = vault;
   }
 
-  async find({ order, generation }: MachineKey): Promise<Row | undefined> {
-    const [found] = await this.#db.query<Row>(
-      `select ${COLUMNS} from deployment where order_number = $1 and generation = $2`,
-      [order, generation],
-    );
-    return found;
+  find({ order, generation }: MachineKey): Promise<AddressedDeployment | undefined> {
+    return FIND_DEPLOYMENT.first(this.#db, [order, generation]);
   }
 
-  list(): Promise<Row[]> {
-    return this.#db.query(`select ${COLUMNS} from deployment order by id limit ${LIST_MAX}`);
+  list(): Promise<AddressedDeployment[]> {
+    return LIST_DEPLOYMENTS.all(this.#db, [LIST_MAX]);
   }
 
-  async begin(spec: MachineSpec, specDigest: string, host: BareMetalHost): Promise<Row | undefined> {
+  async begin(
+    spec: MachineSpec,
+    specDigest: string,
+    { name, mac, disk }: BareMetalHost,
+  ): Promise<AddressedDeployment | undefined> {
+    const { order, generation, image } = spec;
     const id = newId('dep');
-    const [begun] = await this.#db.query<Row>(
-      `insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning ${COLUMNS}`,
-      [
-        id,
-        spec.order,
-        spec.generation,
-        host.name,
-        host.mac.toLowerCase(),
-        host.disk,
-        spec.image,
-        specDigest,
-        this.#sealed(id, spec),
-      ],
-    );
-    return begun ?? this.find(spec);
+    const target = [name, mac.toLowerCase(), disk, image];
+    const given = [id, order, generation, ...target, specDigest, this.#sealed(id, spec)];
+    return (await BEGIN_DEPLOYMENT.first(this.#db, given)) ?? this.find(spec);
   }
 
   async renew(of: HostDeployment, spec: MachineSpec, specDigest: string, change: string): Promise<void> {
@@ -66,27 +58,15 @@ export class Deployments implements DeploymentStore {
   }
 
   async plan(of: HostDeployment, { device, cycle, change }: PowerPlan): Promise<void> {
-    await this.#db.query(
-      `update deployment set device = $3, cycle = $4, change = coalesce($5, change), updated_at = now()
-      where id = $1 and run = $2`,
-      [of.id, of.run, device, cycle, change ?? null],
-    );
+    await PLAN_POWER_CYCLE.all(this.#db, [of.id, of.run, device, cycle, change ?? null]);
   }
 
-  /** Of a system that was installed meanwhile, the cycle to its disk is another one and stays. */
   async cycled(of: HostDeployment): Promise<void> {
-    await this.#db.query(
-      `update deployment set cycle = case cycle when 'OFF' then 'ON' end, updated_at = now()
-      where id = $1 and run = $2 and cycle = $3 and device = $4`,
-      [of.id, of.run, of.cycle, of.device],
-    );
+    await NOTE_POWER_CYCLE.all(this.#db, [of.id, of.run, of.cycle, of.device]);
   }
 
   async release(of: HostDeployment): Promise<void> {
-    await this.#db.query(
-      `delete from deployment where id = $1 and run = $2 and (state = 'WIPED' or (state = 'WAITING' and run = 1))`,
-      [of.id, of.run],
-    );
+    await RELEASE_DEPLOYMENT.all(this.#db, [of.id, of.run]);
   }
 
   #sealed(id: string, { hostname, sshPublicKeys, rootPassword, userData, network }: MachineSpec): Buffer {

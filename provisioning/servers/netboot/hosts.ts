@@ -1,21 +1,8 @@
-/** The inventory of bare-metal hosts: the operator's dedicated hosts that have all that the driver needs. */
-
-import { columnsOf } from '../../../entities/database/table.ts';
+/** The inventory of bare-metal hosts, from the rows of the operator's hosts. */
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
-import { bmcPasswordContext, Host } from '../../../entities/servers/host.ts';
+import { bmcPasswordContext, FIND_BARE_METAL_HOSTS, type Host } from '../../../entities/servers/host.ts';
 import type { BareMetalHost, Inventory } from '../drivers/bmc/host.ts';
-
-/** Also drained ones, for their machines are to be looked after. Nothing is kept: one row is read by its key. */
-const SELECT = `
-  select ${columnsOf(Host)} from host
-  where kind = 'DEDICATED' and driver = 'bmc' and bmc_password is not null and mac is not null and disk is not null
-    and ($1::text is null or name = $1) order by name`;
-
-export const bareMetalHostsOf =
-  (db: Queryable, vault: Vault): Inventory =>
-  async (name) =>
-    (await db.query<Host>(SELECT, [name ?? null])).map((host) => bareMetalHostOf(host, vault));
 
 const bareMetalHostOf = (host: Host, vault: Vault): BareMetalHost => ({
   name: host.name,
@@ -33,3 +20,9 @@ const bareMetalHostOf = (host: Host, vault: Vault): BareMetalHost => ({
   size: { vcpus: host.vcpus, memoryMb: host.memoryMb, diskGb: host.diskGb },
   ...(host.firmware !== null && { firmware: host.firmware }),
 });
+
+/** Reads the hosts at each call, so that the driver sees every change of the operator at once. */
+export const bareMetalHostsOf =
+  (db: Queryable, vault: Vault): Inventory =>
+  async (name) =>
+    (await FIND_BARE_METAL_HOSTS.all(db, [name ?? null])).map((host) => bareMetalHostOf(host, vault));

@@ -1,13 +1,13 @@
 /**
- * The listener for machines in the provisioning network, plain HTTP as their firmware speaks it:
+ * The listener for machines in the provisioning network, in plain HTTP, which firmware speaks:
  *
- *   GET  /boot                       a script that asks for the one below; what DHCP names
- *   GET  /boot/:mac                  what that machine is to do (iPXE)
- *   GET  /files/:name                kernel, initrd and images
- *   GET  /d/:id/:token/:file         what the new system is told (cloud-init, NoCloud)
- *   POST /d/:id/:token/:news         a machine phones home
+ *   GET  /boot                       The script that DHCP names. It loads the next one.
+ *   GET  /boot/:mac                  The script of that machine (iPXE).
+ *   GET  /files/:name                Kernel, initrd and images.
+ *   GET  /d/:id/:token/:file         The seed of the new system (cloud-init, NoCloud).
+ *   POST /d/:id/:token/:news         A report of the machine.
  *
- * It logs no request: paths have tokens in them.
+ * It logs no requests, since their paths contain tokens.
  */
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
@@ -18,9 +18,9 @@ import { isNews, isSeedFile, type Job, type Netboot } from './boot.ts';
 
 interface Options {
   netboot: Netboot;
-  /** Has vmlinuz, initrd.img, and an image for each system: debian-13.img, .img.gz or .img.xz. */
+  /** The folder with vmlinuz, initrd.img, and an image for each system: debian-13.img, .img.gz or .img.xz. */
   folder: string;
-  /** Hears of faults of ours. */
+  /** Receives internal errors. */
   onError: (fault: unknown) => void;
 }
 
@@ -30,7 +30,7 @@ const MAC = /^[0-9a-f]{2}(?:[:-]?[0-9a-f]{2}){5}$/i;
 export function provisioningServer(options: Options): Server {
   const server = createServer((request, response) => {
     answer(options, request, response).catch((fault) => {
-      // A machine that is turned off in the middle of a file is no fault.
+      // A machine that is turned off during a download is no error.
       if (!response.destroyed) options.onError(fault);
       if (response.headersSent) response.destroy();
       else say(response, 500);
@@ -42,7 +42,7 @@ export function provisioningServer(options: Options): Server {
 
 async function answer(options: Options, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { netboot } = options;
-  request.resume(); // whatever a machine sends: that it sends is the news
+  request.resume(); // The report is in the path, so the body is ignored.
   const [, room, ...rest] = (request.url ?? '').split('?')[0]!.split('/');
   const base = `http://${request.headers.host ?? ''}`;
   if (!/^[\w.:[\]-]+$/.test(request.headers.host ?? '')) return say(response, 400);
@@ -68,13 +68,13 @@ async function answer(options: Options, request: IncomingMessage, response: Serv
 const macOf = (text: string) => text.toLowerCase().replace(/[:-]/g, '').match(/../g)!.join(':');
 
 async function script({ folder, onError }: Options, job: Job | undefined, base: string): Promise<string> {
-  // The next device in the order of the machine: its disk.
+  // iPXE exits to the next boot device, the disk.
   if (!job) return '#!ipxe\nexit\n';
   const files = `${base}/files`;
   const image = job.what === 'install' ? await imageOf(folder, job.image) : 'none';
   if (!image) {
-    onError(new Error(`There is no image of ${job.image} to be installed: ${join(folder, job.image)}.img`));
-    return '#!ipxe\necho There is no such image. Again in a minute.\nsleep 60\nreboot\n';
+    onError(new Error(`The image of ${job.image} is missing: ${join(folder, job.image)}.img.`));
+    return '#!ipxe\necho The image is missing. The machine tries again in a minute.\nsleep 60\nreboot\n';
   }
   const settings = `fh_do=${job.what} fh_disk=${job.disk} fh_base=${base}${job.path} fh_image=${files}/${image}`;
   return [

@@ -1,6 +1,6 @@
 /**
- * What a new system is told, as cloud-init's NoCloud data source reads it. JSON strings are YAML strings, so nothing that
- * a customer writes can break out of its line.
+ * The seed of a new system, in the form of cloud-init's NoCloud data source. Text is quoted as JSON, which is YAML, so text
+ * of a customer cannot break out of its line.
  */
 import type { MachineNetwork } from '../drivers/driver.ts';
 
@@ -11,7 +11,7 @@ export interface Seed {
   userData: string | null;
   network: MachineNetwork;
 }
-/** What a seed is sealed for. */
+/** The context that seals a seed. */
 export const seedContext = (deploymentId: string): string => `deployment.seed:${deploymentId}`;
 
 const quoted = (text: string) => JSON.stringify(text);
@@ -21,7 +21,7 @@ const lines = (...all: (string | false)[]) =>
     .join('\n')
     .concat('\n');
 
-/** @param instance another one makes cloud-init begin anew */
+/** @param instance cloud-init starts from the beginning when it changes */
 export const metaData = ({ hostname, sshPublicKeys }: Seed, instance: string): string =>
   lines(
     `instance-id: ${quoted(instance)}`,
@@ -32,7 +32,7 @@ export const metaData = ({ hostname, sshPublicKeys }: Seed, instance: string): s
 
 export const userData = ({ userData }: Seed): string => userData ?? '#cloud-config\n{}\n';
 
-/** What the house adds. The customer's user data goes before it. */
+/** The configuration that Freehold adds. The customer's user data takes precedence. */
 export const vendorData = ({ rootPassword, sshPublicKeys }: Seed, bootedUrl: string): string =>
   lines(
     '#cloud-config',
@@ -53,7 +53,7 @@ export const vendorData = ({ rootPassword, sshPublicKeys }: Seed, bootedUrl: str
     '  tries: 30',
   );
 
-/** Without a gateway nobody said where the addresses lead: DHCP decides. @param mac of the card that it boots from */
+/** Static addresses if their gateways are known, otherwise DHCP. @param mac of the card that boots from the network */
 export function networkConfig({ network: { ipv4, ipv6 } }: Seed, mac: string): string {
   const card = (...config: string[]) =>
     lines(

@@ -1,24 +1,20 @@
-/** What a driver is told of a machine: the server as it was ordered, the size of its tier, and its place in a network. */
+/** The specification of a machine for its driver: the ordered server, the size of its tier, and its network. */
 import { createHash } from 'node:crypto';
-import type { DedicatedDetails, VpsDetails } from '../../../entities/catalog.ts';
+import { CatalogItem, type DedicatedDetails, type VpsDetails } from '../../../entities/catalog.ts';
+import { find } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
+import { FIND_NETWORKS } from '../../../entities/servers/ip-address.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import type { MachineAddress, MachineKey, MachineSize, MachineSpec } from '../drivers/driver.ts';
 
-/** What a driver knows the machine of a server by. */
+/** The key of the machine that a server has now. */
 export const keyOf = ({ orderNumber, generation }: Server): MachineKey => ({ order: orderNumber, generation });
 
-/** @param rootPassword opened */
+/** @param rootPassword in plain text */
 export async function specOf(db: Queryable, server: Server, rootPassword: string | null): Promise<MachineSpec> {
   const key = keyOf(server);
-  const [tier] = await db.query<{ details: VpsDetails | DedicatedDetails }>(
-    'select details from catalog_item where code = $1',
-    [server.serviceCode],
-  );
-  const networks = await db.query<{ family: 'IPV4' | 'IPV6'; prefixLength: number | null; gateway: string | null }>(
-    `select family, prefix_length, host(gateway) as gateway from address where held_by = $1`,
-    [server.orderNumber],
-  );
+  const tier = await find(db, CatalogItem, { code: server.serviceCode });
+  const networks = await FIND_NETWORKS.all(db, [server.orderNumber]);
   const addressOf = (family: 'IPV4' | 'IPV6', address: string | null): MachineAddress | null => {
     if (!address) return null;
     const network = networks.find((one) => one.family === family);
@@ -35,7 +31,7 @@ export async function specOf(db: Queryable, server: Server, rootPassword: string
     sshPublicKeys: server.sshPublicKeys,
     rootPassword,
     userData: server.userData,
-    size: sizeOf(tier!.details),
+    size: sizeOf(tier!.details as VpsDetails | DedicatedDetails),
     host: server.host,
     network: {
       mac: macOf(key),
@@ -55,6 +51,6 @@ const sizeOf = (details: VpsDetails | DedicatedDetails): MachineSize =>
         diskGb: details.disks.reduce((sum, { count, sizeGb }) => sum + count * sizeGb, 0),
       };
 
-/** 40 bits of a hash behind an octet that says: made up here, of one machine (IEEE 802, U/L and I/G bits). */
+/** 40 bits of a hash, behind the octet of locally administered addresses (IEEE 802, U/L and I/G bits). */
 export const macOf = ({ order, generation }: MachineKey): string =>
   `02:${createHash('sha256').update(`${order}:${generation}`).digest('hex').slice(0, 10).match(/../g)!.join(':')}`;

@@ -1,10 +1,11 @@
 /**
- * Tells the operator's DNS which names addresses are to have. What servers want is compared with what was told last, so
- * nothing is missed, whatever changed it; a name that is not wanted any more is told as null. One POST for each address,
- * signed as webhooks are; any 2xx is taken for done, and all else is tried again in the next round.
+ * Tells the operator's DNS the names of addresses. It compares the names that servers want with those that the DNS has
+ * accepted, so it misses no change. A removed name is null. Each address is one POST, signed like webhooks. Status 2xx
+ * accepts the name; after another status the worker tries again in the next round.
  */
 import type { Database } from '../../../entities/database/database.ts';
 import { newId } from '../../../entities/ids.ts';
+import { FIND_CHANGED_NAMES, NOTE_NAMES, type ReverseName } from '../../../entities/servers/reverse-dns.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { signedHeaders } from '../../webhooks/sign.ts';
@@ -12,25 +13,20 @@ import { signedHeaders } from '../../webhooks/sign.ts';
 export const REVERSE_DNS_PROCESS = 'reverse-dns';
 const TICK_SECONDS = 15;
 const TIMEOUT_SECONDS = 10;
-/** How many one step tells. */
+/** Names of one step. */
 const CHUNK = 50;
 
-/** Where the operator's DNS is told, also at a private address; the secret is one of a webhook (`whsec_…`). */
+/** The hook of the operator's DNS, which may be at a private address. The secret has the form of a webhook's (`whsec_…`). */
 export interface ReverseDnsHook {
   url: string;
   secret: string;
-}
-interface Name {
-  ip: string;
-  /** Null: none. */
-  ptr: string | null;
 }
 
 export const reverseDnsProcess = (db: Database, hook: ReverseDnsHook): Process =>
   periodic({
     start: async ({ aborted, data }) => {
-      const names = await db.query<Name>(CHANGED, [CHUNK, data.after ?? null]);
-      const told: Name[] = [];
+      const names = await FIND_CHANGED_NAMES.all(db, [CHUNK, data.after ?? null]);
+      const told: ReverseName[] = [];
       let failure: Error | undefined;
       for (const name of names) {
         failure = await tell(hook, name, aborted);
@@ -42,16 +38,16 @@ export const reverseDnsProcess = (db: Database, hook: ReverseDnsHook): Process =
       return hop('start', {
         afterSeconds: isWhole ? TICK_SECONDS : 0,
         data: { after: isWhole ? null : names.at(-1)!.ip },
-        commit: (tx) => tx.query(KEEP, [told.map(({ ip }) => ip), told.map(({ ptr }) => ptr)]),
+        commit: (tx) => NOTE_NAMES.all(tx, [told.map(({ ip }) => ip), told.map(({ ptr }) => ptr)]),
       });
     },
   });
 
-/** The DNS takes other names, but not this one: it waits for the next round, and keeps no other from being told. */
+/** The DNS refuses this name, which waits for the next round. The worker still sends the others. */
 class Refused extends Error {}
 
-/** @returns why it was not told */
-async function tell({ url, secret }: ReverseDnsHook, { ip, ptr }: Name, aborted: AbortSignal) {
+/** Sends one name. @returns the error, or undefined if the DNS has accepted it */
+async function tell({ url, secret }: ReverseDnsHook, { ip, ptr }: ReverseName, aborted: AbortSignal) {
   const body = JSON.stringify({ ip, ptr });
   const signal = AbortSignal.any([aborted, AbortSignal.timeout(TIMEOUT_SECONDS * 1000)]);
   const headers = { 'content-type': 'application/json', ...signedHeaders([secret], { id: newId('dlv'), body }) };
@@ -60,23 +56,9 @@ async function tell({ url, secret }: ReverseDnsHook, { ip, ptr }: Name, aborted:
     await answer.body?.cancel();
     if (answer.ok) return undefined;
     const Fault = answer.status >= 400 && answer.status < 500 ? Refused : Error;
-    return new Fault(`The operator's DNS answers ${answer.status}.`);
+    return new Fault(`The operator's DNS answered ${answer.status}.`);
   } catch {
     aborted.throwIfAborted();
     return new Error("The operator's DNS cannot be reached.");
   }
 }
-
-const CHANGED = `
-  with wanted as (
-    select distinct on (1) (item->>'ip')::inet as ip, item->>'ptr' as ptr
-    from server, jsonb_array_elements(reverse_dns) item
-    where reverse_dns <> '[]' and status <> 'DELETED' order by 1, updated_at desc)
-  select host(ip) as ip, wanted.ptr from wanted full join reverse_dns_told told using (ip)
-  where wanted.ptr is distinct from told.ptr and ($2::inet is null or ip > $2) order by ip::inet limit $1`;
-
-const KEEP = `
-  with done as (select * from unnest($1::inet[], $2::text[]) as given(ip, ptr)),
-    forgotten as (delete from reverse_dns_told told using done where told.ip = done.ip and done.ptr is null)
-  insert into reverse_dns_told (ip, ptr) select ip, ptr from done where ptr is not null order by ip
-  on conflict (ip) do update set ptr = excluded.ptr`;

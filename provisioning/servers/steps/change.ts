@@ -1,6 +1,6 @@
 /**
- * From a change that was asked for to the state that it leads to: the machine is changed, and proof is waited for. A
- * change that fails leaves the server in the state that it came from, and says so.
+ * The steps of a change: the driver changes the machine, and the worker waits for proof. After a change that fails, the
+ * server returns to its earlier state, with the reason.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
@@ -11,7 +11,7 @@ import { isPermanent, move } from './outcome.ts';
 import { completeResize, undoResize } from './resize.ts';
 import type { ServerStep } from './step.ts';
 
-/** What `change` carries out: resuming is a step of its own. */
+/** The changes of these steps. Resuming has steps of its own. */
 type CarriedOut = Exclude<ServerChange, { operation: 'resume' }>;
 
 const POWER = { start: 'on', stop: 'off', reboot: 'restart', reset: 'reset' } as const satisfies Record<
@@ -19,7 +19,7 @@ const POWER = { start: 'on', stop: 'off', reboot: 'restart', reset: 'reset' } as
   PowerChange
 >;
 
-/** Has the machine changed; again, if it was changed before. */
+/** Tells the driver to change the machine. Drivers carry out a change once, even if this step repeats. */
 export const change: ServerStep = async (task, { server, driver, specOf }) => {
   const asked = server.change as CarriedOut;
   const { id, operation } = asked;
@@ -35,7 +35,7 @@ export const change: ServerStep = async (task, { server, driver, specOf }) => {
   return hop('confirm');
 };
 
-/** Waits until the machine is what it should be. */
+/** Waits until the machine has reached its target. */
 export const confirm: ServerStep = async (task, { server, driver, pollSeconds }) => {
   const seen = await driver.observe(keyOf(server), task.aborted);
   const reached = targetOf(server) === 'STOPPED' ? seen.power === 'off' : seen.proven;
@@ -43,7 +43,7 @@ export const confirm: ServerStep = async (task, { server, driver, pollSeconds })
   return done({ commit: (tx) => succeed(tx, server) });
 };
 
-/** Turns the machine on or off as it was, if that can be done, and lets the server go back to the state before. */
+/** Restores the power of the machine, if the driver can, and returns the server to its earlier state. */
 export const restore: ServerStep = async (task, { server, driver }) => {
   const { id, from } = server.change!;
   await driver.power(keyOf(server), from === 'RUNNING' ? 'on' : 'off', `${id}-restore`, task.aborted).catch(() => {});
@@ -52,7 +52,7 @@ export const restore: ServerStep = async (task, { server, driver }) => {
 
 const targetOf = ({ status }: Server) => (status === 'STOPPING' || status === 'RESIZING' ? 'STOPPED' : 'RUNNING');
 
-/** What the server has when the change has come to a good end. */
+/** The columns of the server after a successful change. */
 function changedBy(change: CarriedOut): Partial<Server> {
   if (change.operation === 'resize')
     return { serviceCode: change.serviceCode, priceMonthMicros: BigInt(change.priceMonthMicros) };
@@ -81,11 +81,11 @@ const DONE: Record<CarriedOut['operation'], string> = {
   resize: 'resized',
 };
 
-/** The server is again in the state that it was in before the change, with the reason. */
+/** Returns the server to its state before the change, with the reason. */
 export async function fallBack(tx: Transaction, server: Server): Promise<void> {
   const change = server.change as CarriedOut;
   const { operation, from } = change;
-  const failureMessage = `The server could not be ${DONE[operation]}. Nothing was charged for that; try again later.`;
+  const failureMessage = `The server could not be ${DONE[operation]}. You were not charged for it. Try again later.`;
   const set = { ...ENDED, failureCode: `${operation}_failed`, failureMessage };
   await move(tx, server, from, set, { event: 'server.action_failed', data: { operation } });
   if (operation === 'resize') await undoResize(tx, server, change);

@@ -1,6 +1,6 @@
 /**
- * From an order to a running server: make the machine, wait for proof, and only then capture the money. An order that
- * cannot be fulfilled fails, gives the money back in full, and leaves nothing behind.
+ * The steps from an order to a running server. The money is captured only when the machine has given proof. An order that
+ * fails is refunded in full, and its machine is removed.
  */
 
 import { hoursFromNow, PAID_HOURS } from '../../../entities/money.ts';
@@ -13,17 +13,17 @@ import { fail, isPermanent, move, UNDELIVERABLE } from './outcome.ts';
 import { codeOf, isHopeless, nextRecoveryStep, proofWithin } from './recovery.ts';
 import type { ServerStep } from './step.ts';
 
-/** Begins with an order. Most have claimed their room; one that was paid later claims it here, and fails without any. */
+/** Begins with an order. An order that was paid later claims its capacity here, and fails without any; others have claimed it. */
 export const claim: ServerStep = async (_task, { server }) =>
   hop('create', {
     commit: async (tx) => {
       const room = server.ipv4 ? {} : await reserveCapacity(tx, server);
       if (room) await move(tx, server, 'PROVISIONING', room);
-      else await fail(tx, server, 'out_of_stock', 'The last one was taken by another order.');
+      else await fail(tx, server, 'out_of_stock', 'Another order took the last server of that tier.');
     },
   });
 
-/** Makes the machine; again, if it was made before. What cannot be finished is given up, and another is made. */
+/** Makes the machine. If this one cannot be finished, the worker makes another. */
 export const create: ServerStep = async (task, { server, driver, specOf, proofSeconds }) => {
   try {
     await driver.create(await specOf(server), task.aborted);
@@ -37,15 +37,16 @@ export const create: ServerStep = async (task, { server, driver, specOf, proofSe
   }
   return hop('prove', typeof task.data.proofBy === 'string' ? {} : { data: proofWithin(proofSeconds) });
 };
-/** Waits until the machine gives proof; then the server runs, and is billed from that moment. */
+
+/** Waits until the machine gives proof. From then on the server runs and is billed. */
 export const prove: ServerStep = async (task, { server, driver, pollSeconds, proofSeconds }) => {
   const seen = await driver.observe(keyOf(server), task.aborted);
   if (seen.phase !== 'present' || !seen.proven) {
     const { proofBy } = task.data;
     if (typeof proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(proofSeconds) });
-    // Of what nobody can see nothing is concluded.
+    // An unknown state decides nothing.
     if (seen.phase !== 'unknown' && Date.parse(proofBy) <= Date.now()) return hop(nextRecoveryStep(task));
-    // Something became of it after it was made, such as an engine that died: it is made again.
+    // The engine lost the machine after making it, for example in a crash. The worker makes it again.
     const isUndone = seen.phase === 'absent' || seen.phase === 'incomplete';
     return isUndone ? hop('create', { afterSeconds: pollSeconds }) : nap(pollSeconds);
   }
@@ -71,7 +72,7 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
   });
 };
 
-/** Removes what was made of an order that failed, and gives its place back. The customer has the money already. */
+/** Removes the machines of a failed order, and releases its capacity. The refund has been paid before. */
 export const clean: ServerStep = async (task, work) =>
   (await destroyAll(task, work))
     ? done({ commit: (tx) => releaseCapacity(tx, work.server.orderNumber) })

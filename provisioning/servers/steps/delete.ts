@@ -1,4 +1,4 @@
-/** From a server that is to go to one that is gone. However long it takes, it is tried until absence is confirmed. */
+/** The steps of deletion. The worker tries to destroy machines until the engine confirms their absence. */
 
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
@@ -9,7 +9,7 @@ import { done, type LeasedTask, nap } from '../../tasks/tasks.ts';
 import { releaseCapacity } from '../placement/capacity.ts';
 import type { ServerStep, Work } from './step.ts';
 
-/** How long the destroyer rests while the circuit breaker is open. */
+/** Seconds between two looks at an open circuit breaker. */
 const BREAKER_OPEN_SECONDS = 30;
 
 export const destroy: ServerStep = async (task, work) =>
@@ -18,8 +18,8 @@ export const destroy: ServerStep = async (task, work) =>
     : nap(await restSeconds(work));
 
 /**
- * Has all machines of a server removed, those among them that were given up, unless the circuit breaker of the engine is open.
- * @returns whether all are confirmed absent
+ * Destroys all machines of a server, including given-up ones, unless the circuit breaker of the engine is open.
+ * @returns whether the engine confirms that all are absent
  */
 export async function destroyAll({ aborted }: LeasedTask, { db, server, driver }: Work): Promise<boolean> {
   if (await isBreakerOpen(db, driver.name)) return false;
@@ -31,11 +31,11 @@ export async function destroyAll({ aborted }: LeasedTask, { db, server, driver }
   return absent;
 }
 
-/** How long until it is looked again whether a machine is gone. */
+/** Seconds until the worker tries to destroy the machines again. */
 export const restSeconds = async ({ db, driver, pollSeconds }: Work): Promise<number> =>
   (await isBreakerOpen(db, driver.name)) ? BREAKER_OPEN_SECONDS : pollSeconds;
 
-/** The server is gone, and gives back what it holds. */
+/** Marks the server as deleted, and releases its capacity. */
 export async function completeDeletion(tx: Transaction, orderNumber: string): Promise<void> {
   await releaseCapacity(tx, orderNumber);
   await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETED', {

@@ -1,19 +1,19 @@
-/** How a server leaves a state: moved, failed, or with its held price given back. */
+/** Moves of a server to another state, and the refund of orders that fail. */
+import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { type Move, transition } from '../../../entities/history/transition.ts';
-import { available, held, post } from '../../../entities/payments/ledger.ts';
+import { available, held, post, Transfer } from '../../../entities/payments/ledger.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { Conflict } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode } from '../drivers/driver.ts';
 
 const PERMANENT: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
-
-/** Whether trying again would change nothing. */
+/** Whether another attempt would fail as well. */
 export const isPermanent = (error: unknown): boolean => error instanceof DriverError && PERMANENT.has(error.code);
-export const UNDELIVERABLE = 'The machine could not be delivered. The order was paid back in full.';
+export const UNDELIVERABLE = 'The machine could not be delivered. The order was refunded in full.';
 
-/** Lets an order fail that has not run yet: the hold is released in full. */
+/** Fails an order whose server never ran, and releases its hold in full. */
 export async function fail(
   tx: Transaction,
   server: Server,
@@ -25,12 +25,12 @@ export async function fail(
 }
 
 /**
- * Gives the held price of an order back; what was captured before is not held any more and stays. One that waits for its
- * payment holds nothing yet.
+ * Releases the held price of an order. Captured money is not held any more, and an order that waits for its payment holds
+ * none.
+ * @returns micro-USD; 0 if the order held none
  */
 export async function releaseHold(tx: Transaction, server: Server): Promise<bigint> {
-  const [hold] = await tx.query('select from transfer where external_key = $1', [`hold:${server.orderNumber}`]);
-  if (!hold) return 0n;
+  if (!(await find(tx, Transfer, { externalKey: `hold:${server.orderNumber}` }))) return 0n;
   const amountMicros = server.priceMonthMicros + server.setupFeeMicros;
   await post(tx, server.accountId, [
     {
@@ -47,7 +47,7 @@ export async function releaseHold(tx: Transaction, server: Server): Promise<bigi
   return amountMicros;
 }
 
-/** @throws Conflict if the server went another way meanwhile, such as being deleted */
+/** @throws Conflict if the state of the server does not allow the move any more, for example because it was deleted */
 export async function move(
   tx: Transaction,
   server: Server,
@@ -56,5 +56,5 @@ export async function move(
   more: Pick<Move<Server>, 'event' | 'data'> = {},
 ): Promise<void> {
   const moved = await transition(tx, SERVER_LIFECYCLE, server.orderNumber, to, { actor: SYSTEM, set, ...more });
-  if (!moved) throw new Conflict(`${server.orderNumber} could not become ${to}.`);
+  if (!moved) throw new Conflict(`${server.orderNumber} cannot become ${to} any more.`);
 }

@@ -1,9 +1,10 @@
-/** The process of a server: one task for its whole life, so that nothing is done to a machine by two at once. */
+/** The process of a server. Each server has one task for its whole life, so two workers never act on its machine at once. */
 import type { Database } from '../../../entities/database/database.ts';
-import { columnsOf } from '../../../entities/database/table.ts';
+import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
-import { CHANGING, lockServerSql, Server, type ServerStatus } from '../../../entities/servers/server.ts';
+import { LOCK_SERVER, LOCK_SERVER_ONLY } from '../../../entities/servers/lock.ts';
+import { CHANGING, Server, type ServerStatus } from '../../../entities/servers/server.ts';
 import { done, hop, type LeasedTask, type Outcome, type Process } from '../../tasks/tasks.ts';
 import type { HardwareDriver } from '../drivers/driver.ts';
 import { specOf } from '../placement/spec.ts';
@@ -13,7 +14,7 @@ import { destroy } from './delete.ts';
 import { fail, UNDELIVERABLE } from './outcome.ts';
 import { remake, replace, restart } from './recovery.ts';
 import { persist, powerOn } from './resume.ts';
-import { findServer, type ServerStep } from './step.ts';
+import type { ServerStep } from './step.ts';
 import { powerOff } from './suspend.ts';
 import { ATTEMPTS_MAX, SERVER_LANE } from './task.ts';
 
@@ -22,13 +23,13 @@ interface Options {
   vault: Vault;
   drivers: Record<Server['kind'], HardwareDriver>;
   pollSeconds: number;
-  /** Default: five minutes, and an hour for dedicated servers. */
+  /** Seconds. Default: five minutes, and an hour for dedicated servers. */
   proofSeconds?: Record<Server['kind'], number> | undefined;
 }
 
 const PROOF_SECONDS: Record<Server['kind'], number> = { VPS: 300, DEDICATED: 3600 };
 
-/** What the root password of a server is sealed for. */
+/** The context that seals the root password of a server. */
 export const passwordContext = (orderNumber: string): string => `server.root_password:${orderNumber}`;
 
 export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = PROOF_SECONDS }: Options): Process {
@@ -39,14 +40,14 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
   const step =
     (run: ServerStep, ...statuses: ServerStatus[]) =>
     async (task: LeasedTask): Promise<Outcome> => {
-      const server = await findServer(db, task.subject);
+      const server = await find(db, Server, { orderNumber: task.subject });
       if (!server || server.status === 'DELETED') return done();
-      // Deletion is always taken, so every step looks for it first.
+      // Customers can delete a server at any time, so every step checks that first.
       if (server.status === 'DELETING' && run !== destroy) return hop('destroy');
-      // A change that was asked for while the task was at something else is carried out from its beginning.
+      // A change that began during another step starts from its beginning.
       if (CHANGING.has(server.status) && !statuses.includes(server.status)) return hop('change');
       if (server.status === 'SUSPENDED' && !statuses.includes('SUSPENDED')) return hop('suspend');
-      // An order that failed while it held something gives that back.
+      // A failed order that holds capacity releases it.
       if (server.status === 'FAILED' && server.ipv4 && run !== clean) return hop('clean');
       if (!statuses.includes(server.status)) return done();
       const { kind } = server;
@@ -76,28 +77,25 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
   };
 }
 
-const LOCK = lockServerSql('1');
-
-/** What a step commits holds the account and the server first: money, places and tasks come after them. */
+/** Locks the account and the server before the commit of a step, which then locks money, places and tasks. */
 const underLock = ({ orderNumber }: Server, outcome: Outcome): Outcome => ({
   ...outcome,
   commit:
     outcome.commit &&
     (async (tx) => {
-      await tx.query(LOCK, [orderNumber], 'lock server');
+      await LOCK_SERVER_ONLY.all(tx, [orderNumber]);
       await outcome.commit!(tx);
     }),
 });
 
-/** An order that cannot be fulfilled fails, and a change falls back; cleaning up, deleting and
- * suspending are never given up. */
+/** Fails an order, or returns a change to its earlier state. The worker never stops to clean up, delete or suspend. */
 async function exhausted({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
-  const [server] = await tx.query<Server>(lockServerSql(columnsOf(Server)), [subject]);
+  const server = await LOCK_SERVER.first(tx, [subject]);
   if (step === 'destroy' || step === 'clean' || !server) return step;
   if (server.status === 'DELETING') return 'destroy';
   if (CHANGING.has(server.status)) {
     if (step === 'restore') await fallBack(tx, server);
-    return 'restore'; // which ends the task, if nothing is left to be done
+    return 'restore'; // Ends the task if nothing is left to do.
   }
   if (server.status === 'SUSPENDED') return persist(tx, server);
   if (server.status !== 'PENDING' && server.status !== 'PROVISIONING') return step;

@@ -1,15 +1,16 @@
 /**
- * What is tried, one after the other, with a machine that gives no proof in time: it is restarted, then made anew where it
- * is, then given up, and another one is made with the next generation and so another MAC. A machine that can neither be
- * finished nor removed is given up at once, and so is one that its host has no room for after all. The last thing is the refund in full.
+ * Recovery of a machine that gives no proof in time. The worker restarts it, then rebuilds it in place, then replaces it. The
+ * next machine has the next generation and another MAC address. The worker replaces a stuck machine at once, and one whose host has no
+ * room. In the end the order fails and is refunded in full.
  *
- * A machine that was given up is removed. Where it cannot be, it must at least be off, for the next one has its addresses;
- * it keeps what it has claimed of its host, and is reported. Of what nobody can see nothing is concluded: that ends by the
- * deadline of the order, and everything stays claimed until its absence is confirmed.
+ * The worker removes the machine that it gives up. If that fails, the machine must be off, since the next one gets its
+ * addresses. It keeps its claim on the host, and the operator gets a finding. An unknown state decides nothing. The order
+ * ends at its deadline, and its capacity stays claimed until the engine confirms the absence.
  */
+import { update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { isBreakerOpen } from '../../../entities/servers/finding.ts';
-import type { Server } from '../../../entities/servers/server.ts';
+import { Server } from '../../../entities/servers/server.ts';
 import { Conflict, hop, type LeasedTask, nap } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode, type Observation } from '../drivers/driver.ts';
 import { claimHost, freeGenerations, lockHosts } from '../placement/allocate.ts';
@@ -19,27 +20,27 @@ import { fail, UNDELIVERABLE } from './outcome.ts';
 import type { ServerStep, Work } from './step.ts';
 import { ATTEMPTS_MAX } from './task.ts';
 
-/** How many machines are made for one order, at the most. */
+/** The most machines that the worker makes for one order. */
 const GENERATIONS_MAX = 3;
 
 const RECOVERY_STEPS = ['restart', 'remake', 'replace'] as const;
 type RecoveryStep = (typeof RECOVERY_STEPS)[number];
 
-/** What a task remembers: until when proof is waited for, and what was tried before with this generation. */
+/** The data of a task: the deadline of the proof, and the last recovery step with this generation. */
 export const proofWithin = (seconds: number, tried: RecoveryStep | null = null): object => ({
   proofBy: new Date(Date.now() + seconds * 1000).toISOString(),
   tried,
 });
 
-/** The next thing to try. */
+/** The step after the last one that was tried. */
 export const nextRecoveryStep = ({ data }: LeasedTask): RecoveryStep =>
   RECOVERY_STEPS[RECOVERY_STEPS.indexOf(data.tried as RecoveryStep) + 1] ?? 'replace';
 
-/** Undefined for what no driver says. */
+/** The code of a driver's error; undefined for other errors. */
 export const codeOf = (error: unknown): DriverErrorCode | undefined =>
   error instanceof DriverError ? error.code : undefined;
 
-/** Whether a machine of this generation will not be finished: at once if it is stuck, else after some attempts. */
+/** Whether this generation cannot be finished: at once if it is stuck, otherwise after some attempts. */
 export function isHopeless(error: unknown, attempts: number): boolean {
   const code = codeOf(error);
   return code === 'stuck' || ((code === 'failed' || code === 'conflict') && attempts >= ATTEMPTS_MAX);
@@ -60,17 +61,17 @@ const tryRecovery =
     return hop('prove', { data });
   };
 
-/** Nobody has been on it yet, so its power is simply cut. */
+/** Resets the power of the machine. No customer has used it yet, so an orderly shutdown is not needed. */
 export const restart: ServerStep = tryRecovery('restart', ({ aborted }, { server, driver }) =>
   driver.power(keyOf(server), 'reset', `restart-${server.generation}`, aborted),
 );
 
-/** Makes the machine anew, where it is. */
+/** Rebuilds the machine in place. */
 export const remake: ServerStep = tryRecovery('remake', async ({ aborted }, { server, driver, specOf }) =>
   driver.rebuild(await specOf(server), `remake-${server.generation}`, aborted),
 );
 
-/** Gives the machine up. Then another one is made, or the order fails. */
+/** Gives the machine up. Then the worker makes another, or the order fails. */
 export const replace: ServerStep = async (task, work) => {
   const { db, server, driver, pollSeconds } = work;
   if (await isBreakerOpen(db, driver.name)) return nap(pollSeconds);
@@ -87,7 +88,7 @@ export const replace: ServerStep = async (task, work) => {
   });
 };
 
-/** What is left of the machine after trying to remove it. */
+/** Tries to remove the machine. @returns its state after that */
 async function removed({ aborted }: LeasedTask, { server, driver }: Work): Promise<Observation> {
   try {
     return await driver.destroy(keyOf(server), aborted);
@@ -98,7 +99,7 @@ async function removed({ aborted }: LeasedTask, { server, driver }: Work): Promi
   }
 }
 
-/** The next machine of the order may be on another host. Without room for it the order fails, and is cleaned up. */
+/** Claims a host for the next machine of the order. Without room the order fails. */
 async function nextGeneration(tx: Transaction, server: Server, driver: string, seen: Observation): Promise<void> {
   const { orderNumber, generation } = server;
   if (seen.phase !== 'absent') await reportStuck(tx, driver, { ...seen, order: orderNumber, generation });
@@ -106,12 +107,9 @@ async function nextGeneration(tx: Transaction, server: Server, driver: string, s
   if (seen.phase === 'absent') await freeGenerations(tx, [server]);
   const host = await claimHost(tx, { ...server, generation: generation + 1 }, server.host);
   if (host === undefined) return undeliverable(tx, server);
-  const [moved] = await tx.query(
-    `update server set generation = generation + 1, host = $3
-      where order_number = $1 and generation = $2 and status = 'PROVISIONING' returning id`,
-    [orderNumber, generation, host],
-  );
-  if (!moved) throw new Conflict(`${orderNumber} went another way.`);
+  const present = { orderNumber, generation, status: 'PROVISIONING' } as const;
+  const updated = await update(tx, Server, present, { generation: generation + 1, host });
+  if (!updated) throw new Conflict(`${orderNumber} is not being provisioned any more.`);
 }
 
 const undeliverable = (tx: Transaction, server: Server) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE);

@@ -1,20 +1,20 @@
 /**
- * What a resize costs and holds. From the request to its end the server has a place of either tier, its host has room for
- * the larger one, and the difference is held; then one of the places is freed, and the money captured or released. Each of
- * that happens once.
+ * The money and capacity of a resize. Until it ends, the server has a place of each tier, room for the larger one, and a
+ * hold. Then one place is released, and the money is captured or released, each once.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { RELEASE_PLACES } from '../../../entities/servers/place.ts';
+import { KEEP_RESIZE, RELEASE_RESIZE } from '../../../entities/servers/placement.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 import { releaseChange, transferHeld } from '../billing/hold.ts';
-import { claimMore, freeMore, keepMore } from '../placement/allocate.ts';
-import { claimPlace, freePlaces } from '../placement/places.ts';
+import { claimMore, claimPlace } from '../placement/allocate.ts';
 
 export type Resize = Extract<ServerChange, { operation: 'resize' }>;
 
 /**
- * Claims the place and holds the difference, in the transaction of the request; `credentialId` is the API key that
- * spends it.
- * @returns whether there was room; if not, the transaction is to be rolled back
+ * Claims the place and holds the difference, in the transaction of the request.
+ * @param credentialId the API key that spends it
+ * @returns whether there was room; if not, the caller must roll the transaction back
  * @throws ApiError insufficient_balance
  */
 export async function beginResize(
@@ -29,17 +29,17 @@ export async function beginResize(
   return true;
 }
 
-/** The server has the new tier: the difference is earned, and the place of the old one is free. */
+/** Captures the difference, and releases the place of the old tier. */
 export async function completeResize(tx: Transaction, server: Server, resize: Resize): Promise<void> {
   const period = server.paidUntil && { periodFrom: new Date(), periodTo: server.paidUntil };
   await transferHeld(tx, server, resize, 'capture', period ?? {});
-  await freePlaces(tx, server.orderNumber, server.serviceCode);
-  await keepMore(tx, server.orderNumber);
+  await RELEASE_PLACES.all(tx, [server.orderNumber, server.serviceCode]);
+  await KEEP_RESIZE.all(tx, [server.orderNumber]);
 }
 
-/** The server keeps the old tier. */
+/** Releases the difference and the capacity of the new tier. */
 export async function undoResize(tx: Transaction, server: Server, resize: Resize): Promise<void> {
   await releaseChange(tx, server);
-  await freePlaces(tx, server.orderNumber, resize.serviceCode);
-  await freeMore(tx, server.orderNumber);
+  await RELEASE_PLACES.all(tx, [server.orderNumber, resize.serviceCode]);
+  await RELEASE_RESIZE.all(tx, [server.orderNumber]);
 }

@@ -1,27 +1,18 @@
-/** A step of a server's process, and what it works with. */
+/** A step of a server's process, and its context. */
 import type { Database } from '../../../entities/database/database.ts';
-import { columnsOf } from '../../../entities/database/table.ts';
-import type { Queryable } from '../../../entities/database/transaction.ts';
-import { Server } from '../../../entities/servers/server.ts';
+import type { Server } from '../../../entities/servers/server.ts';
 import type { LeasedTask, Outcome } from '../../tasks/tasks.ts';
 import type { HardwareDriver, MachineSpec } from '../drivers/driver.ts';
 
-/** What a step works with. */
+/** The context of a step. */
 export interface Work {
   db: Database;
   server: Server;
   driver: HardwareDriver;
-  /** How long to wait before a machine is looked at again. */
+  /** Seconds until the worker observes a machine again. */
   pollSeconds: number;
-  /** How long a machine has to give proof, before something else is tried. */
+  /** Seconds that a machine has to give proof before the worker tries to recover it. */
   proofSeconds: number;
   specOf(server: Server): Promise<MachineSpec>;
 }
 export type ServerStep = (task: LeasedTask, work: Work) => Promise<Outcome>;
-
-export async function findServer(db: Queryable, orderNumber: string): Promise<Server | undefined> {
-  const [server] = await db.query<Server>(`select ${columnsOf(Server)} from server where order_number = $1`, [
-    orderNumber,
-  ]);
-  return server;
-}

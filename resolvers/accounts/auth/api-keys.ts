@@ -1,10 +1,15 @@
-/** API keys: long-lived, scoped, shown once, and ten of them at most. */
-
-import { ApiKey } from '../../../entities/accounts/credential.ts';
-import { columnsOf } from '../../../entities/database/table.ts';
+/** API keys: long-lived credentials with a scope, which the service shows once. */
+import {
+  API_KEY_LIFECYCLE,
+  ApiKey,
+  COUNT_ACTIVE_API_KEYS,
+  LIST_API_KEYS,
+} from '../../../entities/accounts/credential.ts';
+import { find, insert } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
+import { transition } from '../../../entities/history/transition.ts';
 import { isId, newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
@@ -13,40 +18,37 @@ import { afterCursor, type Page, type PageRequest, pageFrom } from '../../pages.
 
 export interface CreatedApiKey {
   apiKey: ApiKey;
-  /** Cannot be read again. */
+  /** The key itself; the service cannot show it again. */
   plaintext: string;
 }
 
 export interface NewApiKey {
   name: string;
   scope: string;
-  /** In the form `address/bits`; none: from everywhere. */
+  /** Networks in the form `address/bits`; none: all networks. */
   ipAllowlist?: string[] | null | undefined;
   expiresAt?: Date | null | undefined;
   /** Micro-USD in a calendar month (UTC). */
-  spendLimitUsd?: bigint | null | undefined;
+  spendLimitMicros?: bigint | null | undefined;
 }
 
 /**
- * Makes a key. A credential can make only keys that may do no more than itself; `full`, which the field asks for, may
- * make any, unless it is itself limited by network, time or spending.
+ * Creates a key. The field requires the scope `full`, so the key may have any scope. An API key with a limit of network,
+ * time or spending cannot create keys.
  * @throws ApiError api_key_limit_reached, insufficient_scope or validation_failed
  */
 export async function createApiKey(context: Context, given: NewApiKey): Promise<CreatedApiKey> {
   const accountId = accountOf(context);
-  const { name, scope, ipAllowlist, expiresAt = null, spendLimitUsd = null } = given;
+  const { name, scope, ipAllowlist, expiresAt = null, spendLimitMicros = null } = given;
   if (expiresAt && !(expiresAt.getTime() > Date.now())) throw inThePast();
   const plaintext = mintCredential('live');
   const id = newId('key');
   const apiKey = await context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
     await refuseLimitedMaker(tx, context);
-    const [active] = await tx.query<{ keys: number }>(
-      `select count(*)::int as keys from api_key where account_id = $1 and ${STATUS_NOW} = 'ACTIVE'`,
-      [accountId],
-    );
+    const active = await COUNT_ACTIVE_API_KEYS.first(tx, [accountId]);
     if (active!.keys >= context.limits.apiKeys) throw new ApiError('api_key_limit_reached');
-    await tx.manager.insert(ApiKey, {
+    await insert(tx, ApiKey, {
       id,
       accountId,
       name,
@@ -56,7 +58,7 @@ export async function createApiKey(context: Context, given: NewApiKey): Promise<
       status: 'ACTIVE',
       ipAllowlist: [...new Set(ipAllowlist)],
       expiresAt,
-      spendLimitMicros: spendLimitUsd,
+      spendLimitMicros,
     });
     if (expiresAt) await context.provisioning.accounts.expireApiKey(tx, { id, accountId, expiresAt });
     await record(tx, accountId, id, { type: 'api_key.created', actor: actorOf(context) });
@@ -73,45 +75,38 @@ function inThePast(): ApiError {
   return new ApiError('validation_failed', message, { errors: [{ field: 'expires_at', code: 'too_low', message }] });
 }
 
-/** A key that is limited could make itself one that is not. */
+/** @throws ApiError insufficient_scope if the caller uses an API key with limits */
 async function refuseLimitedMaker(tx: Transaction, { viewer }: Context): Promise<void> {
   if (viewer?.kind !== 'api_key') return;
   const maker = await tx.manager.findOneByOrFail(ApiKey, { id: viewer.credentialId });
   if (!maker.ipAllowlist.length && !maker.expiresAt && maker.spendLimitMicros === null) return;
-  const detail = 'An API key that is limited by network, time or spending cannot make others. Use an access token.';
+  const detail = 'An API key with a limit of network, time or spending cannot create API keys. Use an access token.';
   throw new ApiError('insufficient_scope', detail, { requiredScope: 'full' });
 }
-
-/** The status by the clock: the worker tells of an expiry a moment later. */
-const STATUS_NOW = `case when status = 'ACTIVE' and expires_at <= now() then 'EXPIRED' else status end`;
 
 export type ApiKeyFilter = PageRequest & { status?: ApiKey['status'] | null | undefined };
 
 export async function listApiKeys(context: Context, { status = null, ...page }: ApiKeyFilter): Promise<Page<ApiKey>> {
   const filters = { status };
-  const rows = await context.db.query<ApiKey>(
-    `select ${columnsOf(ApiKey)}, ${STATUS_NOW} as status from api_key
-    where ($1::text is null or account_id = $1) and ($2::text is null or id < $2) and ($3::text is null or ${STATUS_NOW} = $3)
-    order by id desc limit $4`,
-    [context.viewer?.accountId ?? null, afterCursor(page, filters), status, page.limit + 1],
-  );
+  const accountId = context.viewer?.accountId ?? null;
+  const rows = await LIST_API_KEYS.all(context.db, [accountId, afterCursor(page, filters), status, page.limit + 1]);
   return pageFrom(rows, page, filters);
 }
 
-/** Revokes a key, which works at once, also for the key that asks. @throws ApiError not_found */
+/** Revokes a key at once, even if the caller uses it. @throws ApiError not_found */
 export async function revokeApiKey(context: Context, id: string): Promise<ApiKey> {
   const accountId = accountOf(context);
   if (!isId('key', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    const apiKey = await tx.manager.findOneBy(ApiKey, { id, accountId });
+    const apiKey = await find(tx, ApiKey, { id, accountId });
     if (!apiKey) throw new ApiError('not_found');
     if (apiKey.status !== 'ACTIVE') return apiKey;
     if (apiKey.expiresAt && apiKey.expiresAt.getTime() <= Date.now()) return { ...apiKey, status: 'EXPIRED' };
-    const revoked = { status: 'REVOKED', revokedAt: new Date() } as const;
-    await tx.manager.update(ApiKey, { id }, revoked);
+    const set = { revokedAt: new Date() };
+    const revoked = await transition(tx, API_KEY_LIFECYCLE, id, 'REVOKED', { set });
     await record(tx, accountId, id, { type: 'api_key.revoked', actor: actorOf(context) });
     tx.changed({ kind: 'credential', accountId, id });
-    return { ...apiKey, ...revoked };
+    return revoked!;
   });
 }

@@ -1,15 +1,14 @@
-/** Changing a password, and asking for the one there is. */
-
+/** Checks and changes the password of an account. */
 import { Account } from '../../../entities/accounts/account.ts';
+import { update } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
-import { findAccount } from '../account.ts';
+import { findAccount, lockedAccount } from '../account.ts';
 import { hashPassword, refuseWeakPassword, verifyPassword } from './password.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { recordLoginChange } from './sessions.ts';
 
-/** The account of the caller, who knows its password. @throws ApiError wrong_password or login_throttled */
+/** Returns the caller's account, if the password is right. @throws ApiError wrong_password or login_throttled */
 export async function requirePassword(context: Context, password: string): Promise<Account> {
   const account = await findAccount(context);
   await context.logins.attempt({ name: account.email ?? account.id, address: context.address }, async () => {
@@ -36,12 +35,11 @@ export async function changePassword(context: Context, change: PasswordChange): 
   const passwordHash = await hashPassword(newPassword);
   return context.logins.attempt({ name: email ?? accountId, address: context.address }, () =>
     context.db.transaction(async (tx) => {
-      await lockAccount(tx, accountId);
-      const account = await tx.manager.findOneByOrFail(Account, { id: accountId });
-      // Two may change it at once; the later one knew the old one only.
+      const account = await lockedAccount(tx, accountId);
+      // Another request may have changed the password since the check.
       if (account.passwordHash !== checked) throw new ApiError('wrong_password');
       if (account.totpEnabled) await useSecondFactor(context, tx, accountId, totpCode);
-      await tx.manager.update(Account, { id: accountId }, { passwordHash });
+      await update(tx, Account, { id: accountId }, { passwordHash });
       return recordLoginChange(context, tx, accountId, 'password_changed');
     }),
   );

@@ -1,26 +1,27 @@
 /**
- * From a credential to a viewer. Valid ones are cached, so a request costs no query; a revocation drops them in this
- * process at once, and in the others through the bus.
+ * Authentication: from a credential to a viewer. The cache of valid credentials saves a query for each request. A
+ * revocation clears them from this process at once, and from the others through the bus.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
-import { expandScopes } from '../../../entities/accounts/credential.ts';
+import { expandScopes, FIND_API_KEY, FIND_SESSION } from '../../../entities/accounts/credential.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
+import type { Statement } from '../../../entities/database/statement.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Viewer } from '../../context.ts';
 import { networkCheck } from './networks.ts';
 
-/** How long a cached credential is believed without a look at the database. */
+/** Seconds until a cached credential is read again from the database. */
 const CACHE_SECONDS = 30;
 const CACHE_MAX = 10_000;
 
 interface Cached {
   viewer: Viewer;
-  /** Whether it may be used from an address. */
+  /** Whether a caller may use the credential from an address. */
   allows: (address: string | null) => boolean;
-  /** Milliseconds since the epoch. */
-  believedUntil: number;
+  /** When the entry expires, in milliseconds since the epoch. */
+  validUntil: number;
 }
 
 interface Found {
@@ -31,7 +32,7 @@ interface Found {
   expiresAt: Date | null;
   revokedAt: Date | null;
   suspendedFor: string | null;
-  /** Of API keys only, as the limit is. */
+  /** Only API keys have networks and a limit. */
   ipAllowlist?: string[];
   spendLimitMicros?: bigint | null;
 }
@@ -39,7 +40,7 @@ interface Found {
 export class Authenticator {
   readonly #db: Database;
   readonly #operatorDigest: Buffer;
-  /** By SHA-256, so that no credential stays in memory. */
+  /** By the SHA-256 of the credential, so that no credential stays in memory. */
   readonly #cache = new Map<string, Cached>();
   #revocations = 0;
 
@@ -54,7 +55,7 @@ export class Authenticator {
   }
 
   /**
-   * The viewer of an Authorization header (RFC 6750), or null without one. The address is looked at, and never kept.
+   * Returns the viewer of an Authorization header (RFC 6750), or null without one. Checks the address, and never keeps it.
    * @throws ApiError invalid_, expired_ or revoked_credential, or ip_not_allowed
    */
   async fromHeader(authorization: string | undefined, address: string | null): Promise<Viewer | null> {
@@ -68,34 +69,32 @@ export class Authenticator {
   }
 
   /** @throws ApiError invalid_, expired_ or revoked_credential */
-  async #find(credential: string): Promise<Omit<Cached, 'believedUntil'>> {
+  async #find(credential: string): Promise<Omit<Cached, 'validUntil'>> {
     const cacheKey = hash('sha256', credential, 'base64');
     const cached = this.#cache.get(cacheKey);
-    if (cached && cached.believedUntil > Date.now() && this.#db.bus.connected) return cached;
+    if (cached && cached.validUntil > Date.now() && this.#db.bus.connected) return cached;
     this.#cache.delete(cacheKey);
     const kind = credentialKind(credential);
     if (kind === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest))
       return { viewer: OPERATOR, allows: () => true };
     if (kind !== 'live' && kind !== 'at') throw new ApiError('invalid_credential');
     const revocations = this.#revocations;
-    const [found] = await this.#db.query<Found>(kind === 'live' ? FIND_API_KEY : FIND_SESSION, [digest(credential)]);
+    const statement: Statement<Found> = kind === 'live' ? FIND_API_KEY : FIND_SESSION;
+    const found = await statement.first(this.#db, [digest(credential)]);
     if (!found) throw new ApiError('invalid_credential');
     if (found.revokedAt) throw new ApiError('revoked_credential');
     if (found.expiresAt && found.expiresAt.getTime() <= Date.now()) throw new ApiError('expired_credential');
     const known = { viewer: viewerOf(kind, found), allows: networkCheck(found.ipAllowlist ?? []) };
-    // What was read before a revocation came may be out of date.
+    // A revocation during the read may have made this row out of date.
     if (revocations === this.#revocations) this.#remember(cacheKey, known);
     return known;
   }
 
-  #remember(cacheKey: string, known: Omit<Cached, 'believedUntil'>) {
+  #remember(cacheKey: string, known: Omit<Cached, 'validUntil'>) {
     if (this.#cache.size >= CACHE_MAX) this.#cache.delete(this.#cache.keys().next().value!);
-    const believedUntil = Date.now() + CACHE_SECONDS * 1000;
-    const { expiresAt } = known.viewer;
-    this.#cache.set(cacheKey, {
-      ...known,
-      believedUntil: Math.min(believedUntil, expiresAt?.getTime() ?? believedUntil),
-    });
+    const expiresAt = known.viewer.expiresAt?.getTime() ?? Infinity;
+    const validUntil = Math.min(Date.now() + CACHE_SECONDS * 1000, expiresAt);
+    this.#cache.set(cacheKey, { ...known, validUntil });
   }
 
   #forget(change: Change) {
@@ -103,7 +102,10 @@ export class Authenticator {
   }
 }
 
-/** Whether a change is of that credential: without an id it is of all of its account, without that too of any. */
+/**
+ * Whether a change affects a credential. A change without an id affects all credentials of its account; one without an
+ * account, too, affects every credential.
+ */
 const concerns = ({ accountId, id }: Change, viewer: Viewer): boolean =>
   id === null ? !accountId || accountId === viewer.accountId : id === viewer.credentialId;
 
@@ -128,10 +130,13 @@ const OPERATOR: Viewer = {
   spendLimitMicros: null,
 };
 
+/** The longest delay of a timer of Node. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 /**
- * Calls back when a credential is revoked or expires, or its account is suspended or resumed, for whatever is kept open in its name; also when revocations may
- * have been missed, so that its holder must show it again.
- * @returns what ends the watch
+ * Calls back when a credential is revoked or expires, or when the operator suspends or resumes its account. Also calls
+ * back when the bus may have missed a revocation, so the caller must authenticate again.
+ * @returns a function that ends the watch
  */
 export function onCredentialEnd(db: Database, viewer: Viewer, ended: () => void): () => void {
   const { expiresAt } = viewer;
@@ -145,19 +150,3 @@ export function onCredentialEnd(db: Database, viewer: Viewer, ended: () => void)
     clearTimeout(timer);
   };
 }
-/** The longest that a timer of Node can run. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
-
-/** Finds the row and notes its use, with the precision of a minute. */
-const used = (table: string, column: string) => `
-  with found as (select * from ${table} where ${column} = $1),
-    used as (
-      update ${table} set last_used_at = date_trunc('minute', now()) from found
-      where ${table}.id = found.id and found.revoked_at is null
-        and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
-const SUSPENDED_FOR = `(select suspended_for from account where account.id = found.account_id) as suspended_for`;
-export const FIND_API_KEY = `${used('api_key', 'digest')}
-  select account_id, id as credential_id, name, scope, expires_at, revoked_at,
-    ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`;
-const FIND_SESSION = `${used('session', 'access_digest')}
-  select account_id, id as credential_id, source as name, scope, expires_at, revoked_at, ${SUSPENDED_FOR} from found`;

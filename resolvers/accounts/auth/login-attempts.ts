@@ -1,5 +1,4 @@
-/** Where failed logins are counted: in this process, or in the database, for all processes together. */
-
+/** The counts of failed logins: in this process, or in the database for all processes together. */
 import { type BegunLogin, beginLogin, endLogin, rememberLogin } from '../../../entities/accounts/login-attempt.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 
@@ -8,33 +7,33 @@ export const WINDOW_SECONDS = 15 * 60;
 /** A login attempt in keyed hashes. */
 export interface HashedLoginAttempt {
   pair: string;
-  /** The name and the network, for a pair that is not known. */
+  /** The name and the network, which count apart for an unknown pair. */
   apart: string[];
 }
 
-/** A login that has begun, one that has to wait for others, or one that is refused for so many milliseconds. */
+/** A begun login, or the end of the login to wait for, or the milliseconds of a refusal. */
 export type Beginning = { end: (failed: boolean) => void } | { wait: Promise<void> } | { refusedMs: number };
 
 export interface LoginAttempts {
-  /** Begins a login, if as many as are under way could fail without one too many. */
+  /** Begins a login, if all logins under way could fail without exceeding the limit. */
   begin(attempt: HashedLoginAttempt, max: number): Promise<Beginning>;
   /** Remembers that the name has logged in from the network. */
   remember(pair: string): void;
 }
 
-/** More than can fail within a window: each failure costs a password hash. */
+/** The most counters. Each failure costs a password hash, so fewer logins can fail within a window. */
 const KEPT_MAX = 100_000;
 
 class LoginCounter {
-  /** Milliseconds since the epoch, oldest first. */
+  /** Times in milliseconds since the epoch, oldest first. */
   failures: number[] = [];
-  /** Attempts of which it is not known yet how they end. */
+  /** The number of attempts that have not ended yet. */
   underWay = 0;
   readonly #waiting: (() => void)[] = [];
   forget(now: number): void {
     while (this.failures.length && this.failures[0]! <= now - WINDOW_SECONDS * 1000) this.failures.shift();
   }
-  /** Until an attempt ends. */
+  /** Waits until an attempt ends. */
   wait(): Promise<void> {
     return new Promise((resume) => this.#waiting.push(resume));
   }
@@ -47,7 +46,7 @@ class LoginCounter {
 
 export class MemoryLoginAttempts implements LoginAttempts {
   readonly #counters = new Map<string, LoginCounter>();
-  /** Pairs of name and network that have logged in. */
+  /** The pairs of name and network that have logged in. */
   readonly #known = new Set<string>();
 
   async begin({ pair, apart }: HashedLoginAttempt, max: number): Promise<Beginning> {
@@ -83,17 +82,17 @@ export class MemoryLoginAttempts implements LoginAttempts {
   }
 }
 
-/** How long to wait for a login of another process; one of this process tells when it ends. */
+/** The wait for a login of another process. A login of this process wakes its waiters. */
 const POLL_MS = 200;
 
 /**
- * Counts in the database. How a login ended is written after its answer: until then it counts as under way, so that none
- * slips by, and nobody who holds a transaction waits for another connection.
+ * Counts in the database. The process writes the result of a login after its answer; until then the login counts as
+ * under way. So no login escapes the count, and no request with a transaction waits for a second connection.
  */
 export class SharedLoginAttempts implements LoginAttempts {
   readonly #db: Queryable;
   readonly #onError: (error: unknown) => void;
-  /** Those of this process that wait, by the keys that they wait for. */
+  /** The waiting logins of this process, and the keys that they wait for. */
   readonly #waiting = new Map<() => void, string[]>();
 
   constructor(db: Queryable, onError: (error: unknown) => void) {
@@ -126,7 +125,7 @@ export class SharedLoginAttempts implements LoginAttempts {
 
   async #end(begun: BegunLogin, failed: boolean): Promise<void> {
     await endLogin(this.#db, begun, failed).catch(this.#onError);
-    // One has ended, so one can begin.
+    // One login has ended, so one waiting login can begin.
     for (const [wake, keys] of this.#waiting) if (keys.some((key) => begun.keys.includes(key))) return wake();
   }
 }

@@ -1,22 +1,23 @@
 /**
- * Login by email and password, and a second factor where there is one. A wrong email takes as long as a wrong password,
- * and gets the same answer.
+ * Login by email, password, and the second factor of accounts that have one. A wrong email takes as long as a wrong
+ * password, and gets the same answer.
  */
-
+import { LessThanOrEqual } from 'typeorm';
 import { Account } from '../../../entities/accounts/account.ts';
-import { PendingLogin } from '../../../entities/accounts/totp.ts';
+import { FIND_PENDING_LOGIN, PendingLogin } from '../../../entities/accounts/totp.ts';
+import { find, insert, remove, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { credentialKind, digest, mintCredential } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
+import { lockedAccount } from '../account.ts';
 import { verifyPassword } from './password.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { type LoggedIn, openSession } from './session.ts';
 
 const PENDING_SECONDS = 300;
-/** A pending login is over after so many. */
+/** The wrong codes after which a pending login ends. */
 const WRONG_CODES_MAX = 5;
 
 /** A login that waits for its second factor. */
@@ -36,12 +37,11 @@ export interface Login {
 export async function login(context: Context, { email, password, totpCode }: Login): Promise<LoginResult> {
   const attempt = { name: email, address: context.address };
   return context.logins.attempt(attempt, async () => {
-    const found = await context.db.source.manager.findOneBy(Account, { email });
+    const found = await find(context.db, Account, { email });
     if (!(await verifyPassword(found?.passwordHash, password)) || !found) throw new ApiError('invalid_login');
     const result = await context.db.transaction(async (tx) => {
-      await lockAccount(tx, found.id);
-      const account = await tx.manager.findOneByOrFail(Account, { id: found.id });
-      // It was changed meanwhile, which has ended all sessions.
+      const account = await lockedAccount(tx, found.id);
+      // Another request has changed the password since the check, and ended all sessions.
       if (account.passwordHash !== found.passwordHash) throw new ApiError('invalid_login');
       if (account.totpEnabled && !totpCode) return awaitCode(tx, account.id);
       if (account.totpEnabled) await useSecondFactor(context, tx, account.id, totpCode);
@@ -54,8 +54,8 @@ export async function login(context: Context, { email, password, totpCode }: Log
 
 async function awaitCode(tx: Transaction, accountId: string): Promise<AwaitsCode> {
   const loginToken = mintCredential('lt');
-  await tx.query('delete from pending_login where account_id = $1 and expires_at <= now()', [accountId]);
-  await tx.manager.insert(PendingLogin, {
+  await remove(tx, PendingLogin, { accountId, expiresAt: LessThanOrEqual(new Date()) });
+  await insert(tx, PendingLogin, {
     id: newId('login'),
     accountId,
     digest: digest(loginToken),
@@ -69,47 +69,37 @@ export async function loginTotp(
   context: Context,
   { loginToken, totpCode }: { loginToken: string; totpCode: string },
 ): Promise<LoggedIn> {
-  const known = credentialKind(loginToken) === 'lt' && (await findPending(context, loginToken));
+  const isToken = credentialKind(loginToken) === 'lt';
+  const known = isToken && (await FIND_PENDING_LOGIN.first(context.db, [digest(loginToken)]));
   if (!known) throw new ApiError('login_token_expired');
   const attempt = { name: known.name, address: context.address };
   return context.logins.attempt(attempt, async () => {
     const outcome = await context.db.transaction((tx) => complete(context, tx, known, totpCode));
-    // Thrown out here, because the wrong code must be counted.
+    // The throw is outside the transaction, so that the count of wrong codes stays.
     if (outcome instanceof ApiError) throw outcome;
     context.logins.remember(attempt);
     return outcome;
   });
 }
 
-type Pending = Pick<PendingLogin, 'id' | 'accountId'> & { name: string };
-
-async function findPending({ db }: Context, loginToken: string): Promise<Pending | undefined> {
-  const [pending] = await db.query<Pending>(
-    `select pending_login.id, account_id, coalesce(account.email, account.id) as name
-    from pending_login join account on account.id = account_id where digest = $1`,
-    [digest(loginToken)],
-  );
-  return pending;
-}
-
 async function complete(
   context: Context,
   tx: Transaction,
-  { id, accountId }: Pending,
+  { id, accountId }: Pick<PendingLogin, 'id' | 'accountId'>,
   totpCode: string,
 ): Promise<LoggedIn | ApiError> {
-  await lockAccount(tx, accountId);
-  const pending = await tx.manager.findOneBy(PendingLogin, { id });
+  const account = await lockedAccount(tx, accountId);
+  const pending = await find(tx, PendingLogin, { id });
   if (!pending || pending.expiresAt.getTime() <= Date.now()) return new ApiError('login_token_expired');
   try {
     await useSecondFactor(context, tx, accountId, totpCode);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (pending.wrongCodes + 1 >= WRONG_CODES_MAX) await tx.manager.delete(PendingLogin, { id });
-    else await tx.manager.increment(PendingLogin, { id }, 'wrongCodes', 1);
+    const wrongCodes = pending.wrongCodes + 1;
+    if (wrongCodes >= WRONG_CODES_MAX) await remove(tx, PendingLogin, { id });
+    else await update(tx, PendingLogin, { id }, { wrongCodes });
     return error;
   }
-  await tx.manager.delete(PendingLogin, { id });
-  const account = await tx.manager.findOneByOrFail(Account, { id: accountId });
+  await remove(tx, PendingLogin, { id });
   return { account, tokens: await openSession(context, tx, accountId, 'login') };
 }

@@ -1,7 +1,7 @@
 /** Networks of callers: addresses and CIDR blocks (RFC 4632, RFC 4291). */
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
-/** The network in the form `address/bits`, or undefined if it is none. An address alone is a network of one. */
+/** Returns a network in the form `address/bits`, or undefined for other text. An address is a network of one. */
 export function networkFrom(text: string): string | undefined {
   const [address = '', bits, ...more] = text.trim().toLowerCase().split('/');
   const family = isIP(address);
@@ -11,7 +11,7 @@ export function networkFrom(text: string): string | undefined {
   return prefix <= most ? `${address}/${prefix}` : undefined;
 }
 
-/** Whether an API key may be used from an address: it lies in one of the networks, or there are none. */
+/** Returns a check of addresses. Without networks, the check allows every address. */
 export function networkCheck(networks: readonly string[]): (address: string | null) => boolean {
   if (!networks.length) return () => true;
   const list = new BlockList();
@@ -20,14 +20,14 @@ export function networkCheck(networks: readonly string[]): (address: string | nu
     list.addSubnet(address, Number(bits), isIP(address) === 4 ? 'ipv4' : 'ipv6');
   }
   return (address) => {
-    // A socket that listens on :: shows IPv4 callers so.
+    // A socket that listens on :: shows IPv4 callers in this form.
     const plain = address?.replace(/^::ffff:(?=\d+\.)/i, '').split('%')[0] ?? '';
     const family = isIP(plain);
     return family !== 0 && list.check(plain, family === 4 ? 'ipv4' : 'ipv6');
   };
 }
 
-/** The network that counts as one caller: an IPv4 address, or the /64 of an IPv6 address, which one household has. */
+/** Returns the network that counts as one caller: an IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(address: string): string {
   const bare = address.split('%')[0]!.toLowerCase();
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(bare)?.[1];

@@ -3,11 +3,11 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export const DIGITS = 6;
 export const PERIOD_SECONDS = 30;
-/** How many steps the clocks may be apart, either way. */
+/** The most steps between the two clocks, in either direction. */
 const TOLERANCE = 1;
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** The code of a step (RFC 4226, section 5.3). */
+/** Returns the code of a step (RFC 4226, section 5.3). */
 export function codeOf(seed: Buffer, step: number, digits = DIGITS): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
@@ -18,7 +18,7 @@ export function codeOf(seed: Buffer, step: number, digits = DIGITS): string {
 
 export const stepAt = (ms: number): number => Math.floor(ms / 1000 / PERIOD_SECONDS);
 
-/** The step around now whose code it is, or undefined. All are compared, whichever it is. */
+/** Returns the step near now that has the code, or undefined. Compares all steps, so each takes the same time. */
 export function stepOf(seed: Buffer, code: string, now = Date.now()): number | undefined {
   if (!/^\d{6}$/.test(code)) return undefined;
   let found: number | undefined;
@@ -27,7 +27,7 @@ export function stepOf(seed: Buffer, code: string, now = Date.now()): number | u
   return found;
 }
 
-/** A seed of 160 bits, as RFC 4226 recommends, in base32 (RFC 4648). */
+/** Returns a new seed of 160 bits, as RFC 4226 recommends, in base32 (RFC 4648). */
 export const newSeed = (): string => {
   const bits = [...randomBytes(20)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
   return bits
@@ -36,7 +36,7 @@ export const newSeed = (): string => {
     .join('');
 };
 
-/** The bytes of a seed. */
+/** Decodes a seed from base32. */
 export const seedBytes = (base32: string): Buffer => {
   const bits = [...base32].map((letter) => BASE32.indexOf(letter).toString(2).padStart(5, '0')).join('');
   return Buffer.from(bits.match(/.{8}/g)!.map((eight) => Number.parseInt(eight, 2)));

@@ -1,9 +1,9 @@
 /**
- * Refresh tokens are good for one use (RFC 9700, section 4.14.2): using one replaces the pair, and using it again means
- * that it was stolen, now or before, so that everything that came of the same login ends.
+ * Refresh tokens, each for one use (RFC 9700, section 4.14.2). A refresh replaces the pair of tokens. A second use means
+ * that a thief has the token, so the service ends all sessions of the same login.
  */
-
-import { Session } from '../../../entities/accounts/credential.ts';
+import { END_FAMILY, Session } from '../../../entities/accounts/credential.ts';
+import { find, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
@@ -21,9 +21,9 @@ const REFUSALS = ['invalid_credential', 'expired_credential', 'revoked_credentia
 type Refusal = (typeof REFUSALS)[number];
 
 /**
- * Replaces the pair of a refresh token: the old access token dies at once. The new one lives 30 days more, and no longer
- * than 90 days after the login.
- * @param source refuses, as invalid, a token of a session that came from elsewhere, such as another OAuth client's
+ * Replaces the pair of a refresh token, and ends the old access token at once. The new refresh token lives for 30 days,
+ * but not longer than 90 days after the login.
+ * @param source accepts only tokens of sessions from this source, such as one OAuth client
  * @throws ApiError invalid_, expired_ or revoked_credential, or refresh_token_reused
  */
 export async function refresh(
@@ -34,11 +34,11 @@ export async function refresh(
   if (credentialKind(refreshToken) !== 'rt') throw new ApiError('invalid_credential');
   const refreshDigest = digest(refreshToken);
   const outcome = await context.db.transaction(async (tx): Promise<Refreshed | Refusal> => {
-    const found = await tx.manager.findOneBy(Session, { refreshDigest });
+    const found = await find(tx, Session, { refreshDigest });
     if (!found || (source && found.source !== source)) return 'invalid_credential';
-    // All that opens, rotates or ends sessions holds this lock, so that none can slip by while a family ends.
+    // Every change of sessions holds this lock, so no session escapes while a family ends.
     await lockAccount(tx, found.accountId);
-    const session = await tx.manager.findOneBy(Session, { id: found.id });
+    const session = await find(tx, Session, { id: found.id });
     if (!session) return 'invalid_credential';
     if (session.rotatedAt) {
       await endFamily(context, tx, session);
@@ -48,7 +48,7 @@ export async function refresh(
     if (session.refreshExpiresAt.getTime() <= Date.now()) return 'expired_credential';
     return rotate(context, tx, session);
   });
-  // Thrown out here, because what ended a family must be committed.
+  // The throw is outside the transaction, so that the end of a family is committed.
   if (typeof outcome === 'string') throw new ApiError(outcome);
   return outcome;
 }
@@ -56,18 +56,15 @@ export async function refresh(
 async function rotate(context: Context, tx: Transaction, session: Session): Promise<Refreshed> {
   const { id, accountId, source, scope } = session;
   const now = new Date();
-  await tx.manager.update(Session, { id }, { rotatedAt: now, revokedAt: now });
+  await update(tx, Session, { id }, { rotatedAt: now, revokedAt: now });
   tx.changed({ kind: 'credential', accountId, id });
   const tokens = await insertSession(context, tx, { accountId, source, scope, rotated: session });
   return { accountId, tokens };
 }
 
-/** Ends all sessions of a family; told of once, however often the token comes back. */
+/** Ends all sessions of a family, and records that once, even if the token comes again. */
 async function endFamily(context: Context, tx: Transaction, { accountId, familyId, source }: Session): Promise<void> {
-  const ended = await tx.query<{ id: string }>(
-    'update session set revoked_at = now() where family_id = $1 and account_id = $2 and revoked_at is null returning id',
-    [familyId, accountId],
-  );
+  const ended = await END_FAMILY.all(tx, [familyId, accountId]);
   if (!ended.length) return;
   const actor = { type: 'access_token', id: familyId, name: source, requestId: context.requestId } as const;
   const data = { sessionsRevoked: ended.length };

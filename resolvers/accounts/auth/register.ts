@@ -1,5 +1,6 @@
-/** Registration: an email, a password, and nothing else. No mail is sent. */
+/** Registration by email and password. The service sends no mail. */
 import { Account } from '../../../entities/accounts/account.ts';
+import { insert } from '../../../entities/database/table.ts';
 import { constraintOf } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
@@ -8,7 +9,7 @@ import type { Context } from '../../context.ts';
 import { hashPassword, refuseWeakPassword } from './password.ts';
 import { type LoggedIn, openSession } from './session.ts';
 
-/** Makes an account and logs it in. @throws ApiError weak_password or email_taken */
+/** Creates an account and logs it in. @throws ApiError weak_password or email_taken */
 export async function register(
   context: Context,
   { email, password }: { email: string; password: string },
@@ -18,7 +19,7 @@ export async function register(
   const id = newId('acct');
   try {
     const registered = await context.db.transaction(async (tx) => {
-      await tx.manager.insert(Account, { id, kind: 'PERSON', email, passwordHash });
+      await insert(tx, Account, { id, kind: 'PERSON', email, passwordHash });
       await openBalance(tx, id);
       const tokens = await openSession(context, tx, id, 'register');
       return { account: await tx.manager.findOneByOrFail(Account, { id }), tokens };

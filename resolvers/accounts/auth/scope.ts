@@ -1,4 +1,4 @@
-/** Whether a credential may do what a field asks for. */
+/** Checks of the caller's credential before a field resolves. */
 import type { RequiredScope } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import type { Viewer } from '../../context.ts';
@@ -12,7 +12,7 @@ export function requireScope(viewer: Viewer | null, scope: RequiredScope): void 
   }
 }
 
-/** For what costs or creates something, or changes it. @throws ApiError account_suspended, with the operator's reason */
+/** For fields that create, change or cost something. @throws ApiError account_suspended, with the reason */
 export function requireActive(viewer: Viewer | null): void {
   if (viewer?.suspendedFor) throw new ApiError('account_suspended', `The account is suspended: ${viewer.suspendedFor}`);
 }

@@ -1,5 +1,7 @@
-/** The second factor as it is asked for: a code of the authenticator, or a recovery code. */
+/** The second factor of a login: a code of the authenticator, or a recovery code. */
+import { LessThan } from 'typeorm';
 import { RecoveryCode, seedContext, Totp } from '../../../entities/accounts/totp.ts';
+import { find, insert, remove, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { randomText } from '../../../entities/ids.ts';
@@ -9,8 +11,8 @@ import { seedBytes, stepOf } from './one-time-password.ts';
 const RECOVERY_CODES = 10;
 
 /**
- * Uses a code up: a step of the authenticator is accepted once, and none before it afterwards; a recovery code once.
- * To be called under the lock of the account.
+ * Uses up a code. The service accepts each recovery code once. It accepts a step of the authenticator once, and then no
+ * earlier step. The caller holds the lock of the account.
  * @throws ApiError invalid_totp
  */
 export async function useSecondFactor(
@@ -19,37 +21,30 @@ export async function useSecondFactor(
   accountId: string,
   code: string | null | undefined,
 ): Promise<void> {
-  if (!code) throw new ApiError('invalid_totp', 'The account has a second factor: send totp_code.');
+  if (!code) throw new ApiError('invalid_totp', 'The account has two-factor authentication. Send totp_code.');
   const used = code.includes('-')
     ? await useRecoveryCode(context, tx, accountId, code)
     : await useTotp(context, tx, accountId, code);
   if (!used) throw new ApiError('invalid_totp');
 }
 
-/** Whether the code of the authenticator is right, and was not used; then it is now. */
+/** Uses up a code of the authenticator. @returns whether the code was right and unused */
 export async function useTotp(context: Context, tx: Transaction, accountId: string, code: string): Promise<boolean> {
-  const totp = await tx.manager.findOneBy(Totp, { accountId });
+  const totp = await find(tx, Totp, { accountId });
   if (!totp) return false;
   const step = stepOf(seedBytes(context.vault.open(totp.seed, seedContext(accountId))), code);
   if (step === undefined) return false;
-  const accepted = await tx.query(
-    'update totp set last_step = $2 where account_id = $1 and last_step < $2 returning account_id',
-    [accountId, step],
-  );
-  return accepted.length === 1;
+  return (await update(tx, Totp, { accountId, lastStep: LessThan(step) }, { lastStep: step })) === 1;
 }
 
 async function useRecoveryCode(context: Context, tx: Transaction, accountId: string, code: string): Promise<boolean> {
-  const used = await tx.query('delete from recovery_code where account_id = $1 and digest = $2 returning digest', [
-    accountId,
-    context.vault.keyedDigest(code.toLowerCase(), recoveryContext(accountId)),
-  ]);
-  return used.length === 1;
+  const digest = context.vault.keyedDigest(code.toLowerCase(), recoveryContext(accountId));
+  return (await remove(tx, RecoveryCode, { accountId, digest })) === 1;
 }
 
 const recoveryContext = (accountId: string) => `recovery_code:${accountId}`;
 
-/** Ten new codes instead of those that there were. They are shown once. */
+/** Replaces the recovery codes by ten new ones, which the service shows once. */
 export async function newRecoveryCodes(context: Context, tx: Transaction, accountId: string): Promise<string[]> {
   const codes = new Set<string>();
   while (codes.size < RECOVERY_CODES) codes.add(newRecoveryCode());
@@ -57,12 +52,12 @@ export async function newRecoveryCodes(context: Context, tx: Transaction, accoun
     accountId,
     digest: context.vault.keyedDigest(code, recoveryContext(accountId)),
   }));
-  await tx.manager.delete(RecoveryCode, { accountId });
-  await tx.manager.insert(RecoveryCode, rows);
+  await remove(tx, RecoveryCode, { accountId });
+  await insert(tx, RecoveryCode, rows);
   return [...codes];
 }
 
-/** `xxxx-xxxx`, 40 bits: enough for what ten wrong tries lock. */
+/** Returns a code `xxxx-xxxx` of 40 bits, which is enough because ten wrong attempts lock the login. */
 function newRecoveryCode(): string {
   const text = randomText(8);
   return `${text.slice(0, 4)}-${text.slice(4)}`;

@@ -1,22 +1,23 @@
-/** Sessions: a pair of tokens, of which only digests are kept. */
-
+/** Sessions: pairs of tokens, of which the table holds only digests. */
 import type { Account } from '../../../entities/accounts/account.ts';
 import {
   ACCESS_TOKEN_SECONDS,
+  FIND_OPEN_SESSIONS,
   REFRESH_FAMILY_SECONDS,
   REFRESH_TOKEN_SECONDS,
   Session,
 } from '../../../entities/accounts/credential.ts';
-import type { Transaction } from '../../../entities/database/transaction.ts';
+import { find, insert } from '../../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
-import { endSessions, OPEN_SESSION } from './sessions.ts';
+import { endSessions } from './sessions.ts';
 
-/** Shown once; afterwards nobody can read the tokens again. */
+/** A pair of tokens. The service shows it once, and cannot read it again. */
 export interface TokenPair {
   tokenId: string;
   accessToken: string;
@@ -31,13 +32,17 @@ export interface LoggedIn {
   tokens: TokenPair;
 }
 
-/** What a session comes from; `oauth:` is followed by the id of the client. */
+/** The origin of a session; `oauth:` precedes the id of the client. */
 export type SessionSource = 'register' | 'login' | `oauth:${string}`;
 
+/** Finds the session of an access token or a refresh token. */
+export const findSession = (db: Queryable, kind: 'at' | 'rt', token: string): Promise<Session | undefined> =>
+  find(db, Session, { [kind === 'at' ? 'accessDigest' : 'refreshDigest']: digest(token) });
+
 /**
- * Opens a session. Where the account has as many as it may have, the one that was unused for longest ends: a login may
- * end any, an OAuth client only its own.
- * @throws ApiError session_limit_reached if none may be ended
+ * Opens a session. At the limit of the account, the session that was unused for longest ends. A login may end any
+ * session, and an OAuth client only its own.
+ * @throws ApiError session_limit_reached if there is no session to end
  */
 export async function openSession(
   context: Context,
@@ -55,10 +60,7 @@ export async function openSession(
 }
 
 async function makeRoom(context: Context, tx: Transaction, accountId: string, source: SessionSource): Promise<void> {
-  const open = await tx.query<{ id: string; source: string }>(
-    `select id, source from session where account_id = $1 and ${OPEN_SESSION} order by greatest(created_at, last_used_at), id`,
-    [accountId],
-  );
+  const open = await FIND_OPEN_SESSIONS.all(tx, [accountId]);
   const tooMany = open.length + 1 - context.limits.sessions;
   if (tooMany <= 0) return;
   const endable = open.filter((session) => !source.startsWith('oauth:') || session.source === source);
@@ -71,11 +73,11 @@ interface NewSession {
   accountId: string;
   source: string;
   scope: string;
-  /** The session whose refresh token was spent for this one. */
+  /** The session whose refresh token the client spent for this one. */
   rotated?: Pick<Session, 'familyId' | 'familyExpiresAt'>;
 }
 
-/** Writes the session; that there is room, or that another was rotated away, is the caller's to know. */
+/** Writes a session. The caller has checked the limit, or rotates another session. */
 export async function insertSession(
   { userAgent }: Context,
   tx: Transaction,
@@ -89,7 +91,7 @@ export async function insertSession(
   const ends = (seconds: number) => new Date(Math.min(now + seconds * 1000, familyEnds));
   const [expiresAt, refreshExpiresAt] = [ends(ACCESS_TOKEN_SECONDS), ends(REFRESH_TOKEN_SECONDS)];
   const secondsUntil = (time: Date) => Math.floor((time.getTime() - now) / 1000);
-  await tx.manager.insert(Session, {
+  await insert(tx, Session, {
     id,
     accountId,
     familyId: rotated?.familyId ?? id,

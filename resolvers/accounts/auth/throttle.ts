@@ -1,7 +1,7 @@
 /**
- * Guessing is slow: ten failed logins in fifteen minutes per account and per network, then 429 until the oldest is
- * forgotten. Names and addresses are counted as HMACs, never as they are. Whoever has logged in from a network before is
- * counted apart from strangers there and elsewhere, so that strangers cannot lock an owner out.
+ * The throttle of logins. An account and a network may each fail ten times in fifteen minutes. Then the service answers
+ * 429 until it forgets the oldest failure. HMACs of names and networks identify the counts. A known pair of name and
+ * network has a count of its own, so strangers cannot lock the owner out.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
@@ -10,7 +10,7 @@ import { networkOf } from './networks.ts';
 
 const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp', 'wrong_password']);
 
-/** The name that a login gives, and the address that it comes from. */
+/** The name of a login, and the address of its caller. */
 export interface LoginAttempt {
   name: string;
   address: string | null;
@@ -22,8 +22,8 @@ export class LoginThrottle {
   readonly #key: Buffer;
 
   /**
-   * @param attempts by default those of this process
-   * @param key of the HMACs, the same for all who count together; by default one that ends with this process
+   * @param attempts the counts; by default the counts of this process
+   * @param key the key of the HMACs. Processes that share counts share it; by default the process makes one
    */
   constructor(failuresMax: number, attempts: LoginAttempts = new MemoryLoginAttempts(), key: Buffer = randomBytes(32)) {
     this.#failuresMax = failuresMax;
@@ -32,8 +32,9 @@ export class LoginThrottle {
   }
 
   /**
-   * Tries. Exact under concurrency: as many are under way as could still fail, and the others wait for them.
-   * @throws ApiError login_throttled, or what the work throws; wrong passwords and codes are counted
+   * Does the work of a login, and counts wrong passwords and codes. The count is exact: only as many logins run at once
+   * as may still fail, and the others wait.
+   * @throws ApiError login_throttled, or the error of the work
    */
   async attempt<T>(login: LoginAttempt, work: () => Promise<T>): Promise<T> {
     const end = await this.#begin(this.#hashed(login));
@@ -48,7 +49,7 @@ export class LoginThrottle {
     }
   }
 
-  /** Remembers that they have logged in from there. */
+  /** Remembers that the name has logged in from the network of the address. */
   remember(login: LoginAttempt): void {
     this.#attempts.remember(this.#hashed(login).pair);
   }

@@ -1,11 +1,10 @@
-/** Two-factor authentication: off, in setup for ten minutes, on. */
-
+/** Two-factor authentication: off, in setup for ten minutes, or on. */
 import { Account } from '../../../entities/accounts/account.ts';
 import { RecoveryCode, seedContext, Totp } from '../../../entities/accounts/totp.ts';
-import type { Transaction } from '../../../entities/database/transaction.ts';
+import { find, remove, update } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { accountOf, type Context } from '../../context.ts';
+import { findAccount, lockedAccount } from '../account.ts';
 import { requirePassword } from './change-password.ts';
 import { DIGITS, newSeed, PERIOD_SECONDS } from './one-time-password.ts';
 import { newRecoveryCodes, useSecondFactor, useTotp } from './second-factor.ts';
@@ -20,7 +19,7 @@ export interface TotpSetup {
   expiresIn: number;
 }
 
-/** Makes a seed, which nothing asks for until it is confirmed. @throws ApiError wrong_password or totp_already_enabled */
+/** Creates a seed. Logins need no code until the caller confirms it. @throws ApiError wrong_password or totp_already_enabled */
 export async function setupTotp(context: Context, password: string): Promise<TotpSetup> {
   const { id: accountId, email } = await requirePassword(context, password);
   const secret = newSeed();
@@ -34,14 +33,15 @@ export async function setupTotp(context: Context, password: string): Promise<Tot
   return { secret, expiresIn: SETUP_SECONDS, provisioningUri: provisioningUri(email ?? accountId, secret) };
 }
 
-/** What authenticators read from a QR code (Key URI Format). */
+/** Returns the URI that authenticators read from a QR code (Key URI Format). */
 function provisioningUri(name: string, secret: string): string {
   const parameters = `secret=${secret}&issuer=${ISSUER}&algorithm=SHA1&digits=${DIGITS}&period=${PERIOD_SECONDS}`;
   return `otpauth://totp/${ISSUER}:${encodeURIComponent(name)}?${parameters}`;
 }
 
 /**
- * Confirms the seed with a code of it, and answers with the recovery codes. All other sessions end.
+ * Confirms the seed with one of its codes, and turns two-factor authentication on. All other sessions end.
+ * @returns the recovery codes
  * @throws ApiError totp_already_enabled, totp_setup_missing or invalid_totp
  */
 export function enableTotp(context: Context, code: string): Promise<string[]> {
@@ -49,34 +49,28 @@ export function enableTotp(context: Context, code: string): Promise<string[]> {
   return context.db.transaction(async (tx) => {
     const { totpEnabled } = await lockedAccount(tx, accountId);
     if (totpEnabled) throw new ApiError('totp_already_enabled');
-    const totp = await tx.manager.findOneBy(Totp, { accountId });
+    const totp = await find(tx, Totp, { accountId });
     if (!totp || totp.setupExpiresAt.getTime() <= Date.now()) throw new ApiError('totp_setup_missing');
     if (!(await useTotp(context, tx, accountId, code))) throw new ApiError('invalid_totp');
-    await tx.manager.update(Totp, { accountId }, { enabledAt: new Date() });
-    await tx.manager.update(Account, { id: accountId }, { totpEnabled: true });
+    await update(tx, Totp, { accountId }, { enabledAt: new Date() });
+    await update(tx, Account, { id: accountId }, { totpEnabled: true });
     await recordLoginChange(context, tx, accountId, 'totp_enabled');
     return newRecoveryCodes(context, tx, accountId);
   });
 }
 
-/** Turns the second factor off. All other sessions end. @throws ApiError totp_not_enabled or invalid_totp */
+/** Turns two-factor authentication off. All other sessions end. @throws ApiError totp_not_enabled or invalid_totp */
 export async function disableTotp(context: Context, code: string): Promise<void> {
-  const accountId = accountOf(context);
-  const { email } = await context.db.source.manager.findOneByOrFail(Account, { id: accountId });
+  const { id: accountId, email } = await findAccount(context);
   await context.logins.attempt({ name: email ?? accountId, address: context.address }, () =>
     context.db.transaction(async (tx) => {
       const { totpEnabled } = await lockedAccount(tx, accountId);
       if (!totpEnabled) throw new ApiError('totp_not_enabled');
       await useSecondFactor(context, tx, accountId, code);
-      await tx.manager.delete(Totp, { accountId });
-      await tx.manager.delete(RecoveryCode, { accountId });
-      await tx.manager.update(Account, { id: accountId }, { totpEnabled: false });
+      await remove(tx, Totp, { accountId });
+      await remove(tx, RecoveryCode, { accountId });
+      await update(tx, Account, { id: accountId }, { totpEnabled: false });
       await recordLoginChange(context, tx, accountId, 'totp_disabled');
     }),
   );
-}
-
-async function lockedAccount(tx: Transaction, accountId: string): Promise<Account> {
-  await lockAccount(tx, accountId);
-  return tx.manager.findOneByOrFail(Account, { id: accountId });
 }

@@ -1,12 +1,14 @@
-/** What a token is good for (RFC 7662). Whoever holds one may ask: guessing one of 190 bits is out of reach. */
-import { ApiKey, Session } from '../../../entities/accounts/credential.ts';
+/** Token introspection (RFC 7662). Every holder of a token may ask: an attacker cannot guess 190 bits. */
+import { ApiKey, type Session } from '../../../entities/accounts/credential.ts';
+import { find } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
+import { findSession } from '../auth/session.ts';
 import { bearerOf } from './client.ts';
 import { resourcesOf } from './token.ts';
 
-/** Nothing but `active` is said of a token that opens no door. */
+/** The claims of a token. A token that is not valid has only `active`. */
 export interface Introspection {
   active: boolean;
   scope?: string;
@@ -21,7 +23,7 @@ export interface Introspection {
 }
 
 export interface IntrospectionRequest {
-  /** Wins over the header, which then is that of whoever asks. */
+  /** Has priority over the header, which then belongs to the caller. */
   token?: string | null | undefined;
   authorization?: string | null | undefined;
 }
@@ -33,22 +35,20 @@ export async function introspectOauthToken(
 ): Promise<Introspection> {
   const credential = token ?? bearerOf(authorization);
   if (!credential) throw new ApiError('invalid_request', 'Send the token as a Bearer credential, or as token.');
-  const found = await find(context, credential);
+  const found = await claimsOf(context, credential);
   if (!found) return { active: false };
   return { active: true, aud: resourcesOf(context), iss: context.publicUrl, ...found };
 }
 
-async function find({ db }: Context, credential: string): Promise<Omit<Introspection, 'active'> | undefined> {
+async function claimsOf({ db }: Context, credential: string): Promise<Omit<Introspection, 'active'> | undefined> {
   const kind = credentialKind(credential);
-  const { manager } = db.source;
   if (kind === 'live') {
-    const key = await manager.findOneBy(ApiKey, { digest: digest(credential) });
+    const key = await find(db, ApiKey, { digest: digest(credential) });
     if (key?.status !== 'ACTIVE' || isPast(key.expiresAt)) return undefined;
     return { ...claims(key), tokenType: 'Bearer', exp: key.expiresAt };
   }
   if (kind !== 'at' && kind !== 'rt') return undefined;
-  const column = kind === 'at' ? 'accessDigest' : 'refreshDigest';
-  const session = await manager.findOneBy(Session, { [column]: digest(credential) });
+  const session = await findSession(db, kind, credential);
   if (!session || session.revokedAt) return undefined;
   const refreshUntil = Math.min(session.refreshExpiresAt.getTime(), session.familyExpiresAt.getTime());
   const exp = kind === 'at' ? session.expiresAt : new Date(refreshUntil);

@@ -1,6 +1,6 @@
 /**
- * Dynamic client registration (RFC 7591). A stranger's client gets an account of its own, so that an agent needs no
- * human to begin; a client that is registered with a credential joins the account of that credential.
+ * Dynamic client registration (RFC 7591). Without a credential, the client gets an account of its own, so an agent needs
+ * no human. With a credential, the client joins the account of the credential.
  */
 import { Account } from '../../../entities/accounts/account.ts';
 import {
@@ -9,6 +9,7 @@ import {
   GRANT_TYPES,
   OauthClient,
 } from '../../../entities/accounts/oauth-client.ts';
+import { insert } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
@@ -29,11 +30,11 @@ export interface ClientRegistration extends ClientMetadata {
 
 export interface RegisteredClient {
   client: OauthClient;
-  /** Cannot be read again. */
+  /** The service cannot show it again. */
   clientSecret: string;
 }
 
-/** @throws ApiError invalid_client_metadata, insufficient_scope, or validation_failed where there are too many */
+/** @throws ApiError invalid_client_metadata, insufficient_scope, or validation_failed at the limit of the account */
 export async function registerOauthClient(
   context: Context,
   registration: ClientRegistration,
@@ -46,32 +47,34 @@ export async function registerOauthClient(
   const [id, clientSecret] = [newId('cl'), mintCredential('cs')];
   const client = await context.db.transaction(async (tx) => {
     const accountId = joined ? await countedIn(context, tx, joined) : await newAgent(tx);
-    await tx.manager.insert(OauthClient, {
+    await insert(tx, OauthClient, {
       id,
       accountId,
       secretDigest: digest(clientSecret),
       ...checked,
       metadata: { clientName, clientUri, logoUri, contacts, softwareId, softwareVersion },
     });
-    const actor = actorOf(context);
-    await record(tx, accountId, id, { type: 'oauth_client.created', actor });
+    await record(tx, accountId, id, { type: 'oauth_client.created', actor: actorOf(context) });
     await context.provisioning.accounts.removeUnusedClient(tx, { id, accountId });
     return tx.manager.findOneByOrFail(OauthClient, { id });
   });
   return { client, clientSecret };
 }
 
-/** What decides of a registration, with its defaults. @throws ApiError invalid_client_metadata */
+/** Checks the metadata that take effect, and fills in their defaults. @throws ApiError invalid_client_metadata */
 function checkedRegistration(registration: ClientRegistration) {
   const { scope, grantTypes, responseTypes, tokenEndpointAuthMethod, redirectUris } = registration;
   const grants = [...new Set(grantTypes ?? ['client_credentials'])];
   if (!grants.every((grant) => (GRANT_TYPES as readonly string[]).includes(grant)) || responseTypes?.length)
     throw new ApiError(
       'invalid_client_metadata',
-      'Authorization in a browser is not available. Register with grant_types client_credentials, refresh_token or both, and no response_types.',
+      'Authorization in a browser is not available. Use only the grant_types client_credentials and refresh_token, and no response_types.',
     );
   if (!grants.includes('client_credentials'))
-    throw new ApiError('invalid_client_metadata', 'Without client_credentials a client never gets its first token.');
+    throw new ApiError(
+      'invalid_client_metadata',
+      'A client needs the grant type client_credentials to get its first token.',
+    );
   const authMethod = AUTH_METHODS.find((method) => method === (tokenEndpointAuthMethod ?? 'client_secret_basic'));
   if (!authMethod)
     throw new ApiError('invalid_client_metadata', `token_endpoint_auth_method is one of ${AUTH_METHODS.join(', ')}.`);
@@ -83,20 +86,20 @@ function checkedRegistration(registration: ClientRegistration) {
   };
 }
 
-/** @throws ApiError validation_failed if the account has as many clients as it may have */
+/** Checks the limit of the account. @throws ApiError validation_failed */
 async function countedIn({ limits }: Context, tx: Transaction, accountId: string): Promise<string> {
   await lockAccount(tx, accountId);
   if ((await tx.manager.countBy(OauthClient, { accountId })) >= limits.oauthClients)
     throw new ApiError(
       'validation_failed',
-      `The account has ${limits.oauthClients} OAuth clients, and may have no more.`,
+      `The account has reached its limit of ${limits.oauthClients} OAuth clients. Delete one first.`,
     );
   return accountId;
 }
 
 async function newAgent(tx: Transaction): Promise<string> {
   const id = newId('acct');
-  await tx.manager.insert(Account, { id, kind: 'AGENT', email: null, passwordHash: null });
+  await insert(tx, Account, { id, kind: 'AGENT', email: null, passwordHash: null });
   await openBalance(tx, id);
   return id;
 }

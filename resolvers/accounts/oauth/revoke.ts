@@ -1,11 +1,11 @@
-/** Ends tokens (RFC 7009): a client its own, and whoever holds a token that token. */
-
-import { Session } from '../../../entities/accounts/credential.ts';
+/** Token revocation (RFC 7009). A client ends its own tokens, and the holder of a token ends that token. */
+import { END_FAMILY } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
-import { credentialKind, digest } from '../../../entities/secrets.ts';
+import { credentialKind } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
+import { findSession } from '../auth/session.ts';
 import { authenticateClient, bearerOf, type ClientCredentials } from './client.ts';
 import { sourceOf } from './token.ts';
 
@@ -14,39 +14,32 @@ export interface RevocationRequest extends ClientCredentials {
 }
 
 /**
- * Ends the grant of a token: the token, its pair, and what rotation made of them. A token that is unknown, over, or of
- * another client is left as it is, and the answer is the same.
+ * Ends the grant of a token: the token, its pair, and all later pairs of the rotation. Ignores unknown and ended tokens,
+ * and tokens of other clients, and answers the same.
  * @throws ApiError invalid_client or invalid_request
  */
 export async function revokeOauthToken(context: Context, request: RevocationRequest): Promise<Record<string, never>> {
   const { token, source } = await revocable(context, request);
   const kind = credentialKind(token);
-  if (kind === 'live')
-    throw new ApiError('invalid_request', 'API keys are revoked at DELETE /v1/auth/api-keys/{key_id}.');
+  if (kind === 'live') throw new ApiError('invalid_request', 'Revoke API keys with DELETE /v1/auth/api-keys/{key_id}.');
   if (kind !== 'at' && kind !== 'rt') return {};
   const { db, requestId } = context;
-  const column = kind === 'at' ? 'accessDigest' : 'refreshDigest';
-  const found = await db.source.manager.findOneBy(Session, { [column]: digest(token) });
+  const found = await findSession(db, kind, token);
   if (!found || (source && found.source !== source)) return {};
   const { accountId, familyId } = found;
   const actor = { type: 'access_token', id: found.id, name: found.source, requestId } as const;
   await db.transaction(async (tx) => {
-    // No rotation can slip by while the family ends.
+    // Under this lock, no rotation escapes while the family ends.
     await lockAccount(tx, accountId);
-    const ended = await tx.query<{ id: string }>(
-      'update session set revoked_at = now() where family_id = $1 and account_id = $2 and revoked_at is null returning id',
-      [familyId, accountId],
-    );
-    for (const { id } of ended) {
-      const data = { reason: 'revoked' };
-      await record(tx, accountId, id, { type: 'session.revoked', actor, data });
+    for (const { id } of await END_FAMILY.all(tx, [familyId, accountId])) {
+      await record(tx, accountId, id, { type: 'session.revoked', actor, data: { reason: 'revoked' } });
       tx.changed({ kind: 'credential', accountId, id });
     }
   });
   return {};
 }
 
-/** The token, and the source that its session must have (null: any, for the token proves itself). */
+/** Returns the token, and the required source of its session. Null allows any, because the caller holds the token. */
 async function revocable(
   context: Context,
   request: RevocationRequest,
@@ -54,7 +47,7 @@ async function revocable(
   const bearer = bearerOf(request.authorization);
   if (bearer && !request.clientId && !request.clientSecret) {
     if (request.token && request.token !== bearer)
-      throw new ApiError('invalid_client', 'A token that is sent as Bearer can end itself only.');
+      throw new ApiError('invalid_client', 'A Bearer token can only revoke itself.');
     return { token: bearer, source: null };
   }
   const client = await authenticateClient(context, request);

@@ -1,11 +1,10 @@
 /** The token endpoint (RFC 6749, section 3.2): clients exchange their secret for access tokens, and renew them. */
-import { Session } from '../../../entities/accounts/credential.ts';
-import { GRANT_TYPES, type OauthClient } from '../../../entities/accounts/oauth-client.ts';
+import { DROP_REFRESH_TOKEN } from '../../../entities/accounts/credential.ts';
+import { GRANT_TYPES, NOTE_CLIENT_USE, type OauthClient } from '../../../entities/accounts/oauth-client.ts';
 import { ApiError, apiErrorOf } from '../../../entities/errors.ts';
-import { digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
 import { refresh } from '../auth/refresh.ts';
-import { openSession, type SessionSource, type TokenPair } from '../auth/session.ts';
+import { findSession, openSession, type SessionSource, type TokenPair } from '../auth/session.ts';
 import { authenticateClient, type ClientCredentials } from './client.ts';
 import { narrowedScope, readScope } from './scope.ts';
 
@@ -22,10 +21,10 @@ export type IssuedToken = Pick<TokenPair, 'accessToken' | 'expiresIn' | 'scope'>
   refreshToken: string | null;
 };
 
-/** How a session names the client that it belongs to. */
+/** The source of a client's sessions. */
 export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): SessionSource => `oauth:${id}`;
 
-/** What the tokens of this service are good for: the API and the MCP endpoint, as they are reached from outside. */
+/** The resources of the tokens: the public addresses of the API and of the MCP endpoint. */
 export const resourcesOf = ({ publicUrl }: Context): string[] => [
   publicUrl,
   `${publicUrl}/mcp`,
@@ -41,10 +40,10 @@ export async function issueOauthToken(context: Context, request: TokenRequest): 
   const { grantType, resource } = request;
   if (!(GRANT_TYPES as readonly string[]).includes(grantType)) throw new ApiError('unsupported_grant_type');
   if (!client.grantTypes.includes(grantType))
-    throw new ApiError('unsupported_grant_type', `The client is not registered for ${grantType}.`);
+    throw new ApiError('unsupported_grant_type', `The client is not registered for the grant type ${grantType}.`);
   const known = resourcesOf(context);
   if (resource?.some((one) => !known.includes(one.replace(/\/$/, ''))))
-    throw new ApiError('invalid_target', `The resource is ${known.join(' or ')}.`);
+    throw new ApiError('invalid_target', `Use one of these as resource: ${known.join(', ')}.`);
   return grantType === 'refresh_token' ? renewed(context, client, request) : granted(context, client, request);
 }
 
@@ -54,22 +53,16 @@ async function granted(context: Context, client: OauthClient, { scope }: TokenRe
   const narrowed = narrowedScope(client.scope, scope);
   const tokens = await context.db.transaction(async (tx) => {
     const opened = await openSession(context, tx, accountId, sourceOf(client), narrowed);
-    // A refresh token that nobody gets must not keep the session open.
-    if (!renewable) await tx.query(WITHOUT_REFRESH, [opened.tokenId]);
-    // It may have been deleted meanwhile.
-    if (!(await tx.query(NOTE_USE, [id])).length) throw new ApiError('invalid_client');
+    // The client does not get the refresh token, so that token must not keep the session open.
+    if (!renewable) await DROP_REFRESH_TOKEN.all(tx, [opened.tokenId]);
+    // Another request may have deleted the client.
+    if (!(await NOTE_CLIENT_USE.first(tx, [id]))) throw new ApiError('invalid_client');
     return opened;
   });
   return { ...tokens, refreshToken: renewable ? tokens.refreshToken : null };
 }
 
-/** With the precision of a minute. */
-const NOTE_USE = `update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1 returning id`;
-
-const WITHOUT_REFRESH = `
-  update session set refresh_digest = null, refresh_expires_at = expires_at, family_expires_at = expires_at where id = $1`;
-
-/** RFC 6749, section 6. What is wrong with the refresh token is told in the detail; the code is OAuth's one for all. */
+/** Refreshes a token (RFC 6749, section 6). OAuth has one code for all refusals, so the detail names the fault. */
 async function renewed(context: Context, client: OauthClient, request: TokenRequest): Promise<IssuedToken> {
   const { refreshToken, scope } = request;
   if (!refreshToken) throw new ApiError('invalid_request', 'refresh_token is required.');
@@ -77,7 +70,7 @@ async function renewed(context: Context, client: OauthClient, request: TokenRequ
   if (scope) await requireSameScope(context, scope, refreshToken, source);
   try {
     const { tokens } = await refresh(context, refreshToken, { source });
-    await context.db.query(NOTE_USE, [client.id]);
+    await NOTE_CLIENT_USE.first(context.db, [client.id]);
     return tokens;
   } catch (error) {
     const refused = apiErrorOf(error);
@@ -85,12 +78,11 @@ async function renewed(context: Context, client: OauthClient, request: TokenRequ
   }
 }
 
-/** A refresh cannot narrow the scope: the pair keeps it. @throws ApiError invalid_scope */
+/** Checks that a refresh keeps the scope. @throws ApiError invalid_scope */
 async function requireSameScope(context: Context, scope: string, refreshToken: string, source: string): Promise<void> {
   const sorted = (scopes: string) => scopes.split(' ').sort().join(' ');
   const asked = sorted(readScope(scope, 'invalid_scope'));
-  const refreshDigest = digest(refreshToken);
-  const session = await context.db.source.manager.findOneBy(Session, { refreshDigest, source });
-  if (session && asked !== sorted(session.scope))
-    throw new ApiError('invalid_scope', 'A refresh keeps the scope. Leave it out, or ask for a token of another.');
+  const session = await findSession(context.db, 'rt', refreshToken);
+  if (session?.source === source && asked !== sorted(session.scope))
+    throw new ApiError('invalid_scope', 'A refresh keeps the scope. Leave the scope out, or request a new token.');
 }

@@ -7,7 +7,7 @@ const { anonymous, newAccount, publicUrl } = freehold;
 const CREDENTIAL = /^svc_(live|at|rt)_[0-9A-Za-z]{38}$/;
 
 describe('Registration', () => {
-  it('needs an email and a password, and answers with tokens that work at once', async () => {
+  it('takes an email and a password, and answers with tokens that work at once', async () => {
     const { status, body } = await anonymous('POST', '/v1/auth/register', {
       email: 'Ada@Example.org',
       password: 'a heron on the roof',
@@ -26,7 +26,7 @@ describe('Registration', () => {
     expect(account).toEqual(body.account);
   });
 
-  it('refuses an email that is taken, in any case of letters, also when two ask at once', async () => {
+  it('refuses a taken email in upper or lower case, even when two requests come at once', async () => {
     const twins = await Promise.all(
       ['TWIN@example.org', 'twin@example.org'].map((email) =>
         anonymous('POST', '/v1/auth/register', { email, password: 'a heron on the roof' }),
@@ -60,7 +60,7 @@ describe('Login', () => {
     expect(body.tokens.access_token).not.toBe(account.accessToken);
   });
 
-  it('answers a wrong password and an unknown email alike', async () => {
+  it('gives the same answer to a wrong password and an unknown email', async () => {
     const { email } = await newAccount();
     const wrong = await anonymous('POST', '/v1/auth/login', { email, password: 'not the password' });
     const unknown = await anonymous('POST', '/v1/auth/login', {
@@ -73,7 +73,7 @@ describe('Login', () => {
     expect(unknown.body).toMatchObject(said);
   });
 
-  it('answers a password that could not be one alike, too', async () => {
+  it('gives the same answer to a password that no account can have', async () => {
     const { email } = await newAccount();
     for (const password of ['x', ' ', 'x'.repeat(128)]) {
       const { status, body } = await anonymous('POST', '/v1/auth/login', { email, password });
@@ -94,11 +94,11 @@ describe('Login', () => {
       rounds.unknown.push(await timed({ email: `nobody-${i}@example.org`, password: 'not the password' }));
     }
     const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
-    // Without the dummy hash the ratio is in the hundreds.
+    // Without the hash for unknown accounts, the ratio exceeds a hundred.
     expect(median(rounds.known) / median(rounds.unknown)).toBeLessThan(3);
   });
 
-  it('stores passwords as argon2id and no credential in clear', async () => {
+  it('stores passwords as argon2id, and no credential as plain text', async () => {
     const { id, accessToken, password } = await newAccount();
     const [row] = await freehold.db.query<{ hash: string }>('select password_hash as hash from account where id = $1', [
       id,
@@ -130,7 +130,7 @@ describe('API keys', () => {
     expect(list).toEqual({ data: [metadata], next_cursor: null, has_more: false });
   });
 
-  it('open what their scope holds, and nothing else', async () => {
+  it('allow the calls of their scope, and no others', async () => {
     const { rest } = await newAccount();
     const keyOf = async (scope: string) =>
       restClient(publicUrl, (await rest('POST', '/v1/auth/api-keys', { name: scope, scope })).body.plaintext);
@@ -147,7 +147,7 @@ describe('API keys', () => {
     expect((await servers('POST', '/v1/auth/api-keys', { name: 'wider', scope: 'full' })).status).toBe(403);
   });
 
-  it('stop working at once when they are revoked, also when they revoke themselves', async () => {
+  it('stop working at once when a caller revokes them, even by themselves', async () => {
     const { rest } = await newAccount();
     const { body } = await rest('POST', '/v1/auth/api-keys', { name: 'full', scope: 'full' });
     const key = restClient(publicUrl, body.plaintext);
@@ -162,7 +162,7 @@ describe('API keys', () => {
     expect(after.headers.get('www-authenticate')).toBe('Bearer realm="svc", error="invalid_token"');
   });
 
-  it('are ten at most, also when thirty are made at once; a revoked one makes room', async () => {
+  it('are at most ten when thirty requests come at once, and a revoked key no longer counts', async () => {
     const { rest } = await newAccount();
     const made = await Promise.all(
       Array.from({ length: 30 }, (_, i) => rest('POST', '/v1/auth/api-keys', { name: `key ${i}`, scope: 'read' })),
@@ -173,7 +173,7 @@ describe('API keys', () => {
     expect((await rest('POST', '/v1/auth/api-keys', { name: 'one more', scope: 'read' })).status).toBe(200);
   });
 
-  it('of another account cannot be seen or revoked', async () => {
+  it('cannot be read or revoked by another account', async () => {
     const [mine, theirs] = [await newAccount(), await newAccount()];
     const { body } = await theirs.rest('POST', '/v1/auth/api-keys', { name: 'theirs', scope: 'read' });
     const foreign = await mine.rest('DELETE', `/v1/auth/api-keys/${body.key_id}`);
@@ -190,14 +190,14 @@ describe('A credential', () => {
     ['Basic YTpi', 'invalid_credential'],
     [`Bearer svc_live_${'a'.repeat(38)}`, 'invalid_credential'],
     ['Bearer', 'invalid_credential'],
-  ])('%s is refused, also where none is needed', async (authorization, code) => {
+  ])('is refused as %s, even at public endpoints', async (authorization, code) => {
     for (const path of ['/v1/account', '/v1/catalog']) {
       const { status, body } = await anonymous('GET', path, undefined, { authorization });
       expect([status, body.code]).toEqual([401, code]);
     }
   });
 
-  it('that is missing is asked for before anything else is looked at', async () => {
+  it('is required before the service checks the input', async () => {
     const { status, body, headers } = await anonymous('POST', '/v1/servers', { nonsense: true });
     expect([status, body.code]).toEqual([401, 'missing_credential']);
     expect(headers.get('www-authenticate')).toBe('Bearer realm="svc"');

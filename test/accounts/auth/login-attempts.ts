@@ -1,4 +1,4 @@
-/** Logins as the throttle sees them. */
+/** Login attempts for the tests of the throttle. */
 import { ApiError } from '../../../entities/errors.ts';
 
 export const wrong = async () => {

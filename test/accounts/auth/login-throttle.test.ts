@@ -11,7 +11,7 @@ interface Reply {
   body: any;
 }
 
-/** Posts from one of this machine's loopback addresses. */
+/** Posts from one of the loopback addresses of the machine. */
 function post(address: string, path: string, body: object, credential?: string): Promise<Reply> {
   return new Promise((done, fail) => {
     const headers = {
@@ -35,8 +35,8 @@ function post(address: string, path: string, body: object, credential?: string):
 const login = (address: string, email: string, password = 'not the password') =>
   post(address, '/v1/auth/login', { email, password });
 
-describe('Guessing at a login', () => {
-  it('stops after ten failures for an account, whether it exists or not', async () => {
+describe('Guessing a login', () => {
+  it('stops after ten failures for an account, known or unknown', async () => {
     const { email } = await newAccount();
     for (const [name, net] of [
       [email, 2],
@@ -52,21 +52,21 @@ describe('Guessing at a login', () => {
     }
   });
 
-  it('stops exactly then, when fifty guess at once', async () => {
+  it('stops after exactly ten failures when fifty attempts come at once', async () => {
     const { email } = await newAccount();
     const replies = await Promise.all(Array.from({ length: 50 }, (_, i) => login(`127.0.4.${i + 1}`, email)));
     expect(replies.filter(({ body }) => body.code === 'invalid_login')).toHaveLength(10);
     expect(replies.filter(({ body }) => body.code === 'login_throttled')).toHaveLength(40);
   });
 
-  it('stops after ten failures from a network, but not for others elsewhere', async () => {
+  it('stops after ten failures from a network, but not for other networks', async () => {
     const { email, password } = await newAccount();
     for (let i = 0; i < 10; i++) await login('127.0.5.1', `guess-${i}@example.org`);
     expect((await login('127.0.5.1', email, password)).status).toBe(429);
     expect((await login('127.0.5.2', email, password)).status).toBe(200);
   });
 
-  it('does not lock the owner out: where they logged in before they still can, and their credentials work', async () => {
+  it('does not lock the owner out: a known network still logs in, and credentials work', async () => {
     const { email, password, rest } = await newAccount();
     for (let i = 0; i < 12; i++) await login(`127.0.6.${i + 1}`, email);
     expect((await login('127.0.6.99', email, password)).status).toBe(429);
@@ -74,13 +74,13 @@ describe('Guessing at a login', () => {
     expect((await rest('GET', '/v1/account')).status).toBe(200);
   });
 
-  it('lets sixty-four who know the password log in at once', async () => {
+  it('lets sixty-four logins with the right password succeed at once', async () => {
     const { email, password } = await newAccount();
     const replies = await Promise.all(Array.from({ length: 64 }, () => login('127.0.7.1', email, password)));
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(64);
   });
 
-  it('includes guesses of the password with a stolen token', async () => {
+  it('counts guesses of the password with a stolen token', async () => {
     const { accessToken } = await newAccount();
     const codes = [];
     for (let i = 0; i < 11; i++) {

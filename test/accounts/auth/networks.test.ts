@@ -22,7 +22,7 @@ describe('A network', () => {
     (text) => expect(networkFrom(text)).toBeUndefined(),
   );
 
-  it('holds the addresses in it, however they are written, and no other', () => {
+  it('contains its addresses in every spelling, and no others', () => {
     const allows = networkCheck(['203.0.113.0/24', '2001:db8::/32']);
     expect(['203.0.113.1', '203.0.113.255', '::ffff:203.0.113.1', '2001:db8:ffff::1'].map(allows)).toEqual(
       Array(4).fill(true),

@@ -12,12 +12,12 @@ describe('A one-time password', () => {
     [1234567890, '89005924'],
     [2000000000, '69279037'],
     [20000000000, '65353130'],
-  ])('at second %i is the vector of RFC 6238, appendix B', (seconds, code) => {
+  ])('matches the vector of RFC 6238, appendix B, at second %i', (seconds, code) => {
     expect(codeOf(SEED, stepAt(seconds * 1000), 8)).toBe(code);
     expect(codeOf(SEED, stepAt(seconds * 1000))).toBe(code.slice(2));
   });
 
-  it('is what another implementation makes of the same seed, for seeds and times of all kinds', () => {
+  it('equals the code of another implementation, for many seeds and times', () => {
     for (let i = 0; i < 200; i++) {
       const seed = newSeed();
       const timestamp = Math.floor(Math.random() * 4e12);

@@ -11,7 +11,7 @@ const change = ({ rest, password }: TestAccount, more: object = {}) =>
 const works = async (token: string) => (await restClient(publicUrl, token)('GET', '/v1/account')).status === 200;
 
 describe('The password', () => {
-  it('is changed by who knows it; all other sessions end, this one and API keys stay', async () => {
+  it('changes if the caller knows it: all other sessions end, and API keys stay', async () => {
     const account = await newAccount();
     const others = await Promise.all([1, 2].map(async () => (await login(account, account.password)).body.tokens));
     const key = (await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' })).body.plaintext;
@@ -35,7 +35,7 @@ describe('The password', () => {
     ]);
   });
 
-  it('is not changed by an API key without it, and with it all sessions end', async () => {
+  it('does not change for an API key without it, and with it all sessions end', async () => {
     const account = await newAccount();
     const { body: made } = await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' });
     const rest = restClient(publicUrl, made.plaintext);
@@ -57,7 +57,7 @@ describe('The password', () => {
     expect((await login(account, account.password)).status).toBe(200);
   });
 
-  it('needs the second factor, where there is one', async () => {
+  it('needs the second factor of an account that has one', async () => {
     const account = await newAccount();
     const { secret } = (await account.rest('POST', '/v1/auth/totp/setup', { password: account.password })).body;
     const code = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
@@ -72,7 +72,7 @@ describe('The password', () => {
     expect(late.body.code).toBe('login_token_expired');
   });
 
-  it('is changed once when ten change it at once, and no login with the old one survives', async () => {
+  it('changes once when ten requests come at once, and no login with the old one survives', async () => {
     const account = await newAccount();
     const passwords = Array.from({ length: 10 }, (_, i) => `heron number ${i} on the roof`);
     const [changes, logins] = await Promise.all([

@@ -1,4 +1,4 @@
-/** What ends when the way to log in changes: sessions and pending logins of before. */
+/** A change of how an account logs in ends its older sessions and pending logins. */
 import { Secret, TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
@@ -13,7 +13,7 @@ interface Tokens {
   access_token: string;
   refresh_token: string;
 }
-/** Proves that the caller may change how the account logs in. */
+/** The proof that a change needs. */
 type Change = (rest: RestClient) => Promise<{ status: number }>;
 
 const login = async ({ email, password }: TestAccount, more: object = {}): Promise<Tokens> =>
@@ -28,7 +28,7 @@ const codeFor = async ({ id }: TestAccount, secret: string) => {
 const setup = async ({ rest, password }: TestAccount): Promise<string> =>
   (await rest('POST', '/v1/auth/totp/setup', { password })).body.secret;
 
-/** Each prepares an account; each returned function makes the change, with any credential of the account. */
+/** Each prepares an account, and returns a function that makes the change with a credential. */
 const CHANGES: Record<string, (account: TestAccount) => Promise<{ change: Change; code?: () => Promise<string> }>> = {
   'account.totp_enabled': async (account) => {
     const secret = await setup(account);
@@ -47,8 +47,8 @@ const CHANGES: Record<string, (account: TestAccount) => Promise<{ change: Change
   }),
 };
 
-describe.each(Object.keys(CHANGES))('The change that %s tells of', (type) => {
-  it('ends all other sessions, also those of OAuth clients; the caller and API keys stay', async () => {
+describe.each(Object.keys(CHANGES))('The change with the event %s', (type) => {
+  it('ends all other sessions, OAuth clients included, but not the caller or API keys', async () => {
     const account = await newAccount();
     const { change, code } = await CHANGES[type]!(account);
     const other = await login(account, code && { totp_code: await code() });
@@ -71,7 +71,7 @@ describe.each(Object.keys(CHANGES))('The change that %s tells of', (type) => {
     expect(data).toHaveLength(2);
   });
 
-  it('ends all sessions when an API key asks for it', async () => {
+  it('ends all sessions when an API key makes it', async () => {
     const account = await newAccount();
     const { change } = await CHANGES[type]!(account);
     const key = (await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' })).body.plaintext;
@@ -79,7 +79,7 @@ describe.each(Object.keys(CHANGES))('The change that %s tells of', (type) => {
     expect([await works(account.accessToken), await works(key)]).toEqual([false, true]);
   });
 
-  it('ends no session when it is refused', async () => {
+  it('ends no session when the service refuses it', async () => {
     const account = await newAccount();
     const { code } = await CHANGES[type]!(account);
     const other = await login(account, code && { totp_code: await code() });

@@ -16,7 +16,7 @@ const events = (accountId: string, type: string) =>
   );
 
 describe('A refresh token', () => {
-  it('is exchanged for a fresh pair; the old access token dies at once', async () => {
+  it('gets a new pair, and the old access token stops working at once', async () => {
     const account = await newAccount();
     const old = await login(account);
     expect(await works(old.access_token)).toBe(true);
@@ -35,7 +35,7 @@ describe('A refresh token', () => {
     expect([dead.status, dead.body.code]).toEqual([401, 'revoked_credential']);
   });
 
-  it('that is used again ends everything that came of the same login, tells of it once, and leaves API keys', async () => {
+  it('ends all sessions of its login on a second use, with one event, and keeps API keys', async () => {
     const account = await newAccount();
     const first = await login(account);
     const key = (await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' })).body.plaintext;
@@ -54,7 +54,7 @@ describe('A refresh token', () => {
     ]);
   });
 
-  it('wins once at most when eight use it at once, and then nothing of its family survives', async () => {
+  it('works at most once when eight requests use it at once, and then its family ends', async () => {
     const account = await newAccount();
     for (let round = 0; round < 20; round++) {
       const { refresh_token } = await login(account);
@@ -70,7 +70,7 @@ describe('A refresh token', () => {
     }
   });
 
-  it('does not let a newer session slip by when an old one is used while it is refreshed', async () => {
+  it('ends a newer session too, if an old token comes during its refresh', async () => {
     const account = await newAccount();
     for (let round = 0; round < 10; round++) {
       const stolen = (await login(account)).refresh_token;
@@ -80,7 +80,7 @@ describe('A refresh token', () => {
     }
   });
 
-  it('is good for thirty days, and its family for ninety', async () => {
+  it('is valid for thirty days, and its family for ninety', async () => {
     const account = await newAccount();
     const set = (id: string, column: string, interval: string) =>
       db.query(`update session set ${column} = now() + $2::interval where id = $1`, [id, interval]);
@@ -108,7 +108,7 @@ describe('A refresh token', () => {
     expect([answer.status, answer.body.code]).toEqual([status, code]);
   });
 
-  it('is not an access token, nor one of another source than the caller expects', async () => {
+  it('is neither an access token nor a token from another source', async () => {
     const account = await newAccount();
     const tokens = await login(account);
     expect((await rotate(tokens.access_token)).body.code).toBe('invalid_credential');
@@ -121,7 +121,7 @@ describe('A refresh token', () => {
 });
 
 describe('Sessions', () => {
-  it('are listed newest first, with the current one marked, in pages', async () => {
+  it('are listed in pages, newest first, with a mark on the current one', async () => {
     const account = await newAccount();
     const tokens = await login(account);
     const { body } = await restClient(publicUrl, tokens.access_token)('GET', '/v1/auth/sessions');
@@ -147,7 +147,7 @@ describe('Sessions', () => {
     expect(next.body).toMatchObject({ data: [{ source: 'register', current: true }], has_more: false });
   });
 
-  it('leave the list when they are rotated, revoked or over', async () => {
+  it('leave the list after a rotation, a revocation or their expiry', async () => {
     const account = await newAccount();
     const ids = async () =>
       (await account.rest('GET', '/v1/auth/sessions')).body.data.map((one: { token_id: string }) => one.token_id);
@@ -158,7 +158,7 @@ describe('Sessions', () => {
     expect(await ids()).toEqual([tokens.token_id, expect.any(String)]);
   });
 
-  it('end at once, with their refresh token, also the current one', async () => {
+  it('end at once with their refresh token, even the current one', async () => {
     const account = await newAccount();
     const tokens = await login(account);
     expect(await works(tokens.access_token)).toBe(true);
@@ -175,7 +175,7 @@ describe('Sessions', () => {
     expect(await works(account.accessToken)).toBe(false);
   });
 
-  it('of another account are neither seen nor ended', async () => {
+  it('cannot be read or ended by another account', async () => {
     const [mine, theirs] = [await newAccount(), await newAccount()];
     const { token_id } = await login(theirs);
     for (const id of [token_id, 'tok_x', '__proto__', "' or 1=1", '0', encodeURIComponent('💥')]) {
@@ -194,7 +194,7 @@ describe('Sessions', () => {
     expect((await key('DELETE', '/v1/auth/sessions/x')).status).toBe(403);
   });
 
-  it('are as many as the account may have: a login ends the one that was unused for longest', async () => {
+  it('stay within the limit: a login ends the session that was unused for longest', async () => {
     const account = await newAccount();
     const tokens = await Promise.all(Array.from({ length: 7 }, () => login(account)));
     const open = await db.query('select id from session where account_id = $1 and revoked_at is null', [account.id]);
@@ -207,7 +207,7 @@ describe('Sessions', () => {
     );
   });
 
-  it('of an OAuth client end only for its own: otherwise session_limit_reached', async () => {
+  it('end for an OAuth client only if they are its own; otherwise session_limit_reached', async () => {
     const account = await newAccount();
     const context = { db, requestId: 'req', userAgent: null, viewer: null, limits: { sessions: 2 } } as never;
     const open = (source: 'login' | `oauth:${string}`) =>

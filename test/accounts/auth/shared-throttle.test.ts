@@ -1,4 +1,4 @@
-/** The throttle of logins where several processes count together; time is moved in the database. */
+/** The throttle of logins with counts that processes share. The tests move the time in the database. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { sweepLogins } from '../../../entities/accounts/login-attempt.ts';
 import { SharedLoginAttempts } from '../../../resolvers/accounts/auth/login-attempts.ts';
@@ -10,7 +10,7 @@ import { codeOf, wrong } from './login-attempts.ts';
 const db = await newDatabase(afterAll);
 const KEY = Buffer.alloc(32, 7);
 const faults: unknown[] = [];
-/** As many throttles as there are processes; they share nothing but the database. */
+/** One throttle for each process. They share only the database. */
 const processes = Array.from(
   { length: 3 },
   () => new LoginThrottle(10, new SharedLoginAttempts(db, (e) => faults.push(e)), KEY),
@@ -24,24 +24,24 @@ const tryAll = (
 const count = (codes: string[], code: string) => codes.filter((one) => one === code).length;
 
 describe('The throttle of logins of several processes', () => {
-  it('lets ten fail for a name in all of them together, exactly, when ninety try at once', async () => {
+  it('lets exactly ten fail for a name in all processes, when ninety try at once', async () => {
     const codes = await tryAll(90, (i) => ({ name: 'ada@example.org', address: `203.0.113.${i}` }), wrong);
     expect([count(codes, 'invalid_login'), count(codes, 'login_throttled')]).toEqual([10, 80]);
   });
 
-  it('lets ten fail from a network in all of them together, and no fewer at the next address', async () => {
+  it('lets ten fail from a network in all processes, and ten at the next network', async () => {
     const codes = await tryAll(40, (i) => ({ name: `${i}@example.org`, address: '198.51.100.1' }), wrong);
     expect(count(codes, 'invalid_login')).toBe(10);
     const next = await tryAll(12, (i) => ({ name: `${i}@example.net`, address: '198.51.100.2' }), wrong);
     expect(count(next, 'invalid_login')).toBe(10);
   });
 
-  it('lets those who are right wait, and refuses none of them', async () => {
+  it('lets logins with the right password wait, and refuses none', async () => {
     const trier = () => ({ name: 'right@example.org', address: '198.51.100.3' });
     expect(count(await tryAll(40, trier, async () => 'in'), 'ok')).toBe(40);
   });
 
-  it('tells how long to wait, and forgets after fifteen minutes', async () => {
+  it('names the seconds to wait, and forgets after fifteen minutes', async () => {
     const trier = { name: 'later@example.org', address: null };
     await tryAll(10, () => trier, wrong);
     const refusal = () => processes[1]!.attempt(trier, async () => 'in').catch((error) => error);
@@ -55,7 +55,7 @@ describe('The throttle of logins of several processes', () => {
     expect(await refusal()).toBe('in');
   });
 
-  it('knows in each of them who has logged in from where in any, so that strangers lock no owner out', async () => {
+  it('shares known pairs of name and network, so strangers cannot lock an owner out', async () => {
     const home = { name: 'owner@example.org', address: '203.0.113.9' };
     processes[0]!.remember(home);
     await eventually(async () => (await db.query('select 1 from login_tally where known_until > 0')).length);
@@ -65,7 +65,7 @@ describe('The throttle of logins of several processes', () => {
     expect(await codeOf(processes[2]!.attempt(home, async () => 'in'))).toBe('ok');
   });
 
-  it('does not count for ever a login whose process was killed in the middle of it', async () => {
+  it('stops counting a login under way whose process was killed', async () => {
     const trier = { name: 'killed@example.org', address: null };
     for (let i = 0; i < 10; i++) void processes[0]!.attempt(trier, () => new Promise(() => {}));
     await eventually(async () => {
@@ -77,7 +77,7 @@ describe('The throttle of logins of several processes', () => {
     expect(await waiting).toBe('in');
   });
 
-  it('keeps neither emails nor addresses, and nothing for longer than it counts', async () => {
+  it('stores no emails and no addresses, and deletes rows that no longer count', async () => {
     const rows = await db.query<{ text: string }>('select t::text as text from login_tally as t');
     expect(rows.length).toBeGreaterThan(10);
     for (const { text } of rows) expect(text).not.toMatch(/example|\d+\.\d+\.\d+\.\d+/);

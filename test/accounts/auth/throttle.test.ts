@@ -9,7 +9,7 @@ describe('The throttle of logins', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
   afterEach(() => void vi.useRealTimers());
 
-  it('lets ten fail for a name, wherever they come from, and forgets them after fifteen minutes', async () => {
+  it('lets ten fail for a name from all networks, and forgets them after fifteen minutes', async () => {
     const throttle = new LoginThrottle(10);
     const from = (i: number) => ({ name: 'ada@example.org', address: `203.0.113.${i}` });
     for (let i = 0; i < 10; i++) {
@@ -22,7 +22,7 @@ describe('The throttle of logins', () => {
     expect(await throttle.attempt(from(99), async () => 'in')).toBe('in');
   });
 
-  it('lets ten fail from a network, whatever the names: an IPv4 address, or an IPv6 /64', async () => {
+  it('lets ten fail from a network with any names: an IPv4 address, or an IPv6 /64', async () => {
     for (const address of [
       (i: number) => (i % 2 ? '203.0.113.9' : '::ffff:203.0.113.9'),
       (i: number) => `2001:db8:1:2:${i}::7`,
@@ -38,7 +38,7 @@ describe('The throttle of logins', () => {
     }
   });
 
-  it('counts exactly when a thousand try at once, and lets who is right wait instead of refusing them', async () => {
+  it('counts exactly when a thousand try at once, and lets logins with the right password wait', async () => {
     const throttle = new LoginThrottle(10);
     const slowly = <T>(work: () => Promise<T>) => new Promise((resume) => setTimeout(resume, 1)).then(work);
     const trier = { name: 'ada@example.org', address: '203.0.113.9' };
@@ -54,7 +54,7 @@ describe('The throttle of logins', () => {
     expect(tried).toBe(10);
   });
 
-  it('does not lock out an owner who has logged in from there before, and limits that network, too', async () => {
+  it('does not lock out an owner on a known network, and limits that pair too', async () => {
     const throttle = new LoginThrottle(10);
     const home = { name: 'ada@example.org', address: '203.0.113.9' };
     throttle.remember(home);
@@ -65,7 +65,7 @@ describe('The throttle of logins', () => {
     expect(tries.filter((code) => code === 'invalid_login')).toHaveLength(10);
   });
 
-  it('does not count what is nobody’s fault', async () => {
+  it('does not count errors other than wrong passwords and codes', async () => {
     const throttle = new LoginThrottle(1);
     const trier = { name: 'ada@example.org', address: null };
     for (const error of [new ApiError('rate_limited'), new ApiError('totp_not_enabled'), new Error('broken')])

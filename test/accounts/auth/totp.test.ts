@@ -8,7 +8,7 @@ const { anonymous, newAccount, publicUrl, db } = await startFreehold({ LOGIN_FAI
 interface Protected extends TestAccount {
   secret: string;
   recoveryCodes: string[];
-  /** A code that was not used yet. */
+  /** An unused code. */
   fresh(): Promise<string>;
 }
 const codeOf = (secret: string, timestamp = Date.now()) =>
@@ -36,7 +36,7 @@ const complete = (login_token: string, totp_code: string) =>
 const pendingOf = async (account: TestAccount): Promise<string> => (await login(account)).body.login_token;
 
 describe('Two-factor authentication', () => {
-  it('begins with a seed that authenticators read, after the password', async () => {
+  it('begins with the password, and a seed that authenticators can read', async () => {
     const { rest, password, email } = await newAccount();
     expect((await rest('POST', '/v1/auth/totp/setup', { password: 'not the password' })).body.code).toBe(
       'wrong_password',
@@ -58,7 +58,7 @@ describe('Two-factor authentication', () => {
     expect((await rest('GET', '/v1/account')).body.totp_enabled).toBe(true);
   });
 
-  it('stays off without a right code, without a setup, and after ten minutes', async () => {
+  it('stays off without a right code, without a setup, and ten minutes after the setup', async () => {
     const { id, rest, password } = await newAccount();
     const enable = async (totp_code: string) => (await rest('POST', '/v1/auth/totp/enable', { totp_code })).body.code;
     expect(await enable('123456')).toBe('totp_setup_missing');
@@ -74,7 +74,7 @@ describe('Two-factor authentication', () => {
     );
   });
 
-  it('is set up once: neither again while it is on, nor by the seed of an earlier setup', async () => {
+  it('accepts no second setup while it is on, and no seed of an earlier setup', async () => {
     const account = await withTotp();
     const again = await account.rest('POST', '/v1/auth/totp/setup', { password: account.password });
     expect([again.status, again.body.code]).toEqual([422, 'totp_already_enabled']);
@@ -91,7 +91,7 @@ describe('Two-factor authentication', () => {
     expect((await other.rest('POST', '/v1/auth/totp/enable', { totp_code: codeOf(second) })).status).toBe(200);
   });
 
-  it('is turned off with a code, and then a login needs none', async () => {
+  it('turns off with a code, and then a login needs no code', async () => {
     const account = await withTotp();
     const disable = (totp_code: string) => account.rest('POST', '/v1/auth/totp/disable', { totp_code });
     expect((await disable(wrongCode(account.secret))).body.code).toBe('invalid_totp');
@@ -105,7 +105,7 @@ describe('Two-factor authentication', () => {
     expect(events.map(({ type }) => type)).toEqual(['account.totp_enabled', 'account.totp_disabled']);
   });
 
-  it('keeps neither seed nor codes nor login tokens in clear', async () => {
+  it('stores no seed, code or login token as plain text', async () => {
     const account = await withTotp();
     const login_token = await pendingOf(account);
     const [dump] = await db.query<{ rows: string }>(
@@ -120,7 +120,7 @@ describe('Two-factor authentication', () => {
 });
 
 describe('A login with a second factor', () => {
-  it('waits for the code, and goes on with it', async () => {
+  it('waits for the code, and completes with it', async () => {
     const account = await withTotp();
     const { status, body } = await login(account);
     expect(status).toBe(200);
@@ -132,7 +132,7 @@ describe('A login with a second factor', () => {
     expect((await complete(body.login_token, await account.fresh())).body.code).toBe('login_token_expired');
   });
 
-  it('takes the code together with the password, also called code', async () => {
+  it('accepts the code together with the password, also as the member code', async () => {
     const account = await withTotp();
     expect((await login(account, { totp_code: await account.fresh() })).body.tokens).toBeDefined();
     expect((await login(account, { code: await account.fresh() })).body.tokens).toBeDefined();
@@ -142,7 +142,7 @@ describe('A login with a second factor', () => {
     expect(both.body.code).toBe('invalid_login');
   });
 
-  it('is over after five wrong codes: the sixth is refused, even if it is right', async () => {
+  it('ends after five wrong codes: even the right sixth code is refused', async () => {
     const account = await withTotp();
     const token = await pendingOf(account);
     for (let i = 0; i < 5; i++)
@@ -152,7 +152,7 @@ describe('A login with a second factor', () => {
     expect((await complete(await pendingOf(account), await account.fresh())).status).toBe(200);
   });
 
-  it('takes five wrong codes at most when fifty come at once', async () => {
+  it('accepts at most five wrong codes when fifty come at once', async () => {
     const account = await withTotp();
     const token = await pendingOf(account);
     const answers = await Promise.all(Array.from({ length: 50 }, () => complete(token, wrongCode(account.secret))));
@@ -160,7 +160,7 @@ describe('A login with a second factor', () => {
     expect(answers.filter(({ body }) => body.code === 'login_token_expired')).toHaveLength(45);
   });
 
-  it('is over after five minutes, and never was for other tokens', async () => {
+  it('ends after five minutes, and does not exist for other tokens', async () => {
     const account = await withTotp();
     const token = await pendingOf(account);
     await db.query('update pending_login set expires_at = now() where account_id = $1', [account.id]);
@@ -169,7 +169,7 @@ describe('A login with a second factor', () => {
     expect((await restClient(publicUrl, token)('GET', '/v1/account')).body.code).toBe('invalid_credential');
   });
 
-  it('accepts a code once, though fifty use it at once, each with a login of its own', async () => {
+  it('accepts a code once when fifty pending logins use it at once', async () => {
     const account = await withTotp();
     const pending = await Promise.all(Array.from({ length: 25 }, () => pendingOf(account)));
     const code = await account.fresh();
@@ -181,7 +181,7 @@ describe('A login with a second factor', () => {
     expect(answers.filter(({ body }) => body.code === 'invalid_totp')).toHaveLength(49);
   });
 
-  it('accepts no step before one that was accepted', async () => {
+  it('accepts no step before an accepted one', async () => {
     const account = await withTotp();
     await db.query('update totp set last_step = $2 where account_id = $1', [
       account.id,
@@ -194,7 +194,7 @@ describe('A login with a second factor', () => {
   });
 
   it.each(['12345', '1234567', 'abcdef', '１２３４５６', '', 123456, null, ['123456'], 'abcd_efgh'])(
-    'takes no code like %j',
+    'refuses the code %j',
     async (totp_code) => {
       const { status } = await anonymous('POST', '/v1/auth/login/totp', { login_token: 'x', totp_code });
       expect(status).toBe(422);
@@ -203,7 +203,7 @@ describe('A login with a second factor', () => {
 });
 
 describe('Recovery codes', () => {
-  it('are ten, and each is good once wherever a code is', async () => {
+  it('are ten, and each works once in place of a code', async () => {
     const account = await withTotp();
     const [one, two, three, four] = account.recoveryCodes as [string, string, string, string];
     expect(new Set(account.recoveryCodes).size).toBe(10);
@@ -217,7 +217,7 @@ describe('Recovery codes', () => {
     expect((await account.rest('POST', '/v1/auth/totp/disable', { totp_code: four })).status).toBe(200);
   });
 
-  it('are accepted once when twenty use one at once, and never for another account', async () => {
+  it('work once when twenty logins use one at once, and never for another account', async () => {
     const [mine, theirs] = [await withTotp(), await withTotp()];
     const code = mine.recoveryCodes[0]!;
     expect((await login(theirs, { totp_code: code })).body.code).toBe('invalid_totp');

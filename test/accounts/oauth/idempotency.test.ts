@@ -1,4 +1,4 @@
-/** One client's token or secret is no answer for another, whatever key and form both send. */
+/** No client gets the token or secret of another, even with the same idempotency key and body. */
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
 import type { Answer } from '../../setup/spawn.ts';
@@ -16,7 +16,7 @@ describe('An idempotency key at the OAuth endpoints', () => {
   it.each([
     ['a form', (client: TestClient) => form('/v1/oauth/token', GRANT, { ...KEY, ...credentials(client) })],
     ['JSON', (client: TestClient) => anonymous('POST', '/v1/oauth/token', GRANT, { ...KEY, ...credentials(client) })],
-  ])('gives each of two clients a token of its own, by %s', async (_, ask) => {
+  ])('gives each of two clients its own token, by %s', async (_, ask) => {
     const clients = [await newClient(), await newClient()];
     const answers = await Promise.all([...clients, ...clients].map(ask));
     const tokens = answers.map(({ body }) => body.access_token as string);
@@ -26,7 +26,7 @@ describe('An idempotency key at the OAuth endpoints', () => {
       expect((await introspect(token)).body.client_id).toBe(clients[i % 2]!.client_id);
   });
 
-  it('shows a token to nobody who has no secret, or a wrong one', async () => {
+  it('shows no token to a caller without the right secret', async () => {
     const client = await newClient();
     await form('/v1/oauth/token', GRANT, { ...KEY, ...credentials(client) });
     for (const headers of [{}, basic(client.client_id, `${client.client_secret.slice(0, -1)}!`)]) {
@@ -35,7 +35,7 @@ describe('An idempotency key at the OAuth endpoints', () => {
     }
   });
 
-  it('gives no client the tokens that another got for its refresh token', async () => {
+  it('gives no client the tokens of another for the same refresh token', async () => {
     const [one, other] = [await newClient(RENEWABLE), await newClient(RENEWABLE)];
     const { refresh_token } = (await form('/v1/oauth/token', GRANT, credentials(one))).body;
     const ask = (client: TestClient) =>
@@ -44,7 +44,7 @@ describe('An idempotency key at the OAuth endpoints', () => {
     expect((await ask(other)).body).toMatchObject({ status: 400, code: 'invalid_grant' });
   });
 
-  it('ends the token of whoever asks, for each anew', async () => {
+  it('ends the token of each caller', async () => {
     const clients = [await newClient(), await newClient()];
     const tokens = await Promise.all(clients.map((client) => tokenOf(client)));
     for (const token of tokens)
@@ -52,14 +52,14 @@ describe('An idempotency key at the OAuth endpoints', () => {
     for (const token of tokens) expect((await introspect(token)).body).toEqual({ active: false });
   });
 
-  it('registers two strangers apart, who say the same', async () => {
+  it('registers two clients for two strangers who send the same', async () => {
     const ask = () => anonymous('POST', '/v1/oauth/register', { client_name: 'agent' }, KEY);
     const answers = await Promise.all([ask(), ask(), ask()]);
     expect(new Set(answers.map(({ body }) => body.client_secret)).size).toBe(3);
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
   });
 
-  it('registers once for one account, and for another apart', async () => {
+  it('registers one client for one account, and another for a second account', async () => {
     const [one, other] = [await newAccount(), await newAccount()];
     const ask = ({ rest }: typeof one) => rest('POST', '/v1/oauth/register', { client_name: 'agent' }, KEY);
     const [first, again, theirs] = [await ask(one), await ask(one), await ask(other)];
@@ -72,7 +72,7 @@ describe('An OAuth client of the account', () => {
   const LIST = '{ oauthClients { data { clientId clientName scope grantTypes lastUsedAt accountId } } }';
   const DELETE = 'mutation ($id: ID!) { deleteOauthClient(clientId: $id) { clientId tokensRevoked } }';
 
-  it('is listed by its account and by the operator, without its secret', async () => {
+  it('is listed for its account and for the operator, without its secret', async () => {
     const account = await newAccount();
     const { client_id, client_secret } = await newClient({ client_name: 'agent', scope: 'read' }, account.rest);
     const { data } = await account.graphql(LIST);
@@ -89,7 +89,7 @@ describe('An OAuth client of the account', () => {
     expect(JSON.stringify(data)).not.toContain(client_secret);
   });
 
-  it('can be deleted, and its tokens and refresh tokens end at once, and those of no other', async () => {
+  it('loses all its tokens at once when it is deleted, and no other client does', async () => {
     const account = await newAccount();
     const [client, other] = [await newClient(RENEWABLE, account.rest), await newClient({}, account.rest)];
     const { access_token, refresh_token } = (await form('/v1/oauth/token', GRANT, credentials(client))).body;
@@ -109,7 +109,7 @@ describe('An OAuth client of the account', () => {
     expect(actions).toEqual(expect.arrayContaining(['oauth_client.removed', 'session.revoked']));
   });
 
-  it('leaves no token behind, when tokens are asked for while it is deleted', async () => {
+  it('leaves no token behind when requests for tokens come during its deletion', async () => {
     for (let round = 0; round < 5; round++) {
       const account = await newAccount();
       const client = await newClient({}, account.rest);

@@ -1,4 +1,4 @@
-/** OAuth 2.1 for machines: registration, the token endpoint, and what leads there. */
+/** OAuth 2.1 for machines: registration, the token endpoint, and the metadata that lead to them. */
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
 import { restClient } from '../../setup/spawn.ts';
@@ -8,7 +8,7 @@ const { anonymous, newAccount, publicUrl, db } = await startFreehold({ LIMIT_OAU
 const { form, introspect, newClient, requestToken, tokenOf } = oauthRequests(anonymous);
 
 describe('Registration (RFC 7591)', () => {
-  it('gives a stranger a client, a secret, and an account of kind agent with an empty balance', async () => {
+  it('gives a stranger a client, a secret, and an agent account with an empty balance', async () => {
     const { status, body, headers } = await anonymous('POST', '/v1/oauth/register', {});
     expect(status).toBe(201);
     expect(headers.get('cache-control')).toBe('no-store');
@@ -29,7 +29,7 @@ describe('Registration (RFC 7591)', () => {
     expect((await rest('GET', '/v1/account/balance')).body.balance_usd).toBe(0);
   });
 
-  it('repeats the metadata that it keeps, and ignores members that it does not know', async () => {
+  it('returns the stored metadata, and ignores unknown members', async () => {
     const metadata = {
       client_name: 'Ordering agent',
       client_uri: 'https://agent.example/',
@@ -47,7 +47,7 @@ describe('Registration (RFC 7591)', () => {
     ).toMatchObject(metadata);
   });
 
-  it('joins the account of a credential of scope full, and of no lesser one', async () => {
+  it('joins the account of a credential with the scope full, and of no other scope', async () => {
     const { id, rest } = await newAccount();
     const client = await newClient({ scope: 'full' }, rest);
     expect((await restClient(publicUrl, await tokenOf(client))('GET', '/v1/account')).body.id).toBe(id);
@@ -61,7 +61,7 @@ describe('Registration (RFC 7591)', () => {
     expect((await anonymous('POST', '/v1/oauth/register', {}, bearer('nonsense'))).status).toBe(401);
   });
 
-  it('stops at the limit of the account, also when all come at once', async () => {
+  it('stops at the limit of the account, even when all requests come at once', async () => {
     const { rest } = await newAccount();
     const answers = await Promise.all(Array.from({ length: 12 }, () => rest('POST', '/v1/oauth/register', {})));
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(3);
@@ -70,7 +70,7 @@ describe('Registration (RFC 7591)', () => {
     );
   });
 
-  it('is told of in the events and the audit log, and keeps no secret', async () => {
+  it('appears in the events and the audit log, without its secret', async () => {
     const client = await newClient();
     const [told] = await db.query<{ events: number; entries: number }>(
       `select (select count(*)::int from event where type = 'oauth_client.created' and subject = $1) as events,
@@ -86,7 +86,7 @@ describe('Registration (RFC 7591)', () => {
 });
 
 describe('The token endpoint (RFC 6749)', () => {
-  it('takes a form or JSON, and the secret by Basic or in the body', async () => {
+  it('accepts a form or JSON, and the secret by Basic or in the body', async () => {
     const { client_id, client_secret } = await newClient({ scope: 'full' });
     const grant = { grant_type: 'client_credentials' };
     const answers = [
@@ -108,7 +108,7 @@ describe('The token endpoint (RFC 6749)', () => {
     }
   });
 
-  it('lets Basic win over the body', async () => {
+  it('prefers Basic to the body', async () => {
     const [one, other] = [await newClient(), await newClient()];
     const { client_id, client_secret } = other;
     const body = { grant_type: 'client_credentials', client_id, client_secret };
@@ -117,7 +117,7 @@ describe('The token endpoint (RFC 6749)', () => {
     expect((await form('/v1/oauth/token', body, basic(one.client_id, 'wrong'))).body.code).toBe('invalid_client');
   });
 
-  it('narrows the scope, and the token can do no more', async () => {
+  it('narrows the scope, and limits the token to it', async () => {
     const client = await newClient({ scope: 'full' });
     const { body } = await form(
       '/v1/oauth/token',
@@ -130,7 +130,7 @@ describe('The token endpoint (RFC 6749)', () => {
     expect((await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' })).body.required_scope).toBe('full');
   });
 
-  it('answers a refresh token to those who registered for it only', async () => {
+  it('returns a refresh token only to clients that registered the grant type', async () => {
     const client = await newClient({ grant_types: ['client_credentials', 'refresh_token'] });
     const { client_id, client_secret } = client;
     const { body } = await form('/v1/oauth/token', {
@@ -146,11 +146,11 @@ describe('The token endpoint (RFC 6749)', () => {
     ['the address of the service', ''],
     ['the same with a slash', '/'],
     ['the MCP endpoint', '/mcp'],
-  ])('takes as resource (RFC 8707) %s', async (_, path) => {
+  ])('accepts as resource (RFC 8707) %s', async (_, path) => {
     await tokenOf(await newClient(), { resource: publicUrl + path });
   });
 
-  it('takes two resources, the one parameter that may be sent twice', async () => {
+  it('accepts the parameter resource twice, and no other parameter', async () => {
     const { client_id, client_secret } = await newClient();
     const ask = (...resources: string[]) =>
       anonymous(
@@ -163,7 +163,7 @@ describe('The token endpoint (RFC 6749)', () => {
     expect((await ask(publicUrl, 'https://elsewhere.example')).body.error).toBe('invalid_target');
   });
 
-  it('ends the oldest token of the client when the account has as many sessions as it may have', async () => {
+  it('ends the oldest token of the client at the limit of sessions', async () => {
     const client = await newClient();
     const tokens = [];
     for (let i = 0; i < 6; i++) tokens.push(await tokenOf(client));
@@ -171,7 +171,7 @@ describe('The token endpoint (RFC 6749)', () => {
     expect(active).toEqual([false, true, true, true, true, true]);
   });
 
-  it('leaves the sessions of others alone, and stops where only they are left', async () => {
+  it('never ends sessions of others, and refuses if only those are left', async () => {
     const { rest, accessToken, email, password } = await newAccount();
     const client = await newClient({}, rest);
     for (let i = 0; i < 4; i++) await anonymous('POST', '/v1/auth/login', { email, password });
@@ -193,7 +193,7 @@ describe('Refreshing (RFC 6749, section 6)', () => {
   ) =>
     form('/v1/oauth/token', { grant_type: 'refresh_token', refresh_token, ...more }, basic(client_id, client_secret));
 
-  it('replaces the pair and keeps the scope; the old token dies at once', async () => {
+  it('replaces the pair, keeps the scope, and ends the old token at once', async () => {
     const client = await newClient(renewable);
     const { body: first } = await requestToken(client, { scope: 'servers' });
     const { status, body: second } = await refresh(client, first.refresh_token, {
@@ -212,7 +212,7 @@ describe('Refreshing (RFC 6749, section 6)', () => {
     expect((await introspect(second.access_token)).body).toMatchObject({ active: true, client_id: client.client_id });
   });
 
-  it('with a spent token ends all that came of it', async () => {
+  it('with a spent token ends its whole family', async () => {
     const client = await newClient(renewable);
     const { body: first } = await requestToken(client);
     const { body: second } = await refresh(client, first.refresh_token);
@@ -222,14 +222,14 @@ describe('Refreshing (RFC 6749, section 6)', () => {
     expect((await refresh(client, second.refresh_token)).body.error).toBe('invalid_grant');
   });
 
-  it('by ten at once gives one pair at most', async () => {
+  it('by ten requests at once gives at most one pair', async () => {
     const client = await newClient(renewable);
     const { body } = await requestToken(client);
     const answers = await Promise.all(Array.from({ length: 10 }, () => refresh(client, body.refresh_token)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
-  it('refuses tokens of others, another scope, and none, and spends nothing by that', async () => {
+  it('refuses tokens of others, another scope and a missing token, and spends no token', async () => {
     const [mine, theirs] = [await newClient(renewable), await newClient(renewable)];
     const { body } = await requestToken(mine);
     const { body: login } = await anonymous('POST', '/v1/auth/register', {
@@ -245,7 +245,7 @@ describe('Refreshing (RFC 6749, section 6)', () => {
 });
 
 describe('Metadata', () => {
-  it('of the authorization server (RFC 8414) names all endpoints, and one that no browser can use', async () => {
+  it('of the authorization server (RFC 8414) name all endpoints, and one that refuses browsers', async () => {
     const { status, headers, body } = await anonymous('GET', '/.well-known/oauth-authorization-server');
     expect(status).toBe(200);
     expect(headers.get('cache-control')).toBe('public, max-age=60');
@@ -266,14 +266,14 @@ describe('Metadata', () => {
     }
   });
 
-  it('of the protected resources (RFC 9728) names the server, for the API and for MCP', async () => {
+  it('of the protected resources (RFC 9728) name the server, for the API and for MCP', async () => {
     for (const path of ['', '/mcp']) {
       const { body } = await anonymous('GET', `/.well-known/oauth-protected-resource${path}`);
       expect(body).toMatchObject({ resource: publicUrl + path, authorization_servers: [publicUrl] });
     }
   });
 
-  it('can be read by browsers, whatever headers they send', async () => {
+  it('are readable for browsers with any headers', async () => {
     const { status, headers } = await anonymous('OPTIONS', '/.well-known/oauth-authorization-server');
     expect([status, headers.get('allow')]).toEqual([200, 'GET, HEAD']);
     expect(headers.get('access-control-allow-origin')).toBe('*');

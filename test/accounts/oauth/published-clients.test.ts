@@ -1,4 +1,4 @@
-/** OAuth clients that people use, unchanged: oauth4webapi, openid-client, and those of the official MCP SDKs. */
+/** Published OAuth clients, unchanged: oauth4webapi, openid-client, and the clients of the official MCP SDKs. */
 import {
   auth,
   Client,
@@ -35,7 +35,7 @@ describe('oauth4webapi', () => {
   it.each([
     ['client_secret_basic', oauth.ClientSecretBasic],
     ['client_secret_post', oauth.ClientSecretPost],
-  ])('discovers, registers, gets a token, asks what it is good for and ends it, by %s', async (_, authentication) => {
+  ])('discovers, registers, gets a token, introspects it and revokes it, by %s', async (_, authentication) => {
     const as = await discover();
     const client = await register(as, METADATA);
     const proof = authentication(client.client_secret as string);
@@ -83,7 +83,7 @@ describe('oauth4webapi', () => {
     expect(await kindOf(token.access_token)).toBe('person');
   });
 
-  it('reads our errors', async () => {
+  it('reads the errors', async () => {
     const as = await discover();
     const refusal = (work: Promise<unknown>) =>
       work.then(
@@ -112,7 +112,7 @@ describe('openid-client', () => {
   };
   const execute = [openid.allowInsecureRequests, checked];
 
-  it('registers itself, gets a token, asks what it is good for and ends it', async () => {
+  it('registers, gets a token, introspects it and revokes it', async () => {
     const config = await openid.dynamicClientRegistration(issuer, METADATA, undefined, {
       algorithm: 'oauth2',
       execute,
@@ -138,7 +138,7 @@ describe('openid-client', () => {
     });
   });
 
-  it('discovers with an id and a secret that it has, and reads our errors', async () => {
+  it('discovers with a known id and secret, and reads the errors', async () => {
     const { body } = await restClient(publicUrl)('POST', '/v1/oauth/register', METADATA);
     const { client_id, client_secret } = body;
     for (const proof of [openid.ClientSecretBasic(client_secret), openid.ClientSecretPost(client_secret)]) {
@@ -157,7 +157,7 @@ describe.each([
   const mcpUrl = new URL(`${publicUrl}/mcp`);
   const endpoints = async () => (await restClient(publicUrl)('GET', '/.well-known/oauth-authorization-server')).body;
 
-  it('registers, finds the server of the MCP endpoint, gets a token for it, and calls a tool with it', async () => {
+  it('registers, finds the server of the MCP endpoint, gets a token, and calls a tool', async () => {
     const client = await register(publicUrl, {
       metadata: await endpoints(),
       clientMetadata: { ...METADATA, redirect_uris: [] },
@@ -178,7 +178,7 @@ describe.each([
     await mcp.close();
   });
 
-  it('shows why a browser flow cannot be registered', async () => {
+  it('shows the reason why the service refuses a browser flow', async () => {
     const metadata = { redirect_uris: ['http://localhost/callback'], grant_types: ['authorization_code'] };
     const refused = register(publicUrl, { metadata: await endpoints(), clientMetadata: metadata });
     await expect(refused).rejects.toThrow('Authorization in a browser is not available.');

@@ -1,4 +1,4 @@
-/** Requests as OAuth clients make them. */
+/** Requests of OAuth clients. */
 import { expect } from 'vitest';
 import type { Answer, RestClient } from '../../setup/spawn.ts';
 

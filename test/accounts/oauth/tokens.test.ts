@@ -1,4 +1,4 @@
-/** What becomes of tokens: revocation and introspection. */
+/** Token revocation and introspection. */
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
 import { restClient } from '../../setup/spawn.ts';
@@ -8,7 +8,7 @@ const { anonymous, newAccount, publicUrl, db } = await startFreehold({ ROLES: 'a
 const { form, introspect, newClient, tokenOf } = oauthRequests(anonymous);
 
 describe('Revocation (RFC 7009)', () => {
-  it('by the client ends the token at once, and its refresh token', async () => {
+  it('by the client ends the token and its refresh token at once', async () => {
     const { client_id, client_secret } = await newClient({ grant_types: ['client_credentials', 'refresh_token'] });
     const { body } = await form(
       '/v1/oauth/token',
@@ -30,7 +30,7 @@ describe('Revocation (RFC 7009)', () => {
     expect((await form('/v1/oauth/revoke', members)).body).toEqual({});
   });
 
-  it('of the refresh token ends the access token, too', async () => {
+  it('of the refresh token ends the access token too', async () => {
     const { client_id, client_secret } = await newClient({ grant_types: ['client_credentials', 'refresh_token'] });
     const auth = basic(client_id, client_secret);
     const { body } = await form('/v1/oauth/token', { grant_type: 'client_credentials' }, auth);
@@ -38,7 +38,7 @@ describe('Revocation (RFC 7009)', () => {
     expect((await introspect(body.access_token)).body).toEqual({ active: false });
   });
 
-  it('by the token itself needs nothing else, also for those of a login', async () => {
+  it('by the token itself needs no client, even for a token of a login', async () => {
     const { accessToken, rest } = await newAccount();
     const ended = await anonymous('POST', '/v1/oauth/revoke', undefined, bearer(accessToken));
     expect([ended.status, ended.body]).toEqual([200, {}]);
@@ -46,7 +46,7 @@ describe('Revocation (RFC 7009)', () => {
     expect((await anonymous('POST', '/v1/oauth/revoke', undefined, bearer(accessToken))).body).toEqual({});
   });
 
-  it('answers the same for tokens of others and unknown ones, and leaves them as they are', async () => {
+  it('gives the same answer for unknown tokens and tokens of others, and does not end them', async () => {
     const [mine, theirs] = [await newClient(), await newClient()];
     const [token, login] = [await tokenOf(theirs), (await newAccount()).accessToken];
     for (const foreign of [token, login, 'nonsense', `${token}x`]) {
@@ -62,7 +62,7 @@ describe('Revocation (RFC 7009)', () => {
 });
 
 describe('Introspection (RFC 7662)', () => {
-  it('tells the same by Bearer, in the address, by form and by JSON', async () => {
+  it('gives the same answer by Bearer, in the address, by form and by JSON', async () => {
     const client = await newClient({ scope: 'servers billing' });
     const token = await tokenOf(client);
     const { body: account } = await anonymous('GET', '/v1/account', undefined, bearer(token));
@@ -90,7 +90,7 @@ describe('Introspection (RFC 7662)', () => {
     }
   });
 
-  it('says nothing but inactive of what is unknown, mistyped, over or a secret of another kind', async () => {
+  it('answers only inactive for an unknown, mistyped or ended token, and for other secrets', async () => {
     const client = await newClient();
     const token = await tokenOf(client);
     const expired = await tokenOf(client);
@@ -103,7 +103,7 @@ describe('Introspection (RFC 7662)', () => {
     });
   });
 
-  it('knows tokens of a login and API keys, without an email', async () => {
+  it('knows tokens of a login and API keys, and shows no email', async () => {
     const { id, email, accessToken, rest } = await newAccount();
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'billing' });
     const { body: login } = await introspect(accessToken);

@@ -1,4 +1,4 @@
-/** Clients that nobody uses go; those that are used, or whose account has money, stay. */
+/** The worker removes unused OAuth clients. Used clients stay, and so do clients of accounts with money. */
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { oauthRequests } from './requests.ts';
@@ -6,7 +6,7 @@ import { oauthRequests } from './requests.ts';
 const { anonymous, newAccount, db } = await startFreehold();
 const { introspect, newClient, requestToken, tokenOf } = oauthRequests(anonymous);
 
-/** Lets a client have been registered and last used so many days ago, and its task be due. */
+/** Moves the registration and the last use of a client into the past, and makes its task due. */
 async function age(clientId: string, { registered, used = registered }: { registered: number; used?: number }) {
   await db.query(
     `with aged as (
@@ -16,7 +16,7 @@ async function age(clientId: string, { registered, used = registered }: { regist
     [clientId, registered, used],
   );
 }
-/** Waits until the task of a client has been looked at; undefined once it has gone. */
+/** Waits until the worker has run the task of a client; undefined if the client has gone. */
 const sleeping = (clientId: string) =>
   eventually(async () => {
     const [task] = await db.query<{ days: number }>(
@@ -29,7 +29,7 @@ const remain = async (clientId: string) =>
   (await db.query('select 1 from oauth_client where id = $1', [clientId])).length === 1;
 
 describe('An OAuth client', () => {
-  it('is removed when it was unused for 30 days and its account has no money', async () => {
+  it('goes after 30 days without use if its account has no money', async () => {
     const client = await newClient();
     await age(client.client_id, { registered: 31 });
     await eventually(async () => !(await remain(client.client_id)));
@@ -40,14 +40,14 @@ describe('An OAuth client', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('stays when it was used since, and is looked at when 30 days will have passed', async () => {
+  it('stays after a use, and its next check is 30 days after that use', async () => {
     const client = await newClient();
     await age(client.client_id, { registered: 90, used: 10 });
     expect((await sleeping(client.client_id)).days).toBeCloseTo(20, 0);
     expect((await introspect(await tokenOf(client))).body.active).toBe(true);
   });
 
-  it('stays as long as its account has money', async () => {
+  it('stays while its account has money', async () => {
     const account = await newAccount();
     await account.fund(30);
     const client = await newClient({}, account.rest);

@@ -6,20 +6,19 @@ import { schema } from '../sample-schema.ts';
 
 const HTTP = '@http(method: GET, path: "/v1/x")';
 
-/** The start with these documents. */
-const start = (...documents: string[]) =>
+const read = (...documents: string[]) =>
   readOperations(schema, folderOf(Object.fromEntries(documents.map((text, i) => [`${'abc'[i]}.graphql`, text]))));
 function refusal(...documents: string[]): string {
   try {
-    start(...documents);
+    read(...documents);
   } catch (error) {
     return (error as Error).message;
   }
-  throw new Error('The documents were taken.');
+  throw new Error('The reader accepted the documents.');
 }
 
-describe('A wrong document stops the start', () => {
-  it('with its file, line and column, and a caret under the place', () => {
+describe('An invalid document', () => {
+  it('stops the start with its file, line and column, and a caret', () => {
     const message = refusal(`"Lists parts."\nquery Parts ${HTTP} {\n  parts { name price }\n}\n`);
     expect(message).toContain('Cannot query field "price" on type "Part".');
     expect(message).toContain('a.graphql:3:16');
@@ -29,7 +28,7 @@ describe('A wrong document stops the start', () => {
   it.each([
     ['a syntax error', `query {`, /Syntax Error.*\n\na\.graphql:1:8/s],
     ['no description', `query Parts ${HTTP} { parts { name } }`, /Parts lacks a description.*a\.graphql:1:7/s],
-    ['an operation that nobody can reach', `"X." query Parts { parts { name } }`, /neither @http nor @tool/],
+    ['an operation without endpoint and tool', `"X." query Parts { parts { name } }`, /neither @http nor @tool/],
     [
       'a path parameter without a variable',
       `"X." query Parts @http(method: GET, path: "/v1/x/{id}") { parts { name } }`,
@@ -38,12 +37,12 @@ describe('A wrong document stops the start', () => {
     [
       'an optional variable in the path',
       `"X." mutation X($key: KeyName) @http(method: POST, path: "/v1/x/{key}") { echo(key: $key) { args } }`,
-      /\$key stands in the path, and so must be required.*a\.graphql:1:17/s,
+      /\$key is in the path, so it must be required.*a\.graphql:1:17/s,
     ],
     [
       'a GET with an input object',
       `"X." mutation X($input: OrderThingInput!) ${HTTP} { orderThing(input: $input) { plaintext } }`,
-      /X is a GET, and cannot have an input object/,
+      /X is a GET, so it cannot have an input object/,
     ],
     [
       'two input objects',
@@ -65,49 +64,53 @@ describe('A wrong document stops the start', () => {
     [
       '@include',
       `"X." query X($on: Boolean! = true) ${HTTP} { parts { name @include(if: $on) } }`,
-      /write another document/,
+      /Write another document/,
     ],
     [
-      'two fields of one name',
+      'two fields with the same name',
       `"X." query X ${HTTP} { parts { name weight name: color } }`,
       /Two fields of Part are called name/,
     ],
     [
-      'a union of which a type answers nothing',
+      'a union with a type without selected fields',
       `"X." query X($id: ID!) @http(method: GET, path: "/v1/x/{id}") { something(thingId: $id) { ... on Part { name } } }`,
-      /may be a Thing, and asks nothing of it.*a\.graphql:1:\d+/s,
+      /may be a Thing, but the document selects no field of it.*a\.graphql:1:\d+/s,
     ],
     [
       '@spread of a list',
       `"X." query X ${HTTP} { things { data @spread { color } hasMore } }`,
-      /@spread needs an object, and data is none/,
+      /@spread needs an object, and data is not an object/,
     ],
     [
-      'two members of one name after @spread',
+      'two members with the same name after @spread',
       `"X." mutation X($input: OrderThingInput!) @http(method: POST, path: "/v1/x") @tool(name: "x") {
         orderThing(input: $input) { thing @spread { plaintext: thingId } plaintext }
       }`,
       /Two members of the answer are called plaintext/,
     ],
-    ['a tool that answers no object', `"X." query X @tool(name: "x") { number }`, /must answer an object or a list/],
+    [
+      'a tool whose answer is a number',
+      `"X." query X @tool(name: "x") { number }`,
+      /its answer must be an object or a list/,
+    ],
     [
       'a planned tool',
       `"X." query X @http(method: GET, path: "/v1/x", status: PLANNED) @tool(name: "x") { parts { name } }`,
-      /can be no tool yet/,
+      /cannot be a tool yet/,
     ],
     [
-      'a tool that speaks as OAuth does',
+      'a tool with a style of OAuth',
       `"X." query X @http(method: GET, path: "/v1/x", style: OAUTH) @tool(name: "x") { parts { name } }`,
-      /X speaks as OAuth does, and so can be no tool/,
+      /X has a style of OAuth, so it cannot be a tool/,
     ],
     [
-      'a scope where the credential is read as a header',
+      'a scope for an operation that reads the header Authorization',
       `"X." mutation X($input: OrderThingInput!, $key: KeyName @header(name: "Authorization"))
       @http(method: POST, path: "/v1/x") { orderThing(input: $input) { plaintext } echo(key: $key) { args } }`,
-      /X reads the credential itself, and so must be public/,
+      /X checks the credential itself, so it must be public/,
     ],
     [
-      'two arguments of one name',
+      'two arguments with the same name',
       `"X." mutation X($color: Color @header(name: "X-Color"), $input: OrderThingInput!) @tool(name: "x") {
         orderThing(input: $input) { plaintext } echo(mode: $color) { args }
       }`,
@@ -116,7 +119,7 @@ describe('A wrong document stops the start', () => {
     [
       '@answer beside another field',
       `"X." query X ${HTTP} { things { data @answer { color } hasMore } }`,
-      /@answer needs a field that stands alone/,
+      /@answer needs a field without siblings/,
     ],
     [
       'an unknown argument of a directive',
@@ -124,11 +127,11 @@ describe('A wrong document stops the start', () => {
       /does not exist in "HttpMethod"/,
     ],
     ['an unused fragment', `fragment A on Part { name } "X." query X ${HTTP} { number }`, /Fragment "A" is never used/],
-  ])('for %s', (_, document, expected) => {
+  ])('stops the start: %s', (_, document, expected) => {
     expect(refusal(document)).toMatch(expected);
   });
 
-  it('for two documents that claim one endpoint or one tool, and shows both', () => {
+  it('stops the start if two documents claim the same endpoint or tool, and the error shows both', () => {
     const one = '"X." query One @http(method: GET, path: "/v1/x/{code}") { refused(code: $code) { name } }'.replace(
       'One',
       'One($code: String!)',
@@ -143,7 +146,7 @@ describe('A wrong document stops the start', () => {
     ).toContain('Two documents claim the tool x.');
   });
 
-  it('and all that is wrong is said at once', () => {
+  it('does not hide the errors of others: one start reports all', () => {
     const message = refusal(`query A ${HTTP} { number }`, `query B @http(method: GET, path: "/v1/y") { number }`);
     expect(message).toContain('A lacks a description.');
     expect(message).toContain('B lacks a description.');
@@ -170,14 +173,14 @@ describe('The documents of the service', () => {
 });
 
 describe('An operation', () => {
-  it('knows its scopes, its parameters and where they come from', () => {
-    const operations = new Map(start(DOCUMENTS).map((operation) => [operation.name, operation]));
+  it('has its scopes, and its parameters with their locations', () => {
+    const operations = new Map(read(DOCUMENTS).map((operation) => [operation.name, operation]));
     expect(operations.get('OrderThing')).toMatchObject({ kind: 'mutation', scopes: ['servers'], noun: 'a' });
     expect(operations.get('Both')!.scopes).toEqual([]);
     const echo = operations.get('Echo')!.parameters;
-    expect(echo.map(({ name, in: place, header, description }) => ({ name, place, header, description }))).toEqual([
-      { name: 'mode', place: 'header', header: 'X-Mode', description: 'How.' },
-      { name: 'key', place: 'header', header: 'Idempotency-Key', description: 'Makes it safe to repeat.' },
+    expect(echo).toMatchObject([
+      { name: 'mode', in: 'header', header: 'X-Mode', description: 'The mode.' },
+      { name: 'key', in: 'header', header: 'Idempotency-Key', description: 'Makes the request safe to repeat.' },
     ]);
     const [limit] = operations.get('ListThings')!.parameters;
     expect(limit).toMatchObject({ in: 'query', required: false, default: 50 });

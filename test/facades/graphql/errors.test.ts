@@ -1,4 +1,4 @@
-/** Every way in which the internal listener refuses a request: each error has a code, whatever it comes over. */
+/** Tests that each refusal of the internal listener has a code, over HTTP, SSE and WebSocket. */
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -25,7 +25,7 @@ const deep = `{ ${'a { '.repeat(11)}b${' }'.repeat(11)} }`;
 const many = (count: number) => Array.from({ length: count }, (_, i) => `a${i}: account { id }`).join(' ');
 const OPERATIONS: [what: string, operation: Operation, code: string][] = [
   ['a syntax error', { query: '{ account { id }' }, 'GRAPHQL_PARSE_FAILED'],
-  ['no operation at all', { query: '' }, 'GRAPHQL_PARSE_FAILED'],
+  ['an empty document', { query: '' }, 'GRAPHQL_PARSE_FAILED'],
   ['too many tokens', { query: `{ ${'id '.repeat(5_000)} }` }, 'GRAPHQL_PARSE_FAILED'],
   ['an unknown field', { query: '{ nothing }' }, 'GRAPHQL_VALIDATION_FAILED'],
   ['too much depth', { query: deep }, 'GRAPHQL_VALIDATION_FAILED'],
@@ -35,11 +35,7 @@ const OPERATIONS: [what: string, operation: Operation, code: string][] = [
     { query: `{ account { ${Array.from({ length: 1_001 }, (_, i) => `a${i}: id`).join(' ')} } }` },
     'GRAPHQL_VALIDATION_FAILED',
   ],
-  [
-    'a variable that is missing',
-    { query: 'query ($id: ID!) { server(orderNumber: $id) { status } }' },
-    'BAD_USER_INPUT',
-  ],
+  ['a missing variable', { query: 'query ($id: ID!) { server(orderNumber: $id) { status } }' }, 'BAD_USER_INPUT'],
   [
     'a variable of another type',
     { query: 'query ($limit: PageLimit!) { servers(limit: $limit) { hasMore } }', variables: { limit: 'x' } },
@@ -55,17 +51,17 @@ const OPERATIONS: [what: string, operation: Operation, code: string][] = [
     { query: 'query A { account { id } } query B { account { id } }' },
     'OPERATION_RESOLUTION_FAILURE',
   ],
-  ['something that does not exist', { query: '{ server(orderNumber: "SRV-0000000000") { status } }' }, 'not_found'],
+  ['an unknown server', { query: '{ server(orderNumber: "SRV-0000000000") { status } }' }, 'not_found'],
   ['an operation of the operator', { query: '{ hosts { name } }' }, 'insufficient_scope'],
   [
-    'a subscription to something that does not exist',
+    'a subscription to an unknown server',
     { query: 'subscription { serverUpdated(orderNumber: "SRV-0000000000") { type } }' },
     'not_found',
   ],
 ];
 
 const codesOf = (errors: Failure[]) => errors.map(({ extensions }) => extensions?.code);
-/** To who accepts application/json alone, GraphQL over HTTP answers some refusals with 200. */
+/** For clients that accept only application/json, GraphQL over HTTP requires status 200 for some refusals. */
 const ACCEPT = { accept: 'application/graphql-response+json' };
 const send = (init: RequestInit & { headers?: Record<string, string> }, url = graphqlUrl) =>
   fetch(url, { method: 'POST', ...init, headers: { ...ACCEPT, ...bearer(account.accessToken), ...init.headers } });
@@ -77,23 +73,23 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
 const errorsOf = async (response: Response): Promise<Failure[]> =>
   ((await response.json()) as { errors: Failure[] }).errors;
 
-/** The errors of one operation over a WebSocket, and whether the socket is still open then. */
+/** The errors of one operation over a WebSocket, and whether the socket is still open afterwards. */
 async function overWebSocket(payload: Operation, authorization = `Bearer ${account.accessToken}`) {
   const socket = new WebSocket(graphqlUrl.replace('http', 'ws'), 'graphql-transport-ws');
   await once(socket, 'open');
-  const told = async () => JSON.parse(String((await once(socket, 'message'))[0]));
+  const nextMessage = async () => JSON.parse(String((await once(socket, 'message'))[0]));
   socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization } }));
-  expect(await told()).toMatchObject({ type: 'connection_ack' });
+  expect(await nextMessage()).toMatchObject({ type: 'connection_ack' });
   socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload }));
-  const message = await told();
+  const message = await nextMessage();
   const isOpen = socket.readyState === WebSocket.OPEN;
   socket.close();
   return { errors: (message.type === 'error' ? message.payload : message.payload.errors) as Failure[], isOpen };
 }
 
 describe('An error has its code', () => {
-  const answered = OPERATIONS.filter(([, { query }]) => !query.startsWith('subscription'));
-  it.each(answered)('over HTTP: %s', async (_, operation, code) => {
+  const overHttp = OPERATIONS.filter(([, { query }]) => !query.startsWith('subscription'));
+  it.each(overHttp)('over HTTP: %s', async (_, operation, code) => {
     for (const accept of ['application/json', 'application/graphql-response+json']) {
       const errors = await errorsOf(await post(operation, { accept }));
       expect(new Set(codesOf(errors)), JSON.stringify(errors)).toEqual(new Set([code]));
@@ -114,20 +110,24 @@ describe('An error has its code', () => {
     for (const { extensions } of errors) expect(extensions).not.toHaveProperty('http');
   });
 
-  it('also if something of ours breaks', async () => {
+  it('after a fault of the service', async () => {
     const operation = { query: '{ sshKeys { hasMore } }' };
     const broken = { code: 'internal_error', status: 500, retryable: true };
     await withoutTable(freehold, 'ssh_key', async () => {
       const [overHttp] = await errorsOf(await post(operation));
       const { errors } = await overWebSocket(operation);
       for (const error of [overHttp, errors[0]])
-        expect(error).toMatchObject({ path: ['sshKeys'], extensions: broken, message: 'Something broke on our side.' });
+        expect(error).toMatchObject({
+          path: ['sshKeys'],
+          extensions: broken,
+          message: 'Something failed on our side.',
+        });
       return undefined as never;
     });
   });
 });
 
-describe('A request that is no operation has an error with a code, too', () => {
+describe('A request without an operation has an error with a code', () => {
   const JSON_BODY = { 'content-type': 'application/json' };
   const query = '{ account { id } }';
   const REQUESTS: [what: string, ask: () => Promise<Response>, status: number, code: string][] = [
@@ -139,13 +139,13 @@ describe('A request that is no operation has an error with a code, too', () => {
       'BAD_REQUEST',
     ],
     [
-      'variables of a GET that are no JSON',
+      'variables of a GET that are not JSON',
       () => send({ method: 'GET' }, `${graphqlUrl}?query={a}&variables={`),
       400,
       'BAD_REQUEST',
     ],
     [
-      'variables of a form that are no JSON',
+      'variables of a form that are not JSON',
       () => send({ body: 'query={a}&variables={', headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
       400,
       'BAD_REQUEST',
@@ -153,11 +153,11 @@ describe('A request that is no operation has an error with a code, too', () => {
     ['a GET without a query', () => send({ method: 'GET' }), 400, 'BAD_REQUEST'],
     ['malformed JSON', () => post('{'), 400, 'BAD_REQUEST'],
     ['no body', () => post(''), 400, 'BAD_REQUEST'],
-    ['JSON that is no object', () => post('7'), 400, 'BAD_REQUEST'],
+    ['JSON that is not an object', () => post('7'), 400, 'BAD_REQUEST'],
     ['null', () => post('null'), 400, 'BAD_REQUEST'],
     ['a batch', () => post([{ query }, { query }]), 400, 'BAD_REQUEST'],
-    ['a query that is no text', () => post({ query: 7 }), 400, 'BAD_REQUEST'],
-    ['variables that are no object', () => post({ query, variables: [1] }), 400, 'BAD_REQUEST'],
+    ['a query that is not a text', () => post({ query: 7 }), 400, 'BAD_REQUEST'],
+    ['variables that are not an object', () => post({ query, variables: [1] }), 400, 'BAD_REQUEST'],
     ['an unknown member', () => post({ query, colour: 'red' }), 400, 'BAD_REQUEST'],
     ['another content type', () => post(query, { 'content-type': 'text/plain' }), 415, 'BAD_REQUEST'],
     [
@@ -166,7 +166,7 @@ describe('A request that is no operation has an error with a code, too', () => {
       400,
       'BAD_REQUEST',
     ],
-    ['a body without end', () => post({ query: 'x'.repeat(26_000_000) }), 413, 'REQUEST_ENTITY_TOO_LARGE'],
+    ['a body above the limit', () => post({ query: 'x'.repeat(26_000_000) }), 413, 'REQUEST_ENTITY_TOO_LARGE'],
     ['no credential', () => post({ query }, { authorization: '' }), 401, 'invalid_credential'],
     ['an unknown credential', () => post({ query }, bearer('nonsense')), 401, 'invalid_credential'],
   ];
@@ -182,12 +182,12 @@ describe('A request that is no operation has an error with a code, too', () => {
     expect([response.status, codesOf(await errorsOf(response))]).toEqual([401, ['missing_credential']]);
   });
 
-  it('says where a field failed', async () => {
+  it('has the path of the failed field', async () => {
     const [error] = await errorsOf(await post({ query: '{ mine: server(orderNumber: "x") { status } }' }));
     expect(error).toMatchObject({ path: ['mine'], extensions: { code: 'not_found' } });
   });
 
-  it('and what is right is answered', async () => {
+  it('differs from a valid request, which gets its answer', async () => {
     const response = await post({ query: '{ account { id } }' }, bearer(account.accessToken));
     expect(await response.json()).toEqual({ data: { account: { id: account.id } } });
     expect((await post({ query: '{ hosts { name } }' }, bearer(operatorToken))).status).toBe(200);

@@ -8,7 +8,7 @@ const { newAccount, graphqlUrl, operatorToken, internalUrl } = freehold;
 interface Closed {
   code: number;
 }
-/** Collects what a subscription says. */
+/** Collects the messages of a subscription. */
 const listen = (credential: string, query: string, variables?: Record<string, unknown>) =>
   subscription(graphqlUrl, credential, query, variables);
 const SERVER =
@@ -20,7 +20,7 @@ async function orderOf(account: TestAccount): Promise<string> {
 }
 
 describe('A subscription', () => {
-  it('tells the present state first and then each change, without a gap', async () => {
+  it('sends the current state first and then each change, without a gap', async () => {
     const account = await newAccount();
     const orderNumber = await orderOf(account);
     const live = listen(account.accessToken, SERVER, { orderNumber });
@@ -37,7 +37,7 @@ describe('A subscription', () => {
     late.dispose();
   });
 
-  it('of the balance and of top-ups follows the money', async () => {
+  it('to the balance and to top-ups reports each payment', async () => {
     const account = await newAccount();
     const balance = listen(account.accessToken, 'subscription { balanceChanged { balanceUsd } }');
     const topUps = listen(account.accessToken, 'subscription { topUpUpdated { status creditedUsd } }');
@@ -51,7 +51,7 @@ describe('A subscription', () => {
     topUps.dispose();
   });
 
-  it("of another account's order is refused", async () => {
+  it("to another account's order is refused", async () => {
     const [mine, theirs] = [await newAccount(), await newAccount()];
     const orderNumber = await orderOf(theirs);
     const live = listen(mine.accessToken, SERVER, { orderNumber });
@@ -60,7 +60,7 @@ describe('A subscription', () => {
     live.dispose();
   });
 
-  it('of one account never tells of another', async () => {
+  it('never reports servers of another account', async () => {
     const [mine, theirs] = [await newAccount(), await newAccount()];
     const live = listen(mine.accessToken, SERVER);
     const orderNumber = await orderOf(theirs);
@@ -71,7 +71,7 @@ describe('A subscription', () => {
     live.dispose();
   });
 
-  it('of the operator tells of every account', async () => {
+  it('of the operator reports the servers of every account', async () => {
     const live = listen(operatorToken, SERVER);
     const made = [await orderOf(await newAccount()), await orderOf(await newAccount())];
     await eventually(async () =>
@@ -92,7 +92,7 @@ describe('A subscription', () => {
     expect(closed.code).toBe(4403);
   });
 
-  it('is one of ten at most for a credential, and a finished one makes room', async () => {
+  it('is one of at most ten for a credential, and its end allows another', async () => {
     const account = await newAccount();
     const all = Array.from({ length: 11 }, () =>
       listen(account.accessToken, 'subscription { balanceChanged { balanceUsd } }'),
@@ -101,16 +101,16 @@ describe('A subscription', () => {
     await eventually(async () => all.filter((live) => live.messages[0]?.balanceChanged).length === 10);
     for (const live of all) live.dispose();
     const again = await eventually(async () => {
-      const one = listen(account.accessToken, 'subscription { balanceChanged { balanceUsd } }');
-      await eventually(async () => one.messages.length || one.failure());
-      const opened = Boolean(one.messages[0]?.balanceChanged);
-      one.dispose();
+      const live = listen(account.accessToken, 'subscription { balanceChanged { balanceUsd } }');
+      await eventually(async () => live.messages.length || live.failure());
+      const opened = Boolean(live.messages[0]?.balanceChanged);
+      live.dispose();
       return opened;
     });
     expect(again).toBe(true);
   });
 
-  it('without a credential is closed with 4403', async () => {
+  it('without a valid credential closes with 4403', async () => {
     const live = listen('nonsense', SERVER);
     const closed = (await eventually(async () => live.failure())) as Closed;
     expect(closed.code).toBe(4403);
@@ -152,7 +152,7 @@ describe('GraphQL on the internal listener', () => {
     expect(JSON.stringify(await response.json())).toContain('missing_credential');
   });
 
-  it('shows a customer its own, and the operator everything', async () => {
+  it('shows customers their own servers, and the operator all servers', async () => {
     const [mine, theirs] = [await newAccount(), await newAccount()];
     const orderNumber = await orderOf(theirs);
     const query = 'query ($orderNumber: ID!) { server(orderNumber: $orderNumber) { orderNumber tier { code } } }';
@@ -167,7 +167,7 @@ describe('GraphQL on the internal listener', () => {
     expect((await mine.graphql('{ books { balanced } }')).errors[0].extensions.code).toBe('insufficient_scope');
   });
 
-  it('tells what is wrong with variables, as a mistake of the caller', async () => {
+  it('reports invalid variables as errors of the caller', async () => {
     const { errors } = await freehold.operator(
       'mutation ($input: RegisterInput!) { register(input: $input) { account { id } } }',
       {
@@ -197,13 +197,13 @@ describe('GraphQL on the internal listener', () => {
     ],
     ['a circle of fragments', '{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }'],
     ['too many tokens', `{ ${'coins { data { code } } '.repeat(2000)} }`],
-  ])('refuses a document with %s, without an effect', async (_, query) => {
+  ])('refuses a document and executes nothing of it: %s', async (_, query) => {
     const { data, errors } = await freehold.operator(query);
     expect(data).toBeFalsy();
     expect(errors.length).toBeGreaterThan(0);
   });
 
-  it('serves GraphiQL without a foreign host, and the probes', async () => {
+  it('serves GraphiQL without files of other hosts, and the probes', async () => {
     const page = await (await fetch(graphqlUrl, { headers: { accept: 'text/html' } })).text();
     expect(page).toContain('graphiql');
     expect(page.match(/(?:src|href)="https?:\/\/[^"]+"/g) ?? []).toEqual([]);

@@ -1,17 +1,22 @@
-/** Ids that are none, wherever an id can be sent: 400, 404 or 422 of the catalogue, never 5xx, and nothing is written. */
+/**
+ * Sends invalid ids in paths, queries, bodies, tools and GraphQL. Each answer is 400, 404 or 422 of the catalogue, never
+ * 5xx, and the service writes nothing.
+ */
 import { getNamedType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../../entities/errors.ts';
 import { readOperations } from '../../../facades/compile/read.ts';
+import { openapi } from '../../../facades/openapi/document.ts';
 import { schema } from '../../../schema/index.ts';
 import { ENDPOINTS } from '../../setup/endpoints.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
+import type { Document } from '../../setup/openapi.ts';
 import { type Answer, restClient } from '../../setup/spawn.ts';
 import { callTool } from '../../setup/tool.ts';
 
 const { anonymous, db, newAccount, publicUrl } = await startFreehold({ ROLES: 'api' });
 
-const NONE = [
+const INVALID_IDS = [
   ...[
     '',
     '.',
@@ -52,56 +57,55 @@ const NONE = [
 ];
 
 let account: TestAccount;
-const written = () =>
+const rowCounts = () =>
   db.query('select (select count(*)::int from event) as events, (select count(*)::int from account) as accounts');
 let before: unknown;
 beforeAll(async () => {
   account = await newAccount();
-  before = await written();
+  before = await rowCounts();
 });
 afterAll(async () => {
-  expect(await written()).toEqual(before);
+  expect(await rowCounts()).toEqual(before);
   expect((await account.rest('GET', '/v1/account')).status).toBe(200);
 });
 
-const refusedAs = ({ status, body }: Answer, allowed: number[]) => {
+const expectRefusal = ({ status, body }: Answer, allowed: number[]) => {
   expect(allowed, JSON.stringify(body)).toContain(status);
   expect(ERRORS[body.code as ErrorCode][0]).toBe(status);
 };
+const { paths }: Document = JSON.parse(JSON.stringify(openapi(readOperations(schema), publicUrl)));
+const bodyOf = (method: string, path: string) =>
+  paths[path][method.toLowerCase()].requestBody?.content['application/json'].example;
 const encoded = (id: string) => encodeURIComponent(id.isWellFormed() ? id : id.toWellFormed());
 
-describe('What is no id', () => {
+describe('An invalid id', () => {
   it.each(ENDPOINTS.filter(([, path]) => path.includes('{')))(
     'in the path of %s %s is not found',
     async (method, path) => {
-      for (const id of NONE)
-        for (const written of new Set([encoded(id), /^[\w.%-]+$/.test(id) ? id : encoded(id)])) {
-          // A path that ends in a dot, or in nothing, is another path.
-          if (/^\.*$/.test(written)) continue;
-          const answer = await account.rest(
-            method,
-            path.replace(/\{\w+\}/, written),
-            method === 'PATCH' ? { auto_renew: true } : undefined,
-          );
-          refusedAs(answer, [400, 404]);
+      for (const id of INVALID_IDS)
+        for (const segment of new Set([encoded(id), /^[\w.%-]+$/.test(id) ? id : encoded(id)])) {
+          // An empty segment, or one of dots, makes another path.
+          if (/^\.*$/.test(segment)) continue;
+          const answer = await account.rest(method, path.replace(/\{\w+\}/, segment), bodyOf(method, path));
+          expectRefusal(answer, [400, 404]);
         }
     },
   );
 
   const lists = readOperations(schema).filter(({ http }) => http?.method === 'GET' && http.style === 'PLAIN');
   const parameters = lists.flatMap(({ http, parameters }) =>
-    parameters.flatMap(({ name, in: place }) => (place === 'query' ? [[http!.path, name] as const] : [])),
+    parameters.flatMap(({ name, in: location }) => (location === 'query' ? [[http!.path, name] as const] : [])),
   );
-  it.each(parameters)('in the query of GET %s as %s breaks nothing', async (path, name) => {
-    for (const value of NONE) {
+  it.each(parameters)('in the query of GET %s as %s causes no fault', async (path, name) => {
+    for (const value of INVALID_IDS) {
       const answer = await account.rest('GET', `${path.replace(/\{\w+\}/, 'x')}?${name}=${encoded(value)}`);
       expect(answer.status, JSON.stringify([value, answer.body])).toBeLessThan(500);
-      if (answer.status !== 200) refusedAs(answer, [400, 404]);
+      if (answer.status !== 200) expectRefusal(answer, [400, 404]);
       if (name === 'cursor' && value) expect(['invalid_cursor', 'invalid_query']).toContain(answer.body.code);
     }
   });
 
-  it('in a body is 422: keys, coins, tiers, images, scopes', async () => {
+  it('in a body is 422, for keys, coins, tiers, images and scopes', async () => {
     for (const [path, body] of [
       ['/v1/servers', (id: string) => ({ service_code: 'vps-1', ssh_key_ids: [id] })],
       ['/v1/servers', (id: string) => ({ service_code: id })],
@@ -110,37 +114,37 @@ describe('What is no id', () => {
       ['/v1/billing/topups', (id: string) => ({ amount_usd: 30, crypto: id })],
       ['/v1/auth/api-keys', (scope: string) => ({ name: 'k', scope })],
     ] as const)
-      for (const id of NONE) refusedAs(await account.rest('POST', path, body(id)), [422]);
+      for (const id of INVALID_IDS) expectRefusal(await account.rest('POST', path, body(id)), [422]);
   });
 
-  it('opens no door as a credential, and is no client and no token', async () => {
-    for (const text of NONE) {
+  it('is refused as a credential, a client and a token', async () => {
+    for (const text of INVALID_IDS) {
       const form = { grant_type: 'client_credentials', client_id: text, client_secret: text };
-      refusedAs(await anonymous('POST', '/v1/oauth/token', form), [400, 401, 422]);
+      expectRefusal(await anonymous('POST', '/v1/oauth/token', form), [400, 401, 422]);
       const { status, body } = await anonymous('GET', `/v1/oauth/introspect?token=${encoded(text)}`);
       if (status === 200) expect(body).toEqual({ active: false });
       else expect(status).toBe(400);
-      refusedAs(await anonymous('POST', '/v1/auth/token/refresh', { refresh_token: text }), [401, 422]);
-      if (/^[\x21-\x7e]+$/.test(text)) refusedAs(await restClient(publicUrl, text)('GET', '/v1/account'), [401]);
+      expectRefusal(await anonymous('POST', '/v1/auth/token/refresh', { refresh_token: text }), [401, 422]);
+      if (/^[\x21-\x7e]+$/.test(text)) expectRefusal(await restClient(publicUrl, text)('GET', '/v1/account'), [401]);
     }
   });
 
-  it('is no scope of an OAuth client, nor of a token', async () => {
+  it('is refused as a scope of an OAuth client and of a token', async () => {
     const { body: client } = await account.rest('POST', '/v1/oauth/register', {});
     for (const scope of ['__proto__', 'constructor', 'toString', 'operator', 'public', 'read __proto__']) {
-      refusedAs(await anonymous('POST', '/v1/oauth/register', { scope }), [400]);
+      expectRefusal(await anonymous('POST', '/v1/oauth/register', { scope }), [400]);
       const { client_id, client_secret } = client;
       const form = { grant_type: 'client_credentials', client_id, client_secret, scope };
       expect((await anonymous('POST', '/v1/oauth/token', form)).body.code).toBe('invalid_scope');
     }
-    before = await written();
+    before = await rowCounts();
   });
 
   const tools = readOperations(schema).flatMap(({ tool, parameters }) => {
     const id = parameters.find(({ type }) => getNamedType(type).name === 'ID');
     return tool && id ? [[tool.name, id.name] as const] : [];
   });
-  it('given to a tool is not found, or no valid argument', async () => {
+  it('in a call of a tool is not found, or an invalid argument', async () => {
     expect(tools.length).toBeGreaterThan(8);
     for (const [name, argument] of tools)
       for (const id of ['', '__proto__', "' or '1'='1", '🦀', 'x'.repeat(300), '-1', 'SRV-AAAAAAAAAA']) {
@@ -156,7 +160,7 @@ describe('What is no id', () => {
   });
 
   it('in GraphQL is not found', async () => {
-    for (const id of NONE) {
+    for (const id of INVALID_IDS) {
       const query =
         'query ($id: ID!) { server(orderNumber: $id) { status } topUp(orderNumber: $id) { status } sshKey(id: $id) { name } }';
       const { errors } = await account.graphql(query, { id });

@@ -1,4 +1,4 @@
-/** Whatever is sent, the answer is 400 or 422 of the catalogue, never 5xx, and nothing is written. */
+/** Sends bad input. Each answer is 400 or 422 of the catalogue, never 5xx, and the service writes nothing. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS } from '../../../entities/errors.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
@@ -9,16 +9,16 @@ const { db, newAccount, publicUrl } = freehold;
 let account: TestAccount;
 let before: unknown;
 
-const written = () =>
+const rowCounts = () =>
   db.query(`select (select count(*)::int from account) as accounts, (select count(*)::int from api_key) as keys, (select count(*)::int from ssh_key) as ssh_keys,
     (select count(*)::int from server) as servers, (select count(*)::int from top_up) as top_ups, (select count(*)::int from transfer) as transfers`);
 
 beforeAll(async () => {
   account = await newAccount();
-  before = await written();
+  before = await rowCounts();
 });
 afterAll(async () => {
-  expect(await written()).toEqual(before);
+  expect(await rowCounts()).toEqual(before);
 });
 
 const POSTS = [
@@ -33,13 +33,13 @@ const deep = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 
 /** Bodies that no endpoint can accept. */
 const BODIES: [name: string, body: string | Buffer, contentType?: string][] = [
-  ['nothing but a brace', '{'],
+  ['a single brace', '{'],
   ['a trailing comma', '{"a":1,}'],
   ['an array', '[]'],
   ['null', 'null'],
   ['a number', '1'],
   ['a string', '"x"'],
-  ['a number beyond the largest', '{"amount_usd":1e999,"crypto":"BTC"}'],
+  ['a number out of range', '{"amount_usd":1e999,"crypto":"BTC"}'],
   ['a NUL in a value', '{"name":"a\\u0000b","scope":"read","email":"a\\u0000@b.c","password":"long enough\\u0000"}'],
   ['a NUL in a name', '{"a\\u0000b":1}'],
   ['a lone surrogate', '{"name":"\\ud800","scope":"read","email":"\\ud800@b.c","password":"long enough \\ud800"}'],
@@ -68,7 +68,7 @@ const BODIES: [name: string, body: string | Buffer, contentType?: string][] = [
   ['text/plain', '{"a":1}', 'text/plain'],
   ['a form', 'a=1', 'application/x-www-form-urlencoded'],
   ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d])],
-  ['twice the same name', '{"scope":"read","scope":"full","scope":1,"name":"x"}'],
+  ['the same name twice', '{"scope":"read","scope":"full","scope":1,"name":"x"}'],
 ];
 
 describe.each(POSTS)('POST %s', (path) => {
@@ -115,7 +115,7 @@ describe('A top-up', () => {
     expect(['amount_too_low', 'amount_too_high', 'validation_failed']).toContain(body.code);
   });
 
-  it.each(['NaN', 'Infinity', '030', '+30', '0x1e'])('of the number %s is not even JSON', async (amount) => {
+  it.each(['NaN', 'Infinity', '030', '+30', '0x1e'])('of %s is refused, because it is not JSON', async (amount) => {
     const { status, body } = await account.rest(
       'POST',
       '/v1/billing/topups',
@@ -131,7 +131,7 @@ describe('A top-up', () => {
 });
 
 describe('An unknown field', () => {
-  it('is named, together with the one that was probably meant', async () => {
+  it('is named in the error, with a similar field', async () => {
     const { status, body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1', hostnam: 'web' });
     expect([status, body.code]).toEqual([422, 'unknown_field']);
     expect(body.errors[0]).toMatchObject({ field: 'hostnam', code: 'unknown_field' });
@@ -140,7 +140,7 @@ describe('An unknown field', () => {
 });
 
 describe('SSH keys', () => {
-  it('are public keys only, and the input is never repeated', async () => {
+  it('must be public keys, and the error never repeats the input', async () => {
     const secret = '-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----';
     const { status, body } = await account.rest('POST', '/v1/ssh-keys', { public_key: secret });
     expect([status, body.code]).toEqual([422, 'private_key_rejected']);
@@ -151,7 +151,7 @@ describe('SSH keys', () => {
   });
 });
 
-describe('What is not there', () => {
+describe('An unknown path or method', () => {
   it.each([
     ['GET', '/'],
     ['GET', '/v1'],
@@ -169,14 +169,18 @@ describe('What is not there', () => {
     expect(ERRORS[body.code as keyof typeof ERRORS][0]).toBe(status);
   });
 
-  it('names the methods that a path has', async () => {
-    const { status, headers } = await account.rest('PUT', '/v1/servers');
+  it('is answered with the methods of the path', async () => {
+    const { status, headers, body } = await account.rest('PUT', '/v1/servers');
     expect(status).toBe(404);
+    expect(body.detail).toBe('The path does not have this method. It has GET, HEAD, POST.');
+    expect((await account.rest('GET', '/v1/nothing')).body.detail).toBe('There is no such path. See /docs.');
     expect(headers.get('allow')).toContain('GET');
     expect(headers.get('allow')).toContain('POST');
   });
+});
 
-  it('headers that are too large are refused', async () => {
+describe('A request', () => {
+  it('with too large headers is refused', async () => {
     const response = await fetch(`${publicUrl}/v1/catalog`, { headers: { 'x-padding': 'x'.repeat(20_000) } });
     expect(response.status).toBe(400);
     expect(((await response.json()) as { code: string }).code).toBe('invalid_header');

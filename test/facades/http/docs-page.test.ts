@@ -1,4 +1,4 @@
-/** The reference as a person sees it. */
+/** The documentation pages in a browser. */
 import { describe, expect, it } from 'vitest';
 import { hasChromium, visit } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
@@ -11,7 +11,7 @@ describe.skipIf(!hasChromium)('In a real browser', async () => {
   const origins = (requests: string[]) =>
     new Set(requests.filter((url) => !url.startsWith('data:')).map((url) => new URL(url).origin));
 
-  it('/docs shows all the nouns and their endpoints, without an error, from this host alone', async () => {
+  it('/docs shows all endpoints, without an error, with files of this host only', async () => {
     const { text, errors, requests } = await visit(`${publicUrl}/docs`, '/v1/webhooks/{id}/test');
     expect(text).toContain('/v1/servers/{order_number}');
     expect(errors).toEqual([]);
@@ -19,7 +19,7 @@ describe.skipIf(!hasChromium)('In a real browser', async () => {
     expect(origins(requests)).toEqual(new Set([publicUrl]));
   });
 
-  it('/docs/errors shows the catalogue, without an error, from this host alone', async () => {
+  it('/docs/errors shows the catalogue, without an error, with files of this host only', async () => {
     const { errors, requests } = await visit(`${publicUrl}/docs/errors`, 'insufficient_balance');
     expect(errors).toEqual([]);
     expect(origins(requests)).toEqual(new Set([publicUrl]));

@@ -34,8 +34,8 @@ async function serve(downloads: string): Promise<string> {
   return app.listen({ port: 0, host: '127.0.0.1' });
 }
 
-describe('What is built', () => {
-  it('is the same, byte by byte, when it is built again', () => {
+describe('The package', () => {
+  it('has the same bytes when it is built again', () => {
     const again = join(folder, 'again');
     expect(buildPackage(again, publicUrl)).toEqual(checksums);
     expect(readdirSync(again).sort()).toEqual([...NAMES, 'SHA256SUMS'].sort());
@@ -43,7 +43,7 @@ describe('What is built', () => {
       expect(readFileSync(join(again, name)).equals(readFileSync(join(built, name)))).toBe(true);
   });
 
-  it('is a tarball with its source and its licences, pinned to what it was built with', () => {
+  it('has a tarball with its source and its licences, and pins its dependencies', () => {
     const read = (file: string) =>
       execFileSync('tar', ['-xzOf', join(built, TARBALL), `package/${file}`], { encoding: 'utf8' });
     const names = execFileSync('tar', ['-tzf', join(built, TARBALL)], { encoding: 'utf8' });
@@ -57,7 +57,7 @@ describe('What is built', () => {
     expect(read('dist/freehold-mcp.js')).not.toContain(process.cwd());
   });
 
-  it('is a bundle that hosts can install, which keeps the key secret', async () => {
+  it('has a bundle that MCP hosts can install, and marks the API key as secret', async () => {
     const port = await freePort();
     const files = unzipSync(readFileSync(join(built, BUNDLE)));
     const unpacked = join(folder, 'unpacked');
@@ -77,7 +77,7 @@ describe('What is built', () => {
     expect(json(answer).error.message).toContain(`127.0.0.1:${port}/mcp (ECONNREFUSED)`);
   });
 
-  it('is described to the registry as the registry wants it', () => {
+  it('has a description in the format of the MCP registry', () => {
     const server = json(readFileSync(join(built, 'server.json')));
     expect(server.name).toBe(json(readFileSync('facades/stdio/package.json')).mcpName);
     expect(server.name).toMatch(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
@@ -92,7 +92,7 @@ describe('What is built', () => {
 });
 
 describe('The service', () => {
-  it('lists what was built, and gives it away with checksums that verify', async () => {
+  it('lists the built files, and serves them with valid checksums', async () => {
     const url = await serve(built);
     const list = (await (await fetch(`${url}/downloads`)).json()) as { data: Record<string, unknown>[] };
     expect(list.data.map(({ name }) => name)).toEqual(NAMES);
@@ -102,7 +102,7 @@ describe('The service', () => {
       const response = await fetch(`${url}/downloads/${name}`);
       const bytes = Buffer.from(await response.arrayBuffer());
       writeFileSync(join(downloaded, name), bytes);
-      const listed = list.data.find((one) => one.name === name);
+      const listed = list.data.find((file) => file.name === name);
       if (listed)
         expect(listed).toEqual({
           name,
@@ -120,7 +120,7 @@ describe('The service', () => {
     [BUNDLE, 'application/zip'],
     ['server.json', 'application/json; charset=utf-8'],
     ['SHA256SUMS', 'text/plain; charset=utf-8'],
-  ])('gives %s as a file that browsers keep as it is, once', async (name, type) => {
+  ])('serves %s as a file to save, and answers 304 if the client has it', async (name, type) => {
     const url = `${await serve(built)}/downloads/${name}`;
     const { status, headers } = await fetch(url, { method: 'HEAD' });
     expect(status).toBe(200);
@@ -135,7 +135,7 @@ describe('The service', () => {
     expect([again.status, await again.text()]).toEqual([304, '']);
   });
 
-  it('has nothing else there, whatever the path', async () => {
+  it('serves no other file of the folder or around it', async () => {
     writeFileSync(join(built, 'stray.txt'), 'stray');
     writeFileSync(join(folder, 'secret.txt'), 'secret');
     const url = await serve(built);
@@ -154,7 +154,7 @@ describe('The service', () => {
       '__proto__',
       '',
     ]) {
-      // Without a client that would tidy up the path.
+      // An HTTP client would normalize the path.
       const socket = connect(Number(port), '127.0.0.1');
       socket.write(`GET /downloads/${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
       let answer = '';
@@ -165,7 +165,7 @@ describe('The service', () => {
     expect((await fetch(`${url}/downloads/server.json`, { method: 'DELETE' })).status).toBe(404);
   });
 
-  it('says what is to be done while nothing was built', async () => {
+  it('names the command to run before the first build', async () => {
     const url = await serve(join(folder, 'nowhere'));
     for (const path of ['/downloads', `/downloads/${TARBALL}`, '/downloads/SHA256SUMS']) {
       const response = await fetch(url + path);

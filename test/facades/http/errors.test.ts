@@ -1,6 +1,6 @@
 /**
- * Every code of the catalogue is received from the running service: one way to each. A code without a way fails, and so
- * does a way whose answer is another. What else leads to a code is told where that is tested.
+ * Provokes every code of the catalogue in the running service, by one request for each code. A code without a request
+ * fails the test. Tests of the nouns provoke the codes in other ways.
  */
 import { Secret, TOTP } from 'otpauth';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ import { type Answer, restClient } from '../../setup/spawn.ts';
 const ordinary = await startFreehold();
 const { anonymous, db, newAccount, operator, publicUrl } = ordinary;
 const LIMITS = ['API_KEYS', 'SERVERS', 'SSH_KEYS', 'WEBHOOKS', 'PENDING_TOPUPS', 'AGENT_ENTRIES', 'SESSIONS'];
-/** One of each thing, and one wrong password. */
+/** A service that allows one resource of each type, and one wrong password. */
 const tight = await startFreehold({
   ...Object.fromEntries(LIMITS.map((name) => [`LIMIT_${name}`, '1'])),
   LOGIN_FAILURES_MAX: '1',
@@ -46,7 +46,7 @@ beforeAll(async () => {
   const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1', region: 'ams' });
   server = `/v1/servers/${body.order_number}`;
   await eventually(async () => (await account.rest('GET', server)).body.status === 'running');
-  // Its states are put by hand from now on.
+  // The tests set the states of the server from now on.
   await db.query(`delete from task where subject = $1`, [body.order_number]);
 });
 
@@ -59,7 +59,7 @@ const topUp = (more: object = {}) => post('/v1/billing/topups', { amount_usd: 30
 const key = async (more: object = {}) => (await post('/v1/auth/api-keys', { name: 'k', scope: 'full', ...more })).body;
 const withKey = async (more: object, path = '/v1/account') =>
   restClient(publicUrl, (await key(more)).plaintext)('GET', path);
-const put = async (status: string, patch: object): Promise<Answer> => {
+const patchIn = async (status: string, patch: object): Promise<Answer> => {
   await db.query('update server set status = $2, delete_protection = false where order_number = $1', [
     server.slice(12),
     status,
@@ -68,31 +68,31 @@ const put = async (status: string, patch: object): Promise<Answer> => {
 };
 const login = (password: string, { anonymous, email }: Pick<TestAccount, 'email'> & Pick<Freehold, 'anonymous'>) =>
   anonymous('POST', '/v1/auth/login', { email, password });
-/** Does it twice, in a new account of the service that has one of each thing. */
+/** Sends two requests in a new account of the service that allows one resource of each type. */
 const twice = async (
   path: string,
   bodies: [unknown, unknown],
   prepare?: (account: TestAccount) => Promise<unknown>,
 ) => {
-  const one = await tight.newAccount();
-  await prepare?.(one);
-  expect((await one.rest('POST', path, bodies[0])).status).toBe(200);
-  return one.rest('POST', path, bodies[1]);
+  const account = await tight.newAccount();
+  await prepare?.(account);
+  expect((await account.rest('POST', path, bodies[0])).status).toBe(200);
+  return account.rest('POST', path, bodies[1]);
 };
 const totpCode = (secret: string) => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
 const withTotp = async (): Promise<TestAccount> => {
-  const one = await newAccount();
-  const { body } = await one.rest('POST', '/v1/auth/totp/setup', { password: one.password });
-  expect((await one.rest('POST', '/v1/auth/totp/enable', { totp_code: totpCode(body.secret) })).status).toBe(200);
-  return one;
+  const account = await newAccount();
+  const { body } = await account.rest('POST', '/v1/auth/totp/setup', { password: account.password });
+  expect((await account.rest('POST', '/v1/auth/totp/enable', { totp_code: totpCode(body.secret) })).status).toBe(200);
+  return account;
 };
 const agent = (slug: string) => ({
   ...{ slug, name: 'A', description: 'D', url: 'https://a.example', skills: [] },
   endpoints: [{ protocol: 'mcp', url: 'https://a.example/mcp' }],
 });
 
-type Way = () => Promise<Answer>;
-const READING: Partial<Record<ErrorCode, Way>> = {
+type Provoke = () => Promise<Answer>;
+const READING: Partial<Record<ErrorCode, Provoke>> = {
   malformed_json: () => anonymous('POST', '/v1/auth/login', '{'),
   unsupported_media_type: () => anonymous('POST', '/v1/auth/login', 'x', { 'content-type': 'text/plain' }),
   body_too_large: () => anonymous('POST', '/v1/auth/login', `"${'x'.repeat(200_000)}"`),
@@ -108,16 +108,16 @@ const READING: Partial<Record<ErrorCode, Way>> = {
     return post('/v1/billing/topups', { amount_usd: 32, crypto: 'BTC' }, { 'idempotency-key': 'k' });
   },
   idempotency_in_progress: async () => {
-    const one = await newAccount();
+    const { id, rest } = await newAccount();
     const ask = () =>
-      one.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' }, { 'idempotency-key': 'slow' });
+      rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' }, { 'idempotency-key': 'slow' });
     return db.transaction(async (tx) => {
-      await tx.query('select from balance where account_id = $1 for update', [one.id]);
+      await tx.query('select from balance where account_id = $1 for update', [id]);
       return Promise.race([ask(), ask()]);
     });
   },
 };
-const OAUTH: Partial<Record<ErrorCode, Way>> = {
+const OAUTH: Partial<Record<ErrorCode, Provoke>> = {
   invalid_request: () => form('/v1/oauth/token', {}),
   unsupported_grant_type: async () => requestToken(await newClient(), { grant_type: 'password' }),
   invalid_scope: async () => requestToken(await newClient(), { scope: 'full' }),
@@ -131,7 +131,7 @@ const OAUTH: Partial<Record<ErrorCode, Way>> = {
     form('/v1/oauth/token', { grant_type: 'client_credentials', client_id: 'x', client_secret: 'y' }),
   browser_authorization_unavailable: () => anonymous('GET', '/v1/oauth/authorize'),
 };
-const CREDENTIALS: Partial<Record<ErrorCode, Way>> = {
+const CREDENTIALS: Partial<Record<ErrorCode, Provoke>> = {
   missing_credential: () => anonymous('GET', '/v1/account'),
   invalid_credential: () => restClient(publicUrl, 'nonsense')('GET', '/v1/account'),
   expired_credential: async () => {
@@ -146,14 +146,14 @@ const CREDENTIALS: Partial<Record<ErrorCode, Way>> = {
   },
   invalid_login: () => login('not the password', { anonymous, email: account.email }),
   invalid_totp: async () => {
-    const one = await withTotp();
-    return anonymous('POST', '/v1/auth/login', { email: one.email, password: one.password, totp_code: 'aaaa-aaaa' });
+    const { email, password } = await withTotp();
+    return anonymous('POST', '/v1/auth/login', { email, password, totp_code: 'aaaa-aaaa' });
   },
   login_token_expired: () =>
     anonymous('POST', '/v1/auth/login/totp', { login_token: mintCredential('lt'), totp_code: '000000' }),
   refresh_token_reused: async () => {
-    const one = await newAccount();
-    const { refresh_token } = (await login(one.password, { anonymous, email: one.email })).body.tokens;
+    const { email, password } = await newAccount();
+    const { refresh_token } = (await login(password, { anonymous, email })).body.tokens;
     await anonymous('POST', '/v1/auth/token/refresh', { refresh_token });
     return anonymous('POST', '/v1/auth/token/refresh', { refresh_token });
   },
@@ -188,7 +188,7 @@ const CREDENTIALS: Partial<Record<ErrorCode, Way>> = {
     return login('not the password', { ...tight, email });
   },
 };
-const MONEY: Partial<Record<ErrorCode, Way>> = {
+const MONEY: Partial<Record<ErrorCode, Provoke>> = {
   payment_required: async () => order({}, X402),
   invalid_payment: async () => order({}, { 'x-payment': 'nonsense' }),
   payment_rejected: async () =>
@@ -214,22 +214,22 @@ const MONEY: Partial<Record<ErrorCode, Way>> = {
     return post(`/v1/billing/topups/${order_number}/cancel`, undefined);
   },
 };
-const SERVERS: Partial<Record<ErrorCode, Way>> = {
+const SERVERS: Partial<Record<ErrorCode, Provoke>> = {
   unknown_service_code: () => order({ service_code: 'vps-99' }),
   unknown_region: () => order({ region: 'moon' }),
   unknown_os: () => order({ os: 'plan9' }),
   unknown_ssh_key: () => order({ ssh_key_ids: ['sshkey_00000000000000000000000000'] }),
   out_of_stock: () => order({ service_code: 'ded-3', region: 'buh' }),
   price_exceeds_max: () => order({ max_price_usd: 1 }),
-  server_busy: () => put('REBOOTING', { action: 'reboot' }),
-  server_not_stopped: () => put('RUNNING', { service_code: 'vps-2' }),
-  server_suspended: () => put('SUSPENDED', { action: 'reboot' }),
-  resize_not_possible: () => put('STOPPED', { service_code: 'vps-1' }),
+  server_busy: () => patchIn('REBOOTING', { action: 'reboot' }),
+  server_not_stopped: () => patchIn('RUNNING', { service_code: 'vps-2' }),
+  server_suspended: () => patchIn('SUSPENDED', { action: 'reboot' }),
+  resize_not_possible: () => patchIn('STOPPED', { service_code: 'vps-1' }),
   delete_protected: async () => {
-    await put('RUNNING', { delete_protection: true });
+    await patchIn('RUNNING', { delete_protection: true });
     return account.rest('DELETE', server);
   },
-  one_operation_per_request: () => put('RUNNING', { action: 'reboot', power_state: 'off' }),
+  one_operation_per_request: () => patchIn('RUNNING', { action: 'reboot', power_state: 'off' }),
   invalid_public_key: () => post('/v1/ssh-keys', { public_key: 'ssh-ed25519 nonsense' }),
   private_key_rejected: () => post('/v1/ssh-keys', { public_key: '-----BEGIN OPENSSH PRIVATE KEY-----' }),
   key_too_weak: () => post('/v1/ssh-keys', { public_key: WEAK_KEY }),
@@ -237,13 +237,13 @@ const SERVERS: Partial<Record<ErrorCode, Way>> = {
   url_not_allowed: () => post('/v1/webhooks', { url: 'https://169.254.169.254/' }),
   unknown_event: () => post('/v1/webhooks', { url: 'https://example.org/', event_filter: 'server.exploded' }),
 };
-const NUMBERS: Partial<Record<ErrorCode, Way>> = {
+const LIMITS_REACHED: Partial<Record<ErrorCode, Provoke>> = {
   api_key_limit_reached: () => {
     const body = { name: 'k', scope: 'read' };
     return twice('/v1/auth/api-keys', [body, body]);
   },
   server_limit_reached: () =>
-    twice('/v1/servers', [{ service_code: 'vps-1' }, { service_code: 'vps-1' }], (one) => one.fund(50)),
+    twice('/v1/servers', [{ service_code: 'vps-1' }, { service_code: 'vps-1' }], ({ fund }) => fund(50)),
   ssh_key_limit_reached: () => {
     const [first, second] = PUBLIC_KEYS.map((public_key) => ({ public_key }));
     return twice('/v1/ssh-keys', [first, second]);
@@ -251,11 +251,11 @@ const NUMBERS: Partial<Record<ErrorCode, Way>> = {
   webhook_limit_reached: () =>
     twice('/v1/webhooks', [{ url: 'http://127.0.0.1:9/a' }, { url: 'http://127.0.0.1:9/b' }]),
   topup_limit_reached: async () => {
-    const one = await tight.newAccount();
-    const all = await Promise.all(
-      [1, 2, 3, 4].map(() => one.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' })),
+    const { rest } = await tight.newAccount();
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map(() => rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' })),
     );
-    return all.find(({ status }) => status !== 200)!;
+    return answers.find(({ status }) => status !== 200)!;
   },
   agent_limit_reached: () => twice('/v1/agents/directory', [agent('one-agent'), agent('two-agents')]),
   session_limit_reached: async () => {
@@ -264,29 +264,29 @@ const NUMBERS: Partial<Record<ErrorCode, Way>> = {
     return own.requestToken(await own.newClient({}, rest));
   },
 };
-const FAULTS: Partial<Record<ErrorCode, Way>> = {
+const FAULTS: Partial<Record<ErrorCode, Provoke>> = {
   internal_error: () => withoutTable(broken, 'catalog_item', () => broken.anonymous('GET', '/v1/catalog/vps')),
   unavailable: () => withoutDatabase(broken, () => broken.anonymous('GET', '/v1/catalog/vps')),
 };
-const WAYS: Partial<Record<ErrorCode, Way>> = {
+const PROVOKED: Partial<Record<ErrorCode, Provoke>> = {
   ...READING,
   ...OAUTH,
   ...CREDENTIALS,
   ...MONEY,
   ...SERVERS,
-  ...NUMBERS,
+  ...LIMITS_REACHED,
   ...FAULTS,
 };
 
 describe('The catalogue of errors', () => {
-  it('has no code that no test reaches', () => {
-    expect((Object.keys(ERRORS) as ErrorCode[]).filter((code) => !WAYS[code])).toEqual([]);
+  it('has a test for every code', () => {
+    expect((Object.keys(ERRORS) as ErrorCode[]).filter((code) => !PROVOKED[code])).toEqual([]);
   });
 
-  it.each(Object.keys(WAYS) as ErrorCode[])(
-    '%s is received from the service, with the status of the catalogue',
+  it.each(Object.keys(PROVOKED) as ErrorCode[])(
+    'has %s, which the service sends with the status of the catalogue',
     async (code) => {
-      const { status, body, headers } = await WAYS[code]!();
+      const { status, body, headers } = await PROVOKED[code]!();
       expect([body.code, status, body.status]).toEqual([code, ERRORS[code][0], ERRORS[code][0]]);
       expect(body).toMatchObject({
         type: expect.stringMatching(new RegExp(`/docs/errors#${code}$`)),

@@ -9,7 +9,7 @@ await app.listen({ port: 0, host: '127.0.0.1' });
 const { port } = app.server.address() as AddressInfo;
 const url = `http://127.0.0.1:${port}`;
 
-/** A connection. What is sent has arrived, in a packet of its own, unless the server has hung up. */
+/** Opens a connection. `send` waits until the packet has arrived alone, or the server has closed the connection. */
 async function open() {
   const accepted = once(app.server, 'connection') as Promise<[Socket]>;
   const socket = connect(port, '127.0.0.1').setNoDelay();
@@ -26,13 +26,13 @@ async function open() {
 }
 const WAIT = { timeout: 90_000, interval: 5 };
 
-/** What the server answers to bytes. */
+/** Sends packets, and returns the response as text. */
 async function raw(...packets: string[]): Promise<string> {
   const { send, closed } = await open();
   for (const packet of packets) await send(packet);
   return closed;
 }
-/** The parts of an answer that was read to the end of its connection. */
+/** Splits the text of a response. */
 function partsOf(answer: string) {
   const [head = '', body = ''] = answer.split('\r\n\r\n');
   const [status = '', ...lines] = head.split('\r\n');
@@ -40,9 +40,9 @@ function partsOf(answer: string) {
   return { status, headers, body };
 }
 
-describe('Every answer', () => {
+describe('Every response', () => {
   it.each(['/v1/parts', '/v1/things/one', '/v1/nowhere', '/v1/things/%', '/v1/broken', '/v1/refused/rate_limited'])(
-    '%s has a request id and the headers that keep it to itself',
+    'to %s has a request id and the security headers',
     async (path) => {
       const response = await fetch(url + path);
       const headers = Object.fromEntries(response.headers);
@@ -62,12 +62,12 @@ describe('Every answer', () => {
     },
   );
 
-  it('that may be kept has an ETag, and is 304 only for who has it already', async () => {
+  it('has an ETag if it is cacheable, and is 304 for a client with that ETag', async () => {
     const first = await fetch(`${url}/v1/something/one`);
     const etag = first.headers.get('etag')!;
     expect(first.headers.get('cache-control')).toBe('public, max-age=60');
-    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-      const again = await fetch(`${url}/v1/something/one`, { headers: { 'if-none-match': known } });
+    for (const ifNoneMatch of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const again = await fetch(`${url}/v1/something/one`, { headers: { 'if-none-match': ifNoneMatch } });
       expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag]);
     }
     const other = await fetch(`${url}/v1/something/part`, { headers: { 'if-none-match': etag } });
@@ -77,7 +77,7 @@ describe('Every answer', () => {
 });
 
 describe('A method', () => {
-  it('that a known path has not is 404, and says which it has', async () => {
+  it('is 404 if the path lacks it, and Allow names the methods of the path', async () => {
     for (const method of ['PUT', 'DELETE']) {
       const response = await fetch(`${url}/v1/things`, { method, body: '{' });
       expect([response.status, response.headers.get('allow')]).toEqual([404, 'GET, HEAD, POST']);
@@ -92,7 +92,7 @@ describe('A method', () => {
     expect((await fetch(`${url}/v1/things`, { method: 'HEAD' })).status).toBe(401);
   });
 
-  it('OPTIONS lets a browser send what it has to', async () => {
+  it('OPTIONS allows browsers the methods of the path and all headers', async () => {
     const response = await fetch(`${url}/v1/things`, { method: 'OPTIONS' });
     expect([response.status, await response.text()]).toEqual([200, '']);
     expect(response.headers.get('access-control-allow-methods')).toBe('GET, HEAD, POST');
@@ -111,7 +111,7 @@ describe('An error', () => {
       title: 'Payment Required',
       status: 402,
       code: 'insufficient_balance',
-      detail: 'The balance does not cover the price.',
+      detail: 'The balance does not cover the price. Top up the account.',
       request_id: response.headers.get('x-request-id'),
       retryable: true,
       retry_after: 7,
@@ -121,13 +121,13 @@ describe('An error', () => {
     });
   });
 
-  it('is application/problem+json for who asks for that', async () => {
+  it('is application/problem+json for clients that accept it', async () => {
     const ask = (accept: string) => fetch(`${url}/v1/nowhere`, { headers: { accept } });
     expect((await ask('application/problem+json')).headers.get('content-type')).toMatch(/^application\/problem\+json/);
     expect((await ask('*/*')).headers.get('content-type')).toMatch(/^application\/json/);
   });
 
-  it('of a credential says so in WWW-Authenticate (RFC 6750)', async () => {
+  it('of a credential has WWW-Authenticate (RFC 6750)', async () => {
     const challenge = async (headers: Record<string, string>) =>
       (await fetch(`${url}/v1/things`, { headers })).headers.get('www-authenticate');
     expect(await challenge({})).toBe('Bearer realm="svc"');
@@ -138,12 +138,12 @@ describe('An error', () => {
     expect((await fetch(`${url}/v1/refused/invalid_login`)).headers.get('www-authenticate')).toBe('Bearer realm="svc"');
   });
 
-  it('that nobody foresaw is masked, and logged without the values in its text', async () => {
+  it('is masked if it is a fault, and the log has its text without values', async () => {
     const before = errors.length;
     const response = await fetch(`${url}/v1/broken`);
     const body = await response.json();
     expect(response.status).toBe(500);
-    expect(body).toMatchObject({ code: 'internal_error', detail: 'Something broke on our side.', retryable: true });
+    expect(body).toMatchObject({ code: 'internal_error', detail: 'Something failed on our side.', retryable: true });
     expect(JSON.stringify([body, errors])).not.toContain('hunter2');
     expect(errors.slice(before)).toEqual([
       expect.objectContaining({ name: 'TypeError', request_id: response.headers.get('x-request-id') }),
@@ -151,7 +151,7 @@ describe('An error', () => {
     expect(JSON.stringify(errors.at(-1))).toContain('sample-schema.ts');
   });
 
-  it('is told also to who does not speak HTTP, or sends headers without end', async () => {
+  it('also reaches clients that send invalid HTTP or too large headers', async () => {
     const nonsense = await raw('NONSENSE\r\n\r\n');
     expect(nonsense).toMatch(/^HTTP\/1\.1 400 /);
     expect(JSON.parse(nonsense.split('\r\n\r\n')[1]!)).toMatchObject({ status: 400, code: 'invalid_header' });
@@ -166,9 +166,9 @@ describe('An error', () => {
     `${method} /v1/parts HTTP/1.1\r\nhost: x\r\nx-long: ${'x'.repeat(size)}\r\n\r\n`;
   const halves = (text: string): [string, string] => [text.slice(0, 900), text.slice(900)];
   it.each<[what: string, packets: string[]]>([
-    ['headers over our limit', [large('HEAD', 17_000)]],
-    ["headers over Node's limit", [large('HEAD', 70_000)]],
-    ['headers over our limit, in two packets', halves(large('HEAD', 17_000))],
+    ['headers above the limit of the service', [large('HEAD', 17_000)]],
+    ["headers above Node's limit", [large('HEAD', 70_000)]],
+    ['headers above the limit of the service, in two packets', halves(large('HEAD', 17_000))],
     ['a malformed request line', ['HEAD /a b HTTP/1.1\r\nhost: x\r\n\r\n']],
     ['a malformed header', ['HEAD / HTTP/1.1\r\nhost: x\r\n', 'bad header\r\n\r\n']],
     ['a malformed body', ['HEAD /v1/parts HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n', 'zz\r\n']],
@@ -177,13 +177,13 @@ describe('An error', () => {
   });
 
   it.each<[what: string, packets: string[]]>([
-    ['headers over our limit', [large('GET', 17_000)]],
-    ['headers over our limit, in two packets', halves(large('GET', 17_000))],
-    ['an address over our limit', [`GET /${'x'.repeat(17_000)} HTTP/1.1\r\nhost: x\r\n\r\n`]],
+    ['headers above the limit of the service', [large('GET', 17_000)]],
+    ['headers above the limit of the service, in two packets', halves(large('GET', 17_000))],
+    ['a URL above the limit of the service', [`GET /${'x'.repeat(17_000)} HTTP/1.1\r\nhost: x\r\n\r\n`]],
     ['a malformed request line', ['GET /a b HTTP/1.1\r\nhost: x\r\n\r\n']],
     ['no request line', ['NONSENSE\r\n\r\n']],
     ['no method', ['\u0016\u0003\u0001 \r\n\r\n']],
-  ])('is told as a whole, and ends the connection: %s', async (_, packets) => {
+  ])('arrives completely, and ends the connection: %s', async (_, packets) => {
     const { status, headers, body } = partsOf(await raw(...packets));
     expect(status).toBe('HTTP/1.1 400 Bad Request');
     expect(headers).toMatchObject({
@@ -194,7 +194,7 @@ describe('An error', () => {
     expect(JSON.parse(body)).toMatchObject({ status: 400, code: 'invalid_header', request_id: expect.any(String) });
   });
 
-  it('of a body that is shorter than announced reaches nobody, and breaks nothing', async () => {
+  it('of a body that ends early is not a fault', async () => {
     const before = errors.length;
     const { socket, peer, send } = await open();
     await send('POST /v1/echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{');
@@ -205,24 +205,24 @@ describe('An error', () => {
   });
 });
 
-describe('A caller who goes', () => {
-  it('aborts the signal of the operation; one who waits does not', async () => {
+describe('A caller who disconnects', () => {
+  it('aborts the signal of the operation, and a caller who waits does not', async () => {
     const waiting = fetch(`${url}/v1/slow`);
     await expect.poll(() => slow.running, WAIT).toBe(1);
     slow.finish();
     expect(await (await waiting).json()).toMatchObject({ name: 'late' });
     expect(slow).toMatchObject({ running: 0, aborted: 0 });
-    const going = new AbortController();
-    const request = fetch(`${url}/v1/slow`, { signal: going.signal }).catch(() => 'gone');
+    const disconnect = new AbortController();
+    const request = fetch(`${url}/v1/slow`, { signal: disconnect.signal }).catch(() => 'gone');
     await expect.poll(() => slow.running, WAIT).toBe(1);
-    going.abort();
+    disconnect.abort();
     expect(await request).toBe('gone');
     await expect.poll(() => slow, WAIT).toMatchObject({ running: 0, aborted: 1 });
   });
 });
 
-describe('The log of answers', () => {
-  it('knows method, template, status, time and request id, and nothing that was sent', async () => {
+describe('The log of responses', () => {
+  it('has method, template, status, time and request id, and no input', async () => {
     answers.length = 0;
     await fetch(`${url}/v1/things/CANARY1?limit=CANARY2`, {
       headers: { authorization: 'Bearer CANARY3', 'user-agent': 'CANARY4' },

@@ -16,7 +16,7 @@ beforeAll(async () => {
   await account.fund(500);
 });
 
-/** Processes of one installation share the key that seals. */
+/** The secret that the processes of one installation share. */
 function secretOf(): string {
   return Buffer.alloc(32, 7).toString('base64');
 }
@@ -29,7 +29,7 @@ const order = (key: string, body: object = {}, rest = account.rest): Promise<Ans
 const servers = async () => (await account.rest('GET', '/v1/servers?limit=200')).body.data.length as number;
 
 describe('A request with an idempotency key', () => {
-  it('that is sent again is answered as before, and orders nothing', async () => {
+  it('gets the same answer when it is repeated, and orders only once', async () => {
     const [key, before] = [newKey(), await account.balance()];
     const first = await order(key, { hostname: 'once' });
     const again = await order(key, { hostname: 'once' });
@@ -41,7 +41,7 @@ describe('A request with an idempotency key', () => {
     expect(await account.balance()).toBeCloseTo(before - 6, 6);
   });
 
-  it('has one effect when twenty come at once, and twenty equal answers', async () => {
+  it('has one effect when twenty arrive at once, and all get the same answer', async () => {
     const [key, before] = [newKey(), await servers()];
     const answers = await Promise.all(Array.from({ length: 20 }, () => order(key)));
     expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
@@ -49,22 +49,22 @@ describe('A request with an idempotency key', () => {
     expect(await servers()).toBe(before + 1);
   });
 
-  it('repeats the plaintext of an API key, which the database cannot', async () => {
+  it('repeats the plaintext of an API key, which the database does not contain', async () => {
     const key = newKey();
     const body = { name: 'ci', scope: 'read' };
     const create = () => account.rest('POST', '/v1/auth/api-keys', body, withKey(key));
     const [first, again] = [await create(), await create()];
     expect(first.body.plaintext).toMatch(/^svc_live_/);
     expect(again.body.plaintext).toBe(first.body.plaintext);
-    const kept = await db.query<{ row: string }>('select idempotency_key::text as row from idempotency_key');
-    const text = kept.map(({ row }) => row).join('\n');
-    expect(kept.length).toBeGreaterThan(0);
+    const rows = await db.query<{ row: string }>('select idempotency_key::text as row from idempotency_key');
+    const text = rows.map(({ row }) => row).join('\n');
+    expect(rows.length).toBeGreaterThan(0);
     for (const secret of [key, first.body.plaintext, Buffer.from(key).toString('hex')])
       expect(text).not.toContain(secret);
     expect(text).not.toContain(Buffer.from(first.body.plaintext).toString('hex'));
   });
 
-  it('that has another body is refused, however little differs; the order of members is no difference', async () => {
+  it('is refused if its body differs from the first, but members may have another order', async () => {
     const key = newKey();
     const first = await order(key, { hostname: 'a', auto_renew: false });
     const other = await order(key, { hostname: 'b', auto_renew: false });
@@ -74,7 +74,7 @@ describe('A request with an idempotency key', () => {
     expect([same.status, same.body.order_number]).toEqual([200, first.body.order_number]);
   });
 
-  it('may be corrected under the same key, since only successes are kept', async () => {
+  it('may be corrected with the same key, since the service stores only successes', async () => {
     const poor = await newAccount();
     const key = newKey();
     expect((await order(key, { service_code: 'nothing' }, poor.rest)).body.code).toBe('unknown_service_code');
@@ -85,10 +85,10 @@ describe('A request with an idempotency key', () => {
     expect([paid.status, paid.headers.get('idempotency-replayed')]).toEqual([200, null]);
   });
 
-  it('is one of its account, method and path', async () => {
+  it('shares its key with no other account, method or path', async () => {
     const other = await newAccount();
     const key = newKey();
-    const [mine, theirs] = [await account.rest, other.rest];
+    const [mine, theirs] = [account.rest, other.rest];
     const body = { name: 'k', scope: 'read' };
     const first = await mine('POST', '/v1/auth/api-keys', body, withKey(key));
     const foreign = await theirs('POST', '/v1/auth/api-keys', body, withKey(key));
@@ -102,7 +102,7 @@ describe('A request with an idempotency key', () => {
     expect([deleted.body.key_id, deleted.headers.get('idempotency-replayed')]).toEqual([next.body.key_id, null]);
   });
 
-  it('is a stranger’s together with its body: an account is made once, and another body is another request', async () => {
+  it('without a credential counts with its body: a repeated registration makes one account', async () => {
     const key = newKey();
     const register = (email: string) =>
       anonymous('POST', '/v1/auth/register', { email, password: 'a heron on the roof' }, withKey(key));
@@ -118,7 +118,7 @@ describe('A request with an idempotency key', () => {
     expect(without.body.code).toBe('email_taken');
   });
 
-  it('is refused when the key is no key', async () => {
+  it('is refused if the key is invalid', async () => {
     for (const key of ['', 'two words', 'x'.repeat(256), 'schlüssel'.replace('ü', '\u00fc')]) {
       const { status, body } = await order(key);
       expect([key, status, body.code]).toEqual([key, 400, 'invalid_header']);
@@ -128,23 +128,23 @@ describe('A request with an idempotency key', () => {
     expect((await account.rest('GET', '/v1/account', undefined, withKey('two words'))).status).toBe(200);
   });
 
-  it('counts for a day', async () => {
+  it('has another effect after a day', async () => {
     const key = newKey();
     const first = await order(key);
-    const [kept] = await db.query<{ hours: number }>(
+    const [stored] = await db.query<{ hours: number }>(
       `select max(extract(epoch from expires_at - now())::int / 3600) as hours from idempotency_key`,
     );
-    expect(kept!.hours).toBeGreaterThanOrEqual(23);
+    expect(stored!.hours).toBeGreaterThanOrEqual(23);
     await db.query(`update idempotency_key set expires_at = now() - interval '1 second'`);
     const later = await order(key);
     expect(later.body.order_number).not.toBe(first.body.order_number);
   });
 });
 
-describe('Keys of several processes', () => {
+describe('Idempotency keys over several processes', () => {
   const vault = new Vault(Buffer.alloc(32, 7));
 
-  it('are the same keys: whoever waits gets the answer of the process that was first', async () => {
+  it('have one effect: all processes return the answer of the first', async () => {
     const { accessToken } = account;
     const third = await startFreehold({ DATABASE_URL: url, ROLES: 'api', SECRET_KEY: secretOf() });
     const [key, before] = [newKey(), await servers()];
@@ -155,12 +155,12 @@ describe('Keys of several processes', () => {
     expect(await servers()).toBe(before + 1);
   });
 
-  it('wait no longer than five seconds for a request that is still running', async () => {
+  it('make a repeated request wait five seconds at most for the running one', async () => {
     const other = await Database.open(url);
     const request = { accountId: 'acct_x', method: 'POST', path: '/v1/x', key: newKey(), input: '{}' };
     const [started, finished] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const running = new IdempotencyKeys(other, vault).once(request, async (held) => {
-      await held.transaction((tx) => tx.query('select 1'));
+    const running = new IdempotencyKeys(other, vault).once(request, async (requestDb) => {
+      await requestDb.transaction((tx) => tx.query('select 1'));
       started.resolve();
       await finished.promise;
       return '"done"';
@@ -179,17 +179,17 @@ describe('Keys of several processes', () => {
     await other.close();
   });
 
-  it('keep what a request had committed before it was refused, and nothing of what had failed', async () => {
+  it('keep the committed changes of a refused request, and none that it rolled back', async () => {
     const request = { accountId: 'acct_y', method: 'POST', path: '/v1/y', key: newKey(), input: '{}' };
     const idempotency = new IdempotencyKeys(db, vault);
     await db.query('create table note (text text)');
     const note = (text: string) => `insert into note values ('${text}')`;
-    const refused = idempotency.once(request, async (held) => {
-      await held.transaction((tx) => tx.query(note('revoked')));
-      await held
+    const refused = idempotency.once(request, async (requestDb) => {
+      await requestDb.transaction((tx) => tx.query(note('revoked')));
+      await requestDb
         .transaction((tx) => tx.query(note('lost')).then(() => Promise.reject(new Error('no'))))
         .catch(() => {});
-      expect(await held.query('select text from note')).toEqual([{ text: 'revoked' }]);
+      expect(await requestDb.query('select text from note')).toEqual([{ text: 'revoked' }]);
       expect(await db.query('select text from note')).toEqual([]);
       throw new Error('refused');
     });
@@ -199,7 +199,7 @@ describe('Keys of several processes', () => {
     await db.query('drop table note');
   });
 
-  it('are forgotten when their time is over', async () => {
+  it('are deleted after they expire', async () => {
     await db.query(`update idempotency_key set expires_at = now() - interval '1 second'`);
     await new IdempotencyKeys(db, vault).sweep();
     expect(await db.query('select from idempotency_key')).toEqual([]);

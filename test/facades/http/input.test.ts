@@ -16,12 +16,12 @@ async function post(payload: string | Buffer, headers: Record<string, string> = 
 const send = (body: object) => post(JSON.stringify({ service_code: 'vps-1', ...body }));
 const nested = (depth: number) => `{"anything":${'['.repeat(depth)}${']'.repeat(depth)}}`;
 
-describe('A body that cannot be read is 400', () => {
+describe('An unreadable body is 400', () => {
   it.each([
     ['malformed JSON', '{"service_code":', 'malformed_json'],
     ['a trailing comma', '{"service_code":"x",}', 'malformed_json'],
-    ['two members of one name', '{"service_code":"x","color":"red","service_code":"y"}', 'malformed_json'],
-    ['two members of one name, one of them escaped', '{"service_code":"x","service_cod\\u0065":"y"}', 'malformed_json'],
+    ['two members with the same name', '{"service_code":"x","color":"red","service_code":"y"}', 'malformed_json'],
+    ['two members with the same name, once escaped', '{"service_code":"x","service_cod\\u0065":"y"}', 'malformed_json'],
     ['eleven levels', nested(10), 'malformed_json'],
     ['thirty thousand levels', nested(30_000), 'malformed_json'],
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'malformed_json'],
@@ -49,7 +49,7 @@ describe('A body that cannot be read is 400', () => {
   });
 });
 
-describe('A body that can be read is taken', () => {
+describe('A readable body is accepted', () => {
   it.each([
     ['ten levels', nested(9)],
     ['any charset', '{"service_code":"x"}'],
@@ -65,12 +65,12 @@ describe('A body that can be read is taken', () => {
   });
 });
 
-describe('A body that cannot be kept is 422 and names the place', () => {
+describe('A body that the service cannot store is 422, and the error names the field', () => {
   it.each([
     ['U+0000', '{"service_code":"x","free_text":"a\\u0000b"}', 'free_text'],
     ['a lone surrogate', '{"service_code":"x","anything":{"deep":["ok","\\ud800"]}}', 'anything.deep.1'],
     ['U+0000 in a name', '{"service_code":"x","anything":{"a\\u0000":1}}', 'anything.a�'],
-    ['a number beyond all numbers', '{"service_code":"x","float":1e999}', 'float'],
+    ['a number out of range', '{"service_code":"x","float":1e999}', 'float'],
     ['__proto__', '{"service_code":"x","anything":{"__proto__":{"admin":true}}}', 'anything.__proto__'],
     ['__proto__ at the top', '{"service_code":"x","__proto__":{"admin":true}}', '__proto__'],
   ])('%s', async (_, payload, field) => {
@@ -78,47 +78,47 @@ describe('A body that cannot be kept is 422 and names the place', () => {
     expect([status, body.code, body.errors[0].field]).toEqual([422, 'validation_failed', field]);
   });
 
-  it.each(['[]', '"text"', '1', 'null', 'true'])('%s is no object', async (payload) => {
+  it.each(['[]', '"text"', '1', 'null', 'true'])('%s is not an object', async (payload) => {
     const { status, body } = await post(payload);
     expect([status, body.code]).toEqual([422, 'validation_failed']);
   });
 
-  it('constructor and prototype are names like any other', async () => {
+  it('may have constructor and prototype as names within JSON', async () => {
     const { status, body } = await send({ anything: { constructor: { prototype: 1 } } });
     expect([status, body.args.input.anything]).toEqual([200, { constructor: { prototype: 1 } }]);
     expect((await send({ constructor: 1 })).body).toMatchObject({ code: 'unknown_field' });
   });
 });
 
-describe('A wrong field is 422', () => {
+describe('An invalid field is 422', () => {
   it.each<[string, object, object]>([
     ['missing', { service_code: undefined }, { field: 'service_code', code: 'required' }],
     ['null though required', { service_code: null }, { field: 'service_code', code: 'wrong_type' }],
     ['of another type', { free_text: { a: SECRET } }, { field: 'free_text', code: 'wrong_type' }],
     ['a list for a text', { free_text: [SECRET] }, { field: 'free_text', code: 'wrong_type' }],
     ['a text for a boolean', { auto_renew: 'true' }, { field: 'auto_renew', code: 'wrong_type' }],
-    ['no such enum value', { color: SECRET }, { field: 'color', code: 'not_allowed' }],
+    ['an unknown enum value', { color: SECRET }, { field: 'color', code: 'not_allowed' }],
     ['an enum value in upper case', { color: 'RED' }, { field: 'color', code: 'not_allowed' }],
     [
       'a list of more than a hundred',
       { other_colors: Array(101).fill('red') },
       { field: 'other_colors', code: 'too_many', limit: 100 },
     ],
-    ['one of a list', { other_colors: ['red', SECRET] }, { field: 'other_colors.1', code: 'not_allowed' }],
+    ['an item of a list', { other_colors: ['red', SECRET] }, { field: 'other_colors.1', code: 'not_allowed' }],
     ['deep within', { inner: { count: 'x' } }, { field: 'inner.count', code: 'wrong_type' }],
     ['a fraction', { inner: { count: 1.5 } }, { field: 'inner.count', code: 'wrong_type' }],
     ['an integer of 33 bits', { inner: { count: 3e9 } }, { field: 'inner.count' }],
     ['missing deep within', { inner: {} }, { field: 'inner.count', code: 'required' }],
     ['too long', { region: 'x'.repeat(33) }, { field: 'region', code: 'too_long', limit: 32 }],
     ['too short', { region: '' }, { field: 'region', code: 'too_short', limit: 1 }],
-    ['of a wrong format', { hostname: '-bad-' }, { field: 'hostname', code: 'wrong_format' }],
-    ['no email', { email: SECRET }, { field: 'email', code: 'wrong_format' }],
+    ['of another format', { hostname: '-bad-' }, { field: 'hostname', code: 'wrong_format' }],
+    ['an invalid email', { email: SECRET }, { field: 'email', code: 'wrong_format' }],
     [
       'too many',
       { labels: Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`k${i}`, 'v'])) },
       { code: 'too_many', limit: 20 },
     ],
-    ['a wrong name', { labels: { 'NOT ok': 'v' } }, { field: 'labels.NOT ok', code: 'wrong_format' }],
+    ['an invalid name of a label', { labels: { 'NOT ok': 'v' } }, { field: 'labels.NOT ok', code: 'wrong_format' }],
     ['a value of a label', { labels: { ok: 1 } }, { field: 'labels.ok', code: 'wrong_type' }],
     ['more than two decimals', { amount_usd: 30.001 }, { field: 'amount_usd' }],
   ])('%s', async (_, body, error) => {
@@ -129,7 +129,7 @@ describe('A wrong field is 422', () => {
     expect(text).not.toMatch(/30\.001|3000000000/);
   });
 
-  it('that is unknown is named, with the nearest known name', async () => {
+  it('is named in the error if it is unknown, with the most similar name', async () => {
     const { status, body } = await send({ hostnme: 'x' });
     expect([status, body.code]).toEqual([422, 'unknown_field']);
     expect(body.errors).toEqual([
@@ -143,7 +143,7 @@ describe('A wrong field is 422', () => {
     expect((await send({ zzzzzzzzz: 1 })).body.errors[0].message).toBe('There is no field zzzzzzzzz.');
   });
 
-  it('has the code that its scalar names for it, if that is all that is wrong', async () => {
+  it('has the code of its scalar if it is the only error', async () => {
     expect((await send({ amount_usd: 29 })).body).toMatchObject({
       code: 'amount_too_low',
       detail: 'amount_usd must be at least 30.',
@@ -156,18 +156,18 @@ describe('A wrong field is 422', () => {
     expect(both.errors.map(({ code }: { code: string }) => code).sort()).toEqual(['unknown_field', 'weak_password']);
   });
 
-  it('does not make null or a single value for a list wrong', async () => {
+  it('may be null, or a single value in place of a list', async () => {
     const { body } = await send({ color: null, other_colors: 'red', inner: null, hostnme: 1 });
     expect(body.errors.map(({ field }: { field: string }) => field)).toEqual(['hostnme']);
   });
 
-  it('is told with at most fifty others', async () => {
+  it('is one of at most fifty in the error', async () => {
     const { body } = await send(Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`unknown${i}`, 1])));
     expect(body.errors).toHaveLength(50);
   });
 });
 
-describe('A wrong parameter', () => {
+describe('An invalid parameter', () => {
   const get = async (url: string) => {
     const response = await app.inject({ url, headers: { authorization: 'Bearer read' } });
     return { status: response.statusCode, body: response.json() };
@@ -193,8 +193,8 @@ describe('A wrong parameter', () => {
   });
 
   it('of a header is 400', async () => {
-    const wrong: Record<string, string>[] = [{ 'x-mode': 'RED' }, { 'idempotency-key': 'x'.repeat(121) }];
-    for (const headers of wrong) {
+    const invalid: Record<string, string>[] = [{ 'x-mode': 'RED' }, { 'idempotency-key': 'x'.repeat(121) }];
+    for (const headers of invalid) {
       const { status, body } = await post('{"service_code":"x"}', headers);
       expect([status, body.code]).toEqual([400, 'invalid_header']);
     }
@@ -210,8 +210,8 @@ describe('A wrong parameter', () => {
   });
 });
 
-describe('Whatever was sent', () => {
-  it('nothing of it was logged as broken', () => {
+describe('Bad input', () => {
+  it('causes no fault in the log', () => {
     expect(logged).toEqual([]);
   });
 });

@@ -26,13 +26,13 @@ const ONE = {
 };
 
 describe('An answer', () => {
-  it('is the one root field, in snake_case, with enum values in lower case and JSON untouched', async () => {
+  it('is the single root field, in snake_case, with enum values in lower case and JSON unchanged', async () => {
     const { status, body } = await call('GET', '/v1/things/one', undefined, as('read'));
     expect(status).toBe(200);
     expect(body).toEqual(ONE);
   });
 
-  it('is an object of the root fields if there are several', async () => {
+  it('is an object of several root fields', async () => {
     const { body } = await call('GET', '/v1/both');
     expect(body).toEqual({
       parts: [{ name: 'lid', color: null, weight: 1 }],
@@ -41,12 +41,12 @@ describe('An answer', () => {
     });
   });
 
-  it('has the members of an object that is spread beside the others', async () => {
+  it('has the members of an object with @spread beside the others', async () => {
     const { body } = await call('POST', '/v1/things', { service_code: 'vps-1' }, as('servers'));
     expect(body).toEqual({ ...ONE, thing_id: 'new', plaintext: 'shown once' });
   });
 
-  it('is a page also if the list is whole', async () => {
+  it('is a page even for a whole list', async () => {
     const { body } = await call('GET', '/v1/parts');
     expect(body).toEqual({
       data: [{ name: 'lid', color: null, weight: 1 }],
@@ -78,12 +78,12 @@ describe('Parameters', () => {
     }
   });
 
-  it('that are absent have the default of the argument that they feed', async () => {
+  it('have the default of their argument if they are absent', async () => {
     const { body } = await call('GET', '/v1/things', undefined, as('read'));
     expect(body.data[0].labels).toEqual({ limit: 50 });
   });
 
-  it('of headers are read case-insensitively', async () => {
+  it('of headers have names without regard to case', async () => {
     const { body } = await call('POST', '/v1/echo', undefined, { 'x-mode': 'dark_blue', 'Idempotency-KEY': 'k1' });
     expect(body.args).toMatchObject({ mode: 'DARK_BLUE', key: 'k1' });
   });
@@ -92,7 +92,7 @@ describe('Parameters', () => {
 describe('A body', () => {
   const echoed = async (body: unknown) => (await call('POST', '/v1/echo', body)).body.args.input;
 
-  it('is mapped deeply: names and enum values, lists and single values, but not the inside of JSON', async () => {
+  it('is mapped at all depths: names and enum values, lists and single values, but not JSON', async () => {
     const labels = { 'some-key': 'red' };
     expect(
       await echoed({
@@ -118,17 +118,17 @@ describe('A body', () => {
     });
   });
 
-  it.each(['code', 'plan'])('may say %s for service_code', async (alias) => {
+  it.each(['code', 'plan'])('may have %s in place of service_code', async (alias) => {
     expect(await echoed({ [alias]: 'vps-2', location: 'ams' })).toMatchObject({ serviceCode: 'vps-2', region: 'ams' });
   });
 
-  it('may not have an alias beside the field that it stands for', async () => {
+  it('may not have an alias beside its field', async () => {
     const { status, body } = await call('POST', '/v1/echo', { service_code: 'a', plan: 'b' });
     expect([status, body.code, body.errors[0].field]).toEqual([422, 'unknown_field', 'plan']);
     expect((await call('POST', '/v1/echo', { plan: 'a', code: 'b' })).body.code).toBe('unknown_field');
   });
 
-  it('may be absent or empty, also with a content type, where nothing is required', async () => {
+  it('may be absent or empty if nothing is required, also with a content type', async () => {
     for (const payload of [undefined, ''])
       for (const headers of [{}, { 'content-type': 'application/json; charset=utf-8' }]) {
         const { statusCode } = await app.inject({
@@ -141,7 +141,7 @@ describe('A body', () => {
       }
   });
 
-  it('of an operation that takes none must be empty', async () => {
+  it('must be empty for an operation without input', async () => {
     expect((await call('DELETE', '/v1/things/one', {}, as('full'))).status).toBe(200);
     const { status, body } = await call('DELETE', '/v1/things/one', { force: true }, as('full'));
     expect([status, body.code, body.errors[0].field]).toEqual([422, 'unknown_field', 'force']);
@@ -151,7 +151,7 @@ describe('A body', () => {
 describe('The order of checks', () => {
   const nonsense = { nonsense: true };
 
-  it('is: route, credential, scope, availability, body, validation', async () => {
+  it('is route, credential, scope, availability, body, validation', async () => {
     const code = async (...args: Parameters<typeof call>) => {
       const { status, body } = await call(...args);
       return `${status} ${body.code}`;
@@ -168,7 +168,7 @@ describe('The order of checks', () => {
     expect(await code('POST', '/v1/things', nonsense, as('servers'))).toBe('422 validation_failed');
   });
 
-  it('looks at the credential before the body is even read', async () => {
+  it('puts the credential before the body', async () => {
     for (const payload of ['{', 'x'.repeat(200_000)]) {
       const response = await app.inject({
         method: 'POST',
@@ -180,14 +180,14 @@ describe('The order of checks', () => {
     }
   });
 
-  it('refuses a bad credential also where none is needed', async () => {
+  it('includes the credential of a public endpoint', async () => {
     const { status, body } = await call('GET', '/v1/parts', undefined, { authorization: 'Basic abc' });
     expect([status, body.code]).toEqual([401, 'invalid_credential']);
   });
 });
 
 describe('A planned endpoint', () => {
-  it('says that it is planned', async () => {
+  it('answers that it is planned', async () => {
     const { body } = await call('POST', '/v1/pairs', {}, as('servers'));
     expect(body).toMatchObject({ status: 404, code: 'endpoint_planned', availability: 'PLANNED' });
   });

@@ -1,4 +1,4 @@
-/** Callers who are slow, and documents that would cost too much. */
+/** Slow callers, and GraphQL documents above the limits. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ async function slowly(text: string): Promise<Socket> {
 }
 
 describe('Callers who send a byte each second', () => {
-  it('are let go of, headers and bodies alike, while others are served', async () => {
+  it('are disconnected, during headers and bodies, while the service answers others', async () => {
     const head = 'POST /v1/auth/login HTTP/1.1\r\nhost: x\r\n';
     const body = `${head}content-type: application/json\r\ncontent-length: 100000\r\n\r\n{`;
     const sockets = await Promise.all(Array.from({ length: 200 }, (_, i) => slowly(i % 2 ? body : `${head}x-slow: `)));
@@ -45,7 +45,7 @@ describe('A GraphQL document', () => {
     expect(errors.length).toBeGreaterThan(0);
   });
 
-  it('comes alone: a batch is refused', async () => {
+  it('may not come in a batch', async () => {
     const { accessToken } = await newAccount();
     const response = await fetch(graphqlUrl, {
       method: 'POST',

@@ -1,4 +1,4 @@
-/** A credential that ends while a request is on its way: headers are sent at once, and the body later. */
+/** A credential that ends during a request. The caller sends the headers at once, and the body later. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -32,7 +32,7 @@ async function begin(path: string, credential: string, body: object) {
   };
 }
 
-it('a session that ends before its body has come makes no API key, over REST and MCP', async () => {
+it('A session that ends before the body arrives makes no API key, over REST and MCP', async () => {
   const account = await newAccount();
   const key = { name: 'stolen', scope: 'full' };
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'create_api_key', arguments: key } };
@@ -41,7 +41,7 @@ it('a session that ends before its body has come makes no API key, over REST and
     await begin('/v1/auth/api-keys', account.accessToken, key),
     await begin('/mcp', account.accessToken, call),
   ];
-  // The service has read both heads, and their credential was good.
+  // The service has read both heads, and accepted the credential.
   await expect
     .poll(() => checked.mock.settledResults.map(({ type }) => type), { timeout: 90_000 })
     .toEqual(['fulfilled', 'fulfilled']);
@@ -54,7 +54,7 @@ it('a session that ends before its body has come makes no API key, over REST and
   expect(body.data.map(({ name }: { name: string }) => name)).toEqual(['mine']);
 });
 
-it('an account that is suspended before the body has come orders nothing', async () => {
+it('An account that is suspended before the body arrives orders nothing', async () => {
   const account = await newAccount();
   await account.fund(50);
   const rest = await begin('/v1/servers', account.accessToken, { service_code: 'vps-1' });

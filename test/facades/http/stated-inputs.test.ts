@@ -1,4 +1,4 @@
-/** What the OpenAPI document states of an input is what the service does with it. */
+/** Compares the service with the descriptions and schemas of inputs in the OpenAPI document. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ const account = await newAccount();
 const ajv = new Ajv2020({ strict: false });
 addFormats.default(ajv);
 ajv.addSchema(document, 'document');
-/** Whether the document takes a body of JSON there. */
+/** Whether a JSON body is valid by the document. */
 function isStated(path: string, body: unknown): boolean {
   const pointer = `#/paths/${encodeURIComponent(path.replaceAll('/', '~1'))}/post/requestBody/content/application~1json/schema`;
   return ajv.validate(`document${pointer}`, body) as boolean;
@@ -26,23 +26,23 @@ const parameter = (path: string, name: string): Document =>
 describe('OAuth', () => {
   const EXTRA = { software_statement: 'x', 'x-of-mine': { deep: [1] } };
   it.each(['/v1/oauth/register', '/v1/oauth/token', '/v1/oauth/revoke', '/v1/oauth/introspect'])(
-    'takes unknown members at %s, and the document says so',
+    'accepts unknown members at %s, as the document states',
     async (path) => {
       const { client_id, client_secret } = await newClient();
-      const known = {
+      const members = {
         '/v1/oauth/register': {},
         '/v1/oauth/token': { grant_type: 'client_credentials', client_id, client_secret },
         '/v1/oauth/revoke': { token: 'x', client_id, client_secret },
         '/v1/oauth/introspect': { token: 'x' },
       }[path];
-      const body = { ...known, ...EXTRA };
+      const body = { ...members, ...EXTRA };
       expect(isStated(path, body)).toBe(true);
       expect((await anonymous('POST', path, body)).status).toBe(path.endsWith('register') ? 201 : 200);
     },
   );
 
   it.each(['contacts', 'redirect_uris', 'grant_types', 'response_types'])(
-    'registers %s as an array, never as one text',
+    'registers %s as an array, never as a text',
     async (name) => {
       const value = name === 'redirect_uris' ? 'https://agent.example/' : 'client_credentials';
       const { status, body } = await anonymous('POST', '/v1/oauth/register', { [name]: value });
@@ -53,7 +53,7 @@ describe('OAuth', () => {
     },
   );
 
-  it('elsewhere a body is still closed', async () => {
+  it('is the exception: other endpoints refuse unknown members', async () => {
     const body = { amount_usd: 30, crypto: 'BTC', colour: 'red' };
     expect(isStated('/v1/billing/topups', body)).toBe(false);
     expect((await account.rest('POST', '/v1/billing/topups', body)).body.code).toBe('unknown_field');
@@ -64,7 +64,7 @@ describe('The action of the audit log', () => {
   const LOG = '/v1/account/audit-log';
   const { description, schema } = parameter(LOG, 'action');
 
-  it('is api.request or any type of event; others of that form have no entries', async () => {
+  it('is api.request or a type of event, and unknown actions have no entries', async () => {
     expect(description).toMatch(/api\.request/);
     expect(description).toMatch(/type of an event/);
     expect(description).toMatch(/unknown.*no entries/);
@@ -87,7 +87,7 @@ describe('The action of the audit log', () => {
 describe('The crypto of a top-up', () => {
   const { description } = document.components.schemas.CreateTopUpInput.properties.crypto;
 
-  it('is the code of a coin, in any case, and the document says where codes are', async () => {
+  it('is the code of a coin in any case, and the document names the list of coins', async () => {
     expect(description).toMatch(/\/v1\/billing\/coins/);
     expect(description).toMatch(/upper or lower case/);
     expect(description).toMatch(/required unless/i);
@@ -98,7 +98,7 @@ describe('The crypto of a top-up', () => {
         );
   });
 
-  it('is refused with unknown_coin, which the document names, if there is no such coin', async () => {
+  it('is refused with unknown_coin if it is unknown, and the document names that code', async () => {
     expect(description).toMatch(/unknown_coin/);
     const { status, body } = await account.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'DOGE' });
     expect([status, body.code]).toEqual([422, 'unknown_coin']);

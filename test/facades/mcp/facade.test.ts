@@ -88,7 +88,7 @@ describe.each(CLIENTS)('The client %s', (_, open) => {
     expect(byName.get('order_thing')).toMatchObject({ annotations: { readOnlyHint: false, idempotentHint: false } });
     expect(byName.get('echo')).toMatchObject({
       inputSchema: {
-        properties: { mode: { enum: ['red', 'dark_blue'] }, key: { description: 'Makes it safe to repeat.' } },
+        properties: { mode: { enum: ['red', 'dark_blue'] }, key: { description: 'Makes the request safe to repeat.' } },
       },
     });
     expect(JSON.stringify(tools)).not.toContain('$ref');

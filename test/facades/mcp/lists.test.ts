@@ -90,7 +90,7 @@ describe('The list of tools', () => {
     }
   });
 
-  it('is small, since a model reads it at every step', async () => {
+  it('has fewer than 6,000 tokens, since a model reads it at every step', async () => {
     const tools = await (await NEWEST(endpoint())).tools();
     const read = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
     expect(JSON.stringify(read).length / 4).toBeLessThan(6_000);

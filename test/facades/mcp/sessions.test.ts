@@ -9,7 +9,7 @@ import { AGENTS, type Agent, OLD } from './agents.ts';
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** A client that writes HTTP itself, for requests that the official clients do not send. */
-function wire(url: string, credential?: string) {
+function rawClient(url: string, credential?: string) {
   const headers = { ...HEADERS, ...(credential && { authorization: `Bearer ${credential}` }) };
   const post = (body: object, more: Record<string, string> = {}) =>
     fetch(url, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify({ jsonrpc: '2.0', ...body }) });
@@ -36,13 +36,13 @@ describe('A session', () => {
     const { publicUrl, newAccount } = await started;
     const url = `${publicUrl}/mcp`;
     const [mine, theirs] = [await newAccount(), await newAccount()];
-    const session = await wire(url, mine.accessToken).initialize();
-    expect(await wire(url, mine.accessToken).list(session)).toBe(200);
-    expect(await wire(url, theirs.accessToken).list(session)).toBe(404);
-    expect(await wire(url).list(session)).toBe(404);
-    const anonymous = await wire(url).initialize();
-    expect(await wire(url).list(anonymous)).toBe(200);
-    expect(await wire(url, mine.accessToken).list(anonymous)).toBe(404);
+    const session = await rawClient(url, mine.accessToken).initialize();
+    expect(await rawClient(url, mine.accessToken).list(session)).toBe(200);
+    expect(await rawClient(url, theirs.accessToken).list(session)).toBe(404);
+    expect(await rawClient(url).list(session)).toBe(404);
+    const anonymous = await rawClient(url).initialize();
+    expect(await rawClient(url).list(anonymous)).toBe(200);
+    expect(await rawClient(url, mine.accessToken).list(anonymous)).toBe(404);
     const [nonce, flag, mac] = session.split('.') as [string, string, string];
     for (const forged of [
       'x',
@@ -52,12 +52,12 @@ describe('A session', () => {
       `A${nonce}.${flag}.${mac}`,
       session.slice(0, -1),
     ])
-      expect([forged, await wire(url, mine.accessToken).list(forged)]).toEqual([forged, 404]);
+      expect([forged, await rawClient(url, mine.accessToken).list(forged)]).toEqual([forged, 404]);
   });
 
   it('ends when the client ends it, without the other sessions of the client', async () => {
     const { publicUrl, newAccount } = await started;
-    const client = wire(`${publicUrl}/mcp`, (await newAccount()).accessToken);
+    const client = rawClient(`${publicUrl}/mcp`, (await newAccount()).accessToken);
     const [one, two] = [await client.initialize(), await client.initialize()];
     expect(await client.end(one)).toBe(200);
     expect([await client.list(one), await client.list(two)]).toEqual([404, 200]);
@@ -66,7 +66,7 @@ describe('A session', () => {
 
   it('survives its eviction by many newer sessions of the client', async () => {
     const { publicUrl, newAccount } = await started;
-    const client = wire(`${publicUrl}/mcp`, (await newAccount()).accessToken);
+    const client = rawClient(`${publicUrl}/mcp`, (await newAccount()).accessToken);
     const first = await client.initialize();
     for (let i = 0; i < 60; i++) await client.initialize();
     expect(await client.list(first)).toBe(200);
@@ -75,7 +75,7 @@ describe('A session', () => {
   it('opens its stream at once, before there is any update', async () => {
     const { publicUrl, newAccount } = await started;
     const { accessToken } = await newAccount();
-    const session = await wire(`${publicUrl}/mcp`, accessToken).initialize();
+    const session = await rawClient(`${publicUrl}/mcp`, accessToken).initialize();
     const over = new AbortController();
     onTestFinished(() => over.abort());
     const headers = { authorization: `Bearer ${accessToken}`, accept: 'text/event-stream', 'mcp-session-id': session };
@@ -89,7 +89,7 @@ describe('A session', () => {
     const { publicUrl, newAccount } = await started;
     const { rest } = await newAccount();
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'mine', scope: 'full' });
-    const client = wire(`${publicUrl}/mcp`, key.plaintext);
+    const client = rawClient(`${publicUrl}/mcp`, key.plaintext);
     const session = await client.initialize();
     const call = (name: string, args: object) =>
       client
@@ -104,7 +104,7 @@ describe('A session', () => {
     const { publicUrl, newAccount } = await started;
     const { rest } = await newAccount();
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
-    const client = wire(`${publicUrl}/mcp`, key.plaintext);
+    const client = rawClient(`${publicUrl}/mcp`, key.plaintext);
     const session = await client.initialize();
     await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
     expect(await client.list(session)).toBe(401);
@@ -116,7 +116,7 @@ it('A stopping service opens no stream for a request that is still arriving', as
   onTestFinished(() => removeFolder(folder));
   const service = await spawnService({ DATABASE_URL: await newDatabaseUrl(onTestFinished), DATA_DIR: folder });
   onTestFinished(() => service.kill());
-  const session = await wire(`${service.url}/mcp`).initialize();
+  const session = await rawClient(`${service.url}/mcp`).initialize();
   const { hostname, port } = new URL(service.url);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => {});

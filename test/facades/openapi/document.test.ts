@@ -27,7 +27,7 @@ const documentOf = async (app: FastifyInstance): Promise<Document> => (await app
 const shopDocument = await documentOf(shop.app);
 const serviceDocument = await documentOf(service);
 
-/** Validates an answer against what the document says of its endpoint and status. */
+/** Validates answers against the document, by endpoint and status. */
 function validator(document: Document) {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
@@ -47,7 +47,7 @@ function validator(document: Document) {
 }
 
 describe('The OpenAPI document', () => {
-  it('may be kept for a minute, and has an ETag', async () => {
+  it('is cacheable for a minute, and has an ETag', async () => {
     const { headers } = await service.inject('/v1/openapi.json');
     expect(headers).toMatchObject({ 'cache-control': 'public, max-age=60', etag: expect.stringMatching(/^".+"$/) });
     const again = await service.inject({
@@ -90,7 +90,7 @@ describe('The OpenAPI document', () => {
     const { schemas } = shopDocument.components;
     expect(Object.keys(schemas)).toEqual(['Error', 'InnerInput', 'OrderThingInput', 'Part', 'Thing']);
     expect(schemas.Thing.properties.parts.items).toEqual({ $ref: '#/components/schemas/Part' });
-    expect(schemas.Thing.description).toBe('A thing, as everybody sees it.');
+    expect(schemas.Thing.description).toBe('A thing, as its callers see it.');
     expect(schemas.Part.properties.color).toEqual({
       anyOf: [{ type: 'string', enum: ['red', 'dark_blue'] }, { type: 'null' }],
     });
@@ -113,7 +113,7 @@ describe('The OpenAPI document', () => {
         name: 'limit',
         in: 'query',
         required: false,
-        description: 'How many.',
+        description: 'The number of things.',
         schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 200, default: 50 },
         example: 50,
       },
@@ -121,7 +121,7 @@ describe('The OpenAPI document', () => {
         name: 'color',
         in: 'query',
         required: false,
-        description: 'Only these.',
+        description: 'Only things of these colors.',
         schema: { type: 'array', maxItems: 100, items: { type: 'string', enum: ['red', 'dark_blue'] } },
         example: ['red'],
       },
@@ -129,12 +129,14 @@ describe('The OpenAPI document', () => {
         name: 'heavy',
         in: 'query',
         required: false,
-        description: 'Only heavy ones.',
+        description: 'Only heavy things.',
         schema: { type: 'boolean' },
         example: false,
       },
     ]);
-    expect(shopDocument.paths['/v1/echo'].post.parameters.map((one: Document) => [one.in, one.name])).toEqual([
+    expect(
+      shopDocument.paths['/v1/echo'].post.parameters.map((parameter: Document) => [parameter.in, parameter.name]),
+    ).toEqual([
       ['header', 'X-Mode'],
       ['header', 'Idempotency-Key'],
     ]);
@@ -147,14 +149,14 @@ describe('The OpenAPI document', () => {
     expect(Object.keys(ERRORS).filter((code) => !text.includes(code))).toEqual([]);
   });
 
-  it('has no reference that leads nowhere', () => {
+  it('has a target for every reference', () => {
     for (const document of [shopDocument, serviceDocument])
       for (const [, pointer] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g))
         expect(pointer!.split('/').reduce((at, key) => at?.[key], document)).toBeDefined();
   });
 });
 
-describe('Answers are what the document says', () => {
+describe('Answers match the document', () => {
   it.each(['vps', 'dedicated', 'bastions', 'images'])('of /v1/catalog/%s, over the real database', async (group) => {
     const response = await service.inject(`/v1/catalog/${group}`);
     expect(response.statusCode).toBe(200);
@@ -184,7 +186,7 @@ describe('Answers are what the document says', () => {
     check('/v1/catalog/{code}', 'get', 404, missing.json());
   });
 
-  it('of the small schema: successes and errors', async () => {
+  it('of the sample schema: successes and errors', async () => {
     const check = validator(shopDocument);
     const authorization = 'Bearer read servers billing full';
     const cases: [method: 'GET' | 'POST' | 'DELETE', path: string, url: string, body?: object, headers?: object][] = [

@@ -1,4 +1,4 @@
-/** The examples of the OpenAPI document are what the document describes. */
+/** Validates the examples of the OpenAPI document, and checks its descriptions and limits. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ ajv.addSchema(closed(document), 'document');
 
 const operations: Document[] = Object.values<Document>(document.paths).flatMap((path) => Object.values<Document>(path));
 
-/** Answers may have more than their schemas say; examples may not. */
+/** The errors of an example. Unlike an answer, an example may not have further members. */
 function problems(schema: Document, value: unknown): string[] {
   const validate = ajv.compile(JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/', '"document#/')));
   validate(value);
@@ -24,7 +24,7 @@ function problems(schema: Document, value: unknown): string[] {
 describe.each(operations.map((operation): [string, Document] => [operation.operationId, operation]))(
   'The examples of %s',
   (_, { parameters = [], requestBody, responses }) => {
-    it('are there, and valid against their schemas', () => {
+    it('exist, and are valid by their schemas', () => {
       for (const { name, schema, example, $ref } of parameters)
         if (!$ref) expect([name, example, problems(schema, example)]).toEqual([name, expect.anything(), []]);
       const bodies = Object.entries<Document>(responses).flatMap(([status, { content }]) =>
@@ -40,7 +40,7 @@ describe.each(operations.map((operation): [string, Document] => [operation.opera
 );
 
 describe('The examples of errors', () => {
-  it('have one for each code of the catalogue, by its status, and are valid', () => {
+  it('are valid, and include each code of the catalogue with its status', () => {
     const shown = Object.values<Document>(document.components.responses).flatMap(({ content }) =>
       Object.entries<Document>(content?.['application/json'].examples ?? {}),
     );
@@ -53,7 +53,7 @@ describe('The examples of errors', () => {
 });
 
 describe('The OpenAPI document', () => {
-  it('says of each operation what it does, and of all its parameters and headers what they are', () => {
+  it('describes each operation, parameter, header and tag', () => {
     for (const { operationId, description, parameters = [] } of operations) {
       expect([operationId, description]).toEqual([operationId, expect.stringMatching(/\w{3,}.*\.$/s)]);
       for (const { name, description, $ref } of parameters)
@@ -62,10 +62,10 @@ describe('The OpenAPI document', () => {
     for (const { description } of Object.values<Document>(document.components.headers))
       expect(description).toMatch(/\w.*\.$/);
     for (const { name, description } of document.tags)
-      expect([name, description]).toEqual([name, expect.not.stringContaining('What there is of')]);
+      expect([name, description]).toEqual([name, expect.not.stringContaining('The operations of')]);
   });
 
-  it('bounds every text, list and whole number', () => {
+  it('limits every text, list and integer', () => {
     const unbounded: string[] = [];
     const walk = (value: Document, path: string): void => {
       if (typeof value !== 'object' || value === null) return;

@@ -1,4 +1,4 @@
-/** Where a caller is believed to be: by the word of a trusted proxy, and of nobody else; and by all processes alike. */
+/** The network address of a caller. All processes take it from trusted proxies, and from no other peer. */
 import { request } from 'node:http';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
@@ -6,13 +6,13 @@ import { eventually, type Freehold, startFreehold } from '../../setup/freehold.t
 
 const shared = { DATABASE_URL: await newDatabaseUrl(afterAll), SECRET_KEY: Buffer.alloc(32, 9).toString('base64') };
 const behind = { ...shared, TRUSTED_PROXY_CIDRS: '127.0.0.1/32,10.0.0.0/8', ROLES: 'api' };
-/** Two processes of one installation behind a proxy, and one that counts requests more strictly. */
-const [one, two] = [await startFreehold(behind), await startFreehold(behind)];
+/** Two processes of one installation behind a proxy, and a third with a lower limit. */
+const [first, second] = [await startFreehold(behind), await startFreehold(behind)];
 const strict = await startFreehold({ ...behind, RATE_LIMIT_PUBLIC_PER_MINUTE: '20' });
-/** One that no proxy is before. */
+/** A process that trusts no proxy. */
 const bare = await startFreehold({ ...shared, ROLES: 'api', RATE_LIMIT_PUBLIC_PER_MINUTE: '20' });
 
-/** The proxy is at 127.0.0.1; other addresses of loopback are strangers. */
+/** Sends a request from an address. The proxy is at 127.0.0.1, and the other loopback addresses are strangers. */
 function send(
   { publicUrl }: Freehold,
   [method, path, body]: [string, string, object?],
@@ -37,24 +37,24 @@ let guesses = 0;
 const guess = (service: Freehold, headers: Record<string, string>, email = `guess-${++guesses}@example.org`) =>
   send(service, ['POST', '/v1/auth/login', { email, password: 'not the password' }], headers);
 const count = (answers: { code: string }[], wanted: string) => answers.filter(({ code }) => code === wanted).length;
-/** What a client sends first, the proxy appends to. */
+/** A forged header. The proxy has appended the real address to it. */
 const forged = (i: number, real: string) => ({ 'x-forwarded-for': `6.6.${i}.6, 10.0.0.${i}, ${real}` });
 
-/** A window that turns over in the midst of a test would let more in. */
+/** Begins no test at the end of a minute, because a new window would allow more requests. */
 beforeEach(() => eventually(async () => Date.now() % 60_000 < 45_000, 20), 30_000);
 
 describe('Failed logins from behind a trusted proxy', () => {
-  it('are counted by the address that the proxy names, over all processes, whatever the client forges', async () => {
+  it('count by the address that the proxy adds, over all processes, despite forged addresses', async () => {
     const answers = await Promise.all(
-      Array.from({ length: 30 }, (_, i) => guess(i % 2 ? one : two, forged(i, '198.51.100.7'))),
+      Array.from({ length: 30 }, (_, i) => guess(i % 2 ? first : second, forged(i, '198.51.100.7'))),
     );
     expect([count(answers, 'invalid_login'), count(answers, 'login_throttled')]).toEqual([10, 20]);
-    expect((await guess(two, forged(99, '198.51.100.8'))).code).toBe('invalid_login');
+    expect((await guess(second, forged(99, '198.51.100.8'))).code).toBe('invalid_login');
   });
 
-  it('are counted by the peer where it is no trusted proxy', async () => {
+  it('count by the peer if the peer is not a trusted proxy', async () => {
     for (const [service, from] of [
-      [one, '127.0.9.1'],
+      [first, '127.0.9.1'],
       [bare, '127.0.9.2'],
     ] as const) {
       const answers = await Promise.all(
@@ -64,10 +64,10 @@ describe('Failed logins from behind a trusted proxy', () => {
     }
   });
 
-  it('are counted by name over all processes, from wherever they come', async () => {
-    const { email, rest } = await one.newAccount();
+  it('also count by email over all processes and all addresses', async () => {
+    const { email, rest } = await first.newAccount();
     const answers = await Promise.all(
-      Array.from({ length: 30 }, (_, i) => guess(i % 2 ? one : two, forged(i, `198.51.102.${i}`), email)),
+      Array.from({ length: 30 }, (_, i) => guess(i % 2 ? first : second, forged(i, `198.51.102.${i}`), email)),
     );
     expect([count(answers, 'invalid_login'), count(answers, 'login_throttled')]).toEqual([10, 20]);
     expect((await rest('GET', '/v1/account')).status).toBe(200);
@@ -79,12 +79,16 @@ describe('Public calls', () => {
     ['through the proxy', strict, (i: number) => forged(i, '198.51.100.20')],
     ['from an IPv6 network through the proxy', strict, (i: number) => forged(i, `2001:db8:5:5::${i.toString(16)}`)],
     [
-      'from a stranger who says that he is a proxy',
+      'from a stranger that sends the header of a proxy',
       strict,
       (i: number) => ({ from: '127.0.9.3', ...forged(i, `198.51.103.${i}`) }),
     ],
-    ['where no proxy is trusted', bare, (i: number) => ({ from: '127.0.9.4', ...forged(i, `198.51.104.${i}`) })],
-  ])('%s are limited by address, whatever is forged', async (_, service, headers) => {
+    [
+      'to a process that trusts no proxy',
+      bare,
+      (i: number) => ({ from: '127.0.9.4', ...forged(i, `198.51.104.${i}`) }),
+    ],
+  ])('%s have a limit for each address, despite forged addresses', async (_, service, headers) => {
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, i) => send(service, ['GET', '/v1/catalog/vps'], headers(i))),
     );
@@ -94,8 +98,8 @@ describe('Public calls', () => {
 });
 
 describe('An ip_allowlist', () => {
-  it('opens to the address that a trusted proxy names last, and to no other that is named', async () => {
-    const { rest } = await one.newAccount();
+  it('allows the last address that is not a trusted proxy, and no other address in the header', async () => {
+    const { rest } = await first.newAccount();
     const limited = { name: 'k', scope: 'read', ip_allowlist: ['198.51.100.7'] };
     const { plaintext } = (await rest('POST', '/v1/auth/api-keys', limited)).body;
     const ask = async (forwarded: string | undefined, from = '127.0.0.1') => {
@@ -104,7 +108,7 @@ describe('An ip_allowlist', () => {
         authorization: `Bearer ${plaintext}`,
         ...(forwarded !== undefined && { 'x-forwarded-for': forwarded }),
       };
-      return (await send(one, ['GET', '/v1/account'], headers)).status;
+      return (await send(first, ['GET', '/v1/account'], headers)).status;
     };
     expect(await ask('198.51.100.7')).toBe(200);
     expect(await ask('203.0.113.1, 198.51.100.7')).toBe(200);

@@ -8,12 +8,12 @@ import { restClient } from '../../setup/spawn.ts';
 
 const QUOTAS = { RATE_LIMIT_KEY_PER_MINUTE: '12', RATE_LIMIT_KEY_PER_HOUR: '40', RATE_LIMIT_PUBLIC_PER_MINUTE: '30' };
 const url = await newDatabaseUrl(afterAll);
-/** Makes accounts, whose registration is not what is limited here. */
+/** Makes the accounts, without a limit of registrations. */
 const generous = await startFreehold({ DATABASE_URL: url });
-/** Believes X-Forwarded-For, so that a test can come from many addresses. */
+/** Trusts X-Forwarded-For, so that tests can call from many addresses. */
 const limited = await startFreehold({ DATABASE_URL: url, ...QUOTAS, TRUSTED_PROXY_CIDRS: '127.0.0.0/8' });
 
-/** A window that turns over in the midst of a test would let more in. */
+/** Begins no test at the end of a minute, because a new window would allow more requests. */
 beforeEach(() => eventually(async () => Date.now() % 60_000 < 45_000, 20), 30_000);
 
 let addresses = 0;
@@ -25,12 +25,12 @@ const newKey = async (scope = 'read') => {
 const statuses = async (n: number, call: () => Promise<{ status: number }>) =>
   Promise.all(Array.from({ length: n }, async () => (await call()).status));
 const allowed = (all: number[]) => all.filter((status) => status !== 429).length;
-/** `{minute: {r: 3, t: 20}}` */
+/** Parses a header to an object such as `{minute: {r: 3, t: 20}}`. */
 const parsed = (header: string | null) =>
   Object.fromEntries(parseList(header!).map(([name, parameters]) => [name, Object.fromEntries(parameters)]));
 
 describe('A credential', () => {
-  it('is let in as often as its minute allows, and is then told when to come back', async () => {
+  it('may call up to the limit of its minute, and then learns when it may call again', async () => {
     const rest = restClient(limited.publicUrl, await newKey());
     expect(allowed(await statuses(20, () => rest('GET', '/v1/account')))).toBe(12);
     const { status, headers, body } = await rest('GET', '/v1/account');
@@ -42,7 +42,7 @@ describe('A credential', () => {
     expect(headers.get('x-ratelimit-remaining')).toBe('0');
   });
 
-  it('is told of both windows in every answer, also in errors', async () => {
+  it('gets the state of both windows in every response, also in errors', async () => {
     const rest = restClient(limited.publicUrl, await newKey());
     const calls = [
       ['GET', '/v1/account', 200],
@@ -75,15 +75,15 @@ describe('A credential', () => {
     }
   });
 
-  it('is limited alone: neither its neighbour nor its address is', async () => {
-    const [one, two] = [await newKey(), await newKey()].map((key) => restClient(limited.publicUrl, key));
-    await statuses(20, () => one!('GET', '/v1/account', undefined, from('198.51.100.200')));
-    expect((await two!('GET', '/v1/account', undefined, from('198.51.100.200'))).status).toBe(200);
+  it('has a limit of its own, which does not affect other credentials or its address', async () => {
+    const [mine, theirs] = [await newKey(), await newKey()].map((key) => restClient(limited.publicUrl, key));
+    await statuses(20, () => mine!('GET', '/v1/account', undefined, from('198.51.100.200')));
+    expect((await theirs!('GET', '/v1/account', undefined, from('198.51.100.200'))).status).toBe(200);
     const stranger = await limited.anonymous('GET', '/v1/catalog', undefined, from('198.51.100.200'));
     expect(parsed(stranger.headers.get('ratelimit'))).toMatchObject({ public: { r: 29 } });
   });
 
-  it('counts on a public path too, and is let in there from an address that has had enough', async () => {
+  it('counts on public paths, too, and may call from an address above its limit', async () => {
     const address = from();
     const rest = restClient(limited.publicUrl, await newKey());
     await statuses(40, () => limited.anonymous('GET', '/v1/catalog/vps', undefined, address));
@@ -92,7 +92,7 @@ describe('A credential', () => {
     expect([status, parsed(headers.get('ratelimit')).minute]).toEqual([200, { r: 11, t: expect.any(Number) }]);
   });
 
-  it('is counted before its scope is looked at: 429 comes before 403, and a bad credential is 401', async () => {
+  it('counts before the check of its scope: 429 comes before 403, and a bad credential is 401', async () => {
     const rest = restClient(limited.publicUrl, await newKey('read'));
     expect(allowed(await statuses(20, () => rest('POST', '/v1/ssh-keys', {})))).toBe(12);
     expect((await restClient(limited.publicUrl, 'nonsense')('GET', '/v1/account', undefined, from())).status).toBe(401);
@@ -100,7 +100,7 @@ describe('A credential', () => {
 });
 
 describe('A stranger', () => {
-  it('is let in thirty times a minute, with what the limit is in every answer', async () => {
+  it('may call thirty times a minute, and gets the limit in every response', async () => {
     const address = from();
     const call = () => limited.anonymous('GET', '/v1/catalog', undefined, address);
     const { headers } = await call();
@@ -110,7 +110,7 @@ describe('A stranger', () => {
     expect((await limited.anonymous('GET', '/v1/openapi.json', undefined, address)).status).toBe(429);
   });
 
-  it('with an IPv6 address counts as the /64 that it has', async () => {
+  it('with an IPv6 address counts by its /64 network', async () => {
     let host = 0;
     const call = () =>
       limited.anonymous('GET', '/v1/catalog', undefined, from(`2001:db8:7:7::${(++host).toString(16)}`));
@@ -119,7 +119,7 @@ describe('A stranger', () => {
     expect(neighbour.status).toBe(200);
   });
 
-  it('who guesses credentials, or sends none where one is needed, is limited as well', async () => {
+  it('counts with refused and with missing credentials', async () => {
     const address = from();
     const guess = () => restClient(limited.publicUrl, 'svc_live_guess')('GET', '/v1/account', undefined, address);
     const all = await statuses(25, guess);
@@ -128,7 +128,7 @@ describe('A stranger', () => {
     expect((await guess()).status).toBe(429);
   });
 
-  it('is not counted where there is nothing: 404 comes first', async () => {
+  it('does not count on unknown paths and methods, which are 404', async () => {
     const address = from();
     const { status, headers } = await limited.anonymous('GET', '/v1/nowhere', undefined, address);
     expect([status, headers.get('ratelimit')]).toEqual([404, null]);
@@ -154,7 +154,7 @@ describe('A stranger', () => {
 });
 
 describe('Several processes', () => {
-  it('let in together what one may', async () => {
+  it('count together', async () => {
     const second = await startFreehold({ DATABASE_URL: url, ROLES: 'api', ...QUOTAS });
     const key = await newKey();
     const clients = [limited, second].map(({ publicUrl }: Freehold) => restClient(publicUrl, key));
@@ -164,15 +164,15 @@ describe('Several processes', () => {
 });
 
 describe.runIf(hasRedis)('Several processes with Redis', () => {
-  it('let in together what one may, and go on alone while Redis is down', async () => {
+  it('count together, and each alone while Redis is down', async () => {
     const redis = await startRedis(afterAll);
     const environment = { DATABASE_URL: url, REDIS_URL: redis.url, ROLES: 'api', ...QUOTAS };
     const both = [await startFreehold(environment), await startFreehold(environment)];
     const shared = async () => {
       const key = await newKey();
-      const [one, two] = both.map(({ publicUrl }) => restClient(publicUrl, key));
-      await one!('GET', '/v1/account');
-      return parsed((await two!('GET', '/v1/account')).headers.get('ratelimit')).minute.r === 10;
+      const [first, second] = both.map(({ publicUrl }) => restClient(publicUrl, key));
+      await first!('GET', '/v1/account');
+      return parsed((await second!('GET', '/v1/account')).headers.get('ratelimit')).minute.r === 10;
     };
     await eventually(shared);
     const key = await newKey();
@@ -188,7 +188,7 @@ describe.runIf(hasRedis)('Several processes with Redis', () => {
 });
 
 describe('One process', () => {
-  it('asks the database nothing for the checks of a request whose credential it knows', async () => {
+  it('needs no statement of the database to check a cached credential', async () => {
     const proxy = await startFaultProxy(url);
     const alone = await startFreehold({ DATABASE_URL: proxy.url, RATE_LIMIT_STORE: 'memory', ROLES: 'api' });
     afterAll(() => proxy.close());

@@ -1,4 +1,4 @@
-/** The counting itself: by memory under a clock of ours, and alike by PostgreSQL and Redis. */
+/** The windows of the rate limits: in memory with a clock of the test, in PostgreSQL and in Redis. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { takeRateLimit } from '../../../entities/rate-limit.ts';
 import { MemoryRateLimits } from '../../../facades/rate-limit/memory.ts';
@@ -22,11 +22,11 @@ describe('A sliding window', () => {
     return allowed;
   };
 
-  it('lets its quota in, and nothing more', async () => {
+  it('allows its quota, and no further call', async () => {
     expect(await take(150)).toBe(120);
   });
 
-  it('opens slowly in the next minute, as the one before leaves the view', async () => {
+  it('allows more and more calls in the next minute, as the calls of the last minute fade', async () => {
     now += 60_000;
     expect(await take(150)).toBe(0);
     now += 30_000;
@@ -35,7 +35,7 @@ describe('A sliding window', () => {
     expect(await take(150)).toBe(119);
   });
 
-  it('never lets more than twice its quota in within any minute, however calls are spread', async () => {
+  it('never allows more than twice its quota within any 60 seconds', async () => {
     const times: number[] = [];
     for (let i = 0; i < 3000; i++) {
       now += (i * 7919) % 400;
@@ -46,7 +46,7 @@ describe('A sliding window', () => {
     expect(most).toBeGreaterThanOrEqual(100);
   });
 
-  it('does not charge the hour for what the minute has refused', async () => {
+  it('counts no call in the hour that the minute has refused', async () => {
     now = 600_000 * HOUR;
     expect(await take(1000, 120, 300, 'hammer')).toBe(120);
     now += 120_000;
@@ -62,11 +62,11 @@ describe('A sliding window', () => {
     [{ current: 120, before: 0, elapsed: 10 }, 50.5],
     [{ current: 0, before: 120, elapsed: 0 }, 0.5],
     [{ current: 60, before: 120, elapsed: 30 }, 0.5],
-  ])('says of %o when the next call fits: in %d s', (counted, seconds) => {
+  ])('with the counts %o allows the next call in %d s', (counted, seconds) => {
     expect(waitOf(counted, 120, 60)).toBeCloseTo(seconds, 6);
   });
 
-  it('forgets who no longer counts', async () => {
+  it('forgets callers whose calls have faded', async () => {
     for (let i = 0; i < 100; i++) await rates.take(`ip:${i}`, 30, 2 ** 31 - 1);
     expect(rates.size).toBeGreaterThanOrEqual(100);
     now += 3 * HOUR;
@@ -74,7 +74,7 @@ describe('A sliding window', () => {
     expect(rates.size).toBe(1);
   });
 
-  it('remembers no more than it can hold when a quarter of a million addresses call, and credentials all the same', async () => {
+  it('limits the number of addresses in memory, and does not forget credentials for them', async () => {
     for (let i = 0; i < 10; i++) await rates.take('key_one', 10, 100);
     for (let i = 0; i < 250_000; i++) await rates.take(`ip:${i}`, 30, 2 ** 31 - 1);
     expect(rates.size).toBeLessThanOrEqual(100_010);
@@ -98,13 +98,13 @@ describe('An address', () => {
   });
 });
 
-/** Windows must not turn over in the midst of a test that counts exactly. */
+/** Waits for the beginning of a minute, because a new window would change the counts. */
 async function earlyInTheMinute() {
   await eventually(async () => Date.now() % 60_000 < 40_000, 25);
 }
 
 function countsExactly(storeOf: () => Promise<[RateLimitStore, RateLimitStore]>) {
-  it('lets 120 in across two processes, and charges the hour for no more', async () => {
+  it('allows 120 calls over two processes, and counts no more in the hour', async () => {
     await earlyInTheMinute();
     const stores = await storeOf();
     const name = `key_${Math.random()}`;
@@ -119,14 +119,14 @@ function countsExactly(storeOf: () => Promise<[RateLimitStore, RateLimitStore]>)
   });
 }
 
-describe('Counted in PostgreSQL', () => {
+describe('The window in PostgreSQL', () => {
   countsExactly(async () => {
     const db = await newDatabase(afterAll);
     const store = { take: (name: string, m: number, h: number) => takeRateLimit(db, name, m, h) };
     return [store, store];
   });
 
-  it('calls fade as the window slides', async () => {
+  it('lets the calls of the last window fade', async () => {
     await earlyInTheMinute();
     const db = await newDatabase();
     for (let i = 0; i < 10; i++) await takeRateLimit(db, 'key', 10, 100);
@@ -141,7 +141,7 @@ describe('Counted in PostgreSQL', () => {
   });
 });
 
-describe.runIf(hasRedis)('Counted in Redis', () => {
+describe.runIf(hasRedis)('The window in Redis', () => {
   let redis: RunningRedis;
   beforeAll(async () => {
     redis = await startRedis(afterAll);
@@ -155,7 +155,7 @@ describe.runIf(hasRedis)('Counted in Redis', () => {
 
   countsExactly(async () => [await connected(), await connected()]);
 
-  it('calls are counted by the process alone, at once, while Redis is down, and together when it is back', async () => {
+  it('gives way to counts of each process while Redis is down, and is shared again afterwards', async () => {
     await earlyInTheMinute();
     const store = await connected();
     const lines: unknown[] = [];
@@ -166,26 +166,26 @@ describe.runIf(hasRedis)('Counted in Redis', () => {
         shared: store,
         onError: (line) => lines.push(line),
       });
-    const [one, two] = [limits(), limits()];
-    const who = (id: string) => ({ ...viewer('read'), credentialId: id });
+    const [first, second] = [limits(), limits()];
+    const viewerOf = (id: string) => ({ ...viewer('read'), credentialId: id });
     const allowed = async (from: RateLimits, id: string, n: number) => {
       let count = 0;
-      for (let i = 0; i < n; i++) if ((await from.take(who(id), '')).deniedUntil === undefined) count++;
+      for (let i = 0; i < n; i++) if ((await from.take(viewerOf(id), '')).deniedUntil === undefined) count++;
       return count;
     };
-    expect(await allowed(one, 'up', 3)).toBe(3);
-    expect(await allowed(two, 'up', 9)).toBe(2);
+    expect(await allowed(first, 'up', 3)).toBe(3);
+    expect(await allowed(second, 'up', 9)).toBe(2);
     await redis.kill();
     const began = Date.now();
-    expect(await allowed(one, 'down', 50)).toBe(5);
+    expect(await allowed(first, 'down', 50)).toBe(5);
     expect(Date.now() - began).toBeLessThan(20_000);
     expect(lines.length).toBeGreaterThan(0);
     expect(JSON.stringify(lines)).not.toContain('down');
     redis.start();
     await eventually(async () => (await store.take('probe', 1e6, 1e6).catch(() => undefined))?.allowed);
-    await eventually(async () => (await allowed(one, `back ${Date.now()}`, 1)) === 1);
+    await eventually(async () => (await allowed(first, `back ${Date.now()}`, 1)) === 1);
     const id = `both ${Date.now()}`;
     await eventually(async () => Date.now() - began > 2_500);
-    expect((await allowed(one, id, 3)) + (await allowed(two, id, 9))).toBe(5);
+    expect((await allowed(first, id, 3)) + (await allowed(second, id, 9))).toBe(5);
   });
 });

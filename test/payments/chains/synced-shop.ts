@@ -1,6 +1,6 @@
 /** A shop that follows a chain of the test. */
 import { afterAll, beforeEach } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import type { TopUp } from '../../../entities/payments/top-up.ts';
 import { chainSyncName } from '../../../provisioning/payments/chains/sync.ts';
 import type { Context } from '../../../resolvers/context.ts';

@@ -76,8 +76,12 @@ describe('Addresses', () => {
 describe('A gateway', () => {
   it.each([
     ['a private key', { ...EVM, xpub: keyAt("m/44'/60'/0'").privateExtendedKey, native: ETHER }, 'PRIVATE key'],
-    ['no key', { ...EVM, xpub: 'xpub', native: ETHER }, 'xpub is no extended public key'],
-    ['a key with a typing error', { ...EVM, xpub: `${XPUB.slice(0, -1)}x`, native: ETHER }, 'no extended public key'],
+    ['no key', { ...EVM, xpub: 'xpub', native: ETHER }, 'xpub is not an extended public key'],
+    [
+      'a key with a typing error',
+      { ...EVM, xpub: `${XPUB.slice(0, -1)}x`, native: ETHER },
+      'not an extended public key',
+    ],
     ['a key for other addresses', { ...EVM, xpub: ZPUB, native: ETHER }, 'xpub begins with zpub'],
     ['no coin', { ...EVM, xpub: XPUB }, 'neither tokens nor the native coin'],
     ['a contract twice', { ...EVM, xpub: XPUB, tokens: [token('A'), token('B', USDC.toLowerCase())] }, 'same contract'],
@@ -92,10 +96,10 @@ describe('A gateway', () => {
     expect(() => open(gateway)).not.toThrow(String((gateway as { xpub: string }).xpub).slice(20, 60) || 'nothing');
   });
 
-  it('cannot follow the chain of another gateway', () => {
+  it('cannot read the chain of another gateway', () => {
     const gateway = { ...EVM, xpub: XPUB };
     expect(() => open({ ...gateway, native: ETHER }, { ...gateway, tokens: [token('USDC')] })).toThrow(
-      'two gateways follow ethereum',
+      'two gateways read the chain ethereum',
     );
   });
 });

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { signalTask } from '../../../provisioning/tasks/tasks.ts';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../../setup/freehold.ts';

@@ -2,8 +2,7 @@
 
 import type { Hex, LocalAccount } from 'viem';
 import { afterEach, describe, expect, it } from 'vitest';
-import { proveBooks } from '../../../entities/payments/books.ts';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { proveBooks, verifyBooks } from '../../../entities/payments/books.ts';
 import { eventually, startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { restClient, spawnService } from '../../setup/spawn.ts';
 import { NO_ANVIL, TOKEN_ABI, USDC } from '../drivers/evm/anvil.ts';

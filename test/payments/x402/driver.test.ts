@@ -131,9 +131,9 @@ describe('The settings of x402', () => {
   const USUAL = { network: 'base', payTo: PAY_TO, gasKeyFile: '/gas-key' };
 
   it.each([
-    [{ facilitatorUrl: 'https://facilitator.example' }, 'either gasKeyFile or facilitatorUrl'],
-    [{ gasKeyFile: undefined }, 'either gasKeyFile or facilitatorUrl'],
-    [{ network: 'eip155:10' }, 'eip155:10 is not known here, so asset has to be given.'],
+    [{ facilitatorUrl: 'https://facilitator.example' }, 'Exactly one of gasKeyFile and facilitatorUrl'],
+    [{ gasKeyFile: undefined }, 'Exactly one of gasKeyFile and facilitatorUrl'],
+    [{ network: 'eip155:10' }, 'eip155:10 is not a known network, so asset is required.'],
   ])('are refused with a reason: %j', (settings, sentence) => {
     expect(open(settings)).toThrow(sentence);
   });

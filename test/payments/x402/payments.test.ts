@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { newPayer, type Signed, sign, version1, version2 } from './clients.ts';
 

@@ -1,6 +1,7 @@
+/** Unfinished settlements: the service loses no payment, and delivers nothing unpaid. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { TopUp } from '../../../entities/payments/top-up.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';

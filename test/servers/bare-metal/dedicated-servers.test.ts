@@ -32,7 +32,7 @@ beforeEach(async () => {
 });
 
 describe('A dedicated server', () => {
-  it('is installed from the network, proven by its own system, restarted once for a change, and wiped', async () => {
+  it('is installed from the network, gives proof by its own system, restarts once for a change, and is wiped', async () => {
     const { driver } = room;
     const [rack] = racks as [Rack];
     const spec = specOf(nextOrder());
@@ -67,7 +67,7 @@ describe('A dedicated server', () => {
     expect(rack.journal).toEqual(['soft', 'on disk', 'off', 'on pxe', 'off']);
   });
 
-  it('is made anew once for each change, and what was given out for the system before is void', async () => {
+  it('is rebuilt once for each change, and the tokens of the earlier system become void', async () => {
     const { driver } = room;
     const machine = room.machine(racks[0]!);
     const spec = specOf(nextOrder());
@@ -89,12 +89,12 @@ describe('A dedicated server', () => {
     expect(await driver.observe(spec, NEVER)).toMatchObject({ proven: true });
   });
 
-  it('is one, however often it is asked for; with another specification it is a conflict', async () => {
+  it('is made once for repeated requests, and conflicts with another specification', async () => {
     const spec = specOf(nextOrder());
     const all = [1, 2, 3].map(() => room.driver.create(spec, NEVER));
     expect(new Set((await Promise.all(all)).map(({ host }) => host)).size).toBe(1);
     expect(racks[0]!.journal).toEqual(['on pxe']);
-    // Two processes are kept apart by the task; where one was only thought to be dead, its attempt may fail, and is repeated.
+    // The task excludes a second process. If the first one is alive after all, its attempt may fail, and repeats.
     await Promise.allSettled([1, 2].map(() => room.newDriver().create(spec, NEVER)));
     expect(await room.driver.create(spec, NEVER)).toMatchObject({ host: 'box-1', power: 'on' });
     expect(await db.query('select from deployment')).toHaveLength(1);
@@ -104,7 +104,7 @@ describe('A dedicated server', () => {
     await expect(room.driver.resize(spec)).rejects.toMatchObject({ code: 'rejected' });
   });
 
-  it('has a box of its own; without a free one there is no capacity', async () => {
+  it('has its own host, and fails for lack of capacity without a free one', async () => {
     const made = await Promise.all(
       [1, 2].map(() =>
         room
@@ -124,7 +124,7 @@ describe('A dedicated server', () => {
     });
   });
 
-  it('frees its box at once when nothing was ever given to it, and never before it is off', async () => {
+  it('frees its host at once if the host never got an installer, but not before it is off', async () => {
     const spec = specOf(nextOrder());
     await room.driver.create(spec, NEVER);
     expect(racks[0]!.isOn()).toBe(true);
@@ -133,7 +133,7 @@ describe('A dedicated server', () => {
     expect(await db.query('select from deployment')).toEqual([]);
   });
 
-  it('is unreachable, and never absent, while its controller is away; another box is taken for a new one', async () => {
+  it('is unreachable, and never absent, while its controller is away; a new order gets another host', async () => {
     const { driver } = room;
     const [first, second] = racks as [Rack, Rack];
     const spec = specOf(nextOrder());
@@ -159,13 +159,13 @@ describe('A dedicated server', () => {
     expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'absent' });
   });
 
-  it('goes on where a process died: between the halves of a power cycle, and when a box went off by itself', async () => {
+  it('continues after a process died during a power cycle, and after its host went off by itself', async () => {
     const spec = specOf(nextOrder());
     const [rack] = racks as [Rack];
     await room.driver.create(spec, NEVER);
     await room.machine(rack).install(room.driver, spec);
     rack.journal.length = 0;
-    // As a process leaves it that was killed after it had turned the machine off, or on, before it could write that.
+    // The state after a process was killed between a command to the controller and its write.
     const left = (cycle: string) => db.query('update deployment set cycle = $1, change = $2', [cycle, 'chg_5']);
     await left('OFF');
     await room.newDriver().power(spec, 'reset', 'chg_5', NEVER);
@@ -180,7 +180,7 @@ describe('A dedicated server', () => {
 });
 
 describe('The listener for machines', () => {
-  it('gives nothing to who has no token of that deployment, that run and that stage', async () => {
+  it('gives nothing without a token of the deployment, the run and the stage', async () => {
     const spec = specOf(nextOrder());
     const machine = room.machine(racks[0]!);
     await room.driver.create(spec, NEVER);
@@ -204,7 +204,7 @@ describe('The listener for machines', () => {
     expect(room.faults).toEqual([]);
   });
 
-  it('has files by their names alone, and answers 404 to whatever it does not know', async () => {
+  it('serves files only by their names, and answers 404 to unknown paths', async () => {
     expect(await (await fetch(`${room.url}/files/vmlinuz`)).text()).toBe('it is vmlinuz');
     for (const path of [
       ...['/', '/files', '/files/', '/files/deeper', '/files/none', '/files/..%2f..%2fetc%2fpasswd', '/files/.hidden'],
@@ -217,13 +217,13 @@ describe('The listener for machines', () => {
     expect(await (await fetch(`${room.url}/boot`)).text()).toMatch(/^#!ipxe\nchain --replace http:\/\/127/);
   });
 
-  it('names the image that is missing, and lets the machine ask again', async () => {
+  it('names a missing image, and lets the machine ask again', async () => {
     await room.driver.create(specOf(nextOrder(), { image: 'alpine-3' }), NEVER);
     expect(await room.machine(racks[0]!).script()).toMatch(/sleep 60\nreboot/);
-    expect(String(room.faults.pop())).toMatch(/no image of alpine-3.*alpine-3\.img/);
+    expect(String(room.faults.pop())).toMatch(/image of alpine-3 is missing.*alpine-3\.img/);
   });
 
-  it('keeps what a customer writes within its line', async () => {
+  it('keeps the text of a customer within its line', async () => {
     const spec = specOf(nextOrder(), { rootPassword: 'a"}\nruncmd: [x]\n', hostname: 'h' });
     await room.driver.create(spec, NEVER);
     const machine = room.machine(racks[0]!);

@@ -1,4 +1,4 @@
-/** Of two workers one stands still, and goes on when the box has the machine of another order. */
+/** One of two workers hangs, and continues when the host has the machine of another order. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import { controllerOf } from '../../../provisioning/servers/drivers/bmc/power.ts';
@@ -20,7 +20,7 @@ beforeEach(async () => {
   rack.turnOff();
 });
 
-/** A driver that hears from the controller that the machine is on, and then nothing for a long time. */
+/** A driver whose controller answers that the machine is on, and then nothing for a long time. */
 function standingStill() {
   let goOn = () => {};
   const gone = new Promise<void>((resume) => {
@@ -55,8 +55,8 @@ const TOLD: Record<string, Told> = {
   'remove it': (stale, spec) => stale.destroy(spec, NEVER),
 };
 
-describe('A box that has another machine by then', () => {
-  it.each(Object.entries(TOLD))('is not touched by who was told to: %s', async (_, told) => {
+describe('A host that has another machine by then', () => {
+  it.each(Object.entries(TOLD))('gets no command from a worker that was about to: %s', async (_, told) => {
     const [mine, other] = [specOf('SRV-FENCE00001'), specOf('SRV-FENCE00002')];
     await driver.create(mine, NEVER);
     await machine.install(driver, mine);

@@ -1,4 +1,4 @@
-/** The service with boxes, as two test files have it. */
+/** The service with bare-metal hosts, for two test files. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
@@ -17,7 +17,7 @@ export const BOX = {
   ...{ mac: '52:54:00:AB:00:01', disk: '/dev/nvme0n1' },
 };
 
-/** For one test file: files may share a process, and the second would find what the first has stopped. */
+/** Starts one for each test file. Files may share a process, and the first would stop it for the second. */
 export async function openHostWorld() {
   const folder = newFolder();
   afterAll(() => removeFolder(folder));
@@ -38,7 +38,7 @@ export async function openHostWorld() {
     });
   const account = await newAccount();
   await account.fund(10_000);
-  /** What was audited of a box by the operator, and what was noted with it. */
+  /** The operator's audit entries of a host, with their data. */
   async function audited(action: string, box: string): Promise<object[]> {
     const entries = await db.query<{ actor: string }>(
       'select actor_type as actor from audit_entry where action = $1 and resource_id = $2',

@@ -1,4 +1,4 @@
-/** Dedicated hosts as the driver for boxes has them: told by the operator, and used at once. */
+/** Dedicated hosts: the operator adds them, and the bmc driver uses them at once. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { CONTROLLER } from '../../setup/certificates.ts';
 import { BMC, BOX, fieldOf, openHostWorld } from './host-world.ts';
@@ -9,8 +9,8 @@ afterEach(async () => {
   await db.query(`delete from host where region_code = 'zrh'`);
 });
 
-describe('A box', () => {
-  it('is told by the operator, and is the driver’s as it was told; nobody reads its password again', async () => {
+describe('A bare-metal host', () => {
+  it('reaches the driver as the operator has added it, and never shows its password again', async () => {
     const added = await add();
     expect(added.data.addHost).toEqual({
       ...{ name: 'b1', state: 'ACTIVE', engine: 'bmc', mac: '52:54:00:ab:00:01', disk: '/dev/nvme0n1', firmware: null },
@@ -33,7 +33,7 @@ describe('A box', () => {
     expect(type.data.__type.fields.map(({ name }: { name: string }) => name)).not.toContain('password');
   });
 
-  it('is changed at once for the driver, and what is not told stays', async () => {
+  it('changes at once for the driver, and keeps the fields that a change leaves out', async () => {
     await add({ firmware: 'UEFI' });
     const bmc = { protocol: 'REDFISH', address: 'https://10.1.0.12/', user: 'root', password: 'other' };
     const { data } = await update('b1', { bmc: { ...bmc, certificate: `${CONTROLLER.cert}\n` } });
@@ -88,7 +88,7 @@ describe('A box', () => {
     expect(await db.query(`select from host where region_code = 'zrh'`)).toEqual([]);
   });
 
-  it('shares neither its card nor its controller with another', async () => {
+  it('shares neither its card nor its controller with another host', async () => {
     await add();
     const other = { name: 'b2', mac: '52:54:00:ab:00:09', bmc: { ...BMC, address: 'bmc-2' } };
     expect(fieldOf(await add({ ...other, mac: '52:54:00:ab:00:01' }))).toBe('mac');

@@ -1,6 +1,6 @@
 /**
- * A worker in a process of its own that kills itself with SIGKILL at the n-th thing that its driver does: when
- * something has been written, or a controller told something.
+ * A worker in its own process that kills itself with SIGKILL at the n-th act of its driver. An act is a write to the
+ * store, or a command to a controller.
  */
 import { Database } from '../../../entities/database/database.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
@@ -14,7 +14,7 @@ const { DATABASE_URL, BOX, KILL_AT } = process.env;
 const DEEDS = new Set(['begin', 'renew', 'wipe', 'plan', 'cycled', 'release', 'on', 'off', 'shutDown', 'bootFrom']);
 
 let done = 0;
-/** The same object, which dies at its time. */
+/** The same object, but the process dies at the n-th call. */
 const mortal = <T extends object>(object: T): T =>
   new Proxy(object, {
     get: (target, name) => {

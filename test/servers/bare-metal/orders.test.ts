@@ -1,3 +1,4 @@
+/** Orders of dedicated servers, although the worker, the controller or the machine dies on the way. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
@@ -11,7 +12,7 @@ import { deathOf, runScript } from '../../setup/spawn.ts';
 import { newRack, openRoom, type Rack } from './room.ts';
 
 const FUNDS = 500_000_000n;
-/** Everything that the driver does for an order and its deletion, and one more. */
+/** The number of acts of the driver for an order and its deletion, and one more. */
 const MOMENTS = Array.from({ length: 19 }, (_, i) => i + 1);
 
 async function openHall(onEnd: OnEnd) {
@@ -35,7 +36,7 @@ async function openHall(onEnd: OnEnd) {
 }
 type Hall = Awaited<ReturnType<typeof openHall>>;
 
-/** The machine does what it boots, as long as the test lasts. */
+/** Plays the machine until the test ends. */
 function play({ rack, room }: Hall, onEnd: OnEnd): void {
   const machine = room.machine(rack);
   let system = '';
@@ -64,7 +65,7 @@ const starts = ({ journal }: Rack) => journal.filter((line) => line.startsWith('
 
 describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, () => {
   it.concurrent.for(MOMENTS)(
-    'at moment %i: it is installed, sold and wiped once, and its box is free',
+    'at moment %i: it is installed, sold and wiped once, and its host is free',
     async (moment, { onTestFinished: onEnd }) => {
       const hall = await openHall(onEnd);
       play(hall, onEnd);
@@ -89,7 +90,7 @@ describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, ()
   );
 });
 
-/** What is asked of a server that runs, how its box is turned on for it, and how many moments that has, and one more. */
+/** For each change of a running server: the request, the next start of its host, and its acts plus one. */
 const CHANGES = [
   ['rebuild', { action: 'REBUILD' }, ['on pxe', 'on disk'], 12],
   ['reboot', { action: 'REBOOT' }, ['on disk'], 7],
@@ -123,29 +124,27 @@ describe.each(CHANGES)('kill -9 of the worker during a %s of a dedicated server'
 });
 
 describe('An order of a dedicated server', () => {
-  it('waits for a controller that is away, in the middle of it and of its deletion', async ({
-    onTestFinished: onEnd,
-  }) => {
+  it('waits for an absent controller, during its installation and its deletion', async ({ onTestFinished: onEnd }) => {
     const hall = await openHall(onEnd);
     const { rack, db, number } = hall;
     startWorker(hall, onEnd);
     await eventually(async () => rack.isOn());
     await rack.disconnect();
     play(hall, onEnd);
-    await eventually(async () => (await db.query(`select from task where error like '%could not be asked%'`)).length);
+    await eventually(async () => (await db.query(`select from task where error like '%is unreachable%'`)).length);
     expect((await traces(hall, number)).transfers).toEqual(['hold']);
     await rack.connect();
     await hall.becomes('RUNNING');
     await rack.disconnect();
     await deleteServer(hall.context, number);
-    await eventually(async () => (await db.query(`select from task where error like '%could not be asked%'`)).length);
+    await eventually(async () => (await db.query(`select from task where error like '%is unreachable%'`)).length);
     expect((await traces(hall, number)).addresses).toBe(2);
     await rack.connect();
     await hall.becomes('DELETED');
     expect(await db.query('select from deployment')).toEqual([]);
   });
 
-  it('is paid back in full when its machine never boots, and leaves nothing', async ({ onTestFinished: onEnd }) => {
+  it('is refunded in full if its machine never boots, and leaves nothing behind', async ({ onTestFinished: onEnd }) => {
     const hall = await openHall(onEnd);
     const { rack, db, number } = hall;
     startWorker(hall, onEnd);
@@ -159,7 +158,7 @@ describe('An order of a dedicated server', () => {
     expect(await db.query('select from deployment')).toEqual([]);
   });
 
-  it('is paid back at once when its machine hangs half installed; its box is free after it was wiped', async ({
+  it('is refunded at once if its machine hangs during the installation; its host is free after the wipe', async ({
     onTestFinished: onEnd,
   }) => {
     const hall = await openHall(onEnd);

@@ -1,4 +1,4 @@
-/** Boxes from the first customer to the next: sold as soon as they are told, and never handed on unwiped. */
+/** Hosts from one customer to the next: on sale at once, and never sold again unwiped. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../setup/freehold.ts';
 import { codeOf, fieldOf, openHostWorld } from './host-world.ts';
@@ -6,12 +6,12 @@ import { machineOf, newRack, type Rack } from './room.ts';
 
 const { account, act, add, anonymous, audited, db, operator, override, port, update } = await openHostWorld();
 
-describe('A box that is sold', () => {
+describe('A bare-metal host', () => {
   const racks: Rack[] = [];
   afterAll(async () => {
     for (const rack of racks) await rack.disconnect();
   });
-  /** A box with a controller, told to the running service. */
+  /** Adds a host with a controller to the running service. */
   async function newHost(name: string): Promise<Rack> {
     const rack = await newRack(name, racks.length + 1);
     racks.push(rack);
@@ -36,7 +36,7 @@ describe('A box that is sold', () => {
         (one: { orderNumber: string; state: string }) => one.orderNumber === number && one.state === state,
       ),
     );
-  /** From the order to its own system. */
+  /** Orders a server, and plays its machine until its system runs. */
   async function sell(rack: Rack): Promise<string> {
     const { length } = rack.journal;
     const { order_number: number } = await order();
@@ -50,7 +50,7 @@ describe('A box that is sold', () => {
     await becomes(number, 'RUNNING');
     return number;
   }
-  /** Deleted by its customer; the box begins to wipe, and does not come to an end. */
+  /** Deletes a server. Its host begins to wipe, and does not finish. */
   async function hang(rack: Rack): Promise<string> {
     const number = await sell(rack);
     expect(codeOf(await override('declareWiped', rack.box.name, 'too early'))).toBe('validation_failed');
@@ -60,7 +60,7 @@ describe('A box that is sold', () => {
     return number;
   }
 
-  it('is sold as soon as it was told, and nothing is before', async () => {
+  it('is on sale as soon as the operator has added it, and not before', async () => {
     expect(await stock()).toBe('none');
     expect((await order()).code).toBe('out_of_stock');
     const rack = await newHost('first');
@@ -81,7 +81,7 @@ describe('A box that is sold', () => {
     expect((await act('removeHost', 'first')).errors).toBeUndefined();
   }, 120_000);
 
-  it('and hangs in its wipe is free when the operator says that it is wiped, with a reason', async () => {
+  it('is free when the operator declares it wiped with a reason, if its wipe hangs', async () => {
     const rack = await newHost('second');
     const number = await hang(rack);
     expect(await stock()).toBe('none');
@@ -103,7 +103,7 @@ describe('A box that is sold', () => {
     expect((await act('removeHost', 'second')).errors).toBeUndefined();
   }, 120_000);
 
-  it('and is retired lets its server go, and is given to nobody, under no name, until it is declared wiped', async () => {
+  it('ends its server when it is retired, and is not sold under another name until it is declared wiped', async () => {
     const rack = await newHost('third');
     const number = await hang(rack);
     await rack.disconnect();
@@ -137,7 +137,7 @@ describe('A box that is sold', () => {
     expect(await stock()).toBe('low');
     const next = await sell(rack);
     expect(rack.journal.at(-1)).toBe('on disk');
-    // The operator gives the deletion up; the box is not free by that.
+    // The operator cancels the deletion, which does not free the host.
     await rack.disconnect();
     await account.rest('DELETE', `/v1/servers/${next}`);
     await operator(`mutation { giveUpTask(subject: "${next}") { subject } }`);
@@ -147,7 +147,7 @@ describe('A box that is sold', () => {
     expect((await override('declareWiped', 'third', 'shredded')).data.declareWiped.state).toBe('WIPED');
   }, 180_000);
 
-  it('and whose machine was given up for another is held until the operator says what became of it', async () => {
+  it('stays reserved after its machine was given up, until the operator decides about it', async () => {
     const rack = await newHost('fourth');
     const number = await sell(rack);
     await db.query('update server set generation = 2 where order_number = $1', [number]);

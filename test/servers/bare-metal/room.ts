@@ -1,6 +1,6 @@
 /**
- * A room with boxes whose controllers are Redfish services, the driver, and the listener that the boxes boot from. What a
- * box runs is played by the test: it asks the listener what a machine would ask. So this needs neither root nor QEMU.
+ * A room of hosts with Redfish controllers, the driver, and the listener from which the hosts boot. The test plays the
+ * machines: it sends their requests to the listener. So this needs neither root nor QEMU.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
@@ -18,13 +18,13 @@ import { VAULT } from '../../setup/vault.ts';
 
 export interface Rack {
   box: BareMetalHost;
-  /** What was done to its power: `on pxe`, `on disk`, `off`, `soft`. */
+  /** The commands for its power: `on pxe`, `on disk`, `off`, `soft`. */
   journal: string[];
   isOn(): boolean;
-  /** By hand. */
+  /** Sets the power by hand. */
   turnOff(): void;
   connect(): Promise<void>;
-  /** Its controller can be reached no more. */
+  /** Makes its controller unreachable. */
   disconnect(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export async function newRack(name: string, number: number, delayMs = 10): Promi
   };
 }
 
-/** What a machine does with the listener. */
+/** The requests of a machine to the listener. */
 export function machineOf(url: string, mac: string) {
   let base = '';
   const script = async () => {
@@ -89,9 +89,9 @@ export function machineOf(url: string, mac: string) {
     get,
     tell,
     base: () => base,
-    /** Where its installed system phones home. */
+    /** The URL at which the installed system phones home. */
     bootedAt: async () => /url: "(.*)\/booted"/.exec(await (await get('vendor-data')).text())![1]!,
-    /** From the network to its own system. */
+    /** Boots from the network, installs, and boots the new system. */
     async install(driver: BmcDriver, spec: MachineSpec) {
       await script();
       const system = await this.bootedAt();
@@ -125,7 +125,7 @@ export const specOf = (order: string, more: Partial<MachineSpec> = {}): MachineS
   ...more,
 });
 
-/** The listener and a driver over a database, as one process has them. */
+/** The listener and the driver of one process over a database. */
 export async function openRoom(db: Database, racks: Rack[], onEnd: (end: () => Promise<void>) => void) {
   const folder = newFolder();
   mkdirSync(join(folder, 'deeper'));

@@ -3,7 +3,7 @@ import { eventually, startFreehold, type TestAccount } from '../../setup/freehol
 
 const { db, newAccount, operator } = await startFreehold();
 
-/** A running server whose paid time is over. */
+/** Returns a running server whose paid time has ended. */
 async function dueServer({ rest }: TestAccount, autoRenew = true): Promise<string> {
   const { body } = await rest('POST', '/v1/servers', { service_code: 'vps-1', auto_renew: autoRenew });
   const path = `/v1/servers/${body.order_number}`;
@@ -21,8 +21,8 @@ const becomes = (account: TestAccount, path: string, status: string) =>
     return body.status === status && body;
   });
 
-describe('A server whose month is over', () => {
-  it('goes on when the balance pays for the next, which is seen in the usage', async () => {
+describe('A server whose month has ended', () => {
+  it('continues if the balance pays for the next month, which the usage shows', async () => {
     const account = await newAccount();
     await account.fund(100);
     const path = await dueServer(account);
@@ -34,7 +34,7 @@ describe('A server whose month is over', () => {
     expect(body.total_usd).toBe(90);
   });
 
-  it('is suspended when the balance does not, and runs again after the next top-up', async () => {
+  it('is suspended if the balance does not suffice, and runs again after the next top-up', async () => {
     const account = await newAccount();
     await account.fund(30);
     const path = await dueServer(account);
@@ -50,7 +50,7 @@ describe('A server whose month is over', () => {
     expect(events.map(({ type }) => type).slice(-3)).toEqual(['server.suspended', 'server.running', 'server.renewed']);
   });
 
-  it('resumes at once when its owner wants it to renew itself again, though nobody ticks', async () => {
+  it('resumes at once when its owner turns automatic renewal on, without waiting for the next round', async () => {
     const account = await newAccount();
     await account.fund(30);
     const path = await dueServer(account, false);
@@ -68,7 +68,7 @@ describe('A server whose month is over', () => {
     expect(body.data[0]).toMatchObject({ kind: 'renewal', amount_usd: -6, hours: 730, order_number: path.slice(12) });
   });
 
-  it('that is deleted while it resumes has the month back, and its task does not turn it on any more', async () => {
+  it('gets its month back if it is deleted while it resumes, and is not turned on any more', async () => {
     const account = await newAccount();
     await account.fund(30);
     const path = await dueServer(account, false);
@@ -79,7 +79,7 @@ describe('A server whose month is over', () => {
     ]);
     await eventually(async () => (await account.rest('GET', path)).status === 404);
     const balance = await account.balance();
-    expect(24 - balance).toBeLessThan(0.01); // one hour of it, if it had resumed by then
+    expect(24 - balance).toBeLessThan(0.01); // One hour of the month, if it had resumed by then.
     const { data } = await operator('{ books { balanced } }');
     expect(data.books.balanced).toBe(true);
   });

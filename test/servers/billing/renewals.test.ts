@@ -1,3 +1,4 @@
+/** Renewal and suspension of servers whose paid time has ended. The tests move time in the database. */
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { ServerStatus } from '../../../entities/servers/server.ts';
@@ -12,8 +13,8 @@ beforeEach(() => shop.db.query('truncate task, server, event, audit_entry'));
 const tick = () => shop.tick('renewals');
 const ago = (hours: number) => new Date(Date.now() - hours * HOUR_MS);
 
-describe('A server whose paid time is over', () => {
-  it('is renewed from the balance for 730 hours from where that time ended, once', async () => {
+describe('A server whose paid time has ended', () => {
+  it('is renewed once from the balance, for 730 hours from the end of that time', async () => {
     const account = await shop.account(2n * PRICE);
     const paidUntil = ago(5);
     const order = await shop.server(account, { paidUntil });
@@ -40,7 +41,7 @@ describe('A server whose paid time is over', () => {
     ]);
   });
 
-  it('pays for every month that passed while nobody looked', async () => {
+  it('pays for every month that passed without a worker', async () => {
     const account = await shop.account(10n * PRICE);
     const paidUntil = ago(2 * 730 + 1);
     const order = await shop.server(account, { paidUntil });
@@ -58,7 +59,7 @@ describe('A server whose paid time is over', () => {
     expect(await shop.events(order)).toEqual(['server.suspended']);
   });
 
-  it('is suspended, whatever the balance is, if it is not to renew itself', async () => {
+  it('is suspended without automatic renewal, even if the balance suffices', async () => {
     const account = await shop.account(10n * PRICE);
     const order = await shop.server(account, { autoRenew: false });
     await tick();
@@ -69,7 +70,7 @@ describe('A server whose paid time is over', () => {
     expect(await shop.balance(account)).toBe(11n * PRICE);
   });
 
-  it('leaves what it is too dear for to those after it', async () => {
+  it('leaves the money for later servers if it is too expensive', async () => {
     const account = await shop.account(2n * PRICE);
     const first = await shop.server(account, { paidUntil: ago(3) });
     const dear = await shop.server(account, { paidUntil: ago(2), priceMonthMicros: 9n * PRICE });
@@ -90,7 +91,7 @@ describe('A server whose paid time is over', () => {
     'RESIZING',
     'FAILED',
     'DELETING',
-  ])('is left alone while it is %s', async (status) => {
+  ])('is not renewed while it is %s', async (status) => {
     const account = await shop.account(PRICE);
     const order = await shop.server(account, { status: status as ServerStatus });
     const before = await shop.read(order);
@@ -99,7 +100,7 @@ describe('A server whose paid time is over', () => {
     expect(await shop.balance(account)).toBe(PRICE);
   });
 
-  it('is renewed as soon as it has settled', async () => {
+  it('is renewed as soon as it is stable', async () => {
     const account = await shop.account(PRICE);
     const order = await shop.server(account, { status: 'REBOOTING' });
     await tick();
@@ -132,7 +133,7 @@ describe('A suspended server', () => {
     },
   );
 
-  it('is tried again by the transaction in which its account was paid, and others are not', async () => {
+  it('is tried again by the transaction that pays its account, unlike servers of other accounts', async () => {
     const [account, other] = [await shop.account(0n), await shop.account(5n * PRICE)];
     const orders = [
       await shop.server(account, suspended('RUNNING', 60)),
@@ -148,7 +149,7 @@ describe('A suspended server', () => {
     expect(states).toEqual(['RUNNING', 'SUSPENDED', 'SUSPENDED']);
   });
 
-  it('is deleted after seven days, also a protected one, and not before', async () => {
+  it('is deleted after seven days, even if it is protected, and not before', async () => {
     const account = await shop.account(0n);
     const old = await shop.server(account, { ...suspended('RUNNING', 7 * 24 + 1), deleteProtection: true });
     const young = await shop.server(account, suspended('RUNNING', 7 * 24 - 1));
@@ -162,7 +163,7 @@ describe('A suspended server', () => {
 
 describe('Many servers that are due at once', () => {
   const COUNT = 250;
-  /** Each account can pay for all of its servers but one. */
+  /** Accounts that can pay for all of their servers except one. */
   async function prepare() {
     await shop.db.query('truncate task, server, event, audit_entry');
     const accounts = await Promise.all(Array.from({ length: 10 }, () => shop.account(24n * PRICE)));
@@ -208,7 +209,7 @@ describe('Many servers that are due at once', () => {
     await verify(prepared);
   });
 
-  it('are renewed once each also where two transactions renew at the same time, without a lease between them', async () => {
+  it('are renewed once each even if two transactions renew at the same time without a lease', async () => {
     const prepared = await prepare();
     const processes = shop.provisioning.newWorker();
     await shop.db.query(
@@ -229,7 +230,7 @@ describe('Many servers that are due at once', () => {
       const script = runScript(join(import.meta.dirname, 'renewing-worker.ts'), environment, onTestFinished);
       expect(await deathOf(script)).toBe('SIGKILL');
       expect((await shop.renewals()).length - prepared.before > 0).toBe(moment === 'committed');
-      await shop.db.query(`update task set run_at = now()`); // the lease ends
+      await shop.db.query(`update task set run_at = now()`); // The lease ends.
       await shop.provisioning.newWorker().drain('periodic');
       await verify(prepared);
     },

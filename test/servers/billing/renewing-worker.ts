@@ -1,4 +1,4 @@
-/** A worker in a process of its own that kills itself with SIGKILL inside, or right after, the commit that renews servers. */
+/** A worker in its own process that kills itself with SIGKILL in, or right after, the commit that renews servers. */
 import { Database } from '../../../entities/database/database.ts';
 import { openShop } from '../../setup/shop.ts';
 

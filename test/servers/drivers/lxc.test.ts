@@ -7,10 +7,10 @@ import { networkConfigOf, userDataOf } from '../../../provisioning/servers/drive
 import { endpointOf } from '../../../provisioning/servers/drivers/lxc/endpoint.ts';
 import {
   devicesOf,
-  digestOf,
   keyOf,
   nameOf,
   observationOf,
+  specDigestOf,
 } from '../../../provisioning/servers/drivers/lxc/instance.ts';
 
 const SPEC: MachineSpec = {
@@ -102,9 +102,9 @@ describe('An instance', () => {
   });
 
   it('keeps its digest for another host or password, and for no other change', () => {
-    const digest = digestOf(SPEC);
-    expect(digestOf({ ...SPEC, host: 'n2', rootPassword: 'x' })).toBe(digest);
-    expect(digestOf({ ...SPEC, userData: '#!/bin/sh' })).not.toBe(digest);
+    const digest = specDigestOf(SPEC);
+    expect(specDigestOf({ ...SPEC, host: 'n2', rootPassword: 'x' })).toBe(digest);
+    expect(specDigestOf({ ...SPEC, userData: '#!/bin/sh' })).not.toBe(digest);
   });
 
   it('may use only its own MAC and addresses, in both kinds of network', () => {

@@ -30,8 +30,8 @@ const newOrder = async () => {
   return { account, funds, number, becomes };
 };
 
-describe('A dedicated server that people make', () => {
-  it('leaves no open job when the operator gives its deletion up, for its addresses are free then', async () => {
+describe('A hand-made dedicated server', () => {
+  it('leaves no open job when the operator cancels its deletion, since its addresses are free then', async () => {
     const { account, number } = await newOrder();
     await openJob(number, 'CREATE');
     await account.rest('DELETE', `/v1/servers/${number}`);
@@ -47,7 +47,7 @@ describe('A dedicated server that people make', () => {
     ]);
   });
 
-  it('waits for the operator at each step, and costs nothing before he has said that it runs', async () => {
+  it('waits for the operator at each step, and costs nothing before the operator confirms that it runs', async () => {
     const { account, number, becomes } = await newOrder();
     const create = await openJob(number, 'CREATE');
     expect(create.spec).toMatchObject({ hostname: 'metal', userData: '#cloud-config\n{}\n' });
@@ -81,7 +81,7 @@ describe('A dedicated server that people make', () => {
     await eventually(async () => !(await db.query('select from address where held_by = $1', [number])).length);
   });
 
-  it('is paid back in full if he says that it cannot be made; what he may have begun waits until he says it is gone', async () => {
+  it('is refunded in full if the operator cannot make it, and keeps its capacity until the operator confirms its absence', async () => {
     const { account, funds, number, becomes } = await newOrder();
     await close('failManualJob', (await openJob(number, 'CREATE')).id, 'no such disk');
     await becomes('failed');
@@ -91,7 +91,7 @@ describe('A dedicated server that people make', () => {
     await eventually(async () => !(await db.query('select from address where held_by = $1', [number])).length);
   });
 
-  it('has a queue for the operator alone, in which a job is closed once, with an audit entry', async () => {
+  it('has a queue only for the operator, who closes each job once, with an audit entry', async () => {
     const { account, number } = await newOrder();
     const { id } = await openJob(number, 'CREATE');
     for (const graphql of [account.graphql])

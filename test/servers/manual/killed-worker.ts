@@ -1,4 +1,4 @@
-/** A worker in a process of its own that kills itself with SIGKILL right before, or after, it writes a job of a kind. */
+/** A worker in its own process that kills itself with SIGKILL right before, or after, it writes a certain job. */
 import { Database } from '../../../entities/database/database.ts';
 import { ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
 import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';

@@ -48,7 +48,7 @@ export class Operator {
   async #work(): Promise<void> {
     while (!this.#over) {
       for (const job of await listManualJobs(this.#db, 100)) {
-        if (job.state !== 'OPEN') break; // open jobs come first
+        if (job.state !== 'OPEN') break; // Open jobs come first.
         const did = this.#do(job, manualSpecOf(this.#vault, job));
         await this.#db.transaction((tx) => closeManualJob(tx, job.id, did ? 'DONE' : 'FAILED', null));
       }

@@ -1,6 +1,7 @@
+/** Orders of hand-made machines. The operator gets each job once, even if workers die on the way. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { type ManualAction, ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
 import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
@@ -14,7 +15,7 @@ import { deathOf, runScript } from '../../setup/spawn.ts';
 import { VAULT } from '../../setup/vault.ts';
 import { Operator } from './operator.ts';
 
-/** What an operator is asked for, in this order. One that is missing is an error of types. */
+/** The jobs of the operator, in this order. A new action in the interface causes a type error here. */
 const JOBS: Record<ManualAction, string> = {
   CREATE: 'create',
   REBUILD: 'rebuild',
@@ -43,7 +44,7 @@ const startMortalWorker = (url: string, onEnd: OnEnd, environment: Record<string
   runScript(join(import.meta.dirname, 'killed-worker.ts'), { DATABASE_URL: url, ...environment }, onEnd);
 const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
 
-describe('kill -9 of the worker of a server that people make', () => {
+describe('kill -9 of the worker of a hand-made server', () => {
   it.concurrent.for(CASES)(
     '%s it has written the job %s: the operator does everything once',
     { timeout: 120_000 },
@@ -75,15 +76,15 @@ describe('kill -9 of the worker of a server that people make', () => {
   );
 });
 
-describe('An order of a server that people make', () => {
-  it('waits for them without asking for more, and is paid back at its deadline', async ({ onTestFinished: onEnd }) => {
+describe('An order of a hand-made server', () => {
+  it('waits for the operator without new jobs, and is refunded at its deadline', async ({ onTestFinished: onEnd }) => {
     const { context, operator, becomes, ...shop } = await openOffice(onEnd);
     const number = (await orderServer(context, ORDER)).server.orderNumber;
     startWorker(shop, onEnd);
     const jobs = () =>
       shop.db.query<{ action: string; state: string }>('select action, state from manual_job order by id');
     await eventually(async () => (await jobs()).length);
-    // As if the time for proof had long passed.
+    // The time for the proof has passed.
     await eventually(async () => {
       await shop.db.query(
         `update task set data = data || '{"proofBy": "2020-01-01T00:00:00Z"}', run_at = now() where step = 'prove'`,
@@ -95,7 +96,7 @@ describe('An order of a server that people make', () => {
     await shop.db.query('update task set deadline_at = now()');
     await eventually(async () => (await jobs()).length === 2);
     expect((await traces(shop, number)).balance.available).toBe(FUNDS_MICROS);
-    // Somebody does the second job first: then nobody makes a machine for an order that there is not any more.
+    // The operator does the second job first, so the job of the ended order never makes a machine.
     const [destroy] = await shop.db.query<{ id: string }>(`select id from manual_job where action = 'DESTROY'`);
     await operator.close(destroy!.id);
     await becomes('FAILED');

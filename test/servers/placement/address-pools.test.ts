@@ -1,4 +1,4 @@
-/** The operator's networks: what becomes of them, and that no address is given twice or too early. */
+/** The operator's networks and their addresses. No address is given twice or too early. */
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 
@@ -31,7 +31,7 @@ const destroyed = async (orderNumber: string) => {
 };
 
 describe('A network', () => {
-  it('of IPv4 has every address but its own, its broadcast address and its gateway', async () => {
+  it('of IPv4 has all addresses except its own, its broadcast address and its gateway', async () => {
     const { id, ...shown } = await added({ cidr: '10.7.0.9/29', gateway: '10.7.0.14' });
     expect(shown).toEqual({ region: 'zrh', cidr: '10.7.0.8/29', gateway: '10.7.0.14', total: 5, held: 0, resting: 0 });
     expect(await rows(id)).toEqual(
@@ -41,7 +41,7 @@ describe('A network', () => {
     expect(await rows(id)).toEqual([]);
   });
 
-  it('of IPv4 can be bounded, and be without a gateway, as a single address is', async () => {
+  it('of IPv4 can have bounds and no gateway, and can be a single address', async () => {
     const bounded = await added({ cidr: '10.8.0.0/16', first: '10.8.3.254', last: '10.8.4.1' });
     expect((await rows(bounded.id)).map(({ address }) => address)).toEqual([
       '10.8.3.254/32',
@@ -55,7 +55,7 @@ describe('A network', () => {
     for (const { id } of [bounded, one]) await remove(id);
   });
 
-  it('of IPv6 is cut into /64s', async () => {
+  it('of IPv6 is divided into /64s', async () => {
     const { id, total } = await added({ cidr: '2001:db8:aa00:fff0::/60', gateway: 'fe80::1' });
     expect(total).toBe(16);
     const cut = await rows(id);
@@ -87,7 +87,7 @@ describe('A network', () => {
     expect((await operator('{ addressPools { id } }')).data.addressPools).toEqual([]);
   });
 
-  it('that overlaps another is refused, also if both come at once', async () => {
+  it('is refused if it overlaps another, even if both are added at once', async () => {
     const { id } = await added({ cidr: '10.3.0.0/24', first: '10.3.0.1', last: '10.3.0.9' });
     expect((await add({ cidr: '10.3.0.128/25' })).errors[0].extensions.code).toBe('validation_failed');
     expect((await add({ cidr: '10.2.0.0/15', region: 'ams' })).errors).toHaveLength(1);
@@ -97,7 +97,7 @@ describe('A network', () => {
     for (const { data } of both) if (data) await remove(data.addAddressPool.id);
   });
 
-  it('is nothing for customers', async () => {
+  it('is not available to customers', async () => {
     const { errors } = await account.graphql(ADD, { input: { region: 'zrh', cidr: '10.5.0.0/24' } });
     expect(errors[0].extensions.code).toBe('insufficient_scope');
     for (const id of ['pool_x', 'pool_00000000000000000000000000'])
@@ -106,7 +106,7 @@ describe('A network', () => {
 });
 
 describe('Machines', () => {
-  it('have addresses of the networks of their region alone, which rest when they are freed', async () => {
+  it('get addresses only from the networks of their region, and these rest when they are freed', async () => {
     const ipv4 = await added({ region: 'buh', cidr: '10.6.0.0/30', gateway: '10.6.0.1' });
     const ipv6 = await added({ region: 'buh', cidr: '2001:db8:bb::/63' });
     const server = await running('buh');

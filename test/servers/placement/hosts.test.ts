@@ -1,4 +1,4 @@
-/** Hosts: how the operator has them, which one a machine gets, and that the catalog offers what fits. */
+/** Hosts: their administration, the choice of a host for a machine, and the catalog, which offers only machines that fit. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 
@@ -43,7 +43,7 @@ beforeEach(async () => {
 });
 
 describe('A host', () => {
-  it('is added, changed and removed by the operator alone, and all of it is in the audit log', async () => {
+  it('is added, changed and removed only by the operator, and the audit log has all of it', async () => {
     const { data } = await add({ name: 'n1.zrh', ...SMALL });
     expect(data.addHost).toMatchObject({ name: 'n1.zrh', state: 'ACTIVE', ...SMALL, machines: 0, engine: 'simulated' });
     expect((await add({ name: 'n1.zrh', ...SMALL })).errors[0].extensions.code).toBe('validation_failed');
@@ -96,7 +96,7 @@ describe('A host', () => {
 });
 
 describe('A machine', () => {
-  it('is on a host of its region that has room; without hosts the stock alone decides', async () => {
+  it('is on a host of its region that has room; without hosts only the stock decides', async () => {
     expect(await hostOf(await running())).toBeNull();
     await add({ name: 'full', vcpus: 1, memoryMb: 1024, diskGb: 100 });
     await add({ name: 'elsewhere', region: 'ams', ...SMALL });
@@ -111,11 +111,11 @@ describe('A machine', () => {
     expect((await act('removeHost', 'roomy')).errors[0].extensions.code).toBe('validation_failed');
   });
 
-  it('is on no host of an engine that does not make machines of its kind, and the catalog offers none there', async () => {
+  it('is never on a host of an engine for other kinds, and the catalog offers none there', async () => {
     for (const [name, serviceCode] of Object.entries({ n1: undefined, b1: 'ded-1', b2: 'ded-1' }))
       await add({ name, ...SMALL, ...(serviceCode && { kind: 'DEDICATED', serviceCode }) });
     await db.query(`update host set driver = 'another' where name in ('n1', 'b1')`);
-    // None of the hosts counts, so the stock alone decides.
+    // None of the hosts counts, so only the stock decides.
     expect(await hostOf(await running())).toBeNull();
     expect(await stockOf('ded-1')).toMatchObject({ stock: 'low' });
     expect(await hostOf(await running({ service_code: 'ded-1' }))).toBe('b2');
@@ -123,7 +123,7 @@ describe('A machine', () => {
     expect((await order({ service_code: 'ded-1' })).body.code).toBe('out_of_stock');
   });
 
-  it('claims vCPUs as often as they are sold, memory and disk once, and the catalog says so', async () => {
+  it('claims oversold vCPUs, but memory and disk once, and the catalog agrees', async () => {
     await add({ name: 'n1', vcpus: 2, memoryMb: 4 * 2048, diskGb: 1000 });
     expect(await stockOf('vps-1')).toMatchObject({ stock: 'low' });
     const input = { vcpuOvercommit: 2 };
@@ -139,14 +139,14 @@ describe('A machine', () => {
     expect(await host('n1')).toMatchObject({ claimedVcpus: 3, claimedMemoryMb: 6144, claimedDiskGb: 75, machines: 3 });
   });
 
-  it('is not offered above the ceiling of the operator, however much fits', async () => {
+  it('is not offered above the limit of the operator, even if more would fit', async () => {
     await add({ name: 'huge', vcpus: 1000, memoryMb: 10_000_000, diskGb: 1_000_000 });
     const { data } = await operator('{ stock(region: "zrh") { serviceCode total claimed free } }');
     const [vps1] = data.stock;
     expect(vps1).toMatchObject({ serviceCode: 'vps-1', free: vps1.total - vps1.claimed });
   });
 
-  it('claims the difference of a resize where it is, and gives back what it had', async () => {
+  it('claims the difference of a resize on its host, and releases its claim at the end', async () => {
     await add({ name: 'n1', vcpus: 4, memoryMb: 8192, diskGb: 100 });
     const orderNumber = await running();
     const patch = (body: object) => account.rest('PATCH', `/v1/servers/${orderNumber}`, body);
@@ -161,7 +161,7 @@ describe('A machine', () => {
     expect(await host('n1')).toMatchObject({ claimedVcpus: 0, claimedMemoryMb: 0, claimedDiskGb: 0, machines: 0 });
   });
 
-  it('stays where it is when its host is drained, and new ones go elsewhere', async () => {
+  it('stays on its host when that is drained, and new machines go to other hosts', async () => {
     await add({ name: 'n1', ...SMALL });
     const first = await running();
     await act('drainHost', 'n1');
@@ -174,8 +174,8 @@ describe('A machine', () => {
   });
 });
 
-describe('An order that was taken', () => {
-  it('has its room already, also if its host is drained before its machine is made', async () => {
+describe('An accepted order', () => {
+  it('keeps its room if its host is drained before its machine is made', async () => {
     await add({ name: 'n1', ...SMALL });
     const { body } = await order();
     const [drained, held] = await Promise.all([act('drainHost', 'n1'), hostOf(body.order_number)]);
@@ -184,7 +184,7 @@ describe('An order that was taken', () => {
   });
 });
 
-it('forty orders at once over three hosts claim what fits, and the others are refused', async () => {
+it('forty simultaneous orders over three hosts claim all room, and the others are refused', async () => {
   for (const name of ['a', 'b', 'c']) await add({ name, vcpus: 5, memoryMb: 5 * 2048, diskGb: 500 });
   const answers = await Promise.all(Array.from({ length: 40 }, () => order()));
   const taken = answers.filter(({ status }) => status === 200);

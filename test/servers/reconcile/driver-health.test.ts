@@ -1,4 +1,4 @@
-/** What workers find of drivers, and what the status says when there are no workers. */
+/** The health of drivers, and the status page without workers. */
 import { afterAll, expect, it } from 'vitest';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
@@ -16,7 +16,7 @@ class PartlyReached extends SimulatedDriver {
   }
 }
 
-it('a driver that says no, or fails, is out in that region alone', async () => {
+it('a driver that answers false, or fails, is out only in that region', async () => {
   class Payments extends SimulatedPayments {
     reachable = async () => false;
   }
@@ -32,7 +32,7 @@ it('a driver that says no, or fails, is out in that region alone', async () => {
   ]);
 });
 
-it('an engine that is braked counts as partly out, though it answers', async () => {
+it('an engine with an open circuit breaker is partly out, even if it answers', async () => {
   const shop = await openShop(afterAll);
   await shop.db.query(`insert into brake (driver, reason) values ('simulated', 'test')`);
   await shop.tick('driver-health');
@@ -42,7 +42,7 @@ it('an engine that is braked counts as partly out, though it answers', async () 
   expect(found).toEqual([{ status: 'partial_outage' }]);
 });
 
-it('a region of which a host is offline is partly out', async () => {
+it('a region with an offline host is partly out', async () => {
   const shop = await openShop(afterAll);
   await shop.db.query(
     `insert into host (name, region_code, kind, driver, state, vcpus, memory_mb, disk_gb)
@@ -54,7 +54,7 @@ it('a region of which a host is offline is partly out', async () => {
   ]);
 });
 
-it('what will keep payments by x402 from being settled is told to the operator, once while it is so', async () => {
+it('the operator gets one warning while payments by x402 are at risk', async () => {
   const db = await newDatabase(afterAll);
   let health: X402Health = { reachable: true };
   const x402 = { health: async () => health } as unknown as X402Driver;
@@ -82,7 +82,7 @@ it('what will keep payments by x402 from being settled is told to the operator, 
   expect(payments).toEqual({ status: 'major_outage' });
 });
 
-it('without a worker the status says so, at once if there never was one, else as soon as work is late', async () => {
+it('the status page reports a missing worker, at once if none ever ran, otherwise when work is late', async () => {
   const { anonymous, db } = await startFreehold({ ROLES: 'api' });
   const workers = async () => {
     const { body } = await anonymous('GET', '/v1/transparency/status');

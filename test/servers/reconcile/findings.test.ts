@@ -1,4 +1,4 @@
-/** What the operator sees of findings and brakes; how they come about is in test/servers/reconcile/observe.test.ts. */
+/** Findings and circuit breakers, as the operator sees them. test/servers/reconcile/observe.test.ts has their origin. */
 import { expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
 
@@ -6,7 +6,7 @@ const { db, newAccount, operator } = await startFreehold();
 const READ = '{ findings { kind engine orderNumber generation detail } brakes { engine reason } }';
 const RELEASE = 'mutation { releaseBrake(engine: "simulated") { engine reason } }';
 
-it('findings that are still so, and brakes, are shown to the operator alone, who releases them', async () => {
+it('only the operator sees open findings and circuit breakers, and closes them', async () => {
   await db.query(
     `insert into finding (id, kind, driver, order_number, generation, detail, resolved_at) values
       ('fnd_1', 'LOST', 'simulated', 'SRV-1', 1, 'It is absent.', null), ('fnd_2', 'ORPHAN', 'simulated', 'SRV-2', 1, 'x', now())`,

@@ -1,4 +1,4 @@
-/** What is noticed of machines that differ from what servers say, and the brake. No clock is waited for. */
+/** The observer of machines that differ from their servers, and the circuit breaker. The tests wait for no clock. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
 import { Host } from '../../../entities/servers/host.ts';
@@ -17,14 +17,14 @@ import { startTask } from '../../../provisioning/tasks/tasks.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { openShop, type Shop } from '../../setup/shop.ts';
 
-/** Says of its machines what the test wants to hear. */
+/** Reports its machines as the test demands. */
 class LyingDriver extends SimulatedDriver {
   hidden: 'all' | 'listed' | undefined;
   down = false;
   hosts: HostReport[] = [];
-  /** Comes about while it lists. */
+  /** Runs while it lists. */
   meanwhile = async () => {};
-  /** Comes before each answer about one machine. */
+  /** Runs before each answer about one machine. */
   slowly = async () => {};
   override async list(): Promise<Observation[]> {
     if (this.down) throw new DriverError('unreachable', 'down for the test');
@@ -63,21 +63,21 @@ const findings = async () =>
     orderNumber,
     resolvedAt ? 'resolved' : 'open',
   ]);
-const brakes = async () => (await db.source.manager.find(CircuitBreaker)).map((brake) => brake.driver);
+const openBreakers = async () => (await db.source.manager.find(CircuitBreaker)).map(({ driver }) => driver);
 const gone = (order: string) => driver.destroy({ order, generation: 1 }, signal);
 
 describe('The observer', () => {
-  it('says nothing where engine and database agree, nor of servers that are being changed', async () => {
+  it('reports nothing if engine and database agree, and nothing about servers with a change in progress', async () => {
     await servers(3);
     const [changing] = await servers(1);
     await db.query(`update server set status = 'REBUILDING' where order_number = $1`, [changing]);
     await gone(changing!);
     await look();
     expect(await findings()).toEqual([]);
-    expect(await brakes()).toEqual([]);
+    expect(await openBreakers()).toEqual([]);
   });
 
-  it('reports a loss once, tells the operator, and sees when it is over', async () => {
+  it('reports a missing machine once, tells the operator, and notices its return', async () => {
     const [lost] = await servers(20);
     await gone(lost!);
     await look();
@@ -93,7 +93,7 @@ describe('The observer', () => {
     expect(await findings()).toEqual([]);
   });
 
-  it('does not take for lost what the engine cannot tell, nor anything while it cannot be asked', async () => {
+  it('does not report unknown machines as missing, and nothing while the engine is unreachable', async () => {
     await servers(2);
     driver.hidden = 'listed';
     await look();
@@ -103,10 +103,10 @@ describe('The observer', () => {
     await db.query('truncate brake');
     await look();
     expect(await findings()).toEqual([]);
-    expect(await brakes()).toEqual([]);
+    expect(await openBreakers()).toEqual([]);
   });
 
-  it('reports a machine that no server has after ten minutes, and never removes it', async () => {
+  it('reports a machine without a server after ten minutes, and never removes it', async () => {
     const [orphan] = await servers(2);
     await db.query('delete from server where order_number = $1', [orphan]);
     await look();
@@ -122,7 +122,7 @@ describe('The observer', () => {
     expect(driver.journal().filter((line) => line.startsWith('destroy'))).toEqual([]);
   });
 
-  it('knows how long a machine has had no server, also if the engine could not be asked in between', async () => {
+  it('remembers since when a machine has no server, even if the engine was unreachable in between', async () => {
     const [orphan] = await servers(2);
     await db.query('delete from server where order_number = $1', [orphan]);
     const since = async () =>
@@ -142,7 +142,7 @@ describe('The observer', () => {
     expect(await since()).toBe(noted);
   });
 
-  it('takes for neither lost nor off what is changed or removed while the engine tells what it has', async () => {
+  it('reports no machine that is changed or removed while the engine lists its machines', async () => {
     const [removed, stopped] = await servers(3);
     driver.meanwhile = async () => {
       await db.query(`update server set status = 'DELETING' where order_number = $1`, [removed]);
@@ -152,10 +152,10 @@ describe('The observer', () => {
     };
     await look();
     expect(await findings()).toEqual([]);
-    expect(await brakes()).toEqual([]);
+    expect(await openBreakers()).toEqual([]);
   });
 
-  it('notes power that differs', async () => {
+  it('reports power that differs', async () => {
     const [off] = await servers(1);
     const on = await shop.server(accountId, { ...DAY, status: 'STOPPED' });
     await driver.power({ order: off!, generation: 1 }, 'off', 'by hand', signal);
@@ -169,7 +169,7 @@ describe('The observer', () => {
     );
   });
 
-  it('follows engines that say that a host is offline, but not against the word of the operator', async () => {
+  it('marks hosts as offline when their engine does, but keeps drained hosts as they are', async () => {
     const size = { vcpus: 8, memoryMb: 8192, diskGb: 100 };
     for (const name of ['n1', 'n2', 'n3'])
       await db.source.manager.insert(Host, { name, regionCode: 'ams', kind: 'VPS', driver: 'simulated', ...size });
@@ -185,18 +185,18 @@ describe('The observer', () => {
   });
 });
 
-describe('The brake', () => {
+describe('The circuit breaker', () => {
   it.each([
     ['many machines vanish at once', 20, 3, undefined],
     ['the engine lists nothing, though it may have all', 1, 0, 'listed' as const],
     ['the engine has nothing', 5, 0, 'all' as const],
-  ])('stops the destroyer when %s', async (_, count, vanishing, hidden) => {
+  ])('stops the destroyer if %s', async (_, count, vanishing, hidden) => {
     const numbers = await servers(count);
     for (const number of numbers.slice(0, vanishing)) await gone(number);
     driver.hidden = hidden;
     const doomed = numbers.at(-1)!;
     await look();
-    expect(await brakes()).toEqual(['simulated']);
+    expect(await openBreakers()).toEqual(['simulated']);
 
     const before = driver.journal().length;
     await db.query(`update server set status = 'DELETING' where order_number = $1`, [doomed]);
@@ -211,15 +211,15 @@ describe('The brake', () => {
     await shop.work();
     expect((await shop.read(doomed)).status).toBe('DELETED');
     await look();
-    expect(await brakes()).toEqual([]);
+    expect(await openBreakers()).toEqual([]);
   });
 
-  it('is pulled before the engine is asked for each of thousands, which are told once, and not for them again', async () => {
+  it('opens before the observer asks about each of thousands, and does not open for them again', async () => {
     await servers(1);
     await shop.copies(3000);
     let asked = 0;
     driver.slowly = async () => {
-      if (asked++ % 100 === 0) expect(await brakes()).toEqual(['simulated']);
+      if (asked++ % 100 === 0) expect(await openBreakers()).toEqual(['simulated']);
     };
     await look();
     expect(asked).toBe(3000);
@@ -229,20 +229,20 @@ describe('The brake', () => {
     await db.query('delete from brake');
     driver.slowly = async () => {};
     await look();
-    expect(await brakes()).toEqual([]);
+    expect(await openBreakers()).toEqual([]);
     expect(await db.query(`select count(*)::int as count from event where type = 'finding.reported'`)).toEqual([told]);
   }, 120_000);
 
-  it('is pulled also if the engine then says nothing of any machine', async () => {
+  it('opens even if the engine then does not answer about any machine', async () => {
     const numbers = await servers(3);
     for (const number of numbers.slice(1)) await gone(number);
     driver.slowly = () => Promise.reject(new DriverError('unreachable', 'down for the test'));
     await look();
-    expect(await brakes()).toEqual(['simulated']);
+    expect(await openBreakers()).toEqual(['simulated']);
     expect(await findings()).toEqual([]);
   });
 
-  it('is not pulled again for those that there was no time to ask for; they are asked for next', async () => {
+  it('does not open again for machines that the observer had no time for, and asks about them next', async () => {
     const numbers = await servers(4);
     for (const number of numbers.slice(1)) await gone(number);
     const believed = numbers.slice(1).map((order) => ({ order, generation: 1, status: 'RUNNING' as const }));
@@ -263,15 +263,15 @@ describe('The brake', () => {
     await db.transaction((tx) => report(tx, 'simulated', [found[0]!]));
     driver.observe = (key, within) => SimulatedDriver.prototype.observe.call(driver, key, within);
     await look();
-    expect(await brakes()).toEqual([]);
+    expect(await openBreakers()).toEqual([]);
     expect(await findings()).toHaveLength(3);
   });
 
-  it('is not pulled for few among many', async () => {
+  it('does not open for few machines among many', async () => {
     const numbers = await servers(20);
     for (const number of numbers.slice(0, 2)) await gone(number);
     await look();
-    expect(await brakes()).toEqual([]);
+    expect(await openBreakers()).toEqual([]);
     expect(await findings()).toHaveLength(2);
   });
 });

@@ -1,4 +1,4 @@
-/** What the operator's DNS is told of addresses: each change once, until it has taken it. No clock is waited for. */
+/** Reverse DNS: the worker sends each change until the operator's DNS has accepted it. The tests wait for no clock. */
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { REVERSE_DNS_PROCESS } from '../../../provisioning/servers/reconcile/reverse-dns.ts';
 import { newWebhookSecret } from '../../../provisioning/webhooks/sign.ts';
@@ -33,7 +33,7 @@ beforeEach(async () => {
   orderNumber = await shop.server(await shop.account(0n));
 });
 
-it('is told each change once, signed, and that a name is gone', async () => {
+it('the DNS gets each change once, signed, and each removal', async () => {
   await name(orderNumber, [
     { ip: '192.0.2.7', ptr: 'a.example.org' },
     { ip: '2001:db8::1', ptr: 'b.example.org' },
@@ -58,7 +58,7 @@ it('is told each change once, signed, and that a name is gone', async () => {
   expect(told()).toEqual([]);
 });
 
-it('is told again what it refused, and what it took before that only once', async () => {
+it('the DNS gets a refused name again, and the accepted ones before it only once', async () => {
   await name(
     orderNumber,
     [1, 2, 3].map((n) => ({ ip: `192.0.2.${n}`, ptr: `n${n}.example.org` })),
@@ -71,7 +71,7 @@ it('is told again what it refused, and what it took before that only once', asyn
   expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.2', '192.0.2.3']);
 });
 
-it('is told the other names when it refuses one, and that one again in the next round', async () => {
+it('the DNS gets the other names if it refuses one, and that one again in the next round', async () => {
   await name(
     orderNumber,
     [1, 2, 3].map((n) => ({ ip: `192.0.2.${n}`, ptr: `n${n}.example.org` })),
@@ -84,20 +84,20 @@ it('is told the other names when it refuses one, and that one again in the next 
   expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.2']);
 });
 
-it('is stuck work for the operator while nothing is taken, and redirects are not followed', async () => {
+it('the operator sees stuck work while the DNS accepts nothing, and the worker follows no redirects', async () => {
   await name(orderNumber, [{ ip: '192.0.2.7', ptr: 'a.example.org' }]);
   const error = async () =>
     (await db.query<{ error: string }>('select error from task where process = $1', [REVERSE_DNS_PROCESS]))[0]!.error;
   receiver.answer = (response) => void response.writeHead(500).end();
   await tick();
-  expect(await error()).toBe("The operator's DNS answers 500.");
+  expect(await error()).toBe("The operator's DNS answered 500.");
   receiver.answer = (response) => void response.writeHead(302, { location: receiver.url }).end();
   await tick();
   expect(await error()).toBe("The operator's DNS cannot be reached.");
   expect(told()).toHaveLength(2);
 });
 
-it('takes many at once', async () => {
+it('the DNS gets many names at once', async () => {
   const names = Array.from({ length: 120 }, (_, n) => ({ ip: `192.0.2.${n}`, ptr: `n${n}.example.org` }));
   await name(orderNumber, names);
   await tick();

@@ -1,4 +1,4 @@
-/** Deadlines, and what is freed: an order ends in time, and what it had is free when its machine is confirmed absent, and a minute later. */
+/** Deadlines: an order ends in time. Its capacity is free when its machine is confirmed absent, its addresses a minute later. */
 import { describe, expect, it } from 'vitest';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
@@ -19,7 +19,7 @@ async function openFaulty(onEnd: OnEnd) {
 }
 const statusOf = async ({ db }: CustomerShop, orderNumber: string) =>
   (await db.query<{ status: string }>('select status from server where order_number = $1', [orderNumber]))[0]!.status;
-/** What is claimed for all servers together: addresses, places, and machines of the host. */
+/** All claims together: addresses, places, and machines of the host. */
 async function held(shop: CustomerShop, orderNumber: string) {
   const { addresses, places } = await traces(shop, orderNumber);
   const [host] = await shop.db.query<{ machines: number }>('select machines from host');
@@ -41,7 +41,7 @@ const UNCERTAIN: Fault[] = [
 
 describe.concurrent('A server that is deleted keeps its addresses, its place and its host', () => {
   for (const fault of UNCERTAIN) {
-    it(`while the engine says of its machine: ${JSON.stringify(fault)}`, async ({ onTestFinished }) => {
+    it(`while the engine reports its machine as: ${JSON.stringify(fault)}`, async ({ onTestFinished }) => {
       const { shop, faulty, orderNumber } = await openFaulty(onTestFinished);
       await finish(shop, orderNumber, 'RUNNING');
       const had = await addressesOf(shop);
@@ -79,7 +79,7 @@ describe.concurrent('A server that is deleted keeps its addresses, its place and
   }
 });
 
-it.concurrent('An order of a machine that nobody can see is paid back at its deadline, and frees nothing before its absence is confirmed', async ({
+it.concurrent('An order with an unknown machine is refunded at its deadline, and keeps its capacity until the absence is confirmed', async ({
   onTestFinished,
 }) => {
   const { shop, faulty, orderNumber } = await openFaulty(onTestFinished);

@@ -1,6 +1,6 @@
-/** What becomes of a change that the driver does not carry out, and of a server that is deleted meanwhile. */
+/** Changes that the driver does not carry out, and servers that are deleted during a change. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import { SERVER_LANE } from '../../../provisioning/servers/steps/task.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
@@ -19,7 +19,7 @@ const FAILING = [
   ['resize', 'STOPPED', { serviceCode: 'vps-3' }, 'resize'],
 ] as const satisfies [string, Server['status'], ServerUpdate, string][];
 
-/** A shop with a server that is running or stopped. */
+/** Opens a shop with a running or stopped server. */
 async function shopWith(status: 'RUNNING' | 'STOPPED', code?: 'rejected' | 'failed'): Promise<[CustomerShop, string]> {
   const shop = await openCustomerShop(onTestFinished, { refusedAs: code });
   await shop.db.query('update balance set available_micros = available_micros + 80000000');
@@ -91,7 +91,7 @@ describe('A change that fails again and again', () => {
     const statuses: string[] = [];
     for (let attempt = 1; attempt <= 3; attempt++) {
       await hurry(shop);
-      // On a busy machine a pause is over before a drain has ended.
+      // On a busy computer, a pause can end before the worker has drained its tasks.
       await worker.run((await worker.lease(SERVER_LANE))[0]!);
       if (attempt === 3) await worker.drain(SERVER_LANE);
       statuses.push((await findServer(shop.context, orderNumber)).status);
@@ -105,7 +105,7 @@ describe('A change that fails again and again', () => {
     expect((await verifyBooks(shop.db)).balanced).toBe(true);
   });
 
-  it('falls back at its deadline, when the machine never gives proof', async () => {
+  it('falls back at its deadline if the machine never gives proof', async () => {
     const [shop, orderNumber] = await shopWith('RUNNING');
     await updateServer(shop.context, orderNumber, { action: 'REBOOT' });
     const worker = shop.provisioning.newWorker();
@@ -124,14 +124,14 @@ describe('A change that fails again and again', () => {
   });
 });
 
-describe('A server that is deleted while it is changed', () => {
+describe('A server that is deleted during a change', () => {
   it.each([
     ['RUNNING', { powerState: 'OFF' }],
     ['STOPPED', { powerState: 'ON' }],
     ['RUNNING', { action: 'REBOOT' }],
     ['RUNNING', { action: 'REBUILD' }],
     ['STOPPED', { serviceCode: 'vps-2' }],
-  ] as const)('from %s, with %j: it goes, everything is free, and the books balance', async (from, update) => {
+  ] as const)('from %s, with %j: it ends, its capacity is free, and the books balance', async (from, update) => {
     for (const steps of [0, 1]) {
       const [shop, orderNumber] = await shopWith(from);
       const { chargedMicros } = await updateServer(shop.context, orderNumber, update);
@@ -152,7 +152,7 @@ describe('A server that is deleted while it is changed', () => {
   });
 });
 
-it('A change that finds the task of its server at something else is carried out from its beginning', async () => {
+it('A change during another step of the task starts from its beginning', async () => {
   const [shop, orderNumber] = await shopWith('RUNNING');
   await updateServer(shop.context, orderNumber, { powerState: 'OFF' });
   await shop.db.query(`update task set step = 'prove'`);
@@ -160,7 +160,7 @@ it('A change that finds the task of its server at something else is carried out 
   expect((await machine(shop, orderNumber)).power).toBe('off');
 });
 
-it('A machine is restarted once for each change, and anew for another', async () => {
+it('A machine restarts once for each change, and again for another', async () => {
   const [{ driver }, order] = await shopWith('RUNNING');
   const signal = new AbortController().signal;
   for (const change of ['chg_1', 'chg_1', 'chg_2'])

@@ -1,6 +1,6 @@
-/** What becomes of machines that are never finished: the last rungs, and what stays claimed until absence is confirmed. */
+/** Recovery of machines that are never finished, and the claims that last until their absence is confirmed. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { DriverError, type MachineKey, type Observation } from '../../../provisioning/servers/drivers/driver.ts';
 import { macOf } from '../../../provisioning/servers/placement/spec.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
@@ -32,14 +32,14 @@ const read = async ({ db }: CustomerShop, orderNumber: string) =>
   )[0]!;
 const journal = ({ driver }: CustomerShop) => driver.journal().map((line) => line.replace(/SRV-\w+ /, ''));
 
-/** Without changing it, says of each machine what the test has it say. */
+/** Reports each machine as the test demands, without changing it. */
 const seen = ({ driver }: CustomerShop, as: (seen: Observation) => Observation) => {
   const observe = driver.observe.bind(driver);
   driver.observe = async (key: MachineKey, signal: AbortSignal) => as(await observe(key, signal));
 };
 
 describe('A machine that gives no proof', () => {
-  it('is restarted first, and that may do', async () => {
+  it('is restarted first, which can suffice', async () => {
     const shop = await openCustomerShop(onTestFinished);
     seen(shop, (one) => ({ ...one, proven: one.proven && journal(shop).includes('reset 1') }));
     const orderNumber = await order(shop);
@@ -48,7 +48,7 @@ describe('A machine that gives no proof', () => {
     expect(await read(shop, orderNumber)).toMatchObject({ generation: 1 });
   });
 
-  it('is made three times, each on another host with another MAC; then the order is paid back and leaves nothing', async () => {
+  it('is made three times, each on another host with another MAC; then the order is refunded and leaves nothing', async () => {
     const shop = await openCustomerShop(onTestFinished);
     await addHosts(shop, 'a', 'b');
     seen(shop, (one) => ({ ...one, proven: false }));
@@ -65,7 +65,7 @@ describe('A machine that gives no proof', () => {
     expect(new Set(macs).size).toBe(3);
   });
 
-  it('is made again if it vanishes or is undone, within the time that it has; then it is replaced', async () => {
+  it('is made again in its time if it vanishes or is undone, and is replaced after that', async () => {
     const shop = await openCustomerShop(onTestFinished);
     seen(shop, (one) => (one.generation === 1 ? { ...one, phase: 'incomplete', proven: false } : one));
     const orderNumber = await order(shop);
@@ -74,7 +74,7 @@ describe('A machine that gives no proof', () => {
     expect(journal(shop)).toEqual(['create 1', 'reset 1', 'rebuild 1', 'destroy 1', 'create 2']);
   });
 
-  it('is left alone while nobody can see it, and keeps all that it has', async () => {
+  it('stays as it is while its state is unknown, and keeps its capacity', async () => {
     const shop = await openCustomerShop(onTestFinished);
     await addHosts(shop, 'a');
     let isVisible = false;
@@ -93,7 +93,7 @@ describe('A machine that gives no proof', () => {
   });
 });
 
-it('A machine that its host has no room for after all is made on another host; the last host has the last word', async () => {
+it('A machine moves to another host if its host has no room; the order fails without another', async () => {
   const shop = await openCustomerShop(onTestFinished);
   await addHosts(shop, 'full', 'roomy');
   const create = shop.driver.create.bind(shop.driver);
@@ -115,7 +115,7 @@ it('A machine that its host has no room for after all is made on another host; t
 });
 
 describe('A machine that is stuck', () => {
-  it('is turned off and reported, keeps what it claimed, and another runs elsewhere; with its absence that is free', async () => {
+  it('is turned off, reported and replaced, and keeps its claim until its absence is confirmed', async () => {
     const shop = await openCustomerShop(onTestFinished, { refused: ['stuck'] });
     await addHosts(shop, 'a', 'b');
     const orderNumber = await order(shop);
@@ -148,7 +148,7 @@ describe('A machine that is stuck', () => {
     expect(await found()).toEqual([{ kind: 'STUCK', generation: 1, open: false }]);
   });
 
-  it('is removed with the others when the server is deleted, and holds it up until then', async () => {
+  it('is removed with the others when the server is deleted, and delays the deletion until then', async () => {
     const shop = await openCustomerShop(onTestFinished, { refused: ['stuck'] });
     await addHosts(shop, 'a', 'b');
     const orderNumber = await order(shop);
@@ -168,7 +168,7 @@ describe('A machine that is stuck', () => {
     expect((await traces(shop, orderNumber)).addresses).toBe(0);
   });
 
-  it('fails the order if there is no room for another, and is cleaned up', async () => {
+  it('fails the order if no other host has room, and is removed', async () => {
     const shop = await openCustomerShop(onTestFinished, { refused: ['stuck'] });
     await addHosts(shop, 'a');
     await shop.db.query('update host set memory_mb = 2048');

@@ -1,4 +1,4 @@
-/** What is done to the machine of a server that is suspended and resumed, and what comes in between. */
+/** The machine of a server that is suspended and resumed, with interruptions. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Server } from '../../../entities/servers/server.ts';
 import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
@@ -20,7 +20,7 @@ const calls = (order: string) =>
 const later = () => shop.db.query('update task set run_at = now() where leased_by is null');
 const held = async (account: string) =>
   (await shop.db.query<{ n: bigint }>('select held_micros as n from balance where account_id = $1', [account]))[0]!.n;
-/** A server whose month is over, suspended and with its machine off. */
+/** Returns a suspended server whose month has ended. */
 async function suspended(micros = 0n, set: Partial<Server> = {}) {
   const account = await shop.account(micros);
   const order = await shop.server(account, set);
@@ -30,15 +30,15 @@ async function suspended(micros = 0n, set: Partial<Server> = {}) {
   return { account, order };
 }
 
-describe('A server that is suspended', () => {
-  it('is turned off, once, and its task ends', async () => {
+describe('A suspended server', () => {
+  it('is turned off once, and its task ends', async () => {
     const { order } = await suspended();
     expect(await seen(order)).toMatchObject({ phase: 'present', power: 'off' });
     expect(calls(order)).toEqual(['create', 'off']);
     expect(await shop.db.query('select 1 from task where subject = $1', [order])).toEqual([]);
   });
 
-  it('is turned off as soon as its machine can be reached', async () => {
+  it('is turned off as soon as its machine is reachable', async () => {
     driver.refused = ['power'];
     const { order } = await suspended();
     for (let i = 0; i < 7; i++) {
@@ -53,7 +53,7 @@ describe('A server that is suspended', () => {
     expect((await seen(order)).power).toBe('off');
   });
 
-  it('was busy when its time was over, and is suspended and turned off when it has settled', async () => {
+  it('is suspended and turned off when it is stable, if it was busy at the end of its time', async () => {
     const account = await shop.account(0n);
     const order = await shop.server(account, { paidUntil: new Date(Date.now() - HOUR_MS) });
     const change = { id: 'chg_1', from: 'RUNNING', operation: 'rebuild', os: 'alma-9', userData: null };
@@ -74,7 +74,7 @@ describe('A server that is suspended', () => {
     expect(calls(order)).toEqual(['create', 'rebuild', 'off']);
   });
 
-  it('is deleted while it is being turned off, or while its machine cannot be reached', async () => {
+  it('can be deleted while it is being turned off, or while its machine is unreachable', async () => {
     driver.refused = ['power'];
     const { order } = await suspended();
     const { accountId } = await shop.read(order);
@@ -108,7 +108,7 @@ describe('A server that resumes', () => {
     expect(kinds).toEqual([{ kind: 'renewal' }, { kind: 'capture' }]);
   });
 
-  it('is turned on after it was turned off, also when it is paid again in between', async () => {
+  it('is turned on after it was turned off, even if it is paid again in between', async () => {
     const account = await shop.account(0n);
     const order = await shop.server(account);
     await tick();
@@ -119,7 +119,7 @@ describe('A server that resumes', () => {
     expect((await seen(order)).proven).toBe(true);
   });
 
-  it('holds one month, however often and by whom it is tried at once', async () => {
+  it('holds one month, even if several transactions try it at once', async () => {
     const { account, order } = await suspended();
     await shop.fund(account, 5n * PRICE);
     for (let i = 0; i < 3; i++)
@@ -138,7 +138,7 @@ describe('A server that resumes', () => {
     expect(await shop.balance(account)).toBe(4n * PRICE);
   });
 
-  it('that cannot be turned on says so once, is tried on, and is neither billed nor deleted meanwhile', async () => {
+  it('reports once that it cannot be turned on, is tried again, and is neither billed nor deleted meanwhile', async () => {
     const { account, order } = await suspended();
     driver.refused = ['power'];
     await shop.fund(account, PRICE);

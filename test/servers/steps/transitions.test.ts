@@ -1,6 +1,6 @@
-/** Every transition of the contract's table, and none outside it, made by requests and the steps that carry them out. */
+/** All transitions of the contract's table, and no others, made by requests and the steps of the worker. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { verifyBooks } from '../../../entities/payments/ledger.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../../entities/servers/server.ts';
 import { resumeAffordable } from '../../../provisioning/servers/steps/resume.ts';
 import { suspend } from '../../../provisioning/servers/steps/suspend.ts';
@@ -13,7 +13,7 @@ import { openCustomerShop } from '../../setup/customer-shop.ts';
 import { LIMITS } from '../../setup/shop.ts';
 import type { RefusedCall } from '../drivers/refusing-driver.ts';
 
-/** The contract's table, word by word; DELETING is reached from every state but itself and DELETED. */
+/** The contract's table, word by word. All states except DELETING and DELETED lead to DELETING. */
 const TABLE: Record<ServerStatus, ServerStatus[]> = {
   PENDING: ['PROVISIONING', 'FAILED'],
   PROVISIONING: ['RUNNING', 'FAILED'],
@@ -38,9 +38,9 @@ const context: Context = { ...shop.context, limits: { ...LIMITS, servers: 1000 }
 
 type Act = (orderNumber: string) => Promise<unknown>;
 const worker = () => shop.provisioning.newWorker();
-/** Whatever is due is done. */
+/** Works until no task is due. */
 const work: Act = () => worker().drain(SERVER_LANE);
-/** One step alone. */
+/** Works one step. */
 const step: Act = async () => {
   const one = worker();
   await one.run((await one.lease(SERVER_LANE))[0]!);
@@ -212,7 +212,7 @@ describe('A server', () => {
     expect(left).toEqual({ held: 0n, status: path.at(-1), tasks: 0 });
   });
 
-  it('has made every transition of the table by then, and no other; and the program has that table', async () => {
+  it('has made all transitions of the table by then, and no others, and the lifecycle has that table', async () => {
     expect([...made].sort()).toEqual(pairsOf(TABLE));
     expect(pairsOf(SERVER_LIFECYCLE.transitions)).toEqual(pairsOf(TABLE));
     expect((await verifyBooks(shop.db)).balanced).toBe(true);

@@ -1,16 +1,16 @@
 /** Decimal strings of BTCPay as units of a coin. */
 
 /**
- * A fraction that is finer than the unit, as Lightning's thousandths of a satoshi, is dropped.
- * @throws Error if it is no amount
+ * Reads an amount as units. It drops finer fractions, such as Lightning's thousandths of a satoshi.
+ * @throws Error if it is not an amount
  */
 export function unitsIn(amount: string, decimals: number): bigint {
   const [, whole, fraction = ''] = /^(\d+)(?:\.(\d+))?$/.exec(String(amount)) ?? [];
-  if (whole === undefined) throw new Error(`${amount} is no amount.`);
+  if (whole === undefined) throw new Error(`${amount} is not an amount.`);
   return BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, '0'));
 }
 
-/** The same amount, no finer than the unit: rounded up, for it is what has to be paid. */
+/** Rounds an amount up to whole units, because the customer has to pay it. */
 export function roundedUp(amount: string, decimals: number): string {
   const units = unitsIn(amount, decimals);
   const [, fraction = ''] = amount.split('.');

@@ -1,6 +1,6 @@
 /**
- * BTCPay Server, and with it Lightning: an invoice of a store for each top-up, by its Greenfield API. What BTCPay calls us
- * with is a webhook, which changes nothing; what is credited is what it answers when it is asked.
+ * BTCPay Server, and with it Lightning. By the Greenfield API the driver makes one invoice of a store for each top-up. A
+ * webhook of BTCPay credits nothing. The worker credits only payments that it reads from BTCPay itself.
  */
 import type {
   Coin,
@@ -22,7 +22,7 @@ interface Settings {
   url: string;
   store: string;
   api_key: string;
-  /** Of the webhook. Absent: BTCPay does not call. */
+  /** The secret of the webhook. Absent: BTCPay does not call. */
   webhook_secret?: string;
   speed_policy: SpeedPolicy;
   methods: MethodSettings[];
@@ -64,7 +64,7 @@ export const btcpay: GatewayKind<Settings> = {
   open: (settings) => new BtcpayDriver(settings),
 };
 
-/** How long BTCPay looks at an address when the invoice is over: as long as we do. */
+/** BTCPay watches an address for so long after the invoice is over. The worker does the same. */
 const MONITORING_MINUTES = 31 * 24 * 60;
 const OBSERVE_TIMEOUT_MS = 30_000;
 
@@ -85,14 +85,14 @@ class BtcpayDriver implements PaymentDriver {
     return this.#coins;
   }
 
-  /** The quote stays ours: the invoice is in the coin itself, so BTCPay needs no rate. It may add a fee of the store's. */
+  /** The service makes the quote: the invoice is in the coin, so BTCPay needs no rate. The store may add a fee. */
   async open(invoice: Invoice, _deposit: number | undefined, signal: AbortSignal): Promise<PaymentTarget> {
     const { method, network, decimals } = this.#methodOf(invoice.coin);
     const { id } = await this.#create(invoice, signal);
     const offered = (await this.#greenfield.methodsOf(id, signal)).find((one) => one.paymentMethodId === method);
     if (!offered?.destination) throw new Error(`The store has no ${method}.`);
     if (unitsIn(offered.due, decimals) < unitsIn(invoice.amountCrypto, decimals))
-      throw new Error(`BTCPay wants ${offered.due} where ${invoice.amountCrypto} is due.`);
+      throw new Error(`BTCPay asks for ${offered.due}, and the top-up for ${invoice.amountCrypto}.`);
     return {
       walletAddress: offered.destination,
       paymentUri: offered.paymentLink || `${network}:${offered.destination}`,
@@ -101,7 +101,7 @@ class BtcpayDriver implements PaymentDriver {
     };
   }
 
-  /** Greenfield makes an invoice at each call: where the answer was lost, it is looked for before another is made. */
+  /** Greenfield makes a new invoice at each call. So the driver looks for an earlier one after a lost answer. */
   async #create(invoice: Invoice, signal: AbortSignal): Promise<GreenfieldInvoice> {
     const { orderNumber, coin, amountCrypto, createdAt, expiresAt } = invoice;
     const { method } = this.#methodOf(coin);
@@ -112,7 +112,7 @@ class BtcpayDriver implements PaymentDriver {
       checkout: {
         speedPolicy: this.#settings.speed_policy,
         paymentMethods: [method],
-        // A store may leave the making of addresses to its checkout, which nobody sees here.
+        // By default a store may make addresses only in its checkout page, which no customer opens here.
         lazyPaymentMethods: false,
         expirationMinutes: Math.ceil((expiresAt.getTime() - createdAt.getTime()) / 60_000),
         monitoringMinutes: MONITORING_MINUTES,
@@ -134,7 +134,7 @@ class BtcpayDriver implements PaymentDriver {
     return true;
   }
 
-  /** An invoice that is invalid, by itself or by the hand of the store's owner, has no payments. */
+  /** An invalid invoice has no payments. The store's owner may have marked it. */
   async observe(
     { orderNumber, coin, reference, walletAddress }: OpenInvoice,
     aborted: AbortSignal,
@@ -142,7 +142,8 @@ class BtcpayDriver implements PaymentDriver {
     const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
     const settings = this.#methodOf(coin);
     const invoice = await this.#greenfield.invoice(reference!, signal);
-    if (invoice.metadata.orderId !== orderNumber) throw new Error(`The invoice ${reference} is not of ${orderNumber}.`);
+    if (invoice.metadata.orderId !== orderNumber)
+      throw new Error(`The invoice ${reference} belongs to another order than ${orderNumber}.`);
     const methods = await this.#greenfield.methodsOf(reference!, signal);
     const method = methods.find(({ paymentMethodId }) => paymentMethodId === settings.method);
     if (!method) throw new Error(`The invoice ${reference} has no ${settings.method}.`);
@@ -152,7 +153,7 @@ class BtcpayDriver implements PaymentDriver {
   }
 
   #observed({ code, decimals }: MethodSettings, payment: GreenfieldPayment, address: string): ObservedPayment {
-    // On a chain it is an output, such as f4e8…-1; over Lightning the hash of the payment.
+    // On a chain the id names an output, such as f4e8…-1. Over Lightning it is the hash of the payment.
     const [, txId = payment.id, position = '0'] = /^([0-9a-f]{64})-(\d{1,9})$/.exec(payment.id) ?? [];
     const { confirmationsRequired } = this.#coins.find((coin) => coin.code === code)!;
     return {

@@ -1,12 +1,12 @@
-/** Payment methods of a store, as coins. */
+/** The payment methods of a store as coins. */
 import type { Coin } from '../driver.ts';
 
-/** How deep a payment on a chain has to be for BTCPay to call it settled. Unconfirmed ones never are. */
+/** The confirmations after which BTCPay calls a payment settled. */
 export const CONFIRMATIONS = { MediumSpeed: 1, LowMediumSpeed: 2, LowSpeed: 6 } as const;
 export type SpeedPolicy = keyof typeof CONFIRMATIONS;
 
 export interface MethodSettings {
-  /** As BTCPay calls it: BTC-CHAIN, BTC-LN. */
+  /** The id in BTCPay, such as BTC-CHAIN or BTC-LN. */
   method: string;
   code: string;
   name: string;
@@ -15,10 +15,10 @@ export interface MethodSettings {
   pegged: boolean;
 }
 
-/** What BTCPay calls the currency of a method. */
+/** The currency of a method, as BTCPay names it. */
 export const currencyOf = ({ method }: Pick<MethodSettings, 'method'>): string => method.split('-')[0]!;
 
-/** What is paid over Lightning is final at once. */
+/** The coin of a method. Lightning payments are final at once. */
 export const coinOf = ({ method, ...coin }: MethodSettings, speed: SpeedPolicy): Coin => ({
   ...coin,
   confirmationsRequired: method.endsWith('-LN') ? 1 : CONFIRMATIONS[speed],

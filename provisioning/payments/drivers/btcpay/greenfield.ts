@@ -1,4 +1,4 @@
-/** The calls of BTCPay Server's Greenfield API that are needed here. Its decimals are strings. */
+/** A client of BTCPay Server's Greenfield API. Its decimals are strings. */
 
 export interface GreenfieldInvoice {
   id: string;
@@ -19,7 +19,7 @@ export interface GreenfieldMethod {
   paymentMethodId: string;
   destination: string;
   paymentLink: string | null;
-  /** What is left to be paid. */
+  /** The amount that is still due. */
   due: string;
   payments: GreenfieldPayment[];
 }
@@ -38,7 +38,7 @@ export interface NewInvoice {
   };
 }
 
-/** BTCPay answered, and it was no success. */
+/** BTCPay answered with an error. */
 export class GreenfieldError extends Error {
   override readonly name = 'GreenfieldError';
   readonly status: number;
@@ -71,17 +71,17 @@ export class Greenfield {
     return this.#call('GET', `/api/v1/invoices/${encodeURIComponent(id)}`, signal);
   }
 
-  /** With the payments that count: none that was replaced or spent elsewhere. */
+  /** The methods with their payments, without payments that were replaced or spent elsewhere. */
   methodsOf(id: string, signal: AbortSignal): Promise<GreenfieldMethod[]> {
     return this.#call('GET', `/api/v1/invoices/${encodeURIComponent(id)}/payment-methods`, signal);
   }
 
-  /** Asks for something that needs the key, and costs nothing. */
+  /** Makes a cheap call that needs the key. */
   async check(signal: AbortSignal): Promise<void> {
     await this.#call('GET', `${this.#store}/invoices?take=1`, signal);
   }
 
-  /** @throws GreenfieldError, or whatever kept it from being asked */
+  /** @throws GreenfieldError, or the error of the connection */
   async #call<T>(method: string, path: string, signal: AbortSignal, body?: object): Promise<T> {
     const response = await fetch(this.#url + path, {
       method,

@@ -1,8 +1,8 @@
-/** What BTCPay Server calls us with: an event of an invoice, signed by the secret of the webhook. */
+/** Webhooks of BTCPay Server: events of invoices, signed with the secret of the webhook. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ProcessorWebhook, WebhookSubject } from '../driver.ts';
 
-/** Undefined if it was not signed with that secret. */
+/** Reads the top-up that a webhook names. @returns undefined without a valid signature */
 export function readWebhook(secret: string, { headers, body }: ProcessorWebhook): WebhookSubject | undefined {
   const [, signature = ''] = /^sha256=([0-9a-f]{64})$/i.exec(headers['btcpay-sig'] ?? '') ?? [];
   const given = Buffer.from(signature, 'hex');
@@ -11,7 +11,7 @@ export function readWebhook(secret: string, { headers, body }: ProcessorWebhook)
   return namedIn(body);
 }
 
-/** Events of other things than invoices name none, and neither does a test. */
+/** Tests and events without an invoice name no top-up. */
 function namedIn(body: Buffer): WebhookSubject {
   try {
     const { invoiceId, metadata } = JSON.parse(body.toString()) as Record<string, unknown>;
@@ -19,7 +19,7 @@ function namedIn(body: Buffer): WebhookSubject {
     if (typeof invoiceId === 'string' && typeof orderId === 'string')
       return { orderNumber: orderId, reference: invoiceId };
   } catch {
-    // It was signed, and says nothing that could be understood: so there is nothing to do.
+    // A signed body that is no JSON names no top-up.
   }
   return {};
 }

@@ -1,4 +1,4 @@
-/** Coins of an EVM chain: its tokens (ERC-20) and its native coin, each top-up paid to an address of its own. */
+/** Coins of an EVM chain: its tokens (ERC-20) and its native coin. Each top-up has its own address. */
 import { ECDH } from 'node:crypto';
 import type { Coin, GatewayKind, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
 import { ExtendedKey } from '../extended-key.ts';
@@ -69,13 +69,13 @@ export class EvmPayments implements PaymentDriver {
     return this.#coins;
   }
 
-  /** Chains with the same key share its numbers: no address is given out on two of them. */
+  /** Chains with the same key share its numbers, so they never give out the same address. */
   depositSource(): string {
     return this.#key.source;
   }
 
   async open({ coin, amountCrypto }: Invoice, deposit: number): Promise<PaymentTarget> {
-    // It takes an eighth of a second to load, which only those who are paid that way have to wait for.
+    // Loads on demand, because loading takes an eighth of a second.
     const { parseUnits, publicKeyToAddress } = await import('viem/utils');
     const { chainId, tokens } = this.#settings;
     const key = ECDH.convertKey(

@@ -1,16 +1,17 @@
 /**
- * Reads an EVM chain over JSON-RPC: transfers of tokens by their logs (ERC-20), and the native coin by the transactions that
- * pay to an address themselves. What a contract passes on of the native coin leaves no trace in a block, and is not seen.
+ * Reads an EVM chain over JSON-RPC. It finds transfers of tokens by their logs (ERC-20), and the native coin by transactions
+ * directly to an address. The reader cannot see native coins that a contract passes on, because they leave no trace in a
+ * block.
  */
 import type { Block, ChainReader, ObservedPayment } from '../driver.ts';
 import { type Call, JsonRpc } from '../json-rpc.ts';
 import { blockOf, type EvmBlock, type Log, type Receipt, TRANSFER, type Transfer, topicOf, transferOf } from './rpc.ts';
 
-/** Addresses of one filter: nodes refuse longer ones. */
+/** Addresses of one filter. Nodes refuse longer filters. */
 const TOPICS_MAX = 500;
-/** Blocks with all their transactions, of which an answer may have several hundred kilobytes. */
+/** Full blocks of one range. One full block may have several hundred kilobytes. */
 const FULL_BLOCKS_MAX = 50;
-/** The native coin leaves no log in a receipt. */
+/** The position of the native coin, which leaves no log in a receipt. */
 const NATIVE_POSITION = -1;
 
 export interface EvmChain {
@@ -20,13 +21,13 @@ export interface EvmChain {
   batchMax: number;
   rangeMax: number;
   pollSeconds: number;
-  /** The code of the native coin, if it is taken. */
+  /** The code of the native coin, if the operator accepts it. */
   native: string | undefined;
-  /** The codes of the tokens, by contract, in lower case. */
+  /** The codes of the tokens by their contracts in lower case. */
   tokens: ReadonlyMap<string, string>;
 }
 
-/** As they are spelled, by their lower case. */
+/** The original spelling of addresses by their lower case. */
 type DepositAddresses = ReadonlyMap<string, string>;
 
 export class EvmReader implements ChainReader {
@@ -34,9 +35,9 @@ export class EvmReader implements ChainReader {
   readonly pollSeconds: number;
   readonly #chain: EvmChain;
   readonly #rpc: JsonRpc;
-  /** Blocks that a range has now: fewer after each that a node refused or did not manage. */
+  /** The present size of ranges. Each failed range halves it. */
   #range: number;
-  /** They are the same for many blocks. */
+  /** A cache, because the addresses are the same for many blocks. */
   readonly #deposits = new WeakMap<ReadonlySet<string>, DepositAddresses>();
 
   constructor(chain: EvmChain) {
@@ -47,10 +48,11 @@ export class EvmReader implements ChainReader {
     this.#range = this.#rangeMax;
     const verify = async (call: <T>(...call: Call) => Promise<T>) => {
       const found = Number(await call<string>('eth_chainId'));
-      if (found !== chainId) throw new Error(`It is of the chain ${found}, and not of ${chainId} (${network}).`);
-      // Some that serve many do not answer that; they are never at it.
+      if (found !== chainId)
+        throw new Error(`The node belongs to the chain ${found}, and not to ${chainId} (${network}).`);
+      // Some public nodes refuse this call. They are always synced.
       const reading = await call<unknown>('eth_syncing').catch(() => false);
-      if (reading) throw new Error('It still reads its chain.');
+      if (reading) throw new Error('The node still syncs its chain.');
     };
     this.#rpc = new JsonRpc({ urls, batchMax, verify });
   }
@@ -75,7 +77,7 @@ export class EvmReader implements ChainReader {
   async block(height: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block> {
     const deposits = this.#lowerCase(addresses);
     const [block] = await this.#blocks([height], this.#isFull(deposits), signal);
-    // By its hash: a node that does not have this very block says so.
+    // Asks by the hash, because a node without exactly this block then answers with an error.
     const [logs] = await this.#logs({ blockHash: block!.hash }, deposits, [], signal);
     return (await this.#paymentsOf([block!], logs, deposits, signal))[0]!;
   }
@@ -96,7 +98,7 @@ export class EvmReader implements ChainReader {
     const isFull = this.#isFull(deposits);
     const heights = isFull ? Array.from({ length: to - from + 1 }, (_, index) => from + index) : [from, to];
     const blocks = await this.#blocks(heights, isFull, signal);
-    // A node that lags finds nothing, and says nothing of it; so the same one is asked for the last block.
+    // A node that lags silently finds nothing. So the same node must also know the last block.
     const [logs, last] = await this.#logs(
       { fromBlock: hex(from), toBlock: hex(to) },
       deposits,
@@ -111,7 +113,7 @@ export class EvmReader implements ChainReader {
     );
     const isMoved = logs.some((log) => found.get(Number(log.blockNumber))!.hash !== log.blockHash);
     if (isBroken || isMoved || blockOf(last as EvmBlock | null).hash !== found.get(to)!.hash)
-      throw new Error(`${this.network} has changed while blocks ${from} to ${to} were read.`);
+      throw new Error(`${this.network} changed while the worker read blocks ${from} to ${to}.`);
     const filled = await this.#paymentsOf(
       blocks.toSorted((a, b) => a.height - b.height),
       logs,
@@ -139,7 +141,7 @@ export class EvmReader implements ChainReader {
     return found.map(blockOf);
   }
 
-  /** The transfers of our tokens to these addresses, and what the last of the other calls has given. */
+  /** The transfers of accepted tokens to these addresses, and the result of the last of the other calls. */
   async #logs(
     where: object,
     deposits: DepositAddresses,
@@ -176,7 +178,7 @@ export class EvmReader implements ChainReader {
     );
     const inBlock = (txId: string, hash: string): Receipt => {
       const receipt = receipts.get(txId);
-      if (receipt?.blockHash !== hash) throw new Error(`${this.network} has changed while ${txId} was read.`);
+      if (receipt?.blockHash !== hash) throw new Error(`${this.network} changed while the worker read ${txId}.`);
       return receipt;
     };
     return blocks.map(
@@ -206,7 +208,7 @@ export class EvmReader implements ChainReader {
     );
   }
 
-  /** A place in the block would change when a reorganisation mines the transaction again; that in its own receipt does not. */
+  /** Takes the position in the receipt. The position in the block would change in a reorganisation. */
   #ofToken({ log, to, units }: Transfer, { logs }: Receipt, deposits: DepositAddresses): ObservedPayment[] {
     const [coin, address] = [this.#chain.tokens.get(log.address.toLowerCase()), deposits.get(to)];
     const position = logs.findIndex(({ logIndex }) => logIndex === log.logIndex);

@@ -1,4 +1,4 @@
-/** What nodes of EVM chains answer, and what of it is read. */
+/** The answers of EVM nodes, and how the reader interprets them. */
 
 interface Transaction {
   hash: string;
@@ -13,7 +13,7 @@ export interface EvmBlock {
   parentHash: string;
   /** Seconds since the epoch. */
   timestamp: string;
-  /** Their hashes, unless all was asked for. */
+  /** Hashes, or full transactions if the call asked for them. */
   transactions: (string | Transaction)[];
 }
 
@@ -24,19 +24,19 @@ export interface Log {
   blockHash: string;
   blockNumber: string;
   transactionHash: string;
-  /** Its place in the block. */
+  /** The position in the block. */
   logIndex: string;
 }
 
 export interface Receipt {
   transactionHash: string;
   blockHash: string;
-  /** 0x1: it was not reverted. */
+  /** 0x1: success. */
   status: string;
   logs: Pick<Log, 'logIndex'>[];
 }
 
-/** @throws Error if the node does not have it (yet) */
+/** Reads a block. @throws Error if the node does not have it (yet) */
 export function blockOf(block: EvmBlock | null) {
   if (!block) throw new Error('The node does not have that block.');
   const { number, hash, parentHash: parent, timestamp, transactions } = block;
@@ -59,10 +59,10 @@ export interface Transfer {
 
 /** keccak256('Transfer(address,address,uint256)') */
 export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
-/** An address as a topic has it. */
+/** An address in the form of a topic. */
 export const topicOf = (address: string): string => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`;
 
-/** ERC-721 has the same event, with another topic instead of an amount; and a transfer of nothing is none. */
+/** Reads a transfer. ERC-721 has the same event, with another topic instead of an amount. A transfer of 0 does not count. */
 export function transferOf(log: Log): Transfer | undefined {
   const { topics, data } = log;
   if (topics.length !== 3 || topics[0] !== TRANSFER || !/^0x[0-9a-f]{64}$/i.test(data) || BigInt(data) === 0n)

@@ -1,4 +1,4 @@
-/** Digest authentication (RFC 7616) as Monero's programs ask for it: MD5, qop auth. */
+/** Digest authentication (RFC 7616) as Monero's programs require it: MD5, qop auth. */
 import { createHash, randomBytes } from 'node:crypto';
 
 export interface Login {
@@ -6,13 +6,13 @@ export interface Login {
   password: string;
 }
 
-/** What a server wants its answer made of. */
+/** The parts of a server's challenge that the answer needs. */
 export interface Challenge {
   realm: string;
   nonce: string;
 }
 
-/** The challenge among the values of WWW-Authenticate: Monero sends one for MD5, and one for MD5-sess. */
+/** The MD5 challenge among the values of WWW-Authenticate. Monero also sends one for MD5-sess. */
 export function challengeOf(values: readonly string[]): Challenge | undefined {
   const value = values.find((one) => /^Digest\b/i.test(one) && !/algorithm="?MD5-sess/i.test(one)) ?? '';
   const [, realm] = /\brealm="([^"]*)"/i.exec(value) ?? [];
@@ -20,7 +20,7 @@ export function challengeOf(values: readonly string[]): Challenge | undefined {
   return realm === undefined || nonce === undefined ? undefined : { realm, nonce };
 }
 
-/** The header Authorization. @param count how often the nonce has been used, with this time */
+/** The header Authorization. @param count the uses of the nonce, including this one */
 export function digestOf(
   { user, password }: Login,
   { realm, nonce }: Challenge,

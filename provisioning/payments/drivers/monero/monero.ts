@@ -1,4 +1,4 @@
-/** Monero: a subaddress of a view-only wallet for each top-up, and what the wallet sees there. */
+/** Monero: each top-up has a subaddress of a view-only wallet, and the wallet reports its payments. */
 import type {
   Coin,
   GatewayKind,
@@ -58,7 +58,7 @@ const loginOf = (login: string): Login => {
   return { user, password: password.join(':') };
 };
 
-/** How long one look may take: a wallet that catches up answers nobody meanwhile. */
+/** The timeout of one observation. A wallet that catches up answers no call meanwhile. */
 const OBSERVE_TIMEOUT_MS = 30_000;
 
 class MoneroDriver implements PaymentDriver {
@@ -91,12 +91,12 @@ class MoneroDriver implements PaymentDriver {
     return true;
   }
 
-  /** The wallet does not tell outputs apart, but sums those of a transaction to one subaddress: that is the position. */
+  /** The wallet sums the outputs of a transaction to one subaddress. So the index of the subaddress is the position. */
   async observe({ walletAddress, reference }: OpenInvoice, aborted: AbortSignal): Promise<ObservedPayment[]> {
     const index = Number(reference);
     const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
     const { mined, pool } = await this.#wallet.received(walletAddress!, index, signal);
-    // While a block comes, a transaction may be in both. One that somebody tries to spend elsewhere counts when it is mined.
+    // During a new block, a transaction may be in both. A double spend counts only when it is mined.
     const announced = pool.filter(({ double_spend_seen }) => !double_spend_seen);
     const transfers = new Map([...announced, ...mined].map((transfer) => [transfer.txid, transfer]));
     return [...transfers.values()].map((transfer) => ({
@@ -110,7 +110,7 @@ class MoneroDriver implements PaymentDriver {
     }));
   }
 
-  /** Its payer may have locked it for years: until it could be spent, one confirmation is always lacking. */
+  /** The payer may lock a transfer for years. Until it unlocks, it lacks one confirmation. */
   #confirmationsOf({ confirmations = 0, locked, unlock_time }: Transfer): number {
     const isLocked = locked && unlock_time !== 0;
     return isLocked ? Math.min(confirmations, this.#coin.confirmationsRequired - 1) : confirmations;

@@ -1,4 +1,4 @@
-/** JSON-RPC over HTTP as monerod and monero-wallet-rpc speak it. */
+/** JSON-RPC over HTTP, in the dialect of monerod and monero-wallet-rpc. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { RpcError } from '../json-rpc.ts';
@@ -6,7 +6,7 @@ import { type Challenge, challengeOf, digestOf, type Login } from './digest.ts';
 
 const PATH = '/json_rpc';
 
-/** With a login, one call after the other over one connection: a nonce is of the connection on which it was given. */
+/** A client. With a login it makes one call at a time over one connection, because a nonce belongs to its connection. */
 export class MoneroRpc {
   readonly #url: URL;
   readonly #login: Login | undefined;
@@ -22,7 +22,7 @@ export class MoneroRpc {
     this.#agent = new Agent({ keepAlive: true, maxSockets: login ? 1 : 8 });
   }
 
-  /** @throws RpcError, or whatever kept it from being asked */
+  /** @throws RpcError, or the error of the connection */
   async call<T>(method: string, params: object, signal: AbortSignal): Promise<T> {
     const body = JSON.stringify({ jsonrpc: '2.0', id: '0', method, params });
     const { status, text } = await (this.#login ? this.#inTurn(body, signal) : this.#post(body, signal));
@@ -35,7 +35,7 @@ export class MoneroRpc {
     return result!;
   }
 
-  /** Who gives up does not wait for those before him. */
+  /** Queues the call. A caller that gives up stops waiting at once. */
   #inTurn(body: string, signal: AbortSignal): Promise<Reply> {
     signal.throwIfAborted();
     const turn = this.#turn.then(() => this.#asUser(body, signal));
@@ -55,7 +55,7 @@ export class MoneroRpc {
     return this.#post(body, signal);
   }
 
-  /** A connection that was kept may have been closed meanwhile: then nothing was read of what was sent. */
+  /** Sends a request. It sends it again if the server had closed a kept connection, because it then read nothing. */
   async #post(body: string, signal: AbortSignal): Promise<Reply> {
     signal.throwIfAborted();
     const answer = await new Promise<IncomingMessage | undefined>((resolve, reject) => {
@@ -85,6 +85,6 @@ interface Reply {
   text: string;
 }
 
-/** Amounts are whole numbers that may be larger than a double has digits for. */
+/** Reads amounts as bigint, because a double may have too few digits. */
 const exact = (key: string, value: unknown, { source }: { source: string }): unknown =>
   key === 'amount' && typeof value === 'number' ? BigInt(source) : value;

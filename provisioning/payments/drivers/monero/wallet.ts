@@ -1,4 +1,4 @@
-/** A view-only wallet behind monero-wallet-rpc, and the daemon by which is seen whether the wallet is up to date. */
+/** A view-only wallet behind monero-wallet-rpc. The daemon tells whether the wallet is up to date. */
 import { RpcError } from '../json-rpc.ts';
 import type { MoneroRpc } from './rpc.ts';
 
@@ -10,19 +10,19 @@ export interface Transfer {
   amount: bigint;
   confirmations?: number;
   double_spend_seen: boolean;
-  /** Whether it could not be spent yet; so is everything with less than ten confirmations. */
+  /** Whether the wallet could not spend it yet, such as everything with less than ten confirmations. */
   locked: boolean;
-  /** Since the epoch: of its block, or when the wallet saw it. */
+  /** Seconds since the epoch: the time of its block, or when the wallet saw it. */
   timestamp: number;
-  /** A height or a time before which it cannot be spent; 0: none. */
+  /** The height or time of its unlocking; 0: none. */
   unlock_time: number;
 }
 
-/** Blocks that a wallet may lack: it looks every 20 seconds, and there is one every two minutes. */
+/** Blocks that a wallet may lack. It refreshes every 20 seconds, and the chain has a block every two minutes. */
 const BEHIND_MAX = 3;
-/** What a wallet answers that has no key to spend with. */
+/** The error code of a wallet without a spend key. */
 const WATCH_ONLY = -29;
-/** The only account that is used: its subaddresses are those of top-ups. */
+/** The only account. Its subaddresses are those of top-ups. */
 const ACCOUNT = { account_index: 0 };
 
 export class ViewWallet {
@@ -30,14 +30,14 @@ export class ViewWallet {
   readonly #daemon: MoneroRpc;
   readonly #address: string;
 
-  /** @param address the primary one of the wallet that is meant */
+  /** @param address the primary address of the wallet */
   constructor(wallet: MoneroRpc, daemon: MoneroRpc, address: string) {
     this.#wallet = wallet;
     this.#daemon = daemon;
     this.#address = address;
   }
 
-  /** A fresh subaddress. It is written down before anybody hears of it: a wallet that dies would give it out again. */
+  /** A fresh subaddress. The wallet stores it before the customer sees it, because a killed wallet would reuse it. */
   async newSubaddress(label: string, signal: AbortSignal): Promise<{ address: string; index: number }> {
     await this.check(signal);
     const made = await this.#wallet.call<{ address: string; address_index: number }>(
@@ -49,7 +49,7 @@ export class ViewWallet {
     return { address: made.address, index: made.address_index };
   }
 
-  /** All that came to a subaddress. @throws if the wallet cannot know */
+  /** All transfers to a subaddress. @throws if the wallet is not up to date */
   async received(
     address: string,
     index: number,
@@ -62,11 +62,11 @@ export class ViewWallet {
       signal,
     );
     const stray = [...mined, ...pool].find((transfer) => transfer.address !== address);
-    if (stray) throw new Error(`The wallet shows a transfer to another address: ${stray.txid}`);
+    if (stray) throw new Error(`The wallet reports a transfer to another address: ${stray.txid}`);
     return { mined, pool };
   }
 
-  /** @throws if it is another wallet, or does not know that subaddress of its; if it can spend; if it lacks blocks */
+  /** @throws if it is another wallet, does not know the subaddress, can spend, or lacks blocks */
   async check(signal: AbortSignal, known?: { address: string; index: number }): Promise<void> {
     const { addresses } = await this.#wallet.call<{ addresses: { address: string; address_index: number }[] }>(
       'get_address',
@@ -74,7 +74,7 @@ export class ViewWallet {
       signal,
     );
     const addressOf = (index: number) => addresses.find((one) => one.address_index === index)?.address;
-    if (addressOf(0) !== this.#address) throw new Error('The wallet that is open is not the one of the configuration.');
+    if (addressOf(0) !== this.#address) throw new Error('The open wallet is not the configured one.');
     if (known && addressOf(known.index) !== known.address) throw new Error('The wallet does not know its subaddress.');
     await this.#refuseSpending(signal);
     const [{ height }, daemon] = await Promise.all([
@@ -92,6 +92,6 @@ export class ViewWallet {
       .catch((fault: unknown) => fault);
     if (answer instanceof RpcError && answer.code === WATCH_ONLY) return;
     if (answer instanceof Error) throw answer;
-    throw new Error('The wallet can spend what it has: a view-only one is wanted here.');
+    throw new Error('The wallet can spend its coins: replace it by a view-only wallet.');
   }
 }

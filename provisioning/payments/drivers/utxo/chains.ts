@@ -1,4 +1,4 @@
-/** What Bitcoin and its descendants differ by. */
+/** The differences between Bitcoin and its descendants. */
 import { bech32 } from '@scure/base';
 import { encodeBase58, hash160 } from '../extended-key.ts';
 
@@ -12,7 +12,7 @@ export interface UtxoChain {
   /** The first bytes of extended public keys for its addresses (BIP 32, SLIP 132). */
   versions: readonly number[];
   addressOf(publicKey: Uint8Array): string;
-  /** Whether its node gives a block with all transactions. If not, it is asked for each, and needs an index of them. */
+  /** Whether its node returns full blocks. If not, the reader asks for each transaction, and the node needs an index. */
   fullBlocks: boolean;
   confirmations: number;
 }
@@ -27,10 +27,10 @@ const p2pkh = (version: number) => (publicKey: Uint8Array) => encodeBase58(versi
 
 const BITCOIN = { code: 'BTC', name: 'Bitcoin', scheme: 'bitcoin', fullBlocks: true, confirmations: 2 };
 const LITECOIN = { code: 'LTC', name: 'Litecoin', scheme: 'litecoin', fullBlocks: true, confirmations: 6 };
-// Its node is of the age of Bitcoin Core 0.14.
+// Its node descends from Bitcoin Core 0.14.
 const DOGECOIN = { code: 'DOGE', name: 'Dogecoin', scheme: 'dogecoin', fullBlocks: false, confirmations: 20 };
 
-/** By their names in the file of gateways; those of tests are worth nothing. */
+/** The chains by their names in the gateways file. Coins of test chains are worthless. */
 export const CHAINS: Readonly<Record<string, UtxoChain>> = {
   bitcoin: {
     ...BITCOIN,

@@ -1,16 +1,16 @@
-/** Reads a chain from a node of Bitcoin's family by its RPC. The node needs no wallet, and keeps no key. */
+/** Reads a chain of Bitcoin's family from a node by its RPC. The node needs no wallet and no key. */
 import type { Block, ChainReader, ObservedPayment } from '../driver.ts';
 import { type Call, JsonRpc, RpcError } from '../json-rpc.ts';
 import type { UtxoChain } from './chains.ts';
 
-/** Announced transactions that are looked at in one go, at most; the others come next time. */
+/** The most announced transactions of one poll. The others follow in the next poll. */
 const ANNOUNCED_MAX = 5_000;
 const BATCH_MAX = 100;
-/** A node that knows of more blocks than these without having them is still at its first reading of the chain. */
+/** A node that lacks more blocks than these still syncs its chain for the first time. */
 const HEADERS_AHEAD_MAX = 20;
 /** "Block height out of range" */
 const NO_SUCH_HEIGHT = -8;
-/** "No such mempool transaction": it is in a block, or was replaced. */
+/** "No such mempool transaction": a block has it, or another replaced it. */
 const NO_SUCH_TRANSACTION = -5;
 
 export interface UtxoNode {
@@ -18,7 +18,7 @@ export interface UtxoNode {
   chain: UtxoChain;
   url: string;
   pollSeconds: number;
-  /** Asked for at each request, for a cookie changes whenever the node starts. */
+  /** Called at each request, because the cookie changes at each start of the node. */
   credentials: () => string;
 }
 
@@ -51,7 +51,7 @@ export class UtxoReader implements ChainReader {
   readonly pollSeconds: number;
   readonly #fullBlocks: boolean;
   readonly #rpc: JsonRpc;
-  /** What is announced, with what of it is ours: whoever was given an address later cannot have paid it. */
+  /** Announced transactions with their payments. A later address cannot occur in them. */
   #announced = new Map<string, ObservedPayment[]>();
   readonly #code: string;
 
@@ -65,7 +65,8 @@ export class UtxoReader implements ChainReader {
       authorization: () => `Basic ${Buffer.from(credentials()).toString('base64')}`,
       batchMax: BATCH_MAX,
       verify: async (call) => {
-        if ((await call('getblockhash', 0)) !== chain.genesis) throw new Error(`The node is not of ${network}.`);
+        if ((await call('getblockhash', 0)) !== chain.genesis)
+          throw new Error(`The node belongs to another chain than ${network}.`);
       },
     });
   }
@@ -74,7 +75,7 @@ export class UtxoReader implements ChainReader {
     const found = await this.#rpc.call<Progress>(signal, 'getblockchaininfo');
     const { blocks: height, headers, bestblockhash: hash } = found;
     if (headers - height > HEADERS_AHEAD_MAX)
-      throw new Error(`The node still reads its chain: it has ${height} of ${headers} blocks.`);
+      throw new Error(`The node still syncs its chain: it has ${height} of ${headers} blocks.`);
     return { height, hash };
   }
 
@@ -111,12 +112,12 @@ export class UtxoReader implements ChainReader {
   async #whole(hash: string, signal: AbortSignal): Promise<NodeBlock<Transaction>> {
     if (this.#fullBlocks) return this.#rpc.call(signal, 'getblock', hash, 2);
     const block = await this.#rpc.call<NodeBlock<string>>(signal, 'getblock', hash, true);
-    // That of the first block is in no index, and pays nobody.
+    // The index has no transaction of the first block, which pays no deposit address.
     const ids = block.height ? block.tx : [];
     return { ...block, tx: await this.#rpc.batch<Transaction>(signal, ids.map(transactionCall)) };
   }
 
-  /** One that has gone meanwhile spoils its batch: then each is asked for by itself. */
+  /** Reads announced transactions. A vanished transaction fails its batch, so the reader halves the batch. */
   async #announcements(ids: readonly string[], signal: AbortSignal): Promise<Transaction[]> {
     const found = await this.#rpc
       .batch<Transaction>(signal, ids.map(transactionCall))
@@ -141,11 +142,11 @@ export class UtxoReader implements ChainReader {
 
 const transactionCall = (id: string): Call => ['getrawtransaction', id, true];
 
-/** Older nodes have a list, which of an output of several keys has several. */
+/** Older nodes return a list. An output of several keys has several addresses, and counts as none. */
 const addressOf = ({ address, addresses }: Output['scriptPubKey']): string | undefined =>
   address ?? (addresses?.length === 1 ? addresses[0] : undefined);
 
-/** Nodes write 8 decimals, of which a double keeps all up to 90 million coins: more than any top-up. */
+/** Nodes write 8 decimals. A double keeps all of them up to 90 million coins, which is more than any top-up. */
 const unitsOf = (value: number): bigint => BigInt(value.toFixed(8).replace('.', ''));
 
 const orNothing = (code: number) => (fault: unknown) => {

@@ -1,4 +1,4 @@
-/** Coins of Bitcoin and its descendants, from a node of one's own; each top-up is paid to an address of its own. */
+/** Coins of Bitcoin and its descendants, read from the operator's node. Each top-up has its own address. */
 import { readFileSync } from 'node:fs';
 import type { Coin, GatewayKind, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
 import { ExtendedKey } from '../extended-key.ts';
@@ -26,7 +26,7 @@ export class UtxoPayments implements PaymentDriver {
 
   constructor({ chain: network, url, user, password, cookieFile, xpub, confirmations, pollSeconds }: Settings) {
     if ((cookieFile === undefined) === (user === undefined || password === undefined))
-      throw new Error('either cookieFile or both user and password are needed');
+      throw new Error('either cookieFile or both user and password are required');
     const chain = CHAINS[network]!;
     const credentials = () => (cookieFile ? readFileSync(cookieFile, 'utf8').trim() : `${user}:${password}`);
     this.#chain = chain;

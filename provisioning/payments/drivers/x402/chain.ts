@@ -1,4 +1,4 @@
-/** An EVM chain as payments by x402 look at it: what it says of an authorization (EIP-3009), and nothing that others say. */
+/** Asks an EVM chain for the outcome of authorizations (EIP-3009) of payments by x402. */
 import {
   BaseError,
   type Block,
@@ -34,11 +34,11 @@ const [USED, CANCELLED] = TOKEN;
 const EVENTS = [toEventSelector(USED), toEventSelector(CANCELLED)];
 
 const RPC_TIMEOUT_MS = 10_000;
-/** How far clocks of chains and ours may be apart. */
+/** The tolerated difference between the clocks of the chain and the service. */
 const SKEW_SECONDS = 600n;
-/** What was not used in time, or for something else, is dead only when the chain has gone on for so long. */
+/** An expired or otherwise used authorization is dead only after so long on the chain. */
 const DEAD_AFTER_SECONDS = 60n;
-/** How often a receipt is asked for. */
+/** The longest pause between two calls for a receipt. */
 const RECEIPT_POLL_MS = 250;
 const RECEIPT_POLL_FIRST_MS = 5;
 const MINED_MS = 1_000;
@@ -46,24 +46,24 @@ const MICROS_PER_USD = 1_000_000;
 
 export interface ChainSettings {
   rpcUrls: readonly string[];
-  /** How many blocks a payment needs, its own included. */
+  /** The required confirmations of a payment. */
   confirmations: number;
-  /** A payment above it has to be in a block that the chain calls safe. */
+  /** A larger payment must be in a block that the chain calls safe. */
   safeAboveUsd: number;
-  /** How many blocks one question for logs covers. */
+  /** The blocks of one call for logs. */
   logBlocks: number;
 }
 
 type Head = Pick<Block, 'timestamp'> & { number: bigint };
 
-/** @throws Error if it is none of EVM */
+/** The chain id of a CAIP-2 network. @throws Error if it is not an EVM network */
 export const chainIdOf = (network: string): number => Number(/^eip155:(\d+)$/.exec(network)![1]);
 
 export class X402Chain {
   readonly client: PublicClient;
   readonly #terms: X402Terms;
   readonly #settings: ChainSettings;
-  /** What has been mined just now, to be looked at once. */
+  /** Receipts of just mined transactions, each for one use. */
   readonly #mined = new Map<Hash, TransactionReceipt>();
 
   constructor(terms: X402Terms, settings: ChainSettings) {
@@ -80,7 +80,7 @@ export class X402Chain {
     this.client = createPublicClient({ chain, transport: fallback(urls, { retryCount: 0 }), cacheTime: 0 });
   }
 
-  /** Whether it is the chain that was configured, and the unit of its token a micro-USD. */
+  /** Whether it is the configured chain, and the unit of its token is a micro-USD. */
   async isRight(signal: AbortSignal): Promise<boolean> {
     const { network, asset } = this.#terms;
     const id = await this.client.getChainId();
@@ -89,19 +89,19 @@ export class X402Chain {
     return id === chainIdOf(network) && decimals === 6;
   }
 
-  /** @throws if the chain cannot be asked */
+  /** The outcome of an authorization. @throws if the node does not answer */
   async observe(key: AuthorizationKey, txId?: string): Promise<Settlement> {
     const found = txId === undefined ? undefined : await this.#receipt(txId as Hash);
     const fate = found && fateIn(found.logs, this.#terms.asset, key);
     if (fate === 'paid') return this.#settled(key, found!);
     const head = await this.client.getBlock({ blockTag: 'latest' });
-    // Of that very block: another node may lag behind.
+    // At exactly that block, because another node may lag behind.
     if (await this.#isUsed(key, head.number)) return this.#search(key, head);
     const end = BigInt(Math.floor(key.validBefore.getTime() / 1000)) + DEAD_AFTER_SECONDS;
     return { state: head.timestamp >= end ? 'dead' : 'open' };
   }
 
-  /** Whether the chain calls the block of a transaction safe. @throws if the chain cannot be asked */
+  /** Whether the chain calls the block of a transaction safe. @throws if the node does not answer */
   async isFinal(txId: string): Promise<boolean> {
     const receipt = await this.#receipt(txId as Hash);
     return receipt !== undefined && (await this.#isSafe(receipt.blockNumber));
@@ -111,7 +111,7 @@ export class X402Chain {
     return blockNumber <= (await this.client.getBlock({ blockTag: 'safe' })).number;
   }
 
-  /** Why a transfer that is signed well would fail all the same; undefined: it is not known. */
+  /** The reason why a correctly signed transfer would fail; undefined: unknown. */
   async faultOf({ from, nonce, value }: Authorization): Promise<string | undefined> {
     const balance = await this.client.readContract({
       address: this.#terms.asset,
@@ -133,7 +133,7 @@ export class X402Chain {
     });
   }
 
-  /** Waits for the block of a transaction. @throws if there is none in time */
+  /** Waits for the block of a transaction. @throws if no block has it in time */
   async mined(hash: Hash, timeoutMs: number): Promise<TransactionReceipt> {
     for (let end = Date.now() + timeoutMs, rest = RECEIPT_POLL_FIRST_MS; ; rest = Math.min(rest * 2, RECEIPT_POLL_MS)) {
       try {
@@ -148,10 +148,10 @@ export class X402Chain {
     }
   }
 
-  /** A transaction that is in a block; undefined: it is in none. */
+  /** The receipt of a mined transaction; undefined: no block has it. */
   async #receipt(hash: Hash): Promise<TransactionReceipt | undefined> {
     const mined = this.#mined.get(hash);
-    // The chain has just shown it; when it is asked again, it may be another chain.
+    // Uses the cached receipt once. A later call may find another chain after a reorganisation.
     if (mined && this.#mined.delete(hash)) return mined;
     try {
       return await this.client.getTransactionReceipt({ hash });
@@ -161,7 +161,7 @@ export class X402Chain {
     }
   }
 
-  /** Looks for the transaction that used it, from the head back to when it was sent to us, some blocks at a time. */
+  /** Searches for the transaction that used it, from the head back to the time of its arrival. */
   async #search(key: AuthorizationKey, head: Head): Promise<Settlement> {
     const from = BigInt(Math.floor(key.createdAt.getTime() / 1000)) - SKEW_SECONDS;
     const step = BigInt(this.#settings.logBlocks);
@@ -175,7 +175,7 @@ export class X402Chain {
       if (log?.transactionHash) return this.#judge(key, log.transactionHash, head);
       if (first === 0n || (await this.client.getBlock({ blockNumber: first })).timestamp < from) break;
     }
-    // It is used, and no block shows how: a node that lags behind, or one that has forgotten.
+    // It is used, but no block shows how: the node lags behind, or has pruned its logs.
     return { state: 'open' };
   }
 
@@ -188,7 +188,7 @@ export class X402Chain {
     return { state: head.timestamp >= timestamp + DEAD_AFTER_SECONDS ? 'dead' : 'open' };
   }
 
-  /** Settled, if it is deep enough in the chain. */
+  /** Settled, if the block has enough confirmations. */
   async #settled(
     { amountMicros }: AuthorizationKey,
     { transactionHash, blockNumber }: { transactionHash: Hash; blockNumber: bigint },
@@ -204,8 +204,8 @@ export class X402Chain {
 }
 
 /**
- * What the logs of a transaction say of an authorization. The transfer is what the token logs next after the use: a
- * transaction may use several, and none may count for another.
+ * The fate of an authorization by the logs of a transaction. The token logs the transfer directly after the use. A transaction
+ * may use several authorizations, and none may count for another.
  */
 export function fateIn(
   logs: readonly Log[],
@@ -228,7 +228,7 @@ export function fateIn(
   return isPaid ? 'paid' : 'spent';
 }
 
-/** Whether nobody answered, as opposed to an answer that nobody likes. */
+/** Whether the node did not answer, as opposed to an answer with an error. */
 export const isAway = (error: unknown): boolean =>
   error instanceof BaseError &&
   error.walk((one) => one instanceof HttpRequestError || one instanceof TimeoutError) !== null;

@@ -1,15 +1,15 @@
-/** What moves money by x402's scheme `exact` on an EVM chain: it verifies authorizations, has them settled, and looks. */
+/** The interface of x402 drivers for the scheme `exact` on EVM chains. A driver verifies, settles and observes authorizations. */
 
-/** What is paid with, and to whom. */
+/** The token and the payee. */
 export interface X402Terms {
   /** CAIP-2, such as eip155:84532. */
   network: string;
-  /** The same network as version 1 of x402 names it; undefined: it has no name there, and is paid by version 2 alone. */
+  /** The name of the network in version 1 of x402; undefined: only version 2 can pay. */
   networkV1: string | undefined;
   /** The contract of the token, and its EIP-712 domain. Its unit is a micro-USD. */
   asset: `0x${string}`;
   domain: { name: string; version: string };
-  /** Who is paid. */
+  /** The address of the payee. */
   payTo: `0x${string}`;
   /** The code of the coin. */
   coin: string;
@@ -25,47 +25,47 @@ export interface Authorization {
   nonce: `0x${string}`;
 }
 
-/** Whether two addresses or hashes are the same one: hexadecimal digits count in either case. */
+/** Whether two addresses or hashes are equal, without regard to upper and lower case. */
 export const isSameHex = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
-/** By what the chain knows an authorization, and what it has to have done. */
+/** Identifies an authorization on the chain, with the transfer that it allows. */
 export interface AuthorizationKey {
   payer: string;
   nonce: string;
   payTo: string;
   amountMicros: bigint;
   validBefore: Date;
-  /** When it was sent to us: it was not used before. */
+  /** When the service received it. Its use is not earlier. */
   createdAt: Date;
 }
 
-/** Open: it may still be moved, or is not deep enough in the chain. Dead: it never will be. */
+/** Open: the chain may still move the money, or lacks confirmations. Dead: the chain will never move it. */
 export type Settlement = { state: 'settled'; txId: string } | { state: 'open' } | { state: 'dead' };
 
-/** What came of asking for the money to be moved. With neither `refused` nor `unsent`, it may have been. */
+/** The result of a settlement. With neither `refused` nor `unsent`, the chain may have moved the money. */
 export interface Settling {
-  /** Nothing was sent to the chain, because the payment is not good, and why. */
+  /** The reason why the payment is invalid. The driver sent nothing to the chain. */
   refused?: string;
-  /** Nothing was sent to the chain, and that is not the payment's fault: it can be tried again. */
+  /** The driver sent nothing to the chain, for no fault of the payment. The caller can try again. */
   unsent?: true;
-  /** The transaction that should have moved it. */
+  /** The transaction that should move the money. */
   txId?: string | undefined;
 }
 
-/** Lets one process at a time work with what all of them share. */
+/** Runs one work at a time among all processes. */
 export type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
 
 export interface SettleOptions {
   signal: AbortSignal;
   exclusive: Exclusive;
-  /** It was asked for before, and may be under way: nothing is sent while anything else is. */
+  /** An earlier settlement may be under way. The driver sends nothing while other transactions are open. */
   again?: boolean;
 }
 
 export interface X402Health {
-  /** Whether it could settle now. */
+  /** Whether it can settle now. */
   reachable: boolean;
-  /** What the operator should see to before it can not. */
+  /** A problem that the operator should solve before settlements fail. */
   warning?: string | undefined;
 }
 
@@ -75,20 +75,20 @@ export interface X402Driver {
   readonly simulated: boolean;
   readonly terms: X402Terms;
   /**
-   * Why an authorization could not be settled now, as x402 names it; undefined: it could. Reserves nothing.
-   * @throws if nobody can tell at the moment
+   * The reason of x402 why an authorization cannot be settled now; undefined: it can. It reserves nothing.
+   * @throws if the driver cannot tell at the moment
    */
   verify(authorization: Authorization, signature: `0x${string}`, signal: AbortSignal): Promise<string | undefined>;
-  /** Asks for the money to be moved. Whatever it throws says nothing of whether it was. */
+  /** Settles an authorization. Its errors do not tell whether the chain moved the money. */
   settle(authorization: Authorization, signature: `0x${string}`, options: SettleOptions): Promise<Settling>;
   /**
-   * What the chain says.
-   * @param txId where to look first
-   * @throws if it cannot be asked at the moment
+   * Asks the chain for the outcome.
+   * @param txId the transaction to check first
+   * @throws if the chain does not answer at the moment
    */
   observe(key: AuthorizationKey, txId?: string): Promise<Settlement>;
-  /** Whether that transaction is in a block that the chain will not take back. @throws if it cannot be asked at the moment */
+  /** Whether the block of the transaction is final. @throws if the chain does not answer at the moment */
   isFinal(txId: string): Promise<boolean>;
-  /** How it stands, asked twice a minute; without it, it counts as well. */
+  /** The health. The worker asks twice a minute. Absent: it counts as healthy. */
   health?(signal: AbortSignal): Promise<X402Health>;
 }

@@ -1,6 +1,6 @@
 /**
- * Payment by x402 on a real EVM chain, in a token with EIP-3009 such as USDC. What settles is either a wallet of this
- * process, which pays gas and holds nothing else, or a facilitator of somebody else; what is believed is the chain alone.
+ * Payment by x402 on a real EVM chain, in a token with EIP-3009 such as USDC. Either a gas wallet of this process or a remote
+ * facilitator settles. The driver trusts only the chain.
  */
 
 import type { X402Chain } from './chain.ts';
@@ -16,7 +16,7 @@ import type {
 } from './driver.ts';
 import type { Facilitator } from './facilitator.ts';
 
-/** As the operator's file has it. */
+/** The block `x402` of the gateways file. */
 export interface EvmX402Settings extends Partial<X402Terms> {
   network: string;
   payTo: `0x${string}`;
@@ -81,7 +81,7 @@ const BASE_SEPOLIA: Known = {
 };
 const KNOWN: readonly Known[] = [BASE, BASE_SEPOLIA];
 
-/** @throws Error if something is missing of a network that is not known here */
+/** @throws Error if the settings of an unknown network are incomplete */
 function termsOf({ network: named, payTo, asset, domain, coin, networkV1 }: EvmX402Settings): X402Terms {
   const known = KNOWN.find((one) => one.network === named || one.networkV1 === named);
   const terms = {
@@ -93,7 +93,7 @@ function termsOf({ network: named, payTo, asset, domain, coin, networkV1 }: EvmX
     payTo,
   };
   const missing = (['asset', 'domain', 'coin'] as const).find((name) => terms[name] === undefined);
-  if (missing) throw new Error(`${named} is not known here, so ${missing} has to be given.`);
+  if (missing) throw new Error(`${named} is not a known network, so ${missing} is required.`);
   return terms as X402Terms;
 }
 
@@ -109,10 +109,10 @@ export class EvmX402 implements X402Driver {
   readonly #settings: EvmX402Settings;
   #opening: Promise<Opened> | undefined;
 
-  /** Asks nobody. @throws Error with what is wrong in the settings */
+  /** Makes no calls. @throws Error that names the fault in the settings */
   constructor(settings: EvmX402Settings) {
     if ((settings.gasKeyFile === undefined) === (settings.facilitatorUrl === undefined))
-      throw new Error('Who settles is either gasKeyFile or facilitatorUrl.');
+      throw new Error('Exactly one of gasKeyFile and facilitatorUrl is required.');
     this.#settings = settings;
     this.terms = termsOf(settings);
   }
@@ -140,11 +140,11 @@ export class EvmX402 implements X402Driver {
   async health(signal: AbortSignal): Promise<X402Health> {
     const { chain, facilitator } = await this.#open();
     if (!(await chain.isRight(signal)))
-      return { reachable: false, warning: 'The chain is another than was configured.' };
+      return { reachable: false, warning: 'The node belongs to another chain than the configured one.' };
     return facilitator.health(signal);
   }
 
-  /** What speaks with chains takes a third of a second to load, which only those who are paid by x402 have to wait for. */
+  /** Loads the client on demand, because loading takes a third of a second. */
   #open(): Promise<Opened> {
     this.#opening ??= this.#load().catch((error) => {
       this.#opening = undefined;

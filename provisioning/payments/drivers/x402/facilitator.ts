@@ -1,7 +1,7 @@
 /**
- * What verifies and settles authorizations: the facilitator of x402 within this process, or somebody else's by its URL.
- * A signature is the same in version 1 and version 2 of x402, so all are settled by version 2. Contract wallets sign,
- * too (ERC-1271), also before they are deployed (ERC-6492) if their factory is allowed: its call is paid by our gas.
+ * Facilitators verify and settle authorizations: one within this process, or a remote one by its URL. A signature is the same
+ * in both versions of x402, so a facilitator settles all by version 2. Contract wallets may sign (ERC-1271). They may sign
+ * before their deployment (ERC-6492) if the operator allows their factory. The gas wallet pays for that call.
  */
 import { HTTPFacilitatorClient } from '@x402/core/http';
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types';
@@ -26,11 +26,11 @@ export interface Facilitator extends Pick<X402Driver, 'verify' | 'settle'> {
 
 interface LocalSettings {
   gasKeyFile: string;
-  /** Of contract wallets that are deployed with their first payment. */
+  /** Factories of contract wallets that are deployed with their first payment. */
   walletFactories: string[];
-  /** How long a request waits for the block. */
+  /** The time that a request waits for the block. */
   settleSeconds: number;
-  /** For how many settlements gas should be there. */
+  /** The settlements that the gas should suffice for. */
   gasReserve: number;
 }
 
@@ -41,10 +41,10 @@ interface RemoteSettings {
 }
 
 const UNEXPLAINED = 'invalid_exact_evm_transaction_simulation_failed';
-/** How long what was found out while a payment was verified is good for its settlement. */
+/** A settlement may use the results of a verification for so long. */
 const VERIFIED_MS = 20_000;
 
-/** @throws Error if its key cannot be used */
+/** A facilitator with a gas wallet of its own. @throws Error if the key is unusable */
 export function localFacilitator(
   terms: X402Terms,
   chain: X402Chain,
@@ -52,11 +52,11 @@ export function localFacilitator(
 ): Facilitator {
   const wallet = new GasWallet(chain, readGasKey(gasKeyFile));
   if (isSameHex(wallet.address, terms.payTo))
-    throw new Error('payTo is the gas wallet: what is paid belongs to a key that is kept offline.');
+    throw new Error('payTo is the gas wallet: the income belongs to a key that is kept offline.');
   const scheme = (signer: LocalSigner) =>
     new ExactEvmScheme(toFacilitatorEvmSigner(signer as never, { confirmationTimeoutMs: settleSeconds * 1000 }), {
       eip6492AllowedFactories: walletFactories,
-      // Otherwise a wallet would be deployed by our gas before anybody has looked at its signature.
+      // Otherwise the gas wallet would pay for a deployment before the signature is verified.
       simulateInSettle: true,
     });
   const verified = new Map<string, LocalSigner>();
@@ -71,7 +71,7 @@ export function localFacilitator(
         setTimeout(() => verified.delete(signature), VERIFIED_MS).unref();
       }
       if (isValid) return undefined;
-      // The scheme finds out why by a contract that not every chain has.
+      // The scheme finds the reason by a contract that some chains lack.
       const fault = invalidReason === UNEXPLAINED ? await chain.faultOf(authorization) : undefined;
       return fault ?? invalidReason ?? 'unexpected_verify_error';
     },
@@ -85,13 +85,13 @@ export function localFacilitator(
         : await scheme(signer).settle(...messagesOf(terms, authorization, signature));
       const { txId } = signer.sent;
       if (txId !== undefined || answer.success) return { txId: txId ?? answer.transaction };
-      return signer.isOurFault ? { unsent: true } : { refused: answer.errorReason ?? 'unexpected_settle_error' };
+      return signer.isRepeatable ? { unsent: true } : { refused: answer.errorReason ?? 'unexpected_settle_error' };
     },
     health: async () => healthOf(await wallet.standing(), gasReserve),
   };
 }
 
-/** More at once means that the first of them is stuck. */
+/** More pending transactions mean that the first one is stuck. */
 const PENDING_MAX = 50;
 
 const healthOf = (
@@ -110,7 +110,7 @@ interface Call {
   args: readonly unknown[];
 }
 
-/** What the scheme does its work with, for one payment: it remembers what was sent, and whether the chain was away. */
+/** The signer of the scheme for one payment. It remembers the sent transaction, and whether the chain was away. */
 class LocalSigner {
   readonly #chain: X402Chain;
   readonly #wallet: GasWallet;
@@ -129,17 +129,17 @@ class LocalSigner {
     return this.#wallet.address;
   }
 
-  /** Whether there is something to be sent that was simulated. */
+  /** Whether it has simulated a transaction that it can send. */
   get isPrepared(): boolean {
     return this.#simulated !== undefined;
   }
 
-  /** Whether nothing was sent although the payment may be good. */
-  get isOurFault(): boolean {
+  /** Whether it sent nothing although the payment may be valid. */
+  get isRepeatable(): boolean {
     return this.#away !== undefined;
   }
 
-  /** The scheme takes a chain that is away for a wrong signature. */
+  /** The scheme mistakes an outage of the chain for a wrong signature. */
   throwIfAway(): void {
     if (this.#away !== undefined) throw this.#away;
   }
@@ -150,28 +150,28 @@ class LocalSigner {
   };
   verifyTypedData = (message: never) => this.#noteOutage(this.#chain.client.verifyTypedData(message));
 
-  /** It does not change between two questions of one payment; it is asked for up to four times. */
+  /** Caches the code of a contract, because the scheme asks up to four times for one payment. */
   getCode = ({ address }: { address: Hex }) => {
     const asked = this.#codes.get(address) ?? this.#noteOutage(this.#chain.client.getCode({ address }));
     this.#codes.set(address, asked);
     return asked;
   };
 
-  /** What is simulated is what will be sent. */
+  /** Prepares the simulated call, so that exactly this call is sent. */
   #prepare({ address, ...call }: Call): void {
     this.#simulated = this.#wallet.prepare({ to: address, data: encodeFunctionData(call) });
     this.#simulated.catch(() => {});
   }
 
   /**
-   * Sends what was simulated when it was verified, and waits for its block: it is not verified twice.
-   * @returns false if there is nothing to be sent
+   * Sends the call that the verification simulated, and waits for its block. So it need not verify again.
+   * @returns false without such a call
    */
   async sendVerified(timeoutMs: number): Promise<boolean> {
     const request = await this.#simulated?.catch(() => undefined);
     if (!request) return false;
     const hash = await this.#send(request).catch(() => undefined);
-    // Whether it is in a block is for the chain to say, later.
+    // The caller asks the chain later whether a block has it.
     if (hash) await this.#chain.mined(hash, timeoutMs).catch(() => {});
     return true;
   }
@@ -179,7 +179,7 @@ class LocalSigner {
   writeContract = ({ address, abi, functionName, args }: Call) =>
     this.#send(this.#wallet.prepare({ to: address, data: encodeFunctionData({ abi, functionName, args }) }));
 
-  /** The scheme deploys contract wallets by it. That moves no money: it counts as nothing that was sent. */
+  /** The scheme deploys contract wallets by it. A deployment moves no money, so it does not count as sent. */
   sendTransaction = (call: { to: Hex; data: Hex }): Promise<Hash> =>
     this.#send(this.#wallet.prepare(call), { txId: undefined });
 
@@ -192,7 +192,7 @@ class LocalSigner {
     }
   }
 
-  /** A block that does not come is not the payment's fault. */
+  /** Waits for a block. The payment is not at fault if none comes. */
   waitForTransactionReceipt = async ({ hash, timeout = 0 }: { hash: Hash; timeout?: number }) => {
     try {
       return await this.#chain.mined(hash, timeout);
@@ -212,7 +212,7 @@ class LocalSigner {
   }
 }
 
-const UNHEARD = 'unheard';
+const UNREACHED = 'unreached';
 
 export function remoteFacilitator(
   terms: X402Terms,
@@ -237,11 +237,11 @@ export function remoteFacilitator(
       const answer = await client
         .settle(...messagesOf(terms, authorization, signature))
         .catch((error): Partial<SettleResponse> => {
-          if (isUnheard(error)) return { errorReason: UNHEARD };
+          if (isUnreached(error)) return { errorReason: UNREACHED };
           if ('errorReason' in error) return error as Partial<SettleResponse>;
           throw error;
         });
-      return hearsayOf(answer);
+      return settlingOf(answer);
     },
     async health() {
       const { kinds } = await client.getSupported();
@@ -254,22 +254,22 @@ export function remoteFacilitator(
   };
 }
 
-/** What a facilitator finds before it sends anything. Of other reasons nobody knows what was done. */
+/** Reasons that a facilitator finds before it sends anything. With other reasons it may have sent the transaction. */
 const REFUSALS =
   /^(insufficient_funds|asset_not_deployed_contract|eip6492_factory_not_allowed|invalid_exact_evm_(scheme|network_mismatch|missing_eip712_domain|recipient_mismatch|signature|payload_\w+|authorization_value|token_\w+_mismatch|eip3009_not_supported|insufficient_balance|transaction_simulation_failed|failed_to_parse_signature))$/;
 
-function hearsayOf({ success, transaction, errorReason = '' }: Partial<SettleResponse>): Settling {
-  if (errorReason === UNHEARD) return { unsent: true };
+function settlingOf({ success, transaction, errorReason = '' }: Partial<SettleResponse>): Settling {
+  if (errorReason === UNREACHED) return { unsent: true };
   if (!success && !transaction && REFUSALS.test(errorReason)) return { refused: errorReason };
   return { txId: transaction || undefined };
 }
 
-/** Nothing was sent to it: there was no connection. */
-const isUnheard = (error: unknown): boolean =>
+/** Whether the facilitator received nothing, because there was no connection. */
+const isUnreached = (error: unknown): boolean =>
   error instanceof Error && /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/.test(codeOf(error.cause) ?? codeOf(error) ?? '');
 const codeOf = (error: unknown) => (error as { code?: string } | undefined)?.code;
 
-/** The payment and what is asked for it, by version 2. */
+/** The payment and its requirements in version 2. */
 function messagesOf(
   { network, asset, payTo, domain }: X402Terms,
   { from, to, value, validAfter, validBefore, nonce }: Authorization,

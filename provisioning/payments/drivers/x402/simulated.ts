@@ -1,7 +1,7 @@
 /**
- * Simulated settlement: signatures are verified, and then nobody moves anything. The challenge is that of Base Sepolia, a
- * test network, whose real clients pay it unchanged; the payee is an address that nobody has a key of. What was settled
- * stands in a folder, one file for each authorization, so that none is settled twice and a restart forgets none.
+ * Simulated settlement. The driver verifies signatures, and moves no coin. The challenge is that of Base Sepolia, a test
+ * network, so real clients pay it unchanged. The payee's address has no known key. The driver keeps one file for each
+ * settled authorization. So it settles none twice, and a restart forgets none.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ export class SimulatedX402 implements X402Driver {
   }
 
   async verify(message: Authorization, signature: `0x${string}`): Promise<string | undefined> {
-    // It takes an eighth of a second to load, which only those who are paid by x402 have to wait for.
+    // Loads on demand, because loading takes an eighth of a second.
     const { verifyTypedData } = await import('viem/utils');
     const { asset: verifyingContract, domain } = this.terms;
     const signed = await verifyTypedData({

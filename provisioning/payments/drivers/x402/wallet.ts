@@ -1,4 +1,4 @@
-/** A wallet that pays gas and holds nothing else: whoever steals its key has some cents of gas, and no payment. */
+/** A wallet that pays gas and holds nothing else. A thief of its key gets some cents of gas, and no payment. */
 import { readFileSync, statSync } from 'node:fs';
 import {
   BaseError,
@@ -13,17 +13,17 @@ import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import type { X402Chain } from './chain.ts';
 import type { Exclusive } from './driver.ts';
 
-/** A contract wallet decides itself how much its signature costs to check; ours pays for it. */
+/** The gas limit. Contract wallets decide how much gas the check of their signatures takes. */
 const GAS_MAX = 1_000_000n;
-/** Of one settlement, about: a transfer by a signature, and something for contract wallets. */
+/** The typical gas of one settlement, with some reserve for contract wallets. */
 export const GAS_TYPICAL = 120_000n;
-/** Longer ago than this, the node knows of our own transactions, or has lost them. */
+/** After this time the node knows a sent transaction, or has lost it. */
 const REMEMBERED_MS = 30_000;
 const ATTEMPTS_MAX = 4;
 
-/** The key of a file that nobody else can read: 32 bytes in hexadecimal. @throws Error with what is wrong */
+/** Reads the key of a private file: 32 bytes in hexadecimal. @throws Error that names the fault */
 export function readGasKey(file: string): Hex {
-  if (statSync(file).mode & 0o077) throw new Error(`${file} can be read by others: chmod 600 it.`);
+  if (statSync(file).mode & 0o077) throw new Error(`Other users can read ${file}: chmod 600 it.`);
   const key = readFileSync(file, 'utf8').trim().replace(/^0x/, '');
   if (!/^[0-9a-f]{64}$/i.test(key)) throw new Error(`${file} has no private key: 64 hexadecimal digits.`);
   return `0x${key}`;
@@ -31,15 +31,15 @@ export function readGasKey(file: string): Hex {
 
 class TooMuchGas extends Error {}
 
-/** Whether the payment itself is what is wrong. */
+/** Whether the payment itself is at fault. */
 export const isRejected = (error: unknown): boolean =>
   error instanceof TooMuchGas ||
   (error instanceof BaseError && error.walk((one) => one instanceof ExecutionRevertedError) !== null);
 
-/** A transaction that lacks its nonce alone. */
+/** A transaction that lacks only its nonce. */
 export type Prepared = Awaited<ReturnType<GasWallet['prepare']>>;
 
-/** What came of sending: whether anything was given to the chain, even if it did not say so. */
+/** The sent transaction. It is set even if the node did not confirm that it received it. */
 export interface Sent {
   txId: Hash | undefined;
 }
@@ -47,7 +47,7 @@ export interface Sent {
 export class GasWallet {
   readonly #account: PrivateKeyAccount;
   readonly #chain: X402Chain;
-  /** The nonce that was used last, which the node may not know of yet. */
+  /** The last used nonce, which the node may not know yet. */
   #last: { nonce: number; at: number } | undefined;
 
   constructor(chain: X402Chain, key: Hex) {
@@ -59,21 +59,21 @@ export class GasWallet {
     return this.#account.address;
   }
 
-  /** A transaction but for its nonce. @throws what the chain has against it */
+  /** A transaction without its nonce. @throws the chain's error */
   async prepare(call: { to: Hex; data: Hex }) {
     const { client } = this.#chain;
     const [estimate, fees] = await Promise.all([
       client.estimateGas({ ...call, account: this.address }),
       client.estimateFeesPerGas(),
     ]);
-    if (estimate > GAS_MAX) throw new TooMuchGas(`It would take ${estimate} of gas, and ${GAS_MAX} are the most.`);
+    if (estimate > GAS_MAX) throw new TooMuchGas(`The settlement takes ${estimate} gas, and the limit is ${GAS_MAX}.`);
     return { ...call, ...fees, type: 'eip1559', chainId: client.chain!.id, gas: (estimate * 6n) / 5n } as const;
   }
 
   /**
-   * Signs and sends a transaction; its nonce is taken under the lock, so that several processes can have one wallet.
-   * @param sent is told of the transaction just before it goes
-   * @throws what the chain has against it
+   * Signs and sends a transaction. It takes the nonce under the lock, so that several processes can share one wallet.
+   * @param sent receives the transaction just before it is sent
+   * @throws the chain's error
    */
   async send(request: Prepared, exclusive: Exclusive, sent: Sent): Promise<Hash> {
     const { client } = this.#chain;
@@ -102,7 +102,7 @@ export class GasWallet {
     return txId;
   }
 
-  /** Nodes behind one address may not tell one another at once. */
+  /** Remembers the last nonce, because nodes behind one address may share transactions late. */
   async #nextNonce(): Promise<number> {
     const { address } = this;
     const pending = await this.#chain.client.getTransactionCount({ address, blockTag: 'pending' });
@@ -110,7 +110,7 @@ export class GasWallet {
     return Math.max(pending, last + 1);
   }
 
-  /** For about how many settlements it has gas, and how many of its transactions are in no block yet. */
+  /** The approximate settlements that its gas suffices for, and the number of its unmined transactions. */
   async standing(): Promise<{ settlements: bigint; pending: number }> {
     const { address } = this;
     const { client } = this.#chain;
@@ -130,7 +130,7 @@ const isKnown = (error: unknown) => says(error, /already known|known transaction
 const isNonceTaken = (error: unknown): boolean =>
   (error instanceof BaseError && error.walk((one) => one instanceof NonceTooLowError) !== null) ||
   says(error, /nonce too low|replacement transaction underpriced/i);
-/** The node has refused it, rather than not answered: it went nowhere. */
+/** Whether the node has refused the transaction, so that it is not on its way. */
 const isRefused = (error: unknown): boolean =>
   isNonceTaken(error) ||
   (error instanceof BaseError && error.walk((one) => one instanceof InsufficientFundsError) !== null) ||

@@ -1,11 +1,11 @@
 /**
- * Dedicated servers: bare-metal hosts that are turned on and off through their controllers (BMC), install their system from the
- * network, and phone home. What a host is at is written before it is told, in a store that other processes see too; a
- * deployment that stands still is carried on by whoever observes it.
+ * Dedicated servers. The driver turns bare-metal hosts on and off through their controllers (BMC). They install their system
+ * from the network, and phone home. The driver writes each command to a store before it sends it, and other processes see
+ * the store. So each process that observes an interrupted deployment continues it.
  */
-import { createHash } from 'node:crypto';
 import {
   DriverError,
+  digestOf,
   type HardwareDriver,
   type HostReport,
   type MachineKey,
@@ -22,22 +22,22 @@ import { carryCycle, controllerOf, fenced, type Patience, type Proof, turnOff } 
 export interface BmcOptions extends Partial<Patience> {
   inventory: Inventory;
   store: DeploymentStore;
-  /** Default: what the host has. */
+  /** Default: the controller of the host's protocol. */
   controller?: (host: BareMetalHost) => Controller;
   /**
-   * Whether an SSH server answers at an address. Systems phone home once, when they are new: this is the proof of those that
-   * were turned on again. Default: that they are on is all that can be known.
+   * Whether an SSH server answers at an address. New systems phone home once, so this is the proof of those that were turned
+   * on again. Default: the power is their proof.
    */
   probe?: (address: string, host: string, signal: AbortSignal) => Promise<boolean>;
 }
 
-/** The states in which a host is at work for us, and on. */
+/** The states in which a host installs or wipes, so it must be on. */
 const AT_WORK: ReadonlySet<HostDeployment['state']> = new Set(['WAITING', 'INSTALLING', 'INSTALLED', 'WIPING']);
 const LEAVING: ReadonlySet<HostDeployment['state']> = new Set(['WIPING', 'WIPED']);
-/** How many bare-metal hosts are asked for the health of a region. */
+/** Bare-metal hosts that the driver asks for the health of a region. */
 const ASKED = 3;
 
-const digestOf = ({ host: _, ...spec }: MachineSpec) => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
+const specDigestOf = ({ host: _, ...spec }: MachineSpec) => digestOf(spec);
 
 export class BmcDriver implements HardwareDriver {
   readonly name = 'bmc';
@@ -48,7 +48,7 @@ export class BmcDriver implements HardwareDriver {
   readonly #controller: (host: BareMetalHost) => Controller;
   readonly #patience: Patience;
   readonly #proof: Proof;
-  /** By order and generation: the end of what is being done to it in this process. */
+  /** By order and generation: the end of the last call for that machine in this process. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor({ inventory, store, controller = controllerOf, probe, ...patience }: BmcOptions) {
@@ -80,7 +80,7 @@ export class BmcDriver implements HardwareDriver {
 
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
-      const specDigest = digestOf(spec);
+      const specDigest = specDigestOf(spec);
       const found = (await this.#store.find(spec)) ?? (await this.#place(spec, specDigest, signal));
       if (found.specDigest !== specDigest)
         throw new DriverError('conflict', 'There is a machine of that order with another specification.');
@@ -115,17 +115,17 @@ export class BmcDriver implements HardwareDriver {
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
       const found = await this.#existing(spec);
-      if (found.change !== change) await this.#store.renew(found, spec, digestOf(spec), change);
+      if (found.change !== change) await this.#store.renew(found, spec, specDigestOf(spec), change);
       return this.#carry(await this.#existing(spec), signal);
     });
   }
 
   async resize(spec: MachineSpec): Promise<Observation> {
     await this.#existing(spec);
-    throw new DriverError('rejected', 'A dedicated machine is what it is.');
+    throw new DriverError('rejected', 'A dedicated machine has a fixed size.');
   }
 
-  /** Whatever was installed is wiped first. A host to which nothing was ever given has nothing on it of this order. */
+  /** Wipes an installed system first. A host that never got an installer has nothing of this order on it. */
   destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(machine, signal, async () => {
       const found = await this.#store.find(machine);
@@ -133,7 +133,7 @@ export class BmcDriver implements HardwareDriver {
       const untouched = ({ state, run }: HostDeployment) => state === 'WAITING' && run === 1;
       if (found.state !== 'WIPED' && !untouched(found)) return this.#wipe(found, signal);
       await turnOff(await this.#controllerOf(found), this.#patience, false, signal);
-      // While it was still on, it may have begun to install.
+      // Before it went off, it may have begun to install.
       const now = await this.#store.find(machine);
       if (now && now.state !== 'WIPED' && !untouched(now)) return this.#wipe(now, signal);
       if (now) await this.#store.release(now);
@@ -153,7 +153,7 @@ export class BmcDriver implements HardwareDriver {
     return this.#carry(await this.#existing(keyOf(found)), signal);
   }
 
-  /** Takes the host that was picked, or the first that is free and can be reached. */
+  /** Reserves the given host, or the first one that is free and reachable. */
   async #place(spec: MachineSpec, specDigest: string, signal: AbortSignal): Promise<HostDeployment> {
     const hosts = (await this.#inventory(spec.host ?? undefined)).filter(({ name, region, serviceCode }) =>
       spec.host ? name === spec.host : region === spec.region && serviceCode === spec.serviceCode,
@@ -173,10 +173,10 @@ export class BmcDriver implements HardwareDriver {
       const begun = await this.#store.begin(spec, specDigest, host);
       if (begun) return begun;
     }
-    throw unreachable ?? new DriverError('failed', 'Others have just taken the last free hosts.');
+    throw unreachable ?? new DriverError('failed', 'Other orders have just taken the last free hosts.');
   }
 
-  /** Does what is left to do, and says how it is then. A host that is at work for us but off, for whatever reason, goes on. */
+  /** Carries out the rest of the plan, and observes the result. It turns on a host that is off during its work. */
   async #carry(found: HostDeployment, signal: AbortSignal, gently = false): Promise<Observation> {
     const controller = await this.#controllerOf(found);
     let now = found;
@@ -199,7 +199,7 @@ export class BmcDriver implements HardwareDriver {
 
   async #controllerOf(found: HostDeployment): Promise<Controller> {
     const host = (await this.#inventory(found.box)).find((one) => one.name === found.box);
-    if (!host) throw new DriverError('unreachable', `There is no host ${found.box} any more.`);
+    if (!host) throw new DriverError('unreachable', `The host ${found.box} does not exist any more.`);
     return fenced(this.#controller(host), this.#store, found);
   }
 
@@ -216,11 +216,11 @@ export class BmcDriver implements HardwareDriver {
       );
   }
 
-  /** One call at a time for each machine; those of other processes are kept apart by the task that they belong to. */
+  /** Makes one call at a time for each machine. The lease of its task excludes calls of other processes. */
   #exclusive<T>({ order, generation }: MachineKey, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const name = `${order}.${generation}`;
     const begin = () => {
-      signal.throwIfAborted(); // before anything is written that others would carry out
+      signal.throwIfAborted(); // Before it writes a plan that other processes would carry out.
       return work();
     };
     const turn = (this.#turns.get(name) ?? Promise.resolve()).then(begin, begin);

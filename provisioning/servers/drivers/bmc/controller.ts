@@ -1,4 +1,4 @@
-/** What both protocols can do, and no more than is needed of them. Each call is idempotent. */
+/** The commands of a controller (BMC) that both protocols have. Each is idempotent. */
 import type { Power } from '../driver.ts';
 
 export type Device = 'PXE' | 'DISK';
@@ -10,8 +10,8 @@ export interface Controller {
   on(signal: AbortSignal): Promise<void>;
   /** Cuts the power. May return before the machine is off. @throws DriverError unreachable, failed */
   off(signal: AbortSignal): Promise<void>;
-  /** Asks the system to turn the machine off (ACPI), which it may not heed. @throws DriverError unreachable, failed */
+  /** Asks the system to turn the machine off (ACPI). The system may ignore it. @throws DriverError unreachable, failed */
   shutDown(signal: AbortSignal): Promise<void>;
-  /** What the next start, and only that, boots from. @throws DriverError unreachable, failed */
+  /** Sets the boot device of the next start only. @throws DriverError unreachable, failed */
   bootFrom(device: Device, signal: AbortSignal): Promise<void>;
 }

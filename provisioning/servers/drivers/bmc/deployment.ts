@@ -1,4 +1,4 @@
-/** What the driver keeps of the machines that it makes. It is kept outside of this process, so that any other can go on. */
+/** The store of the driver: its deployments, outside of the process, so that another process can continue them. */
 import type { MachineKey, MachineSpec } from '../driver.ts';
 import type { Device } from './controller.ts';
 import type { BareMetalHost } from './host.ts';
@@ -9,42 +9,42 @@ export interface HostDeployment {
   generation: number;
   box: string;
   /**
-   * WAITING until the machine has been given its installer by the network, BOOTED when its own system phoned home. RETIRED:
-   * the operator vouches that the machine is gone; the host is given to nobody.
+   * WAITING until the machine has its installer, BOOTED when its system has phoned home. RETIRED: the operator vouches that
+   * the machine is gone, and the host gets no other.
    */
   state: 'WAITING' | 'INSTALLING' | 'INSTALLED' | 'BOOTED' | 'WIPING' | 'WIPED' | 'RETIRED';
-  /** Grows with each system that is installed, and with the wipe. */
+  /** Grows with each installation, and with the wipe. */
   run: number;
   specDigest: string;
   device: Device;
-  /** What is left to do of a power cycle that leads to that device. The second half ends when its system has given proof. */
+  /** The halves of a power cycle to that device that are still to do. The second half ends with the proof of the system. */
   cycle: 'OFF' | 'ON' | null;
-  /** The last change that was asked for. */
+  /** The id of the last change. */
   change: string | null;
-  /** IPv4, of the installed system; null where DHCP decides, so that nobody knows. */
+  /** The IPv4 address of the installed system; null if DHCP decides, so it is unknown. */
   address: string | null;
 }
 
-/** What is to be done with the power: both halves of a cycle, or only the second. */
+/** A plan for the power: both halves of a cycle, or only the second. */
 export interface PowerPlan {
   device: Device;
   cycle: 'OFF' | 'ON' | null;
   change?: string;
 }
 
-/** All writes are fenced by the run: of a deployment that went on meanwhile they change nothing. */
+/** The run fences all writes: they change nothing if another run has begun. */
 export interface DeploymentStore {
   find(machine: MachineKey): Promise<HostDeployment | undefined>;
   list(): Promise<HostDeployment[]>;
-  /** Writes that the machine goes onto that host. Undefined: another is there. Of the same machine: the one that is. */
+  /** Reserves the host for the machine. Returns the machine's deployment, or undefined if another machine has the host. */
   begin(spec: MachineSpec, specDigest: string, host: BareMetalHost): Promise<HostDeployment | undefined>;
-  /** Writes that the system is to be made anew, for a change. */
+  /** Plans a new installation, for a change. */
   renew(of: HostDeployment, spec: MachineSpec, specDigest: string, change: string): Promise<void>;
-  /** Writes that the disk is to be wiped. */
+  /** Plans the wipe of the disk. */
   wipe(of: HostDeployment): Promise<void>;
   plan(of: HostDeployment, plan: PowerPlan): Promise<void>;
-  /** Writes that a half of the power cycle is done: the first, or the second, which `of` has as the next. */
+  /** Writes that the next half of the power cycle, according to `of`, is done. */
   cycled(of: HostDeployment): Promise<void>;
-  /** The host is free again. */
+  /** Frees the host. */
   release(of: HostDeployment): Promise<void>;
 }

@@ -7,27 +7,27 @@ export interface BmcAccess {
   address: string;
   user: string;
   password: string;
-  /** PEM of a certificate that vouches for the controller, its own as a rule (Redfish). Default: the public authorities. */
+  /** PEM of the certificate to trust, usually the controller's own (Redfish). Default: those of public authorities. */
   certificate?: string;
 }
 
 export interface BareMetalHost {
   name: string;
   region: string;
-  /** The tier that it is. */
+  /** The tier as which it is sold. */
   serviceCode: string;
   bmc: BmcAccess;
-  /** Of the card that boots from the network. */
+  /** The MAC address of the card that boots from the network. */
   mac: string;
-  /** The device that the system goes to, and that is wiped, such as /dev/nvme0n1. */
+  /** The device that gets the system, and that the wiper erases, such as /dev/nvme0n1. */
   disk: string;
   size: MachineSize;
-  /** How it starts. Default: BIOS. */
+  /** The firmware that starts it. Default: BIOS. */
   firmware?: 'BIOS' | 'UEFI';
 }
 
 /**
- * The bare-metal hosts that there are, in the order in which they are to be given out, or, where one is named, that one alone. It is
- * asked each time, so that whatever an operator changes is so at once.
+ * Lists all bare-metal hosts, in the order of their use, or only the given one. The driver calls it each time, so changes of the
+ * operator apply at once.
  */
 export type Inventory = (name?: string) => Promise<readonly BareMetalHost[]>;

@@ -4,7 +4,7 @@ import { DriverError, type Power } from '../driver.ts';
 import type { Controller, Device } from './controller.ts';
 import type { BareMetalHost } from './host.ts';
 
-/** Controllers are slow, and lose packets. */
+/** Generous limits: controllers are slow, and lose packets. */
 const [RETRIES, RETRY_SECONDS, CALL_SECONDS] = ['3', '2', 20];
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -17,8 +17,7 @@ export class IpmiController implements Controller {
   async power(signal: AbortSignal): Promise<Power> {
     const said = await this.#chassis(['power', 'status'], signal);
     const [, state] = /Chassis Power is (on|off)/i.exec(said) ?? [];
-    if (!state)
-      throw new DriverError('unreachable', `The controller of ${this.#host.name} says no state of its power.`);
+    if (!state) throw new DriverError('unreachable', `The controller of ${this.#host.name} did not report its power.`);
     return state.toLowerCase() as Power;
   }
 
@@ -34,17 +33,17 @@ export class IpmiController implements Controller {
     await this.#chassis(['power', 'soft'], signal);
   }
 
-  /** For the next start alone; controllers forget it after a minute, so it is said right before. */
+  /** Sets the device right before the start, since controllers forget it after a minute. */
   async bootFrom(device: Device, signal: AbortSignal): Promise<void> {
     const options = this.#host.firmware === 'UEFI' ? ['options=efiboot'] : [];
     await this.#chassis(['bootdev', device === 'PXE' ? 'pxe' : 'disk', ...options], signal);
   }
 
-  /** The password goes through the environment: arguments can be read by every user of the machine. */
+  /** Passes the password in the environment, since every user of the machine can read arguments. */
   #chassis(what: string[], signal: AbortSignal): Promise<string> {
     const { name, bmc } = this.#host;
     const [, host = '', port = '623'] = /^(.*?)(?::(\d+))?$/.exec(bmc.address) ?? [];
-    // Cipher suite 3 is what every controller has; without a word ipmitool asks for the list, which takes a second.
+    // Every controller has cipher suite 3. Without it, ipmitool asks for the list, which takes a second.
     const session = ['-I', 'lanplus', '-C', '3', '-H', host, '-p', port, '-U', bmc.user, '-E'];
     const patience = ['-R', RETRIES, '-N', RETRY_SECONDS];
     const env = { PATH, IPMI_PASSWORD: bmc.password };
@@ -63,10 +62,10 @@ export class IpmiController implements Controller {
   }
 }
 
-/** A command that the controller itself refuses is told apart from a controller that cannot be talked to. */
+/** Distinguishes a command that the controller refuses from an unreachable controller. */
 function failureOf(name: string, what: string, error: NodeJS.ErrnoException, stderr: string): DriverError {
   if (error.code === 'ENOENT') return new DriverError('unreachable', 'ipmitool is not installed.');
   if (/Set Chassis .* failed|Set Boot .* failed|Command not supported/i.test(stderr))
     return new DriverError('failed', `The controller of ${name} refused: chassis ${what}.`);
-  return new DriverError('unreachable', `The controller of ${name} could not be asked: chassis ${what}.`);
+  return new DriverError('unreachable', `The controller of ${name} is unreachable: chassis ${what}.`);
 }

@@ -1,6 +1,6 @@
 /**
- * The power of a host, and the cycles that a deployment needs: so that what was killed half way is not done twice, and so
- * that whoever was only thought to be dead tells a host nothing that has another machine by then.
+ * The power of a host, and the power cycles of deployments. A cycle that was interrupted continues, and is not repeated. A
+ * process that lost the deployment sends its host no more commands.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DriverError, type Power } from '../driver.ts';
@@ -11,9 +11,9 @@ import { IpmiController } from './ipmi.ts';
 import { RedfishController } from './redfish.ts';
 
 export interface Patience {
-  /** How long a system may take to turn itself off before its power is cut. */
+  /** Seconds that a system has to shut down before the driver cuts its power. */
   graceSeconds: number;
-  /** How long a controller may take to do what it has said yes to. */
+  /** Seconds that a controller has to carry out a command that it accepted. */
   powerSeconds: number;
   pollSeconds: number;
 }
@@ -21,15 +21,16 @@ export interface Patience {
 export const controllerOf = (host: BareMetalHost): Controller =>
   host.bmc.protocol === 'redfish' ? new RedfishController(host) : new IpmiController(host);
 
-/** Whether the SSH server of a machine answers; true where nobody could know. */
+/** Whether the SSH server of a machine answers; true where its address is unknown. */
 export type Proof = (deployment: HostDeployment, signal: AbortSignal) => Promise<boolean>;
 
-/** The same controller, which is told nothing any more once the deployment went on without the caller. */
+/** The same controller, but it refuses commands once another process has continued the deployment. */
 export function fenced(controller: Controller, store: DeploymentStore, of: HostDeployment): Controller {
   const check = async (signal: AbortSignal) => {
     const now = await store.find({ order: of.orderNumber, generation: of.generation });
     signal.throwIfAborted();
-    if (now?.id !== of.id || now.run !== of.run) throw new DriverError('failed', 'Others went on with the machine.');
+    if (now?.id !== of.id || now.run !== of.run)
+      throw new DriverError('failed', 'Another process has continued with the machine.');
   };
   const act =
     (what: 'on' | 'off' | 'shutDown') =>
@@ -50,9 +51,9 @@ export function fenced(controller: Controller, store: DeploymentStore, of: HostD
 }
 
 /**
- * Does what is left of a power cycle: off, then on from the device that comes next. Each half is written when it is done.
- * A host that is found on in the second half was turned on by whoever died before he could write it. A system that was
- * there before phones home no more, so it is left in the second half until its SSH server answers.
+ * Carries out the rest of a power cycle: off, then on from the next device. It writes each half when it is done. A host that
+ * is on in the second half was turned on by a process that died before writing it. An old system does not phone home
+ * again, so the second half lasts until its SSH server answers.
  */
 export async function carryCycle(
   controller: Controller,
@@ -77,7 +78,7 @@ export async function carryCycle(
   await store.cycled({ ...deployment, cycle: 'ON' });
 }
 
-/** @param gently the system is asked first */
+/** @param gently first asks the system to shut down */
 export async function turnOff(
   controller: Controller,
   patience: Patience,
@@ -93,14 +94,14 @@ export async function turnOff(
   await reach(controller, 'off', patience.powerSeconds, patience, signal);
 }
 
-/** Who cannot ask systems to turn themselves off cuts the power. */
+/** Ignores controllers that cannot ask a system to shut down. The driver cuts the power instead. */
 function ignoreRefusal(error: unknown) {
   if (!(error instanceof DriverError && error.code === 'failed')) throw error;
 }
 
 async function reach(controller: Controller, want: Power, seconds: number, patience: Patience, signal: AbortSignal) {
   if (!(await comes(controller, want, seconds, patience, signal)))
-    throw new DriverError('failed', `The machine was told to turn ${want}, and did not within ${seconds} seconds.`);
+    throw new DriverError('failed', `The machine did not turn ${want} within ${seconds} seconds.`);
 }
 
 async function comes(

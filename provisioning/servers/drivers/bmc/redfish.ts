@@ -1,4 +1,4 @@
-/** Redfish (DMTF DSP0266): the one computer system that a controller has. */
+/** Redfish (DMTF DSP0266), for controllers with one computer system. */
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { DriverError, type Power } from '../driver.ts';
@@ -27,10 +27,10 @@ export class RedfishController implements Controller {
 
   async power(signal: AbortSignal): Promise<Power> {
     const { PowerState } = (await this.#system(signal)).system;
-    // A machine that is on its way is still what it was.
+    // During a change the machine still has its old state.
     if (PowerState === 'On' || PowerState === 'PoweringOff') return 'on';
     if (PowerState === 'Off' || PowerState === 'PoweringOn') return 'off';
-    throw new DriverError('unreachable', `The controller of ${this.#host.name} says no state of its power.`);
+    throw new DriverError('unreachable', `The controller of ${this.#host.name} did not report its power.`);
   }
 
   on(signal: AbortSignal): Promise<void> {
@@ -56,14 +56,17 @@ export class RedfishController implements Controller {
     if (status >= 400) throw this.#refused('the boot override', status);
   }
 
-  /** The first kind of reset that the controller has. One that has reached its end already is no error. */
+  /** Sends the first kind of reset that the controller has. A refusal is no error if the power is as wanted. */
   async #reset(kinds: string[], want: Power, signal: AbortSignal): Promise<void> {
     const { system } = await this.#system(signal);
     const reset = system.Actions?.['#ComputerSystem.Reset'];
     const known = reset?.['ResetType@Redfish.AllowableValues'];
     const ResetType = kinds.find((kind) => !known || known.includes(kind));
     if (!reset?.target || !ResetType)
-      throw new DriverError('failed', `The controller of ${this.#host.name} cannot do it: ${kinds.join(', ')}.`);
+      throw new DriverError(
+        'failed',
+        `The controller of ${this.#host.name} has no reset of these kinds: ${kinds.join(', ')}.`,
+      );
     const { status } = await this.#call('POST', reset.target, signal, { ResetType });
     if (status >= 400 && (await this.power(signal)) !== want) throw this.#refused(ResetType, status);
   }
@@ -90,12 +93,12 @@ export class RedfishController implements Controller {
     return new DriverError(code, `The controller of ${this.#host.name} answered ${status} to ${what}.`);
   }
 
-  /** Paths come from the controller, and lead nowhere but to it. */
+  /** Calls a path that the controller has named. Paths to other origins are refused. */
   async #call(method: string, path: string, signal: AbortSignal, body?: object, etag?: string): Promise<Answer> {
     const { name, bmc } = this.#host;
     try {
       const url = new URL(path, bmc.address);
-      if (url.origin !== new URL(bmc.address).origin) throw new Error('It leads elsewhere.');
+      if (url.origin !== new URL(bmc.address).origin) throw new Error('The path leads to another origin.');
       const headers = {
         accept: 'application/json',
         authorization: `Basic ${Buffer.from(`${bmc.user}:${bmc.password}`).toString('base64')}`,
@@ -107,7 +110,7 @@ export class RedfishController implements Controller {
     } catch (error) {
       signal.throwIfAborted();
       const reason = (error as NodeJS.ErrnoException).code ?? 'no answer';
-      throw new DriverError('unreachable', `The controller of ${name} could not be asked: ${reason}.`);
+      throw new DriverError('unreachable', `The controller of ${name} is unreachable: ${reason}.`);
     }
   }
 }
@@ -119,9 +122,9 @@ interface Request {
   signal: AbortSignal;
 }
 
-/** Not `fetch`, which cannot be told to trust a certificate of the controller's own. */
+/** Sends a request. `fetch` cannot trust a self-signed certificate of a controller. */
 function exchange(url: URL, { certificate, ...options }: Request, body: object | undefined): Promise<Answer> {
-  // The certificate itself is what was agreed on; whatever name it bears says nothing more.
+  // The operator has pinned the certificate, so its name does not matter.
   const trust = certificate && { ca: certificate, checkServerIdentity: () => undefined };
   const send = url.protocol === 'https:' ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
@@ -130,7 +133,7 @@ function exchange(url: URL, { certificate, ...options }: Request, body: object |
         let text = '';
         for await (const chunk of response.setEncoding('utf8')) {
           text += chunk;
-          if (text.length > ANSWER_BYTES_MAX) throw new Error('It is too long.');
+          if (text.length > ANSWER_BYTES_MAX) throw new Error('The answer is too long.');
         }
         resolve({ status: response.statusCode!, etag: response.headers.etag, body: parsed(text) });
       } catch (error) {

@@ -1,18 +1,18 @@
 /**
- * The REST API of LXD and Incus: asks the endpoints one after the other, and waits for what they do in the background.
- * Their errors are prose, and no decision hangs on it but one: whether there is room.
+ * The client of the REST API of LXD and Incus. It tries the endpoints in turn, and waits for operations in the background.
+ * Error messages are free text, and decide only whether the engine is reachable and has capacity.
  */
 import { DriverError, type DriverErrorCode } from '../driver.ts';
 import { type Answer, type Endpoint, NoAnswer, send } from './endpoint.ts';
 
 const SILENT_MS = 30_000;
-/** How long one call waits for an operation; the engine is asked again until it has taken too long. */
+/** Seconds that one call waits for an operation. The client repeats the call until OPERATION_MS_MAX. */
 const WAIT_SECONDS = 20;
 const OPERATION_MS_MAX = 600_000;
 
-/** What the engine said. */
+/** An error that the engine reported. */
 export class EngineError extends DriverError {
-  /** As in HTTP; 0 if an operation failed in the background. */
+  /** The HTTP status; 0 if an operation failed in the background. */
   readonly status: number;
   constructor(status: number, text: string, what: string) {
     super(codeOf(status, text), `${what}: ${text}`);
@@ -25,7 +25,7 @@ function codeOf(status: number, text: string): DriverErrorCode {
     return 'no_capacity';
   if (/unable to connect|missing event connection|no available dqlite|no known leader|shutting down/i.test(text))
     return 'unreachable';
-  // Not trusted any more: nothing can be known, and nothing is to be given up for it.
+  // The engine does not trust us any more. The state is unknown, so the worker must not give up a machine.
   return status === 401 || status === 403 ? 'unreachable' : 'failed';
 }
 
@@ -50,16 +50,16 @@ export class LxcClient {
   }
 
   /**
-   * Calls, and waits until it is done.
+   * Calls the engine, and waits until the operation is done.
    * @param path from /1.0 on
-   * @throws EngineError; DriverError unreachable, which leaves open whether it was done
+   * @throws EngineError; DriverError unreachable, after which the operation may have been done
    */
   async call(method: string, path: string, body: object | undefined, signal: AbortSignal): Promise<unknown> {
     const what = `${method} ${path}`;
     const answer = await this.#ask(method, path, body, signal, SILENT_MS);
     if (answer.type === 'error') throw new EngineError(answer.error_code ?? 500, answer.error ?? '', what);
     if (answer.type !== 'async') return answer.metadata;
-    // Clusters put a query behind it, to which nothing may be appended.
+    // Clusters append a query, to which nothing can be added.
     return this.#wait(answer.operation!.split('?')[0]!, what, signal);
   }
 
@@ -67,7 +67,7 @@ export class LxcClient {
     for (const end = Date.now() + OPERATION_MS_MAX; Date.now() < end; ) {
       const path = `${operation}/wait?timeout=${WAIT_SECONDS}`;
       const answer = await this.#ask('GET', path, undefined, signal, SILENT_MS + WAIT_SECONDS * 1000);
-      // Finished operations are forgotten after seconds: who asks too late has to look at the instance.
+      // The engine forgets finished operations after seconds. Then the caller must observe the instance.
       if (answer.type === 'error' && answer.error_code === 404)
         throw new DriverError('unreachable', `${what}: the engine has forgotten the operation.`);
       if (answer.type === 'error') throw new EngineError(answer.error_code ?? 500, answer.error ?? '', what);
@@ -75,10 +75,10 @@ export class LxcClient {
       if (status === 200) return metadata;
       if (status >= 400) throw new EngineError(0, err, what);
     }
-    throw new DriverError('unreachable', `${what}: it is not done after ${OPERATION_MS_MAX / 1000} s.`);
+    throw new DriverError('unreachable', `${what}: the operation is not done after ${OPERATION_MS_MAX / 1000} s.`);
   }
 
-  /** Whatever member is asked forwards to the right one. The endpoint that answered is the first to be asked next. */
+  /** Asks one endpoint after the other, and prefers the last one that answered. Each member forwards to the right one. */
   async #ask(
     method: string,
     path: string,
@@ -96,7 +96,7 @@ export class LxcClient {
       } catch (error) {
         if (!(error instanceof NoAnswer)) throw error;
         last = error;
-        if (error.sent && method !== 'GET') break; // it may have been done
+        if (error.sent && method !== 'GET') break; // It may have been done.
       }
     }
     throw new DriverError('unreachable', `${method} ${path}: ${last instanceof Error ? last.message : last}`);

@@ -1,12 +1,12 @@
 /**
- * What cloud-init is told in a machine: `user-data` with the keys of the order, and `network-config`. Both are JSON,
- * which is YAML. The customer's own user-data comes second: it adds to ours, and does not lock its owner out.
+ * The data of cloud-init in a machine: `user-data` with the keys of the order, and `network-config`. Both are JSON, which is
+ * YAML. The customer's user data comes second. It adds to ours, and cannot lock the customer out.
  */
 import { createHash } from 'node:crypto';
 import { encrypt } from 'unixcrypt';
 import type { MachineNetwork, MachineSpec } from '../driver.ts';
 
-/** Lists are appended to ours, and what we have set stays (cloud-init, "Merging user-data sections"). */
+/** Appends lists to ours, and keeps our values (cloud-init, "Merging user-data sections"). */
 const MERGE = 'list(append)+dict(no_replace,recurse_list)+str()';
 
 export function userDataOf(spec: MachineSpec): string {
@@ -14,7 +14,7 @@ export function userDataOf(spec: MachineSpec): string {
   const ours = `#cloud-config\n${JSON.stringify(cloudConfigOf(spec), undefined, 1)}\n`;
   if (!userData) return ours;
   const boundary = createHash('sha256').update(`${order}\n${userData}`).digest('hex');
-  // Of plain text, cloud-init finds out itself what it is; MIME archives are nested as they are.
+  // cloud-init detects the kind of plain text. MIME archives are nested unchanged.
   const theirs = /^(content-type|mime-version):/i.test(userData)
     ? userData
     : `Content-Type: text/plain; charset="utf-8"\nMerge-Type: ${MERGE}\n\n${userData}`;
@@ -28,7 +28,7 @@ export function userDataOf(spec: MachineSpec): string {
 
 const cloudConfigOf = ({ hostname, sshPublicKeys, rootPassword }: MachineSpec) => ({
   hostname,
-  // As it was ordered, not only up to its first dot; and known to the machine itself, which asks no DNS for it.
+  // The whole ordered name, not only its first label. The machine resolves it without DNS.
   prefer_fqdn_over_hostname: true,
   manage_etc_hosts: 'localhost',
   disable_root: false,
@@ -38,12 +38,12 @@ const cloudConfigOf = ({ hostname, sshPublicKeys, rootPassword }: MachineSpec) =
       name: 'root',
       ...(rootPassword === null
         ? { lock_passwd: true }
-        : // SHA-512 (crypt(5)): the engine keeps user-data, and shall not know the password.
+        : // SHA-512 (crypt(5)): the engine stores user data, and must not know the password.
           { lock_passwd: false, hashed_passwd: encrypt(rootPassword) }),
       ssh_authorized_keys: sshPublicKeys,
     },
   ],
-  // Some images let root in by key alone, whatever ssh_pwauth says.
+  // Some images allow root only with a key, even with ssh_pwauth.
   ...(rootPassword !== null && {
     bootcmd: [
       'mkdir -p /etc/ssh/sshd_config.d && echo "PermitRootLogin yes" > /etc/ssh/sshd_config.d/10-root-password.conf',
@@ -51,7 +51,7 @@ const cloudConfigOf = ({ hostname, sshPublicKeys, rootPassword }: MachineSpec) =
   }),
 });
 
-/** Version 2 ("Networking config Version 2"); `gateway4` is the one word for it that all versions of cloud-init know. */
+/** Version 2 ("Networking config Version 2"). All versions of cloud-init know `gateway4`. */
 export function networkConfigOf({ ipv4, ipv6 }: MachineNetwork, nameservers: readonly string[]): string {
   const addresses = [ipv4, ipv6].flatMap((one) => one ?? []);
   const eth0 = {

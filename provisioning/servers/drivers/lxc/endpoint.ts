@@ -1,19 +1,19 @@
-/** One address of an engine's REST API, and one request to it. */
+/** An endpoint of an engine's REST API, and requests to it. */
 import { type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { PeerCertificate } from 'node:tls';
 
-/** How long an endpoint may take to accept a connection. */
+/** Milliseconds that an endpoint has to accept a connection. */
 const CONNECT_MS = 3000;
 
-/** A unix socket, or HTTPS with a client certificate, where the server's certificate is pinned. */
+/** A Unix socket, or HTTPS with a client certificate and a pinned server certificate. */
 export type Endpoint = { socketPath: string } | { host: string; port: number; tls: Tls };
 
 /** PEM. */
 export interface Tls {
   certificate: string;
   key: string;
-  /** That of the server, or of the cluster, which all its members show. */
+  /** The certificate of the server, or of the cluster, which all members use. */
   serverCertificate: string;
 }
 
@@ -25,19 +25,19 @@ export function endpointOf(text: string, tls: Tls | undefined): Endpoint {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 443), tls };
 }
 
-/** What the engine answers (LXD and Incus, `rest-api.md`). */
+/** An answer of the engine (LXD and Incus, `rest-api.md`). */
 export interface Answer {
   type: 'sync' | 'async' | 'error';
   metadata: unknown;
-  /** The path of the operation, if it is async; clusters add a query. */
+  /** The path of an asynchronous operation; clusters add a query. */
   operation?: string;
   error?: string;
   error_code?: number;
 }
 
-/** Nothing came back. */
+/** The endpoint gave no answer. */
 export class NoAnswer extends Error {
-  /** Whether the engine may have got the request, and acted upon it. */
+  /** Whether the engine may have received the request, and acted on it. */
   readonly sent: boolean;
   constructor(message: string, sent: boolean) {
     super(message);
@@ -49,7 +49,7 @@ export interface Request {
   method: string;
   path: string;
   body?: object | undefined;
-  /** How long the endpoint may be silent. */
+  /** Milliseconds that the endpoint can be silent. */
   silentMs: number;
   signal: AbortSignal;
 }
@@ -62,7 +62,7 @@ export function send(endpoint: Endpoint, { method, path, body, silentMs, signal 
     const options: RequestOptions = {
       method,
       path,
-      // Engines close connections when their listeners are configured anew.
+      // Engines close connections when their listeners change.
       agent: false,
       signal,
       timeout: silentMs,
@@ -71,14 +71,14 @@ export function send(endpoint: Endpoint, { method, path, body, silentMs, signal 
     const request = open(endpoint, options);
     const fail = (error: unknown) =>
       reject(signal.aborted ? signal.reason : new NoAnswer(error instanceof Error ? error.message : `${error}`, sent));
-    const patience = setTimeout(() => request.destroy(new Error('It accepts no connection.')), CONNECT_MS);
+    const patience = setTimeout(() => request.destroy(new Error('The endpoint accepts no connection.')), CONNECT_MS);
     request.on('socket', (socket) =>
       socket.once('socketPath' in endpoint ? 'connect' : 'secureConnect', () => {
         clearTimeout(patience);
         sent = true;
       }),
     );
-    request.on('timeout', () => request.destroy(new Error('It says nothing.')));
+    request.on('timeout', () => request.destroy(new Error('The endpoint sends nothing.')));
     request.on('error', fail).on('close', () => clearTimeout(patience));
     request.on('response', async (response) => {
       try {
@@ -103,7 +103,7 @@ function open(endpoint: Endpoint, options: RequestOptions): ClientRequest {
     cert: tls.certificate,
     key: tls.key,
     ca: tls.serverCertificate,
-    // It is signed by itself and names no host; the chain has been checked, so it is the pinned one.
+    // The certificate is self-signed and names no host. The check of the chain has proved that it is the pinned one.
     checkServerIdentity: (_host: string, _peer: PeerCertificate) => undefined,
   });
 }

@@ -1,13 +1,13 @@
-/** What the driver does with an engine, in its words: servers, members, and what becomes of one instance. */
+/** The operations of an engine on its servers, cluster members and instances, in its own terms. */
 import { DriverError, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
 import { EngineError, type LxcClient } from './client.ts';
 import { configOf, devicesOf, type Instance, keyOf, MARK, type Network, NIC, nameOf, type Place } from './instance.ts';
 
-/** How long a system may take to shut down before its power is cut. */
+/** Seconds that a system has to shut down before the engine cuts its power. */
 const SHUTDOWN_SECONDS = 20;
-/** A single server may become a cluster, and an engine may be replaced by a newer one. */
+/** Milliseconds between two reads of the facts: a server may become a cluster, and the engine may be upgraded. */
 const FACTS_MS = 60_000;
-/** How long somebody else's work on an instance is waited for. */
+/** Milliseconds that the driver waits for another operation on an instance. */
 const OTHERS_MS_MAX = 60_000;
 
 export interface Facts {
@@ -44,7 +44,7 @@ export class LxcEngine {
     this.#options = options;
   }
 
-  /** What changes hardly ever. @throws DriverError unreachable, also if our certificate is not trusted */
+  /** Facts about the engine, cached. @throws DriverError unreachable, also if the engine does not trust our certificate */
   async facts(signal: AbortSignal): Promise<Facts> {
     if (this.#facts && this.#facts.until > Date.now()) return this.#facts.value;
     const { api_extensions, environment } = await this.#trusted(signal);
@@ -74,8 +74,8 @@ export class LxcEngine {
       `/1.0/networks/${encodeURIComponent(name)}`,
       signal,
     );
-    // On its own bridges the engine takes no address outside of the bridge's network, for which its DHCP server wants a
-    // /64: there is no room for the prefixes of machines.
+    // On its own bridges the engine accepts only addresses of the bridge's network. Its DHCP server needs a /64 there, so
+    // prefixes of machines do not fit.
     return { name, managed, ipv6: !managed };
   }
 
@@ -113,7 +113,7 @@ export class LxcEngine {
     return this.#client.get('/1.0/instances?recursion=1', signal);
   }
 
-  /** Whatever has the machine's name. A list is answered by any member, one instance only by that which it is on. */
+  /** The instance with the machine's name. Each member can list instances, but only their own member can show one. */
   async find(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
     const name = nameOf(key);
     if ((await this.facts(signal)).clustered) {
@@ -126,7 +126,7 @@ export class LxcEngine {
     });
   }
 
-  /** The machine's instance, if it is ours. @throws DriverError unreachable if the member does not answer */
+  /** The machine's instance, if it has our mark. @throws DriverError unreachable if its member does not answer */
   async ours(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
     const found = await this.find(key, signal);
     if (!found || !isOf(found, key)) return undefined;
@@ -134,7 +134,7 @@ export class LxcEngine {
     return found;
   }
 
-  /** Waits until nobody is at work on the instance, such as a worker that is not one any more. */
+  /** Waits for operations on the instance, for example of a worker that has lost its lease. */
   async idle({ name }: Instance, signal: AbortSignal): Promise<void> {
     for (const end = Date.now() + OTHERS_MS_MAX; Date.now() < end; await pause(200, signal)) {
       const { running = [] } = await this.#client.get<{
@@ -149,9 +149,9 @@ export class LxcEngine {
   }
 
   /**
-   * Makes an instance, starts it, and only then calls it ready.
-   * @param marks more of its configuration
-   * @throws DriverError rejected where the engine cannot make such a thing; no_capacity where the member is dead
+   * Makes an instance, starts it, and then marks it ready.
+   * @param marks additional configuration
+   * @throws DriverError rejected if the engine cannot make such an instance; no_capacity if its member is offline
    */
   async make(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
     const { network, clustered } = await this.facts(signal);
@@ -160,7 +160,7 @@ export class LxcEngine {
     const body = {
       name: nameOf(spec),
       type: 'container',
-      // Profiles may name networks and limits of their own.
+      // Profiles could add networks and limits.
       profiles: [],
       source: { type: 'image', alias: spec.image },
       config: { ...configOf(spec, place), ...marks },
@@ -178,8 +178,8 @@ export class LxcEngine {
   }
 
   /**
-   * A member that is dead has no room, if the living ones know that nothing was made on it. Should it be alive after all and
-   * still make an instance of that name, that is never started, and goes with its order.
+   * The error for a member that does not answer. It has no capacity if it is offline and the other members know of no
+   * instance. If it makes the instance later, the instance never starts, and is removed with its order.
    */
   async #whyNotOn(spec: MachineSpec, error: DriverError, signal: AbortSignal): Promise<DriverError> {
     const member = (await this.hosts(signal)).find(({ name }) => name === spec.host);
@@ -187,9 +187,9 @@ export class LxcEngine {
     return new DriverError('no_capacity', `${spec.host} does not answer. ${error.message}`);
   }
 
-  /** Before a machine is removed for another image. @throws DriverError rejected */
+  /** Checks the image before a machine is removed for it. @throws DriverError rejected */
   async requireImage(alias: string, signal: AbortSignal): Promise<void> {
-    if (!(await this.#hasImage(alias, signal))) throw new DriverError('rejected', `There is no image ${alias}.`);
+    if (!(await this.#hasImage(alias, signal))) throw new DriverError('rejected', `The image ${alias} does not exist.`);
   }
 
   async #hasImage(alias: string, signal: AbortSignal): Promise<boolean> {
@@ -200,7 +200,7 @@ export class LxcEngine {
     );
   }
 
-  /** Puts another image into an instance that is off, with the configuration of a new order. */
+  /** Replaces the image and the configuration of an instance that is off. */
   async replace(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
     const { network } = await this.facts(signal);
     const name = nameOf(spec);
@@ -216,7 +216,7 @@ export class LxcEngine {
     return this.#client.call('PUT', `/1.0/instances/${name}/state`, { action: 'start', timeout: -1 }, signal);
   }
 
-  /** Asks the system to end, and cuts its power if it does not. */
+  /** Asks the system to shut down, and cuts its power if it does not. */
   async stop(name: string, graceful: boolean, signal: AbortSignal): Promise<void> {
     const stop = (force: boolean) =>
       this.#client.call(
@@ -236,12 +236,12 @@ export class LxcEngine {
     await stop(true);
   }
 
-  /** The process that its system began with; 0 if it is off. */
+  /** The process id of its init; 0 if it is off. */
   async bootOf(name: string, signal: AbortSignal): Promise<number> {
     return (await this.#client.get<{ pid: number }>(`/1.0/instances/${name}/state`, signal)).pid;
   }
 
-  /** Changes what is named, of the configuration and of the devices. */
+  /** Changes the given keys of the configuration, and the given devices. */
   mark(
     name: string,
     config: Record<string, string>,
@@ -252,8 +252,8 @@ export class LxcEngine {
   }
 
   /**
-   * Removes an instance. One that can be neither finished nor removed (an engine that was killed leaves such) loses its
-   * network, so that its address and its MAC bother nobody, and is marked for the operator.
+   * Removes an instance. A killed engine can leave one that cannot be removed. The driver then detaches its network, which
+   * frees its addresses, and marks it for the operator.
    * @throws DriverError stuck
    */
   async remove({ name, status }: Instance, signal: AbortSignal): Promise<void> {
@@ -265,7 +265,7 @@ export class LxcEngine {
       if (!(error instanceof EngineError) || error.code === 'unreachable') throw error;
       if (error.status === 404) return;
       const left = await this.#client.get<Instance>(path, signal).catch(() => undefined);
-      if (!left) throw error; // gone after all, or not to be seen: whoever comes next finds out
+      if (!left) throw error; // It is gone or unknown, and the next call decides.
       const { [NIC]: _, ...devices } = left.devices ?? {};
       const config = { ...left.config, [MARK.stuck]: '1' };
       await this.#client.call('PUT', path, { ...left, devices, config }, signal).catch(() => signal.throwIfAborted());

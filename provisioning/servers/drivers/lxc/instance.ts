@@ -1,16 +1,22 @@
-/** How a machine is told to the engine, and read from it. What the engine does not know is kept in `user.freehold-*`. */
-import { createHash } from 'node:crypto';
-import type { MachineKey, MachineSize, MachineSpec, Observation, Power } from '../driver.ts';
+/** Converts machines to instances of the engine, and back. The keys `user.freehold-*` hold all other facts. */
+import {
+  digestOf,
+  type MachineKey,
+  type MachineSize,
+  type MachineSpec,
+  type Observation,
+  type Power,
+} from '../driver.ts';
 import { networkConfigOf, userDataOf } from './cloud-init.ts';
 
 /** An instance as the engine shows it. */
 export interface Instance {
   name: string;
-  /** `Running`, `Stopped`, …; `Error` if the member that it is on does not answer. */
+  /** `Running`, `Stopped`, …; `Error` if its member does not answer. */
   status: string;
-  /** The member that it is on; `none` outside of clusters. */
+  /** Its member; `none` outside of clusters. */
   location: string;
-  /** Without those of profiles. Missing where the engine itself could not ask. */
+  /** Without the configuration of profiles. Missing if the engine does not know it. */
   config?: Record<string, string>;
   devices?: Record<string, Record<string, string>>;
 }
@@ -18,45 +24,44 @@ export interface Instance {
 export const MARK = {
   order: 'user.freehold-order',
   generation: 'user.freehold-generation',
-  /** What it was made from. */
+  /** The digest of its specification. */
   spec: 'user.freehold-spec',
-  /** Set when it has been made and started: an engine that dies on the way leaves what looks like an instance. */
+  /** Set once it is made and started. A crash of the engine can leave an unfinished instance. */
   ready: 'user.freehold-ready',
-  /** The last change, and for a restart the process that the instance had before. */
+  /** The last change, and for a restart the earlier process id. */
   change: 'user.freehold-change',
   before: 'user.freehold-change-before',
-  /** Where proof is looked for. */
+  /** The address where the driver looks for proof. */
   address: 'user.freehold-address',
-  /** Cannot be removed; its network is taken from it. */
+  /** Set if it cannot be removed. Its network is detached. */
   stuck: 'user.freehold-stuck',
 } as const;
 
 export const NIC = 'eth0';
 export const ROOT = 'root';
 
-/** Order numbers have one case, so nothing is lost. */
+/** The name of a machine's instance. Order numbers have no lower case, so names stay unique. */
 export const nameOf = ({ order, generation }: MachineKey): string => `${order.toLowerCase()}-${generation}`;
 
-/** The machine that an instance is; undefined for what is not ours. */
+/** The key of the machine; undefined for instances without our mark. */
 export function keyOf({ name, status, config }: Instance): MachineKey | undefined {
   const order = config?.[MARK.order];
   if (order) return { order, generation: Number(config[MARK.generation]) };
-  // Of a member that does not answer there is only the name.
+  // For a member that does not answer, only the name is known.
   const [, named, generation] = (status === 'Error' && !config?.[MARK.order] && /^(srv-\w+)-(\d+)$/.exec(name)) || [];
   return named ? { order: named.toUpperCase(), generation: Number(generation) } : undefined;
 }
 
-/** The password is left out: what the engine keeps shall not help to guess it. The host may be changed by hand. */
-export function digestOf({ rootPassword: _, host: __, ...spec }: MachineSpec): string {
-  return createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 32);
-}
+/** The digest of a specification without its password, which it could help to guess. The operator may move it to another host. */
+export const specDigestOf = ({ rootPassword: _, host: __, ...spec }: MachineSpec): string =>
+  digestOf(spec).slice(0, 32);
 
-/** The network of the engine that machines are in. */
+/** The engine's network of machines. */
 export interface Network {
   name: string;
-  /** By the engine, which then also runs DHCP there; else a bridge of the host. */
+  /** Whether the engine manages it, and runs DHCP there. Otherwise it is a bridge of the host. */
   managed: boolean;
-  /** Whether machines may have IPv6 addresses in it. */
+  /** Whether machines can have IPv6 addresses in it. */
   ipv6: boolean;
 }
 
@@ -75,7 +80,7 @@ export function configOf(spec: MachineSpec, { network, nameservers }: Place): Re
     'cloud-init.network-config': networkConfigOf(given, nameservers),
     [MARK.order]: spec.order,
     [MARK.generation]: String(spec.generation),
-    [MARK.spec]: digestOf(spec),
+    [MARK.spec]: specDigestOf(spec),
     [MARK.address]: ipv4?.address ?? ipv6?.address ?? '',
   };
 }
@@ -92,7 +97,7 @@ export const rootOf = ({ diskGb }: MachineSize, pool: string): Record<string, st
   size: `${diskGb}GiB`,
 });
 
-/** The filters let the machine send from nothing but its own MAC and addresses. */
+/** Disk and network card. The filters let the machine send only from its own MAC and IP addresses. */
 export function devicesOf(spec: MachineSpec, { network, pool }: Place): Record<string, Record<string, string>> {
   const { mac, ipv4, ipv6 } = spec.network;
   const nic: Record<string, string> = {
@@ -107,7 +112,7 @@ export function devicesOf(spec: MachineSpec, { network, pool }: Place): Record<s
   return { [ROOT]: rootOf(spec.size, pool), [NIC]: nic };
 }
 
-/** Without proof, which only the machine itself can give. */
+/** The observation of an instance, without proof, which only the machine itself can give. */
 export function observationOf(instance: Instance, key: MachineKey, serverName: string): Observation {
   const { order, generation } = key;
   const { status, location, config } = instance;

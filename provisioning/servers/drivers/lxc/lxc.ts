@@ -1,6 +1,6 @@
 /**
- * Machines as system containers of LXD (5 or newer) or Incus (6 or newer), on one server or in a cluster. The engine is
- * believed for what is, never for what its errors say: after each of them the instance is looked at again.
+ * Machines as system containers of LXD (5 or newer) or Incus (6 or newer), on one server or a cluster. The driver trusts the
+ * state that the engine reports, but no error message. After each error it observes the instance again.
  */
 import {
   DriverError,
@@ -15,7 +15,6 @@ import { LxcClient } from './client.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type EngineOptions, LxcEngine, pause } from './engine.ts';
 import {
-  digestOf,
   type Instance,
   isReady,
   keyOf,
@@ -25,15 +24,16 @@ import {
   observationOf,
   ROOT,
   rootOf,
+  specDigestOf,
 } from './instance.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
 
-/** How long a machine that was just started is waited for, so that quick ones need no second look. */
+/** Milliseconds that the driver waits for the proof of a started machine, so that fast ones need no second observation. */
 const PROOF_MS = 2000;
 const PROOF_POLL_MS = 25;
 
 export interface LxcOptions extends EngineOptions {
-  /** Of one server, or of several members of a cluster. */
+  /** The endpoints of one server, or of several members of a cluster. */
   endpoints: Endpoint[];
   project: string;
   /** Default: connects to port 22. */
@@ -46,7 +46,7 @@ export class LxcDriver implements HardwareDriver {
   readonly #engine: LxcEngine;
   readonly #pool: string;
   readonly #probe: Probe;
-  /** What is under way, by the name of the machine: one thing at a time. */
+  /** The call under way, by the name of the machine. */
   readonly #busy = new Map<string, Promise<unknown>>();
 
   constructor({ endpoints, project, probe = probeByConnecting, ...engine }: LxcOptions) {
@@ -63,7 +63,7 @@ export class LxcDriver implements HardwareDriver {
     return this.#engine.reachable(signal);
   }
 
-  /** Proof is not looked for. */
+  /** Lists machines without looking for their proof. */
   async list(signal: AbortSignal): Promise<Observation[]> {
     const { serverName } = await this.#engine.facts(signal);
     return (await this.#engine.instances(signal)).flatMap((instance) => {
@@ -76,7 +76,7 @@ export class LxcDriver implements HardwareDriver {
     const { serverName } = await this.#engine.facts(signal);
     const found = await this.#engine.find(key, signal);
     const owner = found && keyOf(found);
-    // What has its name by chance, and not our mark, is not the machine.
+    // An instance with that name but without our mark is not the machine.
     if (!found || owner?.order !== key.order || owner.generation !== key.generation)
       return { order: key.order, generation: key.generation, phase: 'absent', proven: false };
     const seen = observationOf(found, key, serverName);
@@ -89,7 +89,7 @@ export class LxcDriver implements HardwareDriver {
     return this.#exclusive(spec, async () => {
       const found = await this.#finished(spec, signal);
       if (!found) await this.#make(spec, {}, signal);
-      else if (found.config?.[MARK.spec] !== digestOf(spec))
+      else if (found.config?.[MARK.spec] !== specDigestOf(spec))
         throw new DriverError('conflict', `${found.name} was made from another specification.`);
       else if (found.status === 'Stopped') await this.#engine.start(found.name, signal);
       return this.#proven(spec, signal);
@@ -114,9 +114,9 @@ export class LxcDriver implements HardwareDriver {
   }
 
   /**
-   * The first half of a restart. The process of the system before it is kept with the instance: when the call comes
-   * again, another one says that it has been done.
-   * @returns whether it is to be started
+   * The first half of a restart. It stores the process of the old system with the instance. In a repeated call, another
+   * process shows that the restart is done.
+   * @returns whether the caller must start it
    */
   async #stopOnce(
     name: string,
@@ -133,7 +133,7 @@ export class LxcDriver implements HardwareDriver {
     return true;
   }
 
-  /** Where the engine cannot rebuild (LXD before 5.20), the machine is removed and made anew, under the same name. */
+  /** LXD before 5.20 cannot rebuild. The driver then removes the machine, and makes it again with the same name. */
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, async () => {
       const { extensions } = await this.#engine.facts(signal);
@@ -157,7 +157,7 @@ export class LxcDriver implements HardwareDriver {
       const { name, status, config } = await this.#existing(spec, signal);
       if (config?.[MARK.change] !== change) {
         if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
-        const marks = { ...limitsOf(spec.size), [MARK.spec]: digestOf(spec), [MARK.change]: change };
+        const marks = { ...limitsOf(spec.size), [MARK.spec]: specDigestOf(spec), [MARK.change]: change };
         await this.#engine.mark(name, marks, signal, { [ROOT]: rootOf(spec.size, this.#pool) });
       }
       return this.observe(spec, signal);
@@ -177,14 +177,14 @@ export class LxcDriver implements HardwareDriver {
     });
   }
 
-  /** @throws DriverError failed if there is none, or half of one */
+  /** @throws DriverError failed if the machine does not exist, or was not finished */
   async #existing(key: MachineKey, signal: AbortSignal): Promise<Instance> {
     const found = await this.#engine.ours(key, signal);
     if (!found || !isReady(found)) throw new DriverError('failed', 'There is no machine of that order.');
     return found;
   }
 
-  /** The instance if it was finished; what was not is removed, for nothing can be said of what is in it. */
+  /** The instance if it was finished. The driver removes an unfinished one, since its content is unknown. */
   async #finished(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
     let found = await this.#engine.ours(key, signal);
     if (!found || isReady(found)) return found;
@@ -197,11 +197,11 @@ export class LxcDriver implements HardwareDriver {
 
   async #make(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
     if (await this.#engine.find(spec, signal))
-      throw new DriverError('conflict', `There is an instance ${nameOf(spec)} without our mark.`);
+      throw new DriverError('conflict', `The instance ${nameOf(spec)} exists without our mark.`);
     await this.#engine.make(spec, marks, signal);
   }
 
-  /** An engine may refuse what it has already done: what counts is the state. */
+  /** Acts until the power is as wanted. An engine may refuse an action that it has already done, so the state decides. */
   async #settle(key: MachineKey, power: 'on' | 'off', act: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
     try {
       await act();
@@ -212,7 +212,7 @@ export class LxcDriver implements HardwareDriver {
     }
   }
 
-  /** Looks at a machine that was just started, for a moment until it gives proof. */
+  /** Observes a started machine for a moment, until it gives proof. */
   async #proven(key: MachineKey, signal: AbortSignal): Promise<Observation> {
     for (const end = Date.now() + PROOF_MS; ; await pause(PROOF_POLL_MS, signal)) {
       const seen = await this.observe(key, signal);
@@ -220,7 +220,7 @@ export class LxcDriver implements HardwareDriver {
     }
   }
 
-  /** In this process one thing at a time is done to a machine; among processes, its lease sees to it. */
+  /** Makes one call at a time for each machine. The lease of its task excludes calls of other processes. */
   async #exclusive<T>(key: MachineKey, work: () => Promise<T>): Promise<T> {
     const name = nameOf(key);
     const before = this.#busy.get(name);

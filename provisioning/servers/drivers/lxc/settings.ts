@@ -1,4 +1,4 @@
-/** The driver as an operator sets it up: addresses as text, certificates in files. */
+/** The driver from the operator's settings: addresses as text, certificates in files. */
 import { readFileSync } from 'node:fs';
 import { endpointOf } from './endpoint.ts';
 import { LxcDriver, type LxcOptions } from './lxc.ts';
@@ -9,7 +9,7 @@ interface Settings extends Omit<LxcOptions, 'endpoints' | 'probe'> {
   endpoints: string[];
   /** PEM files; for https endpoints. */
   tls: { certificateFile: string; keyFile: string; serverCertificateFile: string } | undefined;
-  /** Absent: the worker itself connects to the machines. */
+  /** Absent: the worker connects to the machines. */
   probeCommand: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The proof that a machine runs: its SSH server says who it is, before anybody logs in (RFC 4253, 4.2). */
+/** The proof that a machine runs: the banner of its SSH server, which needs no login (RFC 4253, 4.2). */
 import { execFile } from 'node:child_process';
 import { connect } from 'node:net';
 
@@ -6,10 +6,10 @@ const ANSWER_MS = 1000;
 const COMMAND_MS = 10_000;
 const BANNER = /^SSH-2\.0-/m;
 
-/** @returns whether an SSH server answers there */
+/** @returns whether an SSH server answers at the address */
 export type Probe = (address: string, host: string | undefined, signal: AbortSignal) => Promise<boolean>;
 
-/** Asks from where the worker runs. */
+/** Connects from the worker itself. */
 export const probeByConnecting: Probe = (address, _host, signal) =>
   new Promise((resolve) => {
     const socket = connect({ host: address, port: 22, signal });
@@ -23,8 +23,8 @@ export const probeByConnecting: Probe = (address, _host, signal) =>
   });
 
 /**
- * Runs a command that prints what port 22 of an address says, for networks that the worker does not reach.
- * @param command words with blanks between, of which `{address}` and `{host}` are replaced; no shell reads it
+ * Runs a command that prints the banner of port 22, for networks that the worker cannot reach.
+ * @param command words separated by blanks; `{address}` and `{host}` are replaced, and no shell runs
  */
 export function probeByCommand(command: string): Probe {
   const words = command.split(/\s+/).filter(Boolean);
@@ -33,7 +33,7 @@ export function probeByCommand(command: string): Probe {
       word.replaceAll('{address}', address).replaceAll('{host}', host ?? ''),
     );
     return new Promise((resolve) => {
-      // The exit code says nothing: what holds a connection open to read a banner is ended by a timeout.
+      // The exit code is ignored, since commands that wait for a banner often end by a timeout.
       execFile(file!, given, { signal, timeout: COMMAND_MS }, (_error, output) => resolve(BANNER.test(output)));
     });
   };

@@ -1,6 +1,8 @@
 #!/bin/bash
-# build.sh <folder> [kernel package]   Makes vmlinuz and initrd.img, which machines boot from the network, of Debian packages.
-# Needs: busybox-static cpio kmod fdisk dosfstools. The default kernel has drivers for real hardware; linux-image-cloud-amd64 is small.
+# build.sh <folder> [kernel package]
+# Builds vmlinuz and initrd.img, which machines boot from the network, from Debian packages.
+# Needs: busybox-static cpio kmod fdisk dosfstools.
+# The default kernel has drivers for real hardware; linux-image-cloud-amd64 is small.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 out=$(realpath -m "$1")
@@ -9,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$out" "$work/kernel" "$work/root"/{bin,proc,sys,dev,lib,lib64}
 cd "$work"
-chmod 777 "$work" # apt-get downloads as a user of its own
+chmod 777 "$work" # apt-get downloads as its own user.
 apt-get download -qq "$(apt-cache depends "$package" | awk '/Depends: linux-image-[0-9]/ {print $2; exit}')"
 dpkg-deb -x linux-image-*.deb kernel
 version=$(basename kernel/lib/modules/*)
@@ -24,7 +26,7 @@ for program in sfdisk mkfs.vfat; do
 done
 cp "$here/init" .
 chmod +x init
-# Storage, networks, what a FAT volume needs, and whatever those need in turn.
+# Modules for storage, networks and FAT volumes, with their dependencies.
 parts='drivers/(ata|block|nvme|scsi|virtio|net/ethernet|net/virtio_net|net/mdio|net/phy|md|message|char/hw_random|usb/host)|fs/(fat|nls)'
 depmod -b "$work/kernel" "$version"
 modules=lib/modules/$version

@@ -13,7 +13,7 @@ describe("BTCPay's decimals", () => {
   });
 
   it.each(['', '-1', '1e-8', '1.', '.5', 'NaN', ' 1'])('%j is no amount', (amount) => {
-    expect(() => unitsIn(amount, 8)).toThrow('is no amount');
+    expect(() => unitsIn(amount, 8)).toThrow('is not an amount');
   });
 
   it.each([

@@ -195,7 +195,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
       const [task] = await world.db.query<{ error: string }>(
         `select error from task where subject = 'cron:follow:base'`,
       );
-      return task?.error?.includes('It is of the chain 1, and not of 8453');
+      return task?.error?.includes('The node belongs to the chain 1, and not to 8453');
     });
     expect((await world.becomes(payer, topUp, { status: 'pending' })).tx_ids).toEqual([]);
     gate.closed = false;

@@ -51,7 +51,7 @@ describe.skipIf(NO_ANVIL)('An EVM chain', () => {
     const reader = readerOf({ rangeMax: 8 });
     gate.closed = true;
     for (const size of [4, 2, 1, 1]) {
-      await expect(reader.range(0, 1, new Set(), signal)).rejects.toThrow('cannot be reached');
+      await expect(reader.range(0, 1, new Set(), signal)).rejects.toThrow('is unreachable');
       expect(reader.rangeMax).toBe(size);
     }
     gate.closed = false;
@@ -76,7 +76,9 @@ describe.skipIf(NO_ANVIL)('An EVM chain', () => {
     const { height } = await readerOf().head(signal);
     expect(await readerOf().hash(height + 1, signal)).toBeUndefined();
     await expect(readerOf().block(height + 1, new Set(), signal)).rejects.toThrow('does not have that block');
-    await expect(readerOf({ chainId: 1 }).head(signal)).rejects.toThrow('It is of the chain 8453, and not of 1');
+    await expect(readerOf({ chainId: 1 }).head(signal)).rejects.toThrow(
+      'The node belongs to the chain 8453, and not to 1',
+    );
     const [down, key] = ['http://127.0.0.1:1/secret', 'secret'];
     const none = readerOf({ urls: [down, 'http://127.0.0.1:2'] }).head(signal);
     await expect(none).rejects.toThrow(/node 1: .*; node 2: /);

@@ -125,7 +125,9 @@ describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
     const { url } = node;
     const chain = CHAINS['bitcoin-regtest']!;
     const reader = new UtxoReader({ network: 'bitcoin', chain, url, pollSeconds: 1, credentials: () => 'till:secret' });
-    await expect(reader.head(new AbortController().signal)).rejects.toThrow('The node is not of bitcoin.');
+    await expect(reader.head(new AbortController().signal)).rejects.toThrow(
+      'The node belongs to another chain than bitcoin.',
+    );
     const wrong = new UtxoReader({ network: 'x', chain, url, pollSeconds: 1, credentials: () => 'till:wrong' });
     await expect(wrong.head(new AbortController().signal)).rejects.toThrow('status 401');
   });

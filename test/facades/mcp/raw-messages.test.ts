@@ -7,16 +7,16 @@ import {
   INITIALIZE,
   MODERN,
   modern,
+  notification,
   of2025,
+  rawClient,
   rpc,
   type Send,
-  told,
-  wire,
-} from './wire.ts';
+} from './raw-client.ts';
 
 const freehold = await startFreehold();
 const alice = await freehold.newAccount();
-const { send, outcome } = wire(`${freehold.publicUrl}/mcp`, alice.accessToken);
+const { send, outcome } = rawClient(`${freehold.publicUrl}/mcp`, alice.accessToken);
 
 afterEach(async () => {
   // The process survives every request.
@@ -154,17 +154,17 @@ describe('An impossible request', () => {
 
 describe('A message without an answer', () => {
   it.each<[what: string, body: unknown, headers?: Headers]>([
-    ['a notification', told('notifications/initialized')],
-    ['an unknown notification', told('notifications/nothing')],
-    ['a cancellation of an unknown request', told('notifications/cancelled', { requestId: 99 })],
-    ['progress of an unknown request', told('notifications/progress', { progressToken: 1, progress: 1 })],
-    ['a request without id', told('tools/list')],
-    ['a batch of notifications', [told('notifications/initialized'), told('notifications/nothing')]],
+    ['a notification', notification('notifications/initialized')],
+    ['an unknown notification', notification('notifications/nothing')],
+    ['a cancellation of an unknown request', notification('notifications/cancelled', { requestId: 99 })],
+    ['progress of an unknown request', notification('notifications/progress', { progressToken: 1, progress: 1 })],
+    ['a request without id', notification('tools/list')],
+    ['a batch of notifications', [notification('notifications/initialized'), notification('notifications/nothing')]],
     ['an answer without a request', { jsonrpc: '2.0', id: 99, result: {} }],
     ['an error without a request', { jsonrpc: '2.0', id: 99, error: { code: 1, message: 'no' } }],
     [
       'a notification of the newest version',
-      told('notifications/cancelled', { requestId: 1, ...envelope() }),
+      notification('notifications/cancelled', { requestId: 1, ...envelope() }),
       modern('notifications/cancelled'),
     ],
   ])('gets status 202: %s', async (_, body, headers = {}) => {
@@ -173,7 +173,7 @@ describe('A message without an answer', () => {
 
   it('has no effect either, such as a tool call without an id', async () => {
     const public_key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/';
-    const body = told('tools/call', { name: 'add_ssh_key', arguments: { public_key } });
+    const body = notification('tools/call', { name: 'add_ssh_key', arguments: { public_key } });
     expect(await outcome({ body })).toEqual([202]);
     const keys = (await alice.rest('GET', '/v1/ssh-keys')).body.data;
     expect(keys).toEqual([]);
@@ -183,7 +183,7 @@ describe('A message without an answer', () => {
 describe('A batch', () => {
   it.each(['2025-03-26', undefined])('is answered message by message (revision %s)', async (version) => {
     const unknown = rpc('tools/call', { name: 'nothing' }, 2);
-    const body = [rpc('ping', {}, 1), unknown, told('notifications/initialized'), rpc('ping', {}, 'three')];
+    const body = [rpc('ping', {}, 1), unknown, notification('notifications/initialized'), rpc('ping', {}, 'three')];
     const [status, ...answers] = await outcome({ body, headers: version ? of2025(version) : {} });
     expect(status).toBe(200);
     expect(answers).toHaveLength(3);

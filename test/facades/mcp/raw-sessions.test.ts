@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
-import { envelope, type Headers, INITIALIZE, modern, of2025, rpc, wire } from './wire.ts';
+import { envelope, type Headers, INITIALIZE, modern, of2025, rawClient, rpc } from './raw-client.ts';
 
 const freehold = await startFreehold();
 const url = `${freehold.publicUrl}/mcp`;
 const [alice, bob] = [await freehold.newAccount(), await freehold.newAccount()];
-const { send, outcome, usual } = wire(url, alice.accessToken);
+const { send, outcome, usual } = rawClient(url, alice.accessToken);
 
 describe('A session', () => {
   const begin = async (credential = alice.accessToken) => {
@@ -69,7 +69,7 @@ describe('A session', () => {
   it('is required for all methods but POST', async () => {
     for (const method of ['GET', 'DELETE']) expect(await outcome({ method })).toEqual([405, [null, -32000]]);
     const body = rpc('tools/list', envelope());
-    const headers = { ...modern('tools/list'), 'mcp-session-id': 'of another era' };
+    const headers = { ...modern('tools/list'), 'mcp-session-id': 'of another version' };
     expect(await outcome({ headers, body })).toEqual([200, 1]);
   });
 });

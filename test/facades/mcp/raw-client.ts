@@ -6,7 +6,7 @@ export type Headers = Record<string, string>;
 export type Send = { method?: string; headers?: Headers; body?: unknown; without?: string[] };
 
 /** Sends requests with a credential, unless the headers hold another one or omit it. */
-export function wire(url: string, credential: string) {
+export function rawClient(url: string, credential: string) {
   const usual: Headers = {
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
@@ -17,7 +17,8 @@ export function wire(url: string, credential: string) {
   async function send({ method = 'POST', headers = {}, body, without = [] }: Send) {
     const sent: Headers = { ...usual, ...headers };
     for (const name of without) delete sent[name];
-    const raw = typeof body === 'string' || body instanceof Buffer || body === undefined ? body : JSON.stringify(body);
+    const isRaw = typeof body === 'string' || body instanceof Buffer || body === undefined;
+    const raw = isRaw ? body : JSON.stringify(body);
     const response = await fetch(url, { method, headers: sent, ...(raw !== undefined && { body: raw as string }) });
     const text = await response.text();
     const streams = response.headers.get('content-type')?.startsWith('text/event-stream');
@@ -37,7 +38,7 @@ export function wire(url: string, credential: string) {
 }
 
 export const rpc = (method: string, params?: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });
-export const told = (method: string, params?: object) => ({ jsonrpc: '2.0', method, params });
+export const notification = (method: string, params?: object) => ({ jsonrpc: '2.0', method, params });
 export const call = (name: unknown, args?: unknown) => rpc('tools/call', { name, arguments: args });
 export const INITIALIZE = {
   protocolVersion: '2025-11-25',

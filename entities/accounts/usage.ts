@@ -1,0 +1,54 @@
+/** The statements of usage, which read the transfers of an account. */
+import { statement } from '../database/statement.ts';
+import { bigint, int, key, nullable, oneOf, type Row, text, timestamp } from '../database/table.ts';
+
+/**
+ * Transfers from and to the available balance. Captures are not among them, because they take held money.
+ * $1 account, $2 its available balance, $3 and $4 range of ids, $5 and $6 range of times.
+ */
+const RANGE = `
+  transfer.account_id = $1 and (transfer.debit = $2 or transfer.credit = $2) and transfer.id >= $3 and transfer.id < $4
+    and transfer.created_at >= $5 and transfer.created_at < $6`;
+const AMOUNT = 'case when transfer.credit = $2 then transfer.amount_micros else -transfer.amount_micros end';
+
+/** The sum of a range. */
+export const FIND_USAGE_TOTAL = statement(
+  { totalMicros: bigint() },
+  `select coalesce(sum(${AMOUNT}), 0)::bigint as total_micros from transfer where ${RANGE}`,
+);
+
+const USAGE_ITEM = {
+  id: key(),
+  kind: oneOf('order', 'renewal', 'refund', 'topup', 'bonus', 'adjustment'),
+  orderNumber: nullable(text()),
+  serviceCode: nullable(text()),
+  description: text(),
+  /** The paid time; without a paid time, `from` and `to` are the moment of the transfer. */
+  from: timestamp(),
+  to: timestamp(),
+  hours: nullable(int()),
+  /** Negative if the transfer took money from the balance. */
+  amountMicros: bigint(),
+};
+export type UsageItem = Row<typeof USAGE_ITEM>;
+
+/**
+ * A page of a range, newest first. $7 id of the page before, $8 limit. For an order, a resize and a resumed server, the
+ * capture has the paid time.
+ */
+export const LIST_USAGE = statement(
+  USAGE_ITEM,
+  `with page as (
+    select transfer.*, ${AMOUNT} as signed from transfer where ${RANGE} and ($7::text is null or transfer.id < $7)
+    order by transfer.id desc limit $8),
+  timed as (
+    select page.*, coalesce(page.period_from, capture.period_from) as starts, coalesce(page.period_to, capture.period_to) as ends
+    from page left join transfer capture on page.kind in ('hold', 'renewal') and page.period_from is null
+      and capture.external_key = 'capture:' || split_part(page.external_key, ':', 2))
+  select id, order_number, service_code, description, signed as amount_micros,
+    case kind when 'hold' then 'order' when 'release' then 'refund' else kind end as kind,
+    coalesce(starts, created_at) as from, coalesce(ends, created_at) as to,
+    case kind when 'refund' then floor(extract(epoch from ends - starts) / 3600)
+      else round(extract(epoch from ends - starts) / 3600) end::int as hours
+  from timed order by id desc`,
+);

@@ -1,0 +1,56 @@
+/**
+ * Capacity: a place, room on a host, and addresses. An order claims all of it in its own transaction. All of it is released
+ * when its machine is confirmed absent. Both take the rows in the same order: place, host, placement, address.
+ */
+import { statement } from '../database/statement.ts';
+import { boolean, inet, nullable, type Row, text } from '../database/table.ts';
+import { pickAddressSql } from './ip-address.ts';
+import { pickPlaceSql } from './place.ts';
+import { type ClaimSql, holdHostSql, needsHostSql, pickHostSql } from './placement.ts';
+
+/**
+ * CTEs that claim a place, room on a host, and addresses. The relation `room` has one row with host, ipv4, ipv6 and
+ * ipv6_prefix, or none if nothing was claimed. They skip rows that other orders are claiming, so they never wait.
+ */
+export const claimSql = (claim: ClaimSql): string => `
+  free_place as (${pickPlaceSql(claim.region, claim.serviceCode, 'skip locked')}),
+  free_host as (${pickHostSql(claim, 'skip locked')}),
+  free_ipv4 as (${pickAddressSql(claim.region, 'IPV4', 'skip locked')}),
+  free_ipv6 as (${pickAddressSql(claim.region, 'IPV6', 'skip locked')}),
+  room as (
+    select free_place.number, free_host.*, free_ipv4.address as ipv4, host(free_ipv6.address + 1)::inet as ipv6,
+      text(free_ipv6.address) as ipv6_prefix
+    from free_place cross join free_ipv4 cross join free_ipv6 left join free_host on true
+    where free_host.host is not null or not ${needsHostSql(claim)}),
+  place_held as (
+    update place set order_number = ${claim.orderNumber} from room
+    where place.region_code = ${claim.region} and place.service_code = ${claim.serviceCode} and place.number = room.number),
+  ${holdHostSql(claim, 'room')},
+  addresses_held as (
+    update address set held_by = ${claim.orderNumber}, free_at = null
+    from (select ipv4 as address from room union all select ipv6_prefix::inet from room) given
+    where address.address = given.address)`;
+
+/** The columns of a server that its claim fills. */
+const ROOM = {
+  /** Null where the region has no hosts of that kind and the engine needs none. */
+  host: nullable(text()),
+  ipv4: inet(),
+  ipv6: inet(),
+  ipv6Prefix: text(),
+};
+/** Claims capacity for a server; no row without any. $1 region, $2 service code, $3 order number, $4 generation. */
+export const CLAIM_CAPACITY = statement(
+  ROOM,
+  `with ${claimSql({ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' })}
+  select host, ipv4, ipv6, ipv6_prefix from room`,
+);
+/** A claim, as the columns of its server. */
+export type Room = Row<typeof ROOM>;
+
+/** Clears what a server has claimed, and says whether it ever ran. $1 order number. */
+export const CLEAR_CAPACITY = statement(
+  { ran: boolean() },
+  `update server set ipv4 = null, ipv6 = null, ipv6_prefix = null, reverse_dns = '[]', change = null, host = null
+  where order_number = $1 returning paid_until is not null as ran`,
+);

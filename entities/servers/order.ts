@@ -1,0 +1,115 @@
+/** Statements by which orders and rebuilds read their facts, and the statement that orders a server. */
+import { statement } from '../database/statement.ts';
+import { bigint, boolean, columnsOf, int, json, nullable, type Row, textArray } from '../database/table.ts';
+import { actingKeySql, recordSql } from '../history/record.ts';
+import { holdSql } from '../payments/ledger.ts';
+import { START_TASK_PARAMETERS, startTaskSql } from '../tasks/start.ts';
+import { WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
+import { claimSql } from './capacity.ts';
+import { freeSql } from './host.ts';
+import { addressRoomSql } from './ip-address.ts';
+import { Server } from './server.ts';
+
+/** Counts the servers of the account $1. */
+const SERVERS_SQL = `select count(*)::int from server where account_id = $1 and status <> 'DELETED'`;
+
+/** The SSH keys of the account $1 that the condition selects, as JSON. */
+const keysSql = (condition: string): string => `(
+  select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
+  from ssh_key where account_id = $1 and ${condition})`;
+const keys = json<{ id: string; publicKey: string }[]>();
+
+const FACTS = {
+  balanceMicros: bigint(),
+  servers: int(),
+  /** Prices are text, because JSON cannot hold 64-bit integers. */
+  tier: nullable(json<{ kind: 'vps' | 'dedicated'; priceMonthMicros: string; setupFeeMicros: string }>()),
+  /** The bastions that offer the tier, and how many machines can be ordered there. */
+  regions: json<{ code: string; free: number }[]>(),
+  bastions: textArray(),
+  imageOffered: boolean(),
+  keys,
+};
+export type OrderFacts = Row<typeof FACTS>;
+/**
+ * The facts that an order depends on. $1 account, $2 service code, $3 image, $4 ids of SSH keys, $5 region; null for all.
+ * $6 whether to count servers and stock.
+ */
+export const READ_ORDER_FACTS = statement(
+  FACTS,
+  `with ${addressRoomSql(undefined, '($5::text is null or bastion.code = $5)')}
+  select
+    coalesce((select available_micros from balance where account_id = $1), 0) as balance_micros,
+    case when $6::boolean then (${SERVERS_SQL}) else 0 end as servers,
+    (select json_build_object('kind', kind, 'priceMonthMicros', price_month_micros::text, 'setupFeeMicros', setup_fee_micros::text)
+      from catalog_item where code = $2 and kind in ('vps', 'dedicated') and offered) as tier,
+    case when $6::boolean then (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position), '[]')
+      from stock join catalog_item tier on tier.code = stock.service_code
+        join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
+        left join room on room.region_code = stock.region_code
+      where stock.service_code = $2 and ($5::text is null or stock.region_code = $5)) else '[]' end as regions,
+    (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
+    exists (select from catalog_item where code = $3 and kind = 'image' and offered) as image_offered,
+    ${keysSql('($4::text[] is null or id = any($4))')} as keys`,
+  { name: 'order facts' },
+);
+
+/**
+ * The facts that a rebuild depends on. Without a new image it may keep one that is no longer offered. $1 account, $2 the new
+ * image, or null, $3 ids of SSH keys.
+ */
+export const READ_REBUILD_FACTS = statement(
+  { imageOffered: boolean(), keys },
+  `select
+    $2::text is null or exists (select from catalog_item where code = $2 and kind = 'image' and offered) as image_offered,
+    ${keysSql('id = any($3::text[])')} as keys`,
+);
+
+/**
+ * Writes the order, its event, its audit entry and its deliveries to webhooks. $1 account, $2 price, $3 id of the hold,
+ * $4 to $18 the server: see the columns.
+ * @param head CTEs: `paid` has the account, unless it cannot pay; `room` has the claimed capacity
+ * @param starts CTEs that start the task
+ * @param first the number of the first of `recordParameters`
+ */
+const orderSql = (head: string, starts: string, first: number): string => `
+  with ${head},
+    ordered as (
+      insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
+        user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros, ipv4, ipv6, ipv6_prefix, host)
+      select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
+        $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host
+      from paid cross join room
+      returning ${columnsOf(Server)}, order_number as subject),
+    ${starts}
+    ${recordSql('ordered', first)}
+  select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
+const ORDERED = { ...Server.columns, webhookIds: textArray() };
+
+/** $19: the number of servers that the account may have. */
+const [TASK, AFTER_TASK] = [20, 20 + START_TASK_PARAMETERS];
+/**
+ * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, has too many
+ * servers, or finds no capacity.
+ */
+export const ORDER_SERVER = statement(
+  ORDERED,
+  orderSql(
+    `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1' })},
+  ${holdSql(actingKeySql(AFTER_TASK), `(${SERVERS_SQL}) < $19::int`)}`,
+    `${startTaskSql('ordered', TASK)},`,
+    AFTER_TASK,
+  ),
+  { name: 'order' },
+);
+/** Writes an order whose payment is still to come. It holds no money and claims no capacity. */
+export const ORDER_UNPAID_SERVER = statement(
+  ORDERED,
+  orderSql(
+    `paid as (select $1::text as account_id, $2::bigint, $3::text),
+  room as (select null::inet as ipv4, null::inet as ipv6, null::text as ipv6_prefix, null::text as host)`,
+    '',
+    19,
+  ),
+  { name: 'order unpaid' },
+);

@@ -1,0 +1,142 @@
+/**
+ * Placements: the claims of machines on hosts, so that each host gets back exactly that. The catalog counts with the same
+ * expressions, so it offers only machines that fit.
+ *
+ * A transaction that needs several hosts locks them in the order of their names, and then their placements.
+ */
+import { statement } from '../database/statement.ts';
+import { boolean, entity, int, key, nullable, type RowOf, text } from '../database/table.ts';
+import { NEEDS_HOSTS_SQL } from './engine.ts';
+import { hostsSql, needSql, ROOM_SQL } from './host.ts';
+
+/** A generation that was given up keeps its placement until it is confirmed absent. */
+export const Placement = entity(
+  'placement',
+  {
+    orderNumber: key(),
+    generation: { ...int(), primary: true },
+    /** Whether it is the difference that a resize claims until it ends. */
+    resizing: { ...boolean(), primary: true },
+    host: text(),
+    vcpus: int(),
+    memoryMb: int(),
+    diskGb: int(),
+  },
+  [{ name: 'placement_host', columns: ['host'] }],
+);
+export type Placement = RowOf<typeof Placement>;
+
+/** The machine of a claim, as expressions of the statement, such as parameters. */
+export interface ClaimSql {
+  region: string;
+  serviceCode: string;
+  orderNumber: string;
+  generation: string;
+}
+const GIVEN: ClaimSql = { region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' };
+
+/** Hosts of a region that can hold the tier, by their kind and engine. */
+const hostsOf = ({ region, serviceCode }: Pick<ClaimSql, 'region' | 'serviceCode'>): string =>
+  `from catalog_item tier join host on ${hostsSql(region)} where tier.code = ${serviceCode}`;
+
+/** Whether a machine has to be on a host. Otherwise places alone limit it. */
+export const needsHostSql = (claim: ClaimSql): string => `(
+  exists (select ${hostsOf(claim)})
+  or exists (select from catalog_item tier where tier.code = ${claim.serviceCode} and ${NEEDS_HOSTS_SQL}))`;
+
+/**
+ * Picks an active host with room, and locks it. It prefers free memory, with some chance, so that simultaneous orders
+ * spread out. `first` sorts before that.
+ */
+export const pickHostSql = (claim: ClaimSql, wait: '' | 'skip locked', first = ''): string => `
+  select host.name as host, ${needSql('vcpus')} as vcpus, ${needSql('memoryMb')} as memory_mb, ${needSql('diskGb')} as disk_gb
+  ${hostsOf(claim)} and host.state = 'ACTIVE' and ${ROOM_SQL} > 0
+  order by ${first} (host.memory_mb - host.claimed_memory_mb) * (0.75 + random() / 2) desc
+  limit 1 for update of host ${wait}`;
+
+/** CTEs that claim room on the host of the relation `picked`, which may name none. */
+export const holdHostSql = ({ orderNumber, generation }: ClaimSql, picked: string): string => `
+  host_held as (
+    update host set machines = machines + 1, claimed_vcpus = claimed_vcpus + picked.vcpus,
+      claimed_memory_mb = claimed_memory_mb + picked.memory_mb, claimed_disk_gb = claimed_disk_gb + picked.disk_gb
+    from ${picked} picked where host.name = picked.host),
+  placed as (
+    insert into placement (order_number, generation, resizing, host, vcpus, memory_mb, disk_gb)
+    select ${orderNumber}, ${generation}::int, false, host, vcpus, memory_mb, disk_gb from ${picked} picked
+    where host is not null returning host)`;
+
+/** Locks all hosts that a machine can be on, and those of its order. $1 region, $2 service code, $3 order number. */
+export const LOCK_HOSTS = statement(
+  {},
+  `select from host
+  where name in (select host.name ${hostsOf(GIVEN)}) or name in (select host from placement where order_number = $3)
+  order by name for update`,
+);
+/** Locks all hosts of the driver $1. */
+export const LOCK_HOSTS_OF_DRIVER = statement({}, 'select from host where driver = $1 order by name for update');
+
+/** Hosts with a given-up machine of the same order come last, and of those the host $5. */
+const GIVEN_UP_LAST = `coalesce(host.name = $5, false),
+  exists (select from placement where placement.order_number = $3 and placement.host = host.name),`;
+/**
+ * Claims room for the next machine of an order, under LOCK_HOSTS. `needed` says whether it has to be on a host. $1 region,
+ * $2 service code, $3 order number, $4 generation, $5 the host to avoid.
+ */
+export const CLAIM_NEXT_HOST = statement(
+  { host: nullable(text()), needed: boolean() },
+  `with free_host as (${pickHostSql(GIVEN, '', GIVEN_UP_LAST)}), ${holdHostSql(GIVEN, 'free_host')}
+  select (select host from placed) as host, ${needsHostSql(GIVEN)} as needed`,
+);
+
+/**
+ * Claims the additional need of a larger tier on the host of the machine; no row without room. $1 order number,
+ * $2 generation, $3 service code.
+ */
+export const CLAIM_RESIZE = statement(
+  { host: text() },
+  `with needed as (
+      select placement.host, ${needSql('vcpus')} - placement.vcpus as vcpus,
+        ${needSql('memoryMb')} - placement.memory_mb as memory_mb, ${needSql('diskGb')} - placement.disk_gb as disk_gb
+      from placement, catalog_item tier
+      where tier.code = $3 and placement.order_number = $1 and placement.generation = $2 and not placement.resizing),
+    claimed as (
+      update host set claimed_vcpus = claimed_vcpus + needed.vcpus,
+        claimed_memory_mb = claimed_memory_mb + needed.memory_mb, claimed_disk_gb = claimed_disk_gb + needed.disk_gb
+      from needed where host.name = needed.host and host.state <> 'OFFLINE'
+        and host.claimed_vcpus + needed.vcpus <= host.vcpus * host.vcpu_overcommit
+        and host.claimed_memory_mb + needed.memory_mb <= host.memory_mb
+        and host.claimed_disk_gb + needed.disk_gb <= host.disk_gb
+      returning host.name)
+  insert into placement (order_number, generation, resizing, host, vcpus, memory_mb, disk_gb)
+  select $1, $2, true, host, vcpus, memory_mb, disk_gb from needed where exists (select from claimed) returning host`,
+);
+/** Adds the claim of a completed resize to the placement of the machine. $1 order number. */
+export const KEEP_RESIZE = statement(
+  {},
+  `with more as (delete from placement where order_number = $1 and resizing returning *)
+  update placement set vcpus = placement.vcpus + more.vcpus, memory_mb = placement.memory_mb + more.memory_mb,
+    disk_gb = placement.disk_gb + more.disk_gb
+  from more where placement.order_number = $1 and placement.generation = more.generation and not placement.resizing`,
+);
+
+/** Deletes the placements that the condition selects, and gives their claims back to the hosts. */
+const releaseSql = (which: string) => `
+  with locked as (
+      select name from host where name in (select host from placement where ${which}) order by name for update),
+    gone as (delete from placement where ${which} and host in (select name from locked) returning *),
+    sums as (
+      select host, sum(vcpus)::int as vcpus, sum(memory_mb)::int as memory_mb, sum(disk_gb)::int as disk_gb,
+        count(*) filter (where not resizing)::int as machines
+      from gone group by host)
+  update host set machines = host.machines - sums.machines, claimed_vcpus = claimed_vcpus - sums.vcpus,
+    claimed_memory_mb = claimed_memory_mb - sums.memory_mb, claimed_disk_gb = claimed_disk_gb - sums.disk_gb
+  from sums where host.name = sums.host`;
+/** Gives back the claim of a resize that failed. $1 order number. */
+export const RELEASE_RESIZE = statement({}, releaseSql('order_number = $1 and resizing'));
+/** Gives back the claims of machines that are confirmed absent. $1 order numbers, $2 their generations. */
+export const RELEASE_GENERATIONS = statement(
+  {},
+  releaseSql('(order_number, generation) in (select * from unnest($1::text[], $2::int[]))'),
+);
+/** Gives back the claims of all machines of an order that are confirmed absent. $1 order number. */
+export const RELEASE_HOSTS = statement({}, releaseSql('order_number = $1'));
