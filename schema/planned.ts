@@ -1,14 +1,14 @@
-/** What is announced and not available yet. The facades refuse it after credential and scope; so does the schema. */
+/** Announced operations that are not available yet. The facades refuse them after credential and scope, and so does the schema. */
 import { ApiError } from '../entities/errors.ts';
 import { AccountType } from './accounts/account.ts';
 import { builder } from './builder.ts';
 
 const RecoverInput = builder.inputType('RecoverInput', {
   fields: (t) => ({
-    email: t.field({ type: 'Email', description: 'First step: whose account.' }),
-    challengeId: t.field({ type: 'Line', description: 'Second step: the challenge that is answered.' }),
-    challengeResponse: t.field({ type: 'Line', description: 'Second step: what the challenge decrypts to.' }),
-    newPassword: t.field({ type: 'Password', description: 'Second step: the password from now on.' }),
+    email: t.field({ type: 'Email', description: 'First step: the email of the account.' }),
+    challengeId: t.field({ type: 'Line', description: 'Second step: the challenge.' }),
+    challengeResponse: t.field({ type: 'Line', description: 'Second step: the decrypted challenge.' }),
+    newPassword: t.field({ type: 'Password', description: 'Second step: the new password.' }),
   }),
 });
 const Recovery = builder

@@ -1,23 +1,15 @@
 import { getEventListeners, once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Bus, type Change } from '../../entities/database/bus.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { administer } from '../setup/postgres.ts';
 
-let url: string;
-let observer: pg.Client;
-const ends: (() => Promise<void>)[] = [];
-beforeAll(async () => {
-  url = await newDatabaseUrl((end) => ends.unshift(end));
-  observer = new pg.Client({ connectionString: url });
-  await observer.connect();
-  ends.unshift(() => observer.end());
-});
-afterAll(async () => {
-  for (const end of ends) await end();
-});
+const url = await newDatabaseUrl(afterAll);
+const observer = new pg.Client({ connectionString: url });
+await observer.connect();
+afterAll(() => observer.end());
 
 async function newBus(): Promise<Bus> {
   const bus = new Bus(url);

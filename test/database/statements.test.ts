@@ -1,9 +1,9 @@
 /** PostgreSQL prepares each statement of the entities, and its columns are those that TypeScript expects. */
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { STATEMENTS, type Statement } from '../../entities/database/statement.ts';
 import { type Column, snake } from '../../entities/database/table.ts';
-import { newDatabase } from '../setup/database.ts';
+import { newDatabaseUrl } from '../setup/database.ts';
 import { importEntities, sourcesIn, stringsOf } from '../setup/sources.ts';
 
 await importEntities();
@@ -23,17 +23,9 @@ const TYPES: Record<number, string> = {
   3802: 'jsonb',
 };
 
-let client: pg.Client;
-const ends: (() => Promise<void>)[] = [];
-beforeAll(async () => {
-  const db = await newDatabase((end) => ends.unshift(end));
-  client = new pg.Client({ connectionString: (db.source.options as { url: string }).url });
-  await client.connect();
-  ends.unshift(() => client.end());
-});
-afterAll(async () => {
-  for (const end of ends) await end();
-});
+const client = new pg.Client({ connectionString: await newDatabaseUrl(afterAll) });
+await client.connect();
+afterAll(() => client.end());
 
 interface Connection {
   parse(query: { text: string; name: string; types: number[] }): void;

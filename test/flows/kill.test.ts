@@ -1,6 +1,4 @@
 /** kill -9 at every step of every way of a server, and the state after a restart. The cases are generated. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { verifyBooks } from '../../entities/payments/books.ts';
@@ -9,9 +7,9 @@ import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/bill
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { serverProcess } from '../../provisioning/servers/steps/process.ts';
 import { type CustomerShop, FUNDS_MICROS, finish, openCustomerShop, traces } from '../setup/customer-shop.ts';
+import type { OnEnd } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
-import type { OnEnd } from '../setup/shop.ts';
-import { MACHINE, newFolder, removeFolder, restClient, spawnService } from '../setup/spawn.ts';
+import { deathOf, newFolder, removeFolder, restClient, runScript, spawnService } from '../setup/spawn.ts';
 import { setOut, WAY_OF, WAYS } from './ways.ts';
 
 const MOMENTS = ['before', 'called', 'committing', 'committed'] as const;
@@ -19,17 +17,9 @@ const MOMENTS = ['before', 'called', 'committing', 'committed'] as const;
 const HOLDS: Partial<Record<ServerStatus, [addresses: number, places: number]>> = { FAILED: [0, 0], DELETED: [0, 0] };
 
 /** A worker process that kills itself; resolves with the signal that ended it. */
-async function killedAt(
-  onEnd: OnEnd,
-  { url, folder }: CustomerShop,
-  environment: Record<string, string>,
-): Promise<string> {
-  const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
-    env: { ...MACHINE, DATABASE_URL: url, FOLDER: folder, ...environment },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  onEnd(() => void worker.kill('SIGKILL'));
-  return (await once(worker, 'exit'))[1];
+function killedAt(onEnd: OnEnd, { url, folder }: CustomerShop, environment: Record<string, string>) {
+  const given = { DATABASE_URL: url, FOLDER: folder, ...environment };
+  return deathOf(runScript(join(import.meta.dirname, 'killed-worker.ts'), given, onEnd));
 }
 
 describe.each(Object.entries(WAYS))('kill -9 during %s', (_, way) => {

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../entities/database/database.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Actor } from '../../entities/history/audit.ts';
 import { AuditEntry, SYSTEM } from '../../entities/history/audit.ts';
 import { Event } from '../../entities/history/event.ts';
@@ -8,14 +7,7 @@ import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, Server, type ServerStatus } from '../../entities/servers/server.ts';
 import { newDatabase } from '../setup/database.ts';
 
-let db: Database;
-const ends: (() => Promise<void>)[] = [];
-beforeAll(async () => {
-  db = await newDatabase((end) => ends.unshift(end));
-});
-afterAll(async () => {
-  for (const end of ends) await end();
-});
+const db = await newDatabase(afterAll);
 
 const CUSTOMER: Actor = { type: 'api_key', id: 'key_1', name: 'deploy', requestId: 'req_1' };
 const { transitions, told } = SERVER_LIFECYCLE;

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../entities/database/database.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { ApiError } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
 import { verifyBooks } from '../../entities/payments/books.ts';
@@ -18,14 +17,7 @@ import {
 import { newDatabase } from '../setup/database.ts';
 
 const GATEWAY = gateway('bitcoin');
-let db: Database;
-const ends: (() => Promise<void>)[] = [];
-beforeAll(async () => {
-  db = await newDatabase((end) => ends.unshift(end));
-});
-afterAll(async () => {
-  for (const end of ends) await end();
-});
+const db = await newDatabase(afterAll);
 
 const newKey = () => newId('xfr');
 const topUp = (account: string, amountMicros: bigint, externalKey = newKey()): Posting => ({

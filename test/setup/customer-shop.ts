@@ -1,10 +1,12 @@
 /** A shop with a customer who has money, and with running workers. */
 import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import type { Worker } from '../../provisioning/tasks/worker.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { FaultyDriver } from '../servers/drivers/faulty-driver.ts';
 import type { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
+import type { OnEnd } from './database.ts';
 import { eventually } from './freehold.ts';
-import { contextOf, type OnEnd, openShop, type Shop, type ShopOptions } from './shop.ts';
+import { contextOf, openShop, type Shop, type ShopOptions } from './shop.ts';
 
 export interface CustomerShop extends Shop {
   accountId: string;
@@ -36,6 +38,14 @@ export async function openFaultyShop(onEnd: OnEnd, options: ShopOptions<Refusing
     return faulty;
   };
   return { ...(await openCustomerShop(onEnd, { ...options, wrap })), faulty };
+}
+
+/** Starts a worker that stops with the test. Its leases end soon after it is stopped in a step. */
+export function startWorker({ provisioning }: Pick<Shop, 'provisioning'>, onEnd: OnEnd): Worker {
+  const worker = provisioning.newWorker({ leaseSeconds: 1 });
+  worker.start();
+  onEnd(() => worker.stop(5));
+  return worker;
 }
 
 /**

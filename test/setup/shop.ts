@@ -4,7 +4,6 @@ import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { verifyBooks } from '../../entities/payments/books.ts';
 import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
-import { Vault } from '../../entities/secrets.ts';
 import { Server } from '../../entities/servers/server.ts';
 import { Provisioning, type ProvisioningOptions } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
@@ -15,12 +14,12 @@ import { cronSubject } from '../../provisioning/tasks/schedule.ts';
 import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
-import { newDatabase } from './database.ts';
+import { newDatabase, type OnEnd } from './database.ts';
 import { newFolder, removeFolder } from './spawn.ts';
+import { VAULT } from './vault.ts';
 
 export const PRICE = 6_000_000n;
 export const HOUR_MS = 3_600_000;
-export const VAULT = new Vault(Buffer.alloc(32, 7));
 export const LIMITS: Context['limits'] = {
   apiKeys: 10,
   servers: 25,
@@ -31,9 +30,6 @@ export const LIMITS: Context['limits'] = {
   sessions: 100,
   oauthClients: 20,
 };
-
-/** Runs its argument at the end of a file (`afterAll`) or of a test (`onTestFinished`). */
-export type OnEnd = (end: () => void | Promise<void>) => void;
 
 /** Differences from a new shop. A second process opens the shop of the first with its database and its folder. */
 export interface ShopOptions<Driver extends SimulatedDriver> extends Partial<ProvisioningOptions> {

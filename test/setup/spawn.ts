@@ -5,7 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkedFetch } from './openapi.ts';
+import type { OnEnd } from './database.ts';
 
 export interface RunningService {
   /** The URL without /v1. */
@@ -97,6 +97,30 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
   };
 }
 
+/** Runs a script of the tests in a process of its own, which ends with the test. */
+export function runScript(file: string, environment: Record<string, string>, onEnd: OnEnd) {
+  const script = spawn(process.execPath, [file], {
+    env: { ...MACHINE, ...environment },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  onEnd(() => void script.kill('SIGKILL'));
+  return script;
+}
+
+/**
+ * Waits until a process ends, and if the test still runs then starts another.
+ * @returns the signal that ended it
+ */
+export async function deathOf(script: ChildProcess, onEnd?: OnEnd, next?: () => unknown): Promise<string | null> {
+  let isOver = false;
+  onEnd?.(() => {
+    isOver = true;
+  });
+  const [, signal] = await once(script, 'exit');
+  if (!isOver) next?.();
+  return signal;
+}
+
 /** Creates a folder for the data of a service. PostgreSQL's user can enter it if root runs the tests. */
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'freehold-'));
@@ -137,6 +161,8 @@ export function restClient(url: string, credential?: string) {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<Answer> => {
+    // Loaded here: the processes that tests kill need the functions above, and would start half as fast.
+    const { checkedFetch } = await import('./openapi.ts');
     const response = await checkedFetch(url + path, {
       method,
       headers: {

@@ -88,12 +88,12 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
       expect(machine.ssh(keyFile, 'cat /proc/cmdline')).not.toContain('fh_');
       const booted = machine.ssh(keyFile, 'cat /proc/sys/kernel/random/boot_id');
 
-      expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual(['on n', 'on c']);
+      expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual(['on pxe', 'on disk']);
       await account.rest('PATCH', `/v1/servers/${number}`, { action: 'reboot' });
       await becomes(number, 'running');
       await eventually(() => bannerAt(machine.sshPort), BOOT_SECONDS);
       expect(machine.ssh(keyFile, 'cat /proc/sys/kernel/random/boot_id')).not.toBe(booted);
-      expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual(['on n', 'on c', 'on c']);
+      expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual(['on pxe', 'on disk', 'on disk']);
 
       await account.rest('PATCH', `/v1/servers/${number}`, { action: 'rebuild', os: 'debian-12' });
       await becomes(number, 'running');
@@ -102,7 +102,7 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
           .journal()
           .filter((line) => line.startsWith('on'))
           .slice(3),
-      ).toEqual(['on n', 'on c']);
+      ).toEqual(['on pxe', 'on disk']);
       expect(machine.ssh(keyFile, 'hostname')).toBe('metal');
 
       await account.rest('DELETE', `/v1/servers/${number}`);

@@ -1,7 +1,7 @@
 /** The files for network boot, built from Debian packages once for each test run. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 const HERE = import.meta.dirname;
 const INSTALLER = join(HERE, '..', '..', '..', 'provisioning', 'servers', 'netboot', 'installer', 'build.sh');
@@ -20,18 +20,25 @@ const NEEDED = {
   ssh: 'openssh-client',
   busybox: 'busybox-static',
   'apt-get': 'apt',
+  '/usr/lib/ipxe/qemu/pxe-virtio.rom': 'ipxe-qemu',
+  '/usr/lib/syslinux/mbr/mbr.bin': 'syslinux-common',
 };
-const FILES = { '/usr/lib/ipxe/qemu/pxe-virtio.rom': 'ipxe-qemu', '/usr/lib/syslinux/mbr/mbr.bin': 'syslinux-common' };
 
 /** Why machines cannot run here; undefined if they can. */
 export function missing(): string | undefined {
   if (process.getuid?.() !== 0) return 'they need root';
+  return missingPackages(NEEDED);
+}
+
+/**
+ * @param needed programs or absolute paths, and the Debian packages that have them
+ * @returns a text that names the packages that are missing, or undefined if none is
+ */
+export function missingPackages(needed: Record<string, string>): string | undefined {
   const folders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
-  const packages = [
-    ...Object.entries(NEEDED).filter(([name]) => !folders.some((folder) => existsSync(join(folder, name)))),
-    ...Object.entries(FILES).filter(([file]) => !existsSync(file)),
-  ].map(([, debian]) => debian);
-  return packages.length ? `they need the Debian packages ${[...new Set(packages)].join(' ')}` : undefined;
+  const exists = (name: string) => folders.some((folder) => existsSync(resolve(folder, name)));
+  const packages = Object.keys(needed).flatMap((name) => (exists(name) ? [] : [needed[name]!]));
+  return packages.length ? `the Debian packages ${[...new Set(packages)].join(' ')} are missing` : undefined;
 }
 
 /** Puts a kernel, an initrd, and one system image under two names into the folder. */

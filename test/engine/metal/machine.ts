@@ -19,7 +19,7 @@ export interface TestMachine {
   box: BareMetalHost;
   folder: string;
   sshPort: number;
-  /** Power changes, oldest first: `on n` (network), `on c` (disk), `off`, `soft`. */
+  /** Power changes, oldest first: `on pxe` (network), `on disk`, `off`, `soft`. */
   journal(): string[];
   isOn(): boolean;
   /** Makes the controller unreachable until it is started again. */
@@ -101,15 +101,8 @@ export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort:
   };
 }
 
-/**
- * Starts a BMC by OpenIPMI's simulator, with real RMCP+.
- * @param chassis the program that carries out its commands, with two leading arguments
- */
-export async function startIpmi(
-  folder: string,
-  port: number,
-  chassis = `${join(HERE, 'chassis.sh')} ${folder}`,
-): Promise<{ stop(): Promise<void> }> {
+/** Starts OpenIPMI's simulator as the controller of the host in that folder, with real RMCP+. */
+export async function startIpmi(folder: string, port: number): Promise<{ stop(): Promise<void> }> {
   const write = (name: string, lines: string[]) => writeFileSync(join(folder, name), `${lines.join('\n')}\n`);
   const auths = ['callback', 'user', 'operator', 'admin'].map(
     (level) => `allowed_auths_${level} none md2 md5 straight`,
@@ -123,7 +116,7 @@ export async function startIpmi(
     ...auths,
     'guid a123456789abcdefa123456789abcdef',
     'endlan',
-    `chassis_control "${chassis} 0x20"`,
+    `chassis_control "${join(HERE, 'chassis.sh')} ${folder} 0x20"`,
     'user 1 true "" "test" user 10 none md2 md5 straight',
     `user 2 true "${USER}" "${PASSWORD}" admin 10 none md2 md5 straight`,
   ]);

@@ -176,7 +176,7 @@ it('Connected clients go on after a kill and a restart of the service', async ()
     expect([agent.version, content.status]).toEqual([agent.version, 'running']);
     // The service remembers that the client can ask its user.
     const { content: refused } = await agent.call('cancel_server', { order_number });
-    expect(refused.errors[0].message).toContain('has not confirmed');
+    expect(refused.errors[0].message).toContain('did not confirm');
   }
   const heard: string[] = [];
   for (const agent of agents) await agent.watch(`freehold://servers/${order_number}`, () => heard.push(agent.version));

@@ -6,9 +6,9 @@ import { ADJUSTMENT, available, post } from '../../../entities/payments/ledger.t
 import { X402Payment } from '../../../entities/payments/x402-payment.ts';
 import { writeOffX402Payment } from '../../../resolvers/payments/x402-payments.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
-import { FUNDS_MICROS, traces } from '../../setup/customer-shop.ts';
+import { FUNDS_MICROS, startWorker, traces } from '../../setup/customer-shop.ts';
+import type { OnEnd } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
-import type { OnEnd } from '../../setup/shop.ts';
 import {
   another,
   expireAuthorizations,
@@ -28,9 +28,7 @@ describe('A credited payment that its chain reverts', () => {
     const payment = await paymentForOrder(shop.context);
     const { server } = await orderServer(shop.context, ORDER, payment);
     await shop.db.query(`update task set run_at = now() where process = 'x402'`);
-    const worker = shop.provisioning.newWorker({ leaseSeconds: 1 });
-    worker.start();
-    onEnd(() => worker.stop());
+    startWorker(shop, onEnd);
     const find = async () =>
       (await shop.db.query<X402Payment>(`select ${columnsOf(X402Payment)} from x402_payment`))[0]!;
     return { shop, find, orderNumber: server.orderNumber };
@@ -55,9 +53,7 @@ describe('A credited payment that its chain reverts', () => {
     shop.chain.mood = 'refuses';
     await refusalOf(orderServer(shop.context, ORDER, payment));
     await settleOnChain(shop);
-    const worker = shop.provisioning.newWorker({ leaseSeconds: 1 });
-    worker.start();
-    onTestFinished(() => worker.stop());
+    startWorker(shop, onTestFinished);
     await eventually(async () => (await traces(shop, '')).balance.available === FUNDS_MICROS + PRICE);
     shop.chain.mood = 'silent';
     shop.chain.forget();

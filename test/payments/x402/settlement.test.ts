@@ -1,6 +1,4 @@
 /** Unfinished settlements: the service loses no payment, and delivers nothing unpaid. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
@@ -10,7 +8,7 @@ import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, finish, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';
-import { MACHINE } from '../../setup/spawn.ts';
+import { deathOf, runScript } from '../../setup/spawn.ts';
 import {
   another,
   expireAuthorizations,
@@ -229,15 +227,12 @@ describe('A kill -9 during a payment', () => {
     async (moment, { onTestFinished }) => {
       const shop = await openX402Shop(onTestFinished);
       const payment = await paymentForOrder(shop.context);
-      const child = spawn(process.execPath, [join(import.meta.dirname, 'killed-payer.ts')], {
-        env: {
-          ...{ ...MACHINE, DATABASE_URL: shop.url, FOLDER: shop.folder, ACCOUNT: shop.accountId },
-          ...{ PAYMENT: payment.signature!, KILL_MOMENT: moment },
-        },
-        stdio: ['ignore', 'inherit', 'inherit'],
-      });
-      onTestFinished(() => void child.kill('SIGKILL'));
-      expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
+      const environment = {
+        ...{ DATABASE_URL: shop.url, FOLDER: shop.folder, ACCOUNT: shop.accountId },
+        ...{ PAYMENT: payment.signature!, KILL_MOMENT: moment },
+      };
+      const payer = runScript(join(import.meta.dirname, 'killed-payer.ts'), environment, onTestFinished);
+      expect(await deathOf(payer)).toBe('SIGKILL');
       if (moment !== 'reserved') await reconcile(shop, 'SETTLED');
       const before = (await traces(shop, '')).balance.available;
       expect(before).toBe(moment === 'reserved' || moment === 'committed' ? FUNDS_MICROS : FUNDS_MICROS + PRICE);

@@ -2,15 +2,16 @@
  * Simulated bare-metal hosts: they boot as told, install the image, phone home, and have a disk.
  * With them the bmc driver can run its contract tests without root and without QEMU.
  */
+
 import type { Database } from '../../../entities/database/database.ts';
 import { newOrderNumber } from '../../../entities/ids.ts';
-import { Vault } from '../../../entities/secrets.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { MachineKey, MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
 import { freePort } from '../../setup/spawn.ts';
+import { VAULT } from '../../setup/vault.ts';
 import type { DriverUnderTest } from '../drivers/contract.ts';
-import { openRoom, type Rack, specOf, VAULT_KEY } from './room.ts';
+import { openRoom, type Rack, specOf } from './room.ts';
 
 const MOMENT_MS = 20;
 /** The installed system on a disk. */
@@ -85,7 +86,7 @@ export async function bmcWorld(
 ): Promise<DriverUnderTest> {
   const room = await openRoom(db, racks, onEnd);
   const boxes = racks.map((rack) => new PlayedHost(rack, room));
-  const store = new Deployments(db, new Vault(VAULT_KEY));
+  const store = new Deployments(db, VAULT);
   let over = false;
   const played = boxes.map(async (box) => {
     while (!over) {

@@ -1,14 +1,14 @@
 /** One of two workers hangs, and continues when the host has the machine of another order. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { Vault } from '../../../entities/secrets.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import { controllerOf } from '../../../provisioning/servers/drivers/bmc/power.ts';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
+import { VAULT } from '../../setup/vault.ts';
 import { codeOf } from '../drivers/contract.ts';
-import { NEVER, newRack, openRoom, specOf, VAULT_KEY } from './room.ts';
+import { NEVER, newRack, openRoom, specOf } from './room.ts';
 
 const db = await newDatabase(afterAll);
 const rack = await newRack('box-1', 1);
@@ -29,7 +29,7 @@ function standingStill() {
   let stands = false;
   const stale = new BmcDriver({
     inventory: async () => [rack.box],
-    store: new Deployments(db, new Vault(VAULT_KEY)),
+    store: new Deployments(db, VAULT),
     controller: (box) => {
       const real = controllerOf(box);
       return Object.assign(Object.create(real), {

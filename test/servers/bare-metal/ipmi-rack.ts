@@ -1,19 +1,13 @@
 /** A host that is only a folder, with OpenIPMI's simulator as its controller: real RMCP+ through the real ipmitool. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { missingPackages } from '../../engine/metal/files.ts';
 import { PASSWORD, startIpmi, USER } from '../../engine/metal/machine.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import type { Rack } from './room.ts';
 
 /** Why the simulator cannot run here; undefined if it can. */
-export const missing = (): string | undefined => {
-  const folders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
-  const packages = { ipmi_sim: 'openipmi', ipmitool: 'ipmitool' };
-  const lacking = Object.entries(packages).filter(
-    ([name]) => !folders.some((folder) => existsSync(join(folder, name))),
-  );
-  return lacking.length ? `it needs the Debian packages ${lacking.map(([, name]) => name).join(' ')}` : undefined;
-};
+export const missing = (): string | undefined => missingPackages({ ipmi_sim: 'openipmi', ipmitool: 'ipmitool' });
 
 export async function newIpmiRack(model: Rack, onEnd: (end: () => Promise<void>) => void): Promise<Rack> {
   const folder = newFolder();
@@ -25,7 +19,7 @@ export async function newIpmiRack(model: Rack, onEnd: (end: () => Promise<void>)
     controller = undefined;
   };
   const connect = async () => {
-    controller = await startIpmi(folder, port, `${join(import.meta.dirname, 'chassis.sh')} ${folder}`);
+    controller = await startIpmi(folder, port);
   };
   await connect();
   onEnd(async () => {

@@ -1,15 +1,14 @@
 /** Orders of dedicated servers, although the worker, the controller or the machine dies on the way. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
-import { openCustomerShop, traces } from '../../setup/customer-shop.ts';
+import { openCustomerShop, startWorker, traces } from '../../setup/customer-shop.ts';
+import type { OnEnd } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
-import { bothKinds, type OnEnd } from '../../setup/shop.ts';
-import { MACHINE } from '../../setup/spawn.ts';
+import { bothKinds } from '../../setup/shop.ts';
+import { deathOf, runScript } from '../../setup/spawn.ts';
 import { newRack, openRoom, type Rack } from './room.ts';
 
 const FUNDS = 500_000_000n;
@@ -55,14 +54,12 @@ function play({ rack, room }: Hall, onEnd: OnEnd): void {
   onEnd(() => clearInterval(timer));
 }
 
-function startWorker({ url, rack }: Hall, onEnd: OnEnd, killAt?: number): ChildProcess {
-  const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
-    env: { ...MACHINE, DATABASE_URL: url, BOX: JSON.stringify(rack.box), ...(killAt && { KILL_AT: String(killAt) }) },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  onEnd(() => void worker.kill('SIGKILL'));
-  return worker;
-}
+const startMortalWorker = ({ url, rack }: Hall, onEnd: OnEnd, killAt: number) =>
+  runScript(
+    join(import.meta.dirname, 'killed-worker.ts'),
+    { DATABASE_URL: url, BOX: JSON.stringify(rack.box), KILL_AT: String(killAt) },
+    onEnd,
+  );
 
 const starts = ({ journal }: Rack) => journal.filter((line) => line.startsWith('on'));
 
@@ -72,12 +69,8 @@ describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, ()
     async (moment, { onTestFinished: onEnd }) => {
       const hall = await openHall(onEnd);
       play(hall, onEnd);
-      const first = startWorker(hall, onEnd, moment);
-      let over = false;
-      onEnd(() => {
-        over = true;
-      });
-      const killed = once(first, 'exit').then(() => over || startWorker(hall, onEnd));
+      const first = startMortalWorker(hall, onEnd, moment);
+      const killed = deathOf(first, onEnd, () => startWorker(hall, onEnd));
       await hall.becomes('RUNNING');
       expect(starts(hall.rack)).toEqual(['on pxe', 'on disk']);
       await deleteServer(hall.context, hall.number);
@@ -110,18 +103,13 @@ describe.each(CHANGES)('kill -9 of the worker during a %s of a dedicated server'
     async (moment, { onTestFinished: onEnd }) => {
       const hall = await openHall(onEnd);
       play(hall, onEnd);
-      const before = hall.provisioning.newWorker({ leaseSeconds: 1 });
-      before.start();
+      const before = startWorker(hall, onEnd);
       await hall.becomes('RUNNING');
       await before.stop();
       const made = starts(hall.rack).length;
       await updateServer(hall.context, hall.number, wanted);
-      const first = startWorker(hall, onEnd, moment);
-      let over = false;
-      onEnd(() => {
-        over = true;
-      });
-      const killed = once(first, 'exit').then(() => over || startWorker(hall, onEnd));
+      const first = startMortalWorker(hall, onEnd, moment);
+      const killed = deathOf(first, onEnd, () => startWorker(hall, onEnd));
       await hall.becomes('RUNNING');
       expect(starts(hall.rack).slice(made)).toEqual(turnedOn);
       expect(hall.rack.isOn()).toBe(true);
@@ -138,10 +126,8 @@ describe.each(CHANGES)('kill -9 of the worker during a %s of a dedicated server'
 describe('An order of a dedicated server', () => {
   it('waits for an absent controller, during its installation and its deletion', async ({ onTestFinished: onEnd }) => {
     const hall = await openHall(onEnd);
-    const { rack, provisioning, db, number } = hall;
-    const worker = provisioning.newWorker({ leaseSeconds: 1 });
-    worker.start();
-    onEnd(() => worker.stop(5));
+    const { rack, db, number } = hall;
+    startWorker(hall, onEnd);
     await eventually(async () => rack.isOn());
     await rack.disconnect();
     play(hall, onEnd);
@@ -160,10 +146,8 @@ describe('An order of a dedicated server', () => {
 
   it('is refunded in full if its machine never boots, and leaves nothing behind', async ({ onTestFinished: onEnd }) => {
     const hall = await openHall(onEnd);
-    const { rack, provisioning, db, number } = hall;
-    const worker = provisioning.newWorker({ leaseSeconds: 1 });
-    worker.start();
-    onEnd(() => worker.stop(5));
+    const { rack, db, number } = hall;
+    startWorker(hall, onEnd);
     await eventually(async () => rack.isOn());
     await db.query(`update task set deadline_at = now() where subject = $1`, [number]);
     await hall.becomes('FAILED');
@@ -178,10 +162,8 @@ describe('An order of a dedicated server', () => {
     onTestFinished: onEnd,
   }) => {
     const hall = await openHall(onEnd);
-    const { rack, room, provisioning, db, number } = hall;
-    const worker = provisioning.newWorker({ leaseSeconds: 1 });
-    worker.start();
-    onEnd(() => worker.stop(5));
+    const { rack, room, db, number } = hall;
+    startWorker(hall, onEnd);
     await eventually(async () => rack.isOn());
     await room.machine(rack).script();
     await db.query(`update task set deadline_at = now() where subject = $1`, [number]);

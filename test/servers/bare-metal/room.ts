@@ -6,7 +6,6 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Database } from '../../../entities/database/database.ts';
-import { Vault } from '../../../entities/secrets.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { BareMetalHost } from '../../../provisioning/servers/drivers/bmc/host.ts';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
@@ -15,6 +14,7 @@ import { Deployments } from '../../../provisioning/servers/netboot/deployments.t
 import { provisioningServer } from '../../../provisioning/servers/netboot/listener.ts';
 import { startRedfish } from '../../engine/metal/redfish.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
+import { VAULT } from '../../setup/vault.ts';
 
 export interface Rack {
   box: BareMetalHost;
@@ -106,7 +106,6 @@ export function machineOf(url: string, mac: string) {
   };
 }
 
-export const VAULT_KEY = Buffer.alloc(32, 7);
 export const NEVER = new AbortController().signal;
 
 export const specOf = (order: string, more: Partial<MachineSpec> = {}): MachineSpec => ({
@@ -131,10 +130,9 @@ export async function openRoom(db: Database, racks: Rack[], onEnd: (end: () => P
   const folder = newFolder();
   mkdirSync(join(folder, 'deeper'));
   for (const name of ['vmlinuz', 'initrd.img', 'debian-13.img.gz']) writeFileSync(join(folder, name), `it is ${name}`);
-  const vault = new Vault(VAULT_KEY);
   const faults: unknown[] = [];
   const server = provisioningServer({
-    netboot: new Netboot(db, vault),
+    netboot: new Netboot(db, VAULT),
     folder,
     onError: (fault) => void faults.push(fault),
   });
@@ -142,7 +140,7 @@ export async function openRoom(db: Database, racks: Rack[], onEnd: (end: () => P
   const newDriver = () =>
     new BmcDriver({
       inventory: async () => racks.map(({ box }) => box),
-      store: new Deployments(db, vault),
+      store: new Deployments(db, VAULT),
       graceSeconds: 0.2,
       powerSeconds: 2,
       pollSeconds: 0.02,

@@ -1,12 +1,10 @@
 /** Renewal and suspension of servers whose paid time has ended. The tests move time in the database. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { ServerStatus } from '../../../entities/servers/server.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
-import { MACHINE } from '../../setup/spawn.ts';
+import { deathOf, runScript } from '../../setup/spawn.ts';
 
 const MONTH_MS = 730 * HOUR_MS;
 const shop = await openShop(afterAll);
@@ -228,16 +226,9 @@ describe('Many servers that are due at once', () => {
     'are renewed once each when the worker is killed -9 while %s',
     async (moment) => {
       const prepared = await prepare();
-      const worker = spawn(process.execPath, [join(import.meta.dirname, 'renewing-worker.ts')], {
-        env: {
-          ...MACHINE,
-          DATABASE_URL: shop.url,
-          FOLDER: shop.folder,
-          MOMENT: moment,
-        },
-        stdio: ['ignore', 'ignore', 'inherit'],
-      });
-      expect((await once(worker, 'exit'))[1]).toBe('SIGKILL');
+      const environment = { DATABASE_URL: shop.url, FOLDER: shop.folder, MOMENT: moment };
+      const script = runScript(join(import.meta.dirname, 'renewing-worker.ts'), environment, onTestFinished);
+      expect(await deathOf(script)).toBe('SIGKILL');
       expect((await shop.renewals()).length - prepared.before > 0).toBe(moment === 'committed');
       await shop.db.query(`update task set run_at = now()`); // The lease ends.
       await shop.provisioning.newWorker().drain('periodic');

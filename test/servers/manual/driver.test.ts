@@ -1,11 +1,11 @@
 /** The contract of drivers for hand-made machines, with a simulated operator that works through the queue. */
 import { afterAll } from 'vitest';
 import { newOrderNumber } from '../../../entities/ids.ts';
-import { Vault } from '../../../entities/secrets.ts';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
 import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { newDatabase } from '../../setup/database.ts';
+import { VAULT } from '../../setup/vault.ts';
 import { specOf } from '../bare-metal/room.ts';
 import { describeDriver } from '../drivers/contract.ts';
 import { Operator } from './operator.ts';
@@ -15,14 +15,13 @@ afterAll(async () => {
   for (const end of ends.reverse()) await end();
 });
 const db = await newDatabase((end) => void ends.push(end));
-const vault = new Vault(Buffer.alloc(32, 7));
-const operator = new Operator(db, vault);
+const operator = new Operator(db, VAULT);
 operator.start();
 ends.push(() => operator.stop());
 
 describeDriver({
   name: 'manual',
-  newDriver: () => new ManualDriver(new ManualJobs(db, vault)),
+  newDriver: () => new ManualDriver(new ManualJobs(db, VAULT)),
   newSpec: (): MachineSpec =>
     specOf(newOrderNumber('SRV'), { sshPublicKeys: ['ssh-ed25519 AAAA one', 'ssh-ed25519 AAAA two'] }),
   larger: { vcpus: 32, memoryMb: 131_072, diskGb: 3840 },

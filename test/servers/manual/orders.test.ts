@@ -1,6 +1,4 @@
 /** Orders of hand-made machines. The operator gets each job once, even if workers die on the way. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
@@ -9,10 +7,12 @@ import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
-import { FUNDS_MICROS, openCustomerShop, traces } from '../../setup/customer-shop.ts';
+import { FUNDS_MICROS, openCustomerShop, startWorker, traces } from '../../setup/customer-shop.ts';
+import type { OnEnd } from '../../setup/database.ts';
 import { eventually, leasedAgain } from '../../setup/freehold.ts';
-import { bothKinds, type OnEnd, VAULT } from '../../setup/shop.ts';
-import { MACHINE } from '../../setup/spawn.ts';
+import { bothKinds } from '../../setup/shop.ts';
+import { deathOf, runScript } from '../../setup/spawn.ts';
+import { VAULT } from '../../setup/vault.ts';
 import { Operator } from './operator.ts';
 
 /** The jobs of the operator, in this order. A new action in the interface causes a type error here. */
@@ -40,14 +40,8 @@ async function openOffice(onEnd: OnEnd) {
   return { ...shop, context: { ...shop.context, provisioning }, provisioning, operator, becomes };
 }
 
-function startWorker(url: string, onEnd: OnEnd, environment: Record<string, string> = {}): ChildProcess {
-  const worker = spawn(process.execPath, [join(import.meta.dirname, 'killed-worker.ts')], {
-    env: { ...MACHINE, DATABASE_URL: url, ...environment },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  onEnd(() => void worker.kill('SIGKILL'));
-  return worker;
-}
+const startMortalWorker = (url: string, onEnd: OnEnd, environment: Record<string, string>) =>
+  runScript(join(import.meta.dirname, 'killed-worker.ts'), { DATABASE_URL: url, ...environment }, onEnd);
 const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
 
 describe('kill -9 of the worker of a hand-made server', () => {
@@ -59,15 +53,8 @@ describe('kill -9 of the worker of a hand-made server', () => {
       operator.start();
       onEnd(() => operator.stop());
       const number = (await orderServer(context, ORDER)).server.orderNumber;
-      const first = startWorker(url, onEnd, { KILL_ACTION: action, KILL_MOMENT: moment });
-      let over = false;
-      onEnd(() => {
-        over = true;
-      });
-      const killed = once(first, 'exit').then(([, signal]) => {
-        if (!over) startWorker(url, onEnd);
-        return signal;
-      });
+      const mortal = startMortalWorker(url, onEnd, { KILL_ACTION: action, KILL_MOMENT: moment });
+      const killed = deathOf(mortal, onEnd, () => startWorker(shop, onEnd));
       await becomes('RUNNING');
       await updateServer(context, number, { action: 'REBUILD' });
       await becomes('RUNNING');
@@ -91,11 +78,9 @@ describe('kill -9 of the worker of a hand-made server', () => {
 
 describe('An order of a hand-made server', () => {
   it('waits for the operator without new jobs, and is refunded at its deadline', async ({ onTestFinished: onEnd }) => {
-    const { context, operator, provisioning, becomes, ...shop } = await openOffice(onEnd);
+    const { context, operator, becomes, ...shop } = await openOffice(onEnd);
     const number = (await orderServer(context, ORDER)).server.orderNumber;
-    const worker = provisioning.newWorker({ leaseSeconds: 1 });
-    worker.start();
-    onEnd(() => worker.stop(5));
+    startWorker(shop, onEnd);
     const jobs = () =>
       shop.db.query<{ action: string; state: string }>('select action, state from manual_job order by id');
     await eventually(async () => (await jobs()).length);
