@@ -4,9 +4,9 @@ import type { Worker } from '../../provisioning/tasks/worker.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { FaultyDriver } from '../servers/drivers/faulty-driver.ts';
 import type { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
-import type { OnEnd } from './database.ts';
 import { eventually } from './freehold.ts';
 import { contextOf, openShop, type Shop, type ShopOptions } from './shop.ts';
+import type { OnEnd } from './spawn.ts';
 
 export interface CustomerShop extends Shop {
   accountId: string;

@@ -4,9 +4,6 @@ import { inject, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { administer, withDatabase } from './postgres.ts';
 
-/** Runs its argument at the end of a file (`afterAll`) or of a test (`onTestFinished`). */
-export type OnEnd = (end: () => void | Promise<void>) => void;
-
 /** Copies the migrated template. The given hook drops the copy: `afterAll` in a file, or the end of a test. */
 export async function newDatabaseUrl(onEnd: (end: () => Promise<void>) => void = onTestFinished): Promise<string> {
   const url = inject('postgresUrl');

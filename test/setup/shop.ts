@@ -14,7 +14,8 @@ import { cronSubject } from '../../provisioning/tasks/schedule.ts';
 import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
-import { newDatabase, type OnEnd } from './database.ts';
+import { newDatabase } from './database.ts';
+import type { OnEnd } from './spawn.ts';
 import { newFolder, removeFolder } from './spawn.ts';
 import { VAULT } from './vault.ts';
 

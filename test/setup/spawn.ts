@@ -5,7 +5,9 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { OnEnd } from './database.ts';
+
+/** Runs its argument at the end of a file (`afterAll`) or of a test (`onTestFinished`). */
+export type OnEnd = (end: () => void | Promise<void>) => void;
 
 export interface RunningService {
   /** The URL without /v1. */

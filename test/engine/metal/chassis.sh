@@ -3,7 +3,7 @@
 #
 # Carries out commands of ipmi_sim and of the Redfish fixture on a host, which is a folder.
 # The folder has: power (empty: off), boot (for the next start only) and the journal. With disk.raw the host is a QEMU
-# process, and the folder also has: port (of the provisioning listener) and ssh (port for the SSH of the machine).
+# process. The folder then also has port (of the provisioning listener) and ssh (port for the SSH of the machine).
 D=$1
 op=$3
 shift 3
