@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import type { Call, Fault } from '../servers/drivers/faulty-driver.ts';
 import { FUNDS_MICROS, finish, openFaultyShop, traces } from '../setup/customer-shop.ts';
-import type { OnEnd } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
+import type { OnEnd } from '../setup/spawn.ts';
 
 const ORDER = { serviceCode: 'vps-1', hostname: 'web', os: 'debian-13', autoRenew: true };
 

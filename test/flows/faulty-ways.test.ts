@@ -7,8 +7,8 @@ import { verifyBooks } from '../../entities/payments/books.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
 import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
 import { type CustomerShop, finish, openFaultyShop, traces } from '../setup/customer-shop.ts';
-import type { OnEnd } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
+import type { OnEnd } from '../setup/spawn.ts';
 import { setOut, WAYS, type Way } from './ways.ts';
 
 /** Every fault. A missing one is a type error. */

@@ -7,8 +7,8 @@ import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/bill
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { serverProcess } from '../../provisioning/servers/steps/process.ts';
 import { type CustomerShop, FUNDS_MICROS, finish, openCustomerShop, traces } from '../setup/customer-shop.ts';
-import type { OnEnd } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
+import type { OnEnd } from '../setup/spawn.ts';
 import { deathOf, newFolder, removeFolder, restClient, runScript, spawnService } from '../setup/spawn.ts';
 import { setOut, WAY_OF, WAYS } from './ways.ts';
 

@@ -7,8 +7,8 @@ import { X402Payment } from '../../../entities/payments/x402-payment.ts';
 import { writeOffX402Payment } from '../../../resolvers/payments/x402-payments.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, startWorker, traces } from '../../setup/customer-shop.ts';
-import type { OnEnd } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
+import type { OnEnd } from '../../setup/spawn.ts';
 import {
   another,
   expireAuthorizations,

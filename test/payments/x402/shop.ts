@@ -12,7 +12,7 @@ import type { Context } from '../../../resolvers/context.ts';
 import type { PaymentHeaders } from '../../../resolvers/payments/x402.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { type CustomerShop, openCustomerShop } from '../../setup/customer-shop.ts';
-import type { OnEnd } from '../../setup/database.ts';
+import type { OnEnd } from '../../setup/spawn.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { newPayer } from './clients.ts';
 

@@ -5,9 +5,9 @@ import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { openCustomerShop, startWorker, traces } from '../../setup/customer-shop.ts';
-import type { OnEnd } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { bothKinds } from '../../setup/shop.ts';
+import type { OnEnd } from '../../setup/spawn.ts';
 import { deathOf, runScript } from '../../setup/spawn.ts';
 import { newRack, openRoom, type Rack } from './room.ts';
 

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { type CustomerShop, FUNDS_MICROS, finish, openFaultyShop, traces } from '../../setup/customer-shop.ts';
-import type { OnEnd } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
+import type { OnEnd } from '../../setup/spawn.ts';
 import type { Fault } from '../drivers/faulty-driver.ts';
 
 const ORDER = { serviceCode: 'vps-1', region: 'ams', os: 'debian-13', autoRenew: true };
