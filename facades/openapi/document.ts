@@ -40,7 +40,7 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
       contact: { name: 'Freehold', url: `${publicUrl}/docs` },
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: publicUrl, description: 'This service.', 'x-internal': false }],
+    servers: [{ url: publicUrl, description: 'The production service.', 'x-internal': false }],
     tags: [...new Set(operations.filter(({ http }) => http).map(({ noun }) => noun))].map((name) => ({
       name,
       description: TAGS[name] ?? `The operations of ${name}.`,
