@@ -9,7 +9,7 @@ import { die, processesOf, startWorker } from '../servers/server-worker.ts';
 
 const { DATABASE_URL, FOLDER, KILL_STEP, KILL_MOMENT, REFUSE } = process.env;
 
-const db = await Database.open(DATABASE_URL!);
+const db = await Database.open(DATABASE_URL!, { poolSize: 3 });
 const processes = processesOf(db, new RefusingDriver(FOLDER!, (REFUSE ?? '').split(',')), 0.1);
 
 let dieAfterCommit = false;

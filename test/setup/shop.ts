@@ -20,6 +20,8 @@ import { newFolder, removeFolder } from './spawn.ts';
 import { VAULT } from './vault.ts';
 
 export const PRICE = 6_000_000n;
+/** Connections of a shop. Tests open some hundred shops, and PostgreSQL takes 20 ms of CPU for a connection. */
+export const POOL_SIZE = 3;
 export const HOUR_MS = 3_600_000;
 export const LIMITS: Context['limits'] = {
   apiKeys: 10,
@@ -75,7 +77,7 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
 ): Promise<Shop<Driver>> {
   const { folder = newFolder(), refused = [], refusedAs, driver: newDriver, wrap, ...changed } = options;
   if (!options.folder) onEnd(() => removeFolder(folder));
-  const db = options.db ?? (await newDatabase(onEnd));
+  const db = options.db ?? (await newDatabase(onEnd, { poolSize: POOL_SIZE }));
   const driver = newDriver?.(folder) ?? (new RefusingDriver(folder, refused, refusedAs) as SimulatedDriver as Driver);
   const provisioningOptions: ProvisioningOptions = {
     db,
