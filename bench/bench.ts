@@ -118,7 +118,7 @@ async function announce(db: Database) {
   const [settings] = await db.query<Record<string, string>>(
     `select ${['server_version', 'fsync', 'synchronous_commit'].map(setting).join(', ')}`,
   );
-  const { server_version: version, fsync, synchronous_commit: commit } = settings!;
+  const { serverVersion: version, fsync, synchronousCommit: commit } = settings!;
   console.log(
     `The service against a handwritten fastify + pg server: ${ROUNDS} rounds of ${SLICE_SECONDS} s, ${CONNECTIONS} connections.\n` +
       `Node ${process.version}, PostgreSQL ${version} (fsync ${fsync}, synchronous_commit ${commit}), one machine.\n`,
