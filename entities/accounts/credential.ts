@@ -15,7 +15,7 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
-import type { SilentLifecycle } from '../history/lifecycle.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
 
 /** A scope of a credential. `full` includes all scopes; `servers` and `billing` each include `read`. */
 export const SCOPES = ['read', 'servers', 'billing', 'full'] as const;
@@ -127,7 +127,7 @@ export const ApiKey = entity(
 );
 export type ApiKey = RowOf<typeof ApiKey>;
 
-export const API_KEY_LIFECYCLE: SilentLifecycle<ApiKey, ApiKey['status']> = {
+export const API_KEY_LIFECYCLE: Lifecycle<ApiKey, ApiKey['status']> = {
   table: ApiKey,
   key: 'id',
   state: 'status',

@@ -15,7 +15,7 @@ import {
   text,
   textArray,
 } from '../database/table.ts';
-import type { SilentLifecycle } from '../history/lifecycle.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
 
 export interface AgentEndpoint {
   protocol: 'MCP' | 'A2A' | 'HTTP' | 'GRAPHQL';
@@ -69,7 +69,7 @@ export const Agent = entity(
 export type Agent = RowOf<typeof Agent>;
 
 /** Publishing an entry again may keep its state. A hidden entry stays hidden; the operator shows it again by hand. */
-export const AGENT_LIFECYCLE: SilentLifecycle<Agent, Agent['status']> = {
+export const AGENT_LIFECYCLE: Lifecycle<Agent, Agent['status']> = {
   table: Agent,
   key: 'id',
   state: 'status',

@@ -72,6 +72,8 @@ export type ResourceType =
   | 'stock'
   | 'incident'
   | 'peering';
+/** The types of events whose first word names the resource. */
+export type ResourceEventType = EventType & `${ResourceType}.${string}`;
 
 export const Event = entity(
   'event',

@@ -15,11 +15,11 @@ import { Canary, Incident } from '../transparency/transparency.ts';
 import { deliveriesFor, outboxSql, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import { Webhook } from '../webhooks/webhook.ts';
 import type { Actor } from './audit.ts';
-import type { EventType, ResourceType } from './event.ts';
+import type { EventType, ResourceEventType, ResourceType } from './event.ts';
 
 /** A change as its event and its audit entry describe it. */
 export type Happening = { actor: Actor; data?: Record<string, unknown> } & (
-  | { type: EventType & `${ResourceType}.${string}`; resource?: undefined }
+  | { type: ResourceEventType; resource?: undefined }
   | { type: EventType; resource: ResourceType }
 );
 

@@ -2,7 +2,7 @@
 import { statement } from '../database/statement.ts';
 import { columnsOf, int, oneOf, text } from '../database/table.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
-import { transitionWhere } from '../history/transition.ts';
+import { expression, moveStatement } from '../history/transition.ts';
 import { PAYMENT_LIFECYCLE, PAYMENT_STATUSES, Payment } from './payment.ts';
 
 /**
@@ -36,15 +36,26 @@ export const WRITE_OBSERVED = statement(
   returning id, order_number, status, confirmations`,
 );
 
+const MOVE_OBSERVED = {
+  SEEN: moveStatement(PAYMENT_LIFECYCLE, 'SEEN', 'id = any($1::text[])'),
+  MINED: moveStatement(PAYMENT_LIFECYCLE, 'MINED', 'id = any($1::text[])'),
+};
 /** Moves those of the locked payments whose state allows it. */
 export async function moveObserved(tx: Transaction, to: 'SEEN' | 'MINED', ids: readonly string[]): Promise<void> {
-  if (ids.length) await transitionWhere(tx, PAYMENT_LIFECYCLE, to, 'id = any($1)', { parameters: [ids] });
+  if (ids.length) await MOVE_OBSERVED[to].all(tx, [ids]);
 }
 
 /** The identities of the payments that a gateway reports. */
 type Reported = readonly Pick<Payment, 'txId' | 'position'>[];
 const keysOf = (reported: Reported) => [reported.map(({ txId }) => txId), reported.map(({ position }) => position)];
 
+const ORPHAN_PAYMENTS = moveStatement(
+  PAYMENT_LIFECYCLE,
+  'ORPHANED',
+  `network = $1 and status = any($2::text[]) and block_hash is null and ($3::text is null or order_number = $3)
+    and (tx_id, position) not in (select * from unnest($4::text[], $5::int[]))`,
+  { confirmations: expression('0') },
+);
 /**
  * Orphans uncredited payments outside of blocks that a gateway does not report. They are those of one top-up. Without one
  * they are the announced payments of the network.
@@ -54,23 +65,10 @@ export const orphanPayments = (
   network: string,
   orderNumber: string | undefined,
   reported: Reported,
-): Promise<Payment[]> =>
-  transitionWhere(
-    db,
-    PAYMENT_LIFECYCLE,
-    'ORPHANED',
-    `network = $1 and status = any($2) and block_hash is null and ($3::text is null or order_number = $3)
-      and (tx_id, position) not in (select * from unnest($4::text[], $5::int[]))`,
-    {
-      parameters: [
-        network,
-        orderNumber === undefined ? ['SEEN'] : ['SEEN', 'MINED'],
-        orderNumber ?? null,
-        ...keysOf(reported),
-      ],
-      set: { confirmations: 0 },
-    },
-  );
+): Promise<Payment[]> => {
+  const states = orderNumber === undefined ? ['SEEN'] : ['SEEN', 'MINED'];
+  return ORPHAN_PAYMENTS.all(db, [network, states, orderNumber ?? null, ...keysOf(reported)]);
+};
 
 /** Takes the payments of the network $1 above the height $2 out of their blocks. */
 export const UNMINE_PAYMENTS = statement(

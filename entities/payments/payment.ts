@@ -96,7 +96,7 @@ export const Payment = entity(
 export type Payment = RowOf<typeof Payment>;
 
 /** Moves of a payment. `provisioning/payments/top-ups/credit.ts` posts its transfers. */
-export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> & { told?: never } = {
+export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> = {
   table: Payment,
   key: 'id',
   state: 'status',

@@ -14,7 +14,7 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
-import type { Lifecycle } from '../history/lifecycle.ts';
+import type { ToldLifecycle } from '../history/lifecycle.ts';
 import { microsFromUsd } from '../money.ts';
 
 export const TOP_UP_STATUSES = ['PENDING', 'CONFIRMING', 'CONFIRMED', 'EXPIRED', 'CANCELLED'] as const;
@@ -67,7 +67,7 @@ export const TopUp = entity(
 export type TopUp = RowOf<typeof TopUp>;
 
 /** The worker still credits late payments, so an expired or cancelled top-up can confirm. */
-export const TOP_UP_LIFECYCLE: Lifecycle<TopUp, TopUpStatus> = {
+export const TOP_UP_LIFECYCLE: ToldLifecycle<TopUp, TopUpStatus> = {
   table: TopUp,
   key: 'orderNumber',
   state: 'status',
@@ -80,7 +80,6 @@ export const TOP_UP_LIFECYCLE: Lifecycle<TopUp, TopUpStatus> = {
     CANCELLED: ['CONFIRMING'],
   },
   told: {
-    resource: 'topup',
     change: 'topUp',
     events: {
       PENDING: 'topup.created',

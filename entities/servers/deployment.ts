@@ -18,8 +18,8 @@ import {
   text,
 } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
-import type { SilentLifecycle } from '../history/lifecycle.ts';
-import { transitionWhere } from '../history/transition.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
+import { transition } from '../history/transition.ts';
 
 export const DEPLOYMENT_STATES = [
   'WAITING',
@@ -75,7 +75,7 @@ export type DeploymentState = Deployment['state'];
  * A host is wiped once its machine has got its installer; then the row goes. RETIRED keeps the host from being sold until
  * the operator declares it wiped.
  */
-export const DEPLOYMENT_LIFECYCLE: SilentLifecycle<Deployment, DeploymentState> = {
+export const DEPLOYMENT_LIFECYCLE: Lifecycle<Deployment, DeploymentState> = {
   table: Deployment,
   key: 'id',
   state: 'state',
@@ -94,14 +94,13 @@ export const DEPLOYMENT_LIFECYCLE: SilentLifecycle<Deployment, DeploymentState> 
  * Moves a deployment to another state, unless another run has begun since it was read.
  * @returns the row after the move, or undefined without a move
  */
-export async function moveDeployment(
+export function moveDeployment(
   db: Queryable,
   { id, run }: Pick<Deployment, 'id' | 'run'>,
   to: DeploymentState,
   set: Partial<Deployment> = {},
 ): Promise<Deployment | undefined> {
-  const given = { parameters: [id, run], set };
-  return (await transitionWhere(db, DEPLOYMENT_LIFECYCLE, to, 'id = $1 and run = $2', given))[0];
+  return transition(db, DEPLOYMENT_LIFECYCLE, id, to, { set, where: { run } });
 }
 
 /** A deployment with the IPv4 address of its system; null where DHCP decides (seed.ts). */

@@ -17,7 +17,7 @@ import {
 import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
-import type { SilentLifecycle } from '../history/lifecycle.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
 import { record } from '../history/record.ts';
 import { transition } from '../history/transition.ts';
 import { NEEDS_HOSTS_SQL, OWN_HOST_SQL } from './engine.ts';
@@ -90,7 +90,7 @@ export type Host = RowOf<typeof Host>;
  * Orders place machines on ACTIVE hosts only. The operator drains a host, and its engine reports it OFFLINE; machines stay
  * in both states.
  */
-export const HOST_LIFECYCLE: SilentLifecycle<Host, HostState> = {
+export const HOST_LIFECYCLE: Lifecycle<Host, HostState> = {
   table: Host,
   key: 'name',
   state: 'state',

@@ -15,8 +15,8 @@ import {
   timestamp,
 } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
-import type { SilentLifecycle } from '../history/lifecycle.ts';
-import { expression, transitionWhere } from '../history/transition.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
+import { expression, moveStatement } from '../history/transition.ts';
 
 export const ManualJob = entity(
   'manual_job',
@@ -46,7 +46,7 @@ export const ManualJob = entity(
 );
 export type ManualJob = RowOf<typeof ManualJob>;
 
-export const MANUAL_JOB_LIFECYCLE: SilentLifecycle<ManualJob, ManualJob['state']> = {
+export const MANUAL_JOB_LIFECYCLE: Lifecycle<ManualJob, ManualJob['state']> = {
   table: ManualJob,
   key: 'id',
   state: 'state',
@@ -82,9 +82,11 @@ export const LOCK_OPEN_JOBS = statement(
 
 /** The comment of jobs that close because their machine is gone. */
 export const MACHINE_IS_GONE = 'The machine is gone.';
-/** Closes the open jobs of an order whose machines are gone. Their addresses can belong to another order by now. */
+/** Closes the open jobs of the order $1, whose machines are gone, with the note $2. Another order can have their addresses. */
+const CLOSE_JOBS_OF_GONE = moveStatement(MANUAL_JOB_LIFECYCLE, 'FAILED', `order_number = $1 and state = 'OPEN'`, {
+  note: expression('$2::text'),
+  spec: expression('null'),
+  closedAt: expression('now()'),
+});
 export const closeJobsOfGone = (tx: Transaction, orderNumber: string): Promise<unknown> =>
-  transitionWhere(tx, MANUAL_JOB_LIFECYCLE, 'FAILED', `order_number = $1 and state = 'OPEN'`, {
-    parameters: [orderNumber],
-    set: { note: MACHINE_IS_GONE, spec: null, closedAt: expression('now()') },
-  });
+  CLOSE_JOBS_OF_GONE.all(tx, [orderNumber, MACHINE_IS_GONE]);

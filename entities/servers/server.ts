@@ -19,7 +19,7 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
-import type { Lifecycle } from '../history/lifecycle.ts';
+import type { ToldLifecycle } from '../history/lifecycle.ts';
 
 export const SERVER_STATUSES = [
   'PENDING',
@@ -142,7 +142,7 @@ export const lockServerSql = (columns: string, where = 'true'): string => `
   where order_number = $1 and ${where} and (select count(*) from account) >= 0 for update`;
 
 /** A server can be deleted in every state but DELETING and DELETED. */
-export const SERVER_LIFECYCLE: Lifecycle<Server, ServerStatus> = {
+export const SERVER_LIFECYCLE: ToldLifecycle<Server, ServerStatus> = {
   table: Server,
   key: 'orderNumber',
   state: 'status',
@@ -162,7 +162,6 @@ export const SERVER_LIFECYCLE: Lifecycle<Server, ServerStatus> = {
     DELETED: [],
   },
   told: {
-    resource: 'server',
     change: 'server',
     events: {
       PENDING: 'server.created',

@@ -1,6 +1,6 @@
 /**
- * The statements by which workers take tasks, keep them, and release them. A write to a task names its lease in $1 to $3: the
- * task, the fence and the worker. A lease that has ended writes nothing.
+ * The statements by which workers take tasks, keep them, and release them. A step that writes to
+ * its task names the lease in $1 to $3: the task, the fence and the worker. A lease that has ended writes nothing.
  */
 import { statement } from '../database/statement.ts';
 import { boolean, columnsOf, int, nullable, text } from '../database/table.ts';
@@ -68,13 +68,13 @@ export const CONTINUE_TASK = statement(
 /** Ends the leases of the worker $1. The present attempt does not count. */
 export const GIVE_BACK = statement(
   {},
-  `with held as (select id from task where leased_by = $1 order by id for update)
+  `with held as (select id from task where leased_by = $1 order by subject for update)
   update task set leased_by = null, run_at = now(), attempts = greatest(attempts - 1, 0) from held where task.id = held.id`,
 );
 
 /** Ends all leases. */
 export const END_LEASES = statement(
   { id: text() },
-  `with held as (select id from task where leased_by is not null order by id for update)
+  `with held as (select id from task where leased_by is not null order by subject for update)
   update task set leased_by = null, run_at = now() from held where task.id = held.id returning task.id`,
 );

@@ -2,7 +2,7 @@
 import { statement } from '../database/statement.ts';
 import { text } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { expression, transitionWhere } from '../history/transition.ts';
+import { expression, moveStatement } from '../history/transition.ts';
 import { newId } from '../ids.ts';
 import { TASK_LIFECYCLE } from './task.ts';
 
@@ -75,37 +75,31 @@ export async function startTask(tx: Transaction, task: NewTask): Promise<void> {
   if (!task.afterSeconds) tx.changed(taskChange(started!.lane));
 }
 
+const SIGNAL_TASK = moveStatement(TASK_LIFECYCLE, 'READY', 'subject = $1', {
+  signals: expression('signals + 1'),
+  attempts: expression('0'),
+  deadlineAt: expression(`case before.state when 'DEAD' then null else deadline_at end`),
+  runAt: expression('case when leased_by is null then least(run_at, now()) else run_at end'),
+});
 /**
  * Wakes the task of a subject. It runs now, or once more directly after the present step, with fresh attempts. A dead task
  * continues with the step at which it died, without its deadline. Without a task, nothing happens.
  */
 export async function signalTask(tx: Transaction, subject: string): Promise<void> {
-  const woken = await transitionWhere(tx, TASK_LIFECYCLE, 'READY', 'subject = $1', {
-    parameters: [subject],
-    set: {
-      signals: expression('signals + 1'),
-      attempts: 0,
-      deadlineAt: expression(`case before.state when 'DEAD' then null else deadline_at end`),
-      runAt: expression('case when leased_by is null then least(run_at, now()) else run_at end'),
-    },
-  });
+  const woken = await SIGNAL_TASK.all(tx, [subject]);
   tx.changed(...woken.map(({ lane }) => taskChange(lane)));
 }
 
-/** Sends the task of a subject to another step at once. A worker that runs the task loses its lease. */
-export const redirectTask = (tx: Transaction, subject: string, step: string): Promise<unknown> =>
-  transitionWhere(tx, TASK_LIFECYCLE, 'READY', 'subject = $1', {
-    parameters: [subject],
-    set: {
-      step,
-      fence: expression('fence + 1'),
-      leasedBy: null,
-      attempts: 0,
-      error: null,
-      deadlineAt: null,
-      runAt: expression('now()'),
-    },
-  });
+/** Sends the task of the subject $1 to the step $2 at once. A worker that runs the task loses its lease. */
+export const REDIRECT_TASK = moveStatement(TASK_LIFECYCLE, 'READY', 'subject = $1', {
+  step: expression('$2'),
+  fence: expression('fence + 1'),
+  leasedBy: expression('null'),
+  attempts: expression('0'),
+  error: expression('null'),
+  deadlineAt: expression('null'),
+  runAt: expression('now()'),
+});
 
 /** Starts the periodic processes $2 in the lane $3, with the task ids $1. Processes that have a task keep it. */
 export const START_PERIODIC = statement(

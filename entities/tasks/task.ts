@@ -15,7 +15,7 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
-import type { SilentLifecycle } from '../history/lifecycle.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
 
 const TASK_STATES = ['READY', 'DEAD'] as const;
 
@@ -52,9 +52,9 @@ export const Task = entity(
 export type Task = RowOf<typeof Task>;
 
 /** A dead task waits for a signal, or for the operator. A signal to a ready task keeps it ready. */
-export const TASK_LIFECYCLE: SilentLifecycle<Task, Task['state']> = {
+export const TASK_LIFECYCLE: Lifecycle<Task, Task['state']> = {
   table: Task,
-  key: 'id',
+  key: 'subject',
   state: 'state',
   transitions: { READY: ['READY', 'DEAD'], DEAD: ['READY'] },
 };

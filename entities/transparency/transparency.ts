@@ -13,7 +13,7 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
-import type { SilentLifecycle } from '../history/lifecycle.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
 
 /**
  * The codes of CanaryTail. Each denies an event: orders to cease, duress, gag orders, raids, seizures, subpoenas, traps, war,
@@ -123,7 +123,7 @@ export const Incident = entity('incident', {
 export type Incident = RowOf<typeof Incident>;
 
 /** The operator may report any status after any other: the incident shows what the operator writes. */
-export const INCIDENT_LIFECYCLE: SilentLifecycle<Incident, IncidentStatus> = {
+export const INCIDENT_LIFECYCLE: Lifecycle<Incident, IncidentStatus> = {
   table: Incident,
   key: 'id',
   state: 'status',

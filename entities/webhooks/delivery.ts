@@ -15,8 +15,9 @@ import {
   text,
   timestamp,
 } from '../database/table.ts';
-import type { SilentLifecycle } from '../history/lifecycle.ts';
-import { expression } from '../history/transition.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
+import { expression, moveStatement } from '../history/transition.ts';
+import { WEBHOOK_LIFECYCLE } from './webhook.ts';
 
 export const DELIVERY_STATUSES = ['PENDING', 'DELIVERING', 'RETRYING', 'SUCCEEDED', 'FAILED'] as const;
 
@@ -51,7 +52,7 @@ export const WebhookDelivery = entity(
 export type WebhookDelivery = RowOf<typeof WebhookDelivery>;
 
 /** A worker also takes over a delivery that another worker left in DELIVERING. The customer can have an ended one repeated. */
-export const DELIVERY_LIFECYCLE: SilentLifecycle<WebhookDelivery, WebhookDelivery['status']> = {
+export const DELIVERY_LIFECYCLE: Lifecycle<WebhookDelivery, WebhookDelivery['status']> = {
   table: WebhookDelivery,
   key: 'id',
   state: 'status',
@@ -64,44 +65,68 @@ export const DELIVERY_LIFECYCLE: SilentLifecycle<WebhookDelivery, WebhookDeliver
   },
 };
 
-/** Selects due deliveries of the webhook $1, $2 at most, and skips locked ones. The array is computed once. */
-export const DUE_DELIVERIES = `id = any(array(
-  select id from webhook_delivery where webhook_id = $1 and next_attempt_at <= now() order by next_attempt_at, id limit $2
-  for update skip locked))`;
+/** Takes due deliveries of the webhook $1, $2 at most, and skips locked ones. The array is computed once. */
+export const TAKE_DELIVERIES = moveStatement(
+  DELIVERY_LIFECYCLE,
+  'DELIVERING',
+  `id = any(array(
+    select id from webhook_delivery where webhook_id = $1 and next_attempt_at <= now() order by next_attempt_at, id limit $2
+    for update skip locked))`,
+  { firstAttemptAt: expression('coalesce(first_attempt_at, now())') },
+  { name: 'take deliveries' },
+);
 
-/** Selects the deliveries of the webhook $1 that have not ended. */
-export const OPEN_DELIVERIES = 'webhook_id = $1 and next_attempt_at is not null';
-
-/** Selects the deliveries $1. */
-export const GIVEN_DELIVERIES = 'id = any($1::text[])';
+const OPEN = 'webhook_id = $1 and next_attempt_at is not null';
+/** Ends the open deliveries of the webhook $1, which is disabled. The customer can have them repeated. */
+export const STOP_DELIVERIES = moveStatement(DELIVERY_LIFECYCLE, 'FAILED', OPEN, {
+  error: expression(`coalesce(error, 'disabled')`),
+  nextAttemptAt: expression('null'),
+});
 
 /** The element of an array for a delivery, which has the place of its id in $1. */
-const elementOf = (array: string) => `(${array})[array_position($1::text[], webhook_delivery.id)]`;
-/** Columns after an attempt. Parameters for the deliveries $1: response status $2, duration $3, error $4, pause $5 in seconds. */
-export const ATTEMPTED = {
-  attempts: expression('attempts + 1'),
-  responseStatus: expression(elementOf('$2::int[]')),
-  durationMs: expression(elementOf('$3::int[]')),
-  error: expression(elementOf('$4::text[]')),
-  nextAttemptAt: expression(`now() + ${elementOf('$5::float8[]')} * interval '1 second'`),
+const elementOf = (array: string) => expression(`(${array})[array_position($1::text[], webhook_delivery.id)]`);
+const writeAttempts = (outcome: WebhookDelivery['status']) =>
+  moveStatement(
+    DELIVERY_LIFECYCLE,
+    outcome,
+    'id = any($1::text[])',
+    {
+      attempts: expression('attempts + 1'),
+      responseStatus: elementOf('$2::int[]'),
+      durationMs: elementOf('$3::int[]'),
+      error: elementOf('$4::text[]'),
+      nextAttemptAt: expression(`now() + ${elementOf('$5::float8[]').sql} * interval '1 second'`),
+    },
+    { name: `write attempts ${outcome}` },
+  );
+/** Write an attempt of each of the deliveries $1: response status $2, duration $3, error $4, pause $5 in seconds. */
+export const WRITE_ATTEMPTS = {
+  SUCCEEDED: writeAttempts('SUCCEEDED'),
+  RETRYING: writeAttempts('RETRYING'),
+  FAILED: writeAttempts('FAILED'),
 };
+
+/** Disables the webhook $1 for the reason $4 if it is gone ($2), or if no delivery succeeded since $3. */
+export const DISABLE_WEBHOOK = moveStatement(
+  WEBHOOK_LIFECYCLE,
+  'DISABLED',
+  'id = $1 and ($2::boolean or last_success_at is null or last_success_at < $3)',
+  { disabledReason: expression('$4::text') },
+);
 
 /** Locks the deliveries $1. */
 export const LOCK_DELIVERIES = statement(
   {},
-  `select from webhook_delivery where ${GIVEN_DELIVERIES} order by id for update`,
+  `select from webhook_delivery where id = any($1::text[]) order by id for update`,
 );
 
 /** Locks the open deliveries of the webhook $1. */
-export const LOCK_OPEN_DELIVERIES = statement(
-  {},
-  `select from webhook_delivery where ${OPEN_DELIVERIES} order by id for update`,
-);
+export const LOCK_OPEN_DELIVERIES = statement({}, `select from webhook_delivery where ${OPEN} order by id for update`);
 
 /** Returns the seconds until the next attempt of the webhook $1, or null without one. */
 export const SECONDS_TO_NEXT_ATTEMPT = statement(
   { seconds: nullable(real()) },
-  `select extract(epoch from min(next_attempt_at) - now())::float8 as seconds from webhook_delivery where ${OPEN_DELIVERIES}`,
+  `select extract(epoch from min(next_attempt_at) - now())::float8 as seconds from webhook_delivery where ${OPEN}`,
 );
 
 /** Deletes the deliveries of the webhook $1 that have ended and are older than $2 days. */

@@ -15,7 +15,7 @@ import {
   timestamp,
 } from '../database/table.ts';
 import { EVENT_TYPES } from '../history/event.ts';
-import type { SilentLifecycle } from '../history/lifecycle.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
 
 export const WEBHOOK_STATUSES = ['ENABLED', 'DISABLED'] as const;
 
@@ -42,7 +42,7 @@ export const Webhook = entity(
 export type Webhook = RowOf<typeof Webhook>;
 
 /** A test that succeeds enables a disabled webhook. */
-export const WEBHOOK_LIFECYCLE: SilentLifecycle<Webhook, Webhook['status']> = {
+export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
   table: Webhook,
   key: 'id',
   state: 'status',
@@ -51,9 +51,6 @@ export const WEBHOOK_LIFECYCLE: SilentLifecycle<Webhook, Webhook['status']> = {
 
 /** Reads the webhook $1. */
 export const FIND_WEBHOOK = statement(Webhook.columns, `select ${columnsOf(Webhook)} from webhook where id = $1`);
-
-/** Selects the webhook $1 if it is gone ($2), or if no delivery succeeded since $3. */
-export const NO_SUCCESS_SINCE = 'id = $1 and ($2::boolean or last_success_at is null or last_success_at < $3)';
 
 /** Writes the time of a success of the webhook $1. */
 export const MARK_SUCCESS = statement({}, 'update webhook set last_success_at = clock_timestamp() where id = $1');

@@ -31,7 +31,7 @@ export const apiKeyProcess: Process = {
 /** Moves an active key; a revoked key stays revoked. */
 async function expire(tx: Transaction, accountId: string, id: string): Promise<void> {
   await lockAccount(tx, accountId);
-  if (!(await transition(tx, API_KEY_LIFECYCLE, id, 'EXPIRED', { where: { accountId } }))) return;
+  if (!(await transition(tx, API_KEY_LIFECYCLE, id, 'EXPIRED'))) return;
   await record(tx, accountId, id, { type: 'api_key.expired', actor: SYSTEM });
   tx.changed({ kind: 'credential', accountId, id });
 }

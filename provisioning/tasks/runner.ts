@@ -117,7 +117,7 @@ export class Runner {
     const step = await process.onExhausted?.(task, tx, failure.error);
     if (await retryLater(tx, this.#options.holder, task, failure)) throw new Signalled();
     if (!step) {
-      await transition(tx, TASK_LIFECYCLE, task.id, 'DEAD');
+      await transition(tx, TASK_LIFECYCLE, task.subject, 'DEAD');
       return;
     }
     await CONTINUE_TASK.all(tx, [task.id, step]);

@@ -5,13 +5,12 @@
  */
 import type { Database } from '../../entities/database/database.ts';
 import { FIND_EVENT } from '../../entities/history/event.ts';
-import { expression, transitionWhere } from '../../entities/history/transition.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import {
   DELETE_OLD_DELIVERIES,
-  DELIVERY_LIFECYCLE,
-  DUE_DELIVERIES,
   SECONDS_TO_NEXT_ATTEMPT,
+  STOP_DELIVERIES,
+  TAKE_DELIVERIES,
   type WebhookDelivery,
 } from '../../entities/webhooks/delivery.ts';
 import {
@@ -25,7 +24,7 @@ import type { Outbound } from '../outbound/call.ts';
 import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks/tasks.ts';
 import { messageOf, type RenderResource } from './message.ts';
 import { type Posted, post } from './post.ts';
-import { keepResults, type Result, stopDeliveries } from './result.ts';
+import { keepResults, type Result } from './result.ts';
 import { signedHeaders } from './sign.ts';
 
 const PARALLEL = 4;
@@ -51,12 +50,8 @@ async function deliver(options: DeliveryOptions, task: LeasedTask): Promise<Outc
   const { db } = options;
   const webhook = await FIND_WEBHOOK.first(db, [task.subject]);
   if (!webhook) return done();
-  if (webhook.status === 'DISABLED') return done({ commit: (tx) => stopDeliveries(tx, webhook.id) });
-  const due = await transitionWhere(db, DELIVERY_LIFECYCLE, 'DELIVERING', DUE_DELIVERIES, {
-    parameters: [webhook.id, PARALLEL],
-    set: { firstAttemptAt: expression('coalesce(first_attempt_at, now())') },
-    name: 'take deliveries',
-  });
+  if (webhook.status === 'DISABLED') return done({ commit: (tx) => STOP_DELIVERIES.all(tx, [webhook.id]) });
+  const due = await TAKE_DELIVERIES.all(db, [webhook.id, PARALLEL]);
   if (!due.length) return rest(db, webhook);
   const results = await Promise.all(
     due.map(async (delivery): Promise<Result> => {

@@ -2,17 +2,15 @@
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
-import { expression, transitionWhere } from '../../entities/history/transition.ts';
 import {
-  ATTEMPTED,
-  DELIVERY_LIFECYCLE,
-  GIVEN_DELIVERIES,
+  DISABLE_WEBHOOK,
   LOCK_DELIVERIES,
   LOCK_OPEN_DELIVERIES,
-  OPEN_DELIVERIES,
+  STOP_DELIVERIES,
   type WebhookDelivery,
+  WRITE_ATTEMPTS,
 } from '../../entities/webhooks/delivery.ts';
-import { MARK_SUCCESS, NO_SUCCESS_SINCE, WEBHOOK_LIFECYCLE, type Webhook } from '../../entities/webhooks/webhook.ts';
+import { MARK_SUCCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import type { Posted } from './post.ts';
 
 const MINUTE = 60;
@@ -54,7 +52,7 @@ export async function keepResults(tx: Transaction, webhook: Webhook, results: re
   const disabled = reason !== undefined && (await disable(tx, webhook, reason, results));
   if (disabled) await LOCK_OPEN_DELIVERIES.all(tx, [webhook.id]);
   await writeAttempts(tx, results);
-  if (disabled) await stopDeliveries(tx, webhook.id);
+  if (disabled) await STOP_DELIVERIES.all(tx, [webhook.id]);
 }
 
 /** Returns the reason to disable the webhook, if the results give one. */
@@ -75,11 +73,10 @@ async function writeAttempts(tx: Transaction, results: readonly Result[]): Promi
   const listOf = (some: typeof attempts, name: keyof (typeof attempts)[number]) => some.map((one) => one[name]);
   if (outcomes.size > 1) await LOCK_DELIVERIES.all(tx, [listOf(attempts, 'id')]);
   for (const [outcome, some] of outcomes)
-    await transitionWhere(tx, DELIVERY_LIFECYCLE, outcome, GIVEN_DELIVERIES, {
-      parameters: (['id', 'responseStatus', 'durationMs', 'error', 'pause'] as const).map((name) => listOf(some, name)),
-      set: ATTEMPTED,
-      name: 'write attempts',
-    });
+    await WRITE_ATTEMPTS[outcome].all(
+      tx,
+      (['id', 'responseStatus', 'durationMs', 'error', 'pause'] as const).map((name) => listOf(some, name)),
+    );
 }
 const outcomeOf = (error: string | null, pause: number | null) =>
   error === null ? 'SUCCEEDED' : pause === null ? 'FAILED' : 'RETRYING';
@@ -98,11 +95,8 @@ async function disable(
   const failedSince = results
     .filter(({ delivery, posted }) => posted.error && pauseSeconds(delivery.attempts + 1) === undefined)
     .map(({ delivery }) => delivery.firstAttemptAt?.getTime() ?? 0);
-  const [disabled] = await transitionWhere(tx, WEBHOOK_LIFECYCLE, 'DISABLED', NO_SUCCESS_SINCE, {
-    parameters: [id, reason === 'endpoint_gone', new Date(Math.max(0, ...failedSince))],
-    set: { disabledReason: reason },
-  });
-  if (!disabled) return false;
+  const since = new Date(Math.max(0, ...failedSince));
+  if (!(await DISABLE_WEBHOOK.first(tx, [id, reason === 'endpoint_gone', since, reason]))) return false;
   await record(tx, accountId, id, {
     type: 'webhook.disabled',
     actor: SYSTEM,
@@ -110,10 +104,3 @@ async function disable(
   });
   return true;
 }
-
-/** Ends the open deliveries of a disabled webhook. The customer can have them repeated. */
-export const stopDeliveries = (tx: Transaction, webhookId: string): Promise<unknown> =>
-  transitionWhere(tx, DELIVERY_LIFECYCLE, 'FAILED', OPEN_DELIVERIES, {
-    parameters: [webhookId],
-    set: { error: expression(`coalesce(error, 'disabled')`), nextAttemptAt: null },
-  });

@@ -4,7 +4,7 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { LOCK_SERVER } from '../../../entities/servers/lock.ts';
 import { closeJobsOfGone } from '../../../entities/servers/manual-job.ts';
 import { CHANGING } from '../../../entities/servers/server.ts';
-import { redirectTask, taskChange } from '../../../entities/tasks/start.ts';
+import { REDIRECT_TASK, taskChange } from '../../../entities/tasks/start.ts';
 import { Task } from '../../../entities/tasks/task.ts';
 import { releaseCapacity } from '../placement/capacity.ts';
 import { completeDeletion } from './delete.ts';
@@ -32,7 +32,7 @@ export async function cancelServer(tx: Transaction, orderNumber: string): Promis
   const isOrder = status === 'PENDING' || status === 'PROVISIONING';
   if (!isOrder && !CHANGING.has(status)) return false;
   if (isOrder) await fail(tx, server, 'provisioning_failed', UNDELIVERABLE);
-  await redirectTask(tx, orderNumber, isOrder ? 'clean' : 'restore');
+  await REDIRECT_TASK.all(tx, [orderNumber, isOrder ? 'clean' : 'restore']);
   tx.changed(taskChange(SERVER_LANE));
   return true;
 }
