@@ -88,8 +88,8 @@ export async function transition<T, State extends string>(
 }
 
 /**
- * Declares a move of the rows that a condition selects. It skips rows whose states do not allow it, and locks the others in
- * the order of their keys. Call it once, when its module loads. The condition and the expressions have the parameters of the statement.
+ * Declares a move of the rows that a condition selects. The statement locks them in the order of their keys, and moves those
+ * whose states allow it. Call this once, when the module loads. The condition and the expressions share the parameters.
  */
 export function moveStatement<T, State extends string>(
   lifecycle: Lifecycle<T, State>,

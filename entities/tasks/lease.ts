@@ -1,6 +1,6 @@
 /**
- * The statements by which workers take tasks, keep them, and release them. A step that writes to
- * its task names the lease in $1 to $3: the task, the fence and the worker. A lease that has ended writes nothing.
+ * The statements by which workers take tasks, keep them, and release them. Each write to a task names the
+ * lease in $1 to $3: the task, the fence and the worker. A lease that has ended writes nothing.
  */
 import { statement } from '../database/statement.ts';
 import { boolean, columnsOf, int, nullable, text } from '../database/table.ts';
