@@ -1,20 +1,8 @@
 /** Credentials: sessions (an access token and its refresh token) and API keys. The tables hold only digests. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bigint,
-  bytes,
-  columnsOf,
-  entity,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  textArray,
-  timestamp,
-} from '../database/table.ts';
+import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
 /** A scope of a credential. `full` includes all scopes; `servers` and `billing` each include `read`. */
@@ -42,24 +30,24 @@ export const REFRESH_FAMILY_SECONDS = 90 * 24 * 3600;
 export const Session = entity(
   'session',
   {
-    id: key(),
-    accountId: text(),
+    id: column.key(),
+    accountId: column.text(),
     /** The id of the first session after a login. Rotation hands it on to each next session. */
-    familyId: text(),
+    familyId: column.text(),
     /** `register`, `login` or `oauth:<client id>`. */
-    source: text(),
-    userAgent: nullable(text()),
-    scope: text(),
-    accessDigest: bytes(),
-    refreshDigest: nullable(bytes()),
-    expiresAt: timestamp(),
-    refreshExpiresAt: timestamp(),
-    familyExpiresAt: timestamp(),
-    createdAt: now(),
-    lastUsedAt: nullable(timestamp()),
-    revokedAt: nullable(timestamp()),
+    source: column.text(),
+    userAgent: nullable(column.text()),
+    scope: column.text(),
+    accessDigest: column.bytes(),
+    refreshDigest: nullable(column.bytes()),
+    expiresAt: column.timestamp(),
+    refreshExpiresAt: column.timestamp(),
+    familyExpiresAt: column.timestamp(),
+    createdAt: column.now(),
+    lastUsedAt: nullable(column.timestamp()),
+    revokedAt: nullable(column.timestamp()),
     /** When the client spent its refresh token, which also revoked the session. */
-    rotatedAt: nullable(timestamp()),
+    rotatedAt: nullable(column.timestamp()),
   },
   [
     { name: 'session_access', columns: ['accessDigest'], unique: true },
@@ -82,17 +70,17 @@ export const LIST_OPEN_SESSIONS = statement(
 );
 /** The open sessions of the account $1, those first that were unused for longest. */
 export const FIND_OPEN_SESSIONS = statement(
-  { id: key(), source: text() },
+  { id: column.key(), source: column.text() },
   `select id, source from session where account_id = $1 and ${IS_OPEN} order by greatest(created_at, last_used_at), id`,
 );
 /** Ends the open sessions of the account $1 with the ids $2. */
 export const END_SESSIONS = statement(
-  { id: key() },
+  { id: column.key() },
   `update session set revoked_at = now() where account_id = $1 and id = any($2::text[]) and ${IS_OPEN} returning id`,
 );
 /** Ends the family $1 of the account $2. */
 export const END_FAMILY = statement(
-  { id: key() },
+  { id: column.key() },
   'update session set revoked_at = now() where family_id = $1 and account_id = $2 and revoked_at is null returning id',
 );
 /** Removes the refresh token of the session $1. */
@@ -104,21 +92,21 @@ export const DROP_REFRESH_TOKEN = statement(
 export const ApiKey = entity(
   'api_key',
   {
-    id: key(),
-    accountId: text(),
-    name: text(),
-    scope: text(),
+    id: column.key(),
+    accountId: column.text(),
+    name: column.text(),
+    scope: column.text(),
     /** The first 13 characters, to recognise the key by. */
-    prefix: text(),
-    digest: bytes(),
-    status: oneOf('ACTIVE', 'EXPIRED', 'REVOKED'),
-    ipAllowlist: textArray(),
+    prefix: column.text(),
+    digest: column.bytes(),
+    status: column.oneOf('ACTIVE', 'EXPIRED', 'REVOKED'),
+    ipAllowlist: column.textArray(),
     /** Micro-USD in a calendar month (UTC). */
-    spendLimitMicros: nullable(bigint()),
-    createdAt: now(),
-    lastUsedAt: nullable(timestamp()),
-    expiresAt: nullable(timestamp()),
-    revokedAt: nullable(timestamp()),
+    spendLimitMicros: nullable(column.bigint()),
+    createdAt: column.now(),
+    lastUsedAt: nullable(column.timestamp()),
+    expiresAt: nullable(column.timestamp()),
+    revokedAt: nullable(column.timestamp()),
   },
   [
     { name: 'api_key_digest', columns: ['digest'], unique: true },
@@ -139,7 +127,7 @@ const STATUS_NOW = `case when status = 'ACTIVE' and expires_at <= now() then 'EX
 
 /** How many active keys the account $1 has. */
 export const COUNT_ACTIVE_API_KEYS = statement(
-  { keys: int() },
+  { keys: column.int() },
   `select count(*)::int as keys from api_key where account_id = $1 and ${STATUS_NOW} = 'ACTIVE'`,
 );
 /** A page of API keys, newest first. $1 account (null: all), $2 id of the page before, $3 status (null: all), $4 limit. */
@@ -158,19 +146,19 @@ const used = (table: string, digest: string) => `
       where ${table}.id = found.id and found.revoked_at is null
         and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
 const CREDENTIAL = {
-  accountId: text(),
-  credentialId: key(),
-  name: text(),
-  scope: text(),
-  expiresAt: nullable(timestamp()),
-  revokedAt: nullable(timestamp()),
-  suspendedFor: nullable(text()),
+  accountId: column.text(),
+  credentialId: column.key(),
+  name: column.text(),
+  scope: column.text(),
+  expiresAt: nullable(column.timestamp()),
+  revokedAt: nullable(column.timestamp()),
+  suspendedFor: nullable(column.text()),
 };
 const SUSPENDED_FOR = '(select suspended_for from account where account.id = found.account_id) as suspended_for';
 
 /** The API key with the digest $1. */
 export const FIND_API_KEY = statement(
-  { ...CREDENTIAL, ipAllowlist: textArray(), spendLimitMicros: nullable(bigint()) },
+  { ...CREDENTIAL, ipAllowlist: column.textArray(), spendLimitMicros: nullable(column.bigint()) },
   `${used('api_key', 'digest')}
   select account_id, id as credential_id, name, scope, expires_at, revoked_at,
     ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`,
@@ -187,7 +175,7 @@ export const ENDED_CREDENTIAL_DAYS = 30;
 /** Deletes credentials that ended long ago. $1 their ids are smaller, $2 at most so many. */
 const deleteEnded = (table: string, endedAt: string, also = 'true') =>
   statement(
-    { id: key() },
+    { id: column.key() },
     `delete from ${table} where id in (
       select id from ${table} where id < $1 and ${endedAt} < now() - interval '${ENDED_CREDENTIAL_DAYS} days' and ${also}
       order by id limit $2) returning id`,

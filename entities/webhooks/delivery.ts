@@ -1,20 +1,8 @@
 /** Deliveries: one event on its way to one webhook. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  columnsOf,
-  defaulting,
-  entity,
-  int,
-  json,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  real,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { WEBHOOK_LIFECYCLE } from './webhook.ts';
@@ -24,23 +12,23 @@ export const DELIVERY_STATUSES = ['PENDING', 'DELIVERING', 'RETRYING', 'SUCCEEDE
 export const WebhookDelivery = entity(
   'webhook_delivery',
   {
-    id: key(),
-    accountId: text(),
-    webhookId: text(),
-    eventId: text(),
-    eventType: text(),
+    id: column.key(),
+    accountId: column.text(),
+    webhookId: column.text(),
+    eventId: column.text(),
+    eventType: column.text(),
     /** The changed row after the change, without secrets. Null for an event without a row. */
-    snapshot: nullable(json<Record<string, unknown>>()),
-    status: defaulting(oneOf(...DELIVERY_STATUSES), "'PENDING'"),
-    attempts: defaulting(int(), 0),
-    responseStatus: nullable(int()),
-    durationMs: nullable(int()),
+    snapshot: nullable(column.json<Record<string, unknown>>()),
+    status: defaulting(column.oneOf(...DELIVERY_STATUSES), "'PENDING'"),
+    attempts: defaulting(column.int(), 0),
+    responseStatus: nullable(column.int()),
+    durationMs: nullable(column.int()),
     /** One of a fixed set of codes. The receiver's answer is not stored. */
-    error: nullable(text()),
-    firstAttemptAt: nullable(timestamp()),
+    error: nullable(column.text()),
+    firstAttemptAt: nullable(column.timestamp()),
     /** Null at the end. During an attempt it lies in the past, so that another worker can take the delivery over. */
-    nextAttemptAt: nullable(timestamp()),
-    createdAt: now(),
+    nextAttemptAt: nullable(column.timestamp()),
+    createdAt: column.now(),
   },
   [
     { name: 'webhook_delivery_account', columns: ['accountId', 'id'] },
@@ -125,7 +113,7 @@ export const LOCK_OPEN_DELIVERIES = statement({}, `select from webhook_delivery 
 
 /** Returns the seconds until the next attempt of the webhook $1, or null without one. */
 export const SECONDS_TO_NEXT_ATTEMPT = statement(
-  { seconds: nullable(real()) },
+  { seconds: nullable(column.real()) },
   `select extract(epoch from min(next_attempt_at) - now())::float8 as seconds from webhook_delivery where ${OPEN}`,
 );
 
@@ -160,7 +148,7 @@ export const LATEST_DELIVERIES = statement(
 
 /** Finds webhooks with a delivery that has waited $1 seconds. Their task neither runs nor is due within $1 seconds. */
 export const FORGOTTEN_WEBHOOKS = statement(
-  { id: text() },
+  { id: column.text() },
   `select distinct webhook_id as id from webhook_delivery
   where status = 'PENDING' and created_at < now() - $1::float8 * interval '1 second'
     and not exists (
