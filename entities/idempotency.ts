@@ -12,21 +12,17 @@ import { ApiError } from './errors.ts';
 import { canonicalJson } from './json.ts';
 import { digest, Vault } from './secrets.ts';
 
-export const IdempotencyKey = entity(
-  'idempotency_key',
-  {
-    /** Account, method and path; for a public request also an HMAC of its input. */
-    scope: column.key(),
-    /** SHA-256 of the key. */
-    keyDigest: { ...column.bytes(), primary: true },
-    /** HMAC of the input under the key. */
-    inputMac: column.bytes(),
-    /** Null only within the transaction that inserts the row. */
-    sealedAnswer: nullable(column.bytes()),
-    expiresAt: column.timestamp(),
-  },
-  [{ name: 'idempotency_key_expires', columns: ['expiresAt'] }],
-);
+export const IdempotencyKey = entity('idempotency_key', {
+  /** Account, method and path; for a public request also an HMAC of its input. */
+  scope: column.key(),
+  /** SHA-256 of the key. */
+  keyDigest: { ...column.bytes(), primary: true },
+  /** HMAC of the input under the key. */
+  inputMac: column.bytes(),
+  /** Null only within the transaction that inserts the row. */
+  sealedAnswer: nullable(column.bytes()),
+  expiresAt: column.timestamp(),
+});
 
 const KEPT_HOURS = 24;
 

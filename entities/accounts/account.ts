@@ -7,27 +7,23 @@ import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { record } from '../history/record.ts';
 
-export const Account = entity(
-  'account',
-  {
-    id: column.key(),
-    kind: column.oneOf('PERSON', 'AGENT'),
-    email: nullable(column.text()),
-    /** argon2id in PHC form; null for agents. */
-    passwordHash: nullable(column.text()),
-    totpEnabled: defaulting(column.boolean(), 'false'),
-    pgpFingerprint: nullable(column.text()),
-    lowBalanceAlertDays: defaulting(column.int(), 7),
-    /** When balance.low was last sent. */
-    lowBalanceAlertedAt: nullable(column.timestamp()),
-    createdAt: column.now(),
-    /** When the operator, or a reversed payment, suspended the account. */
-    suspendedAt: nullable(column.timestamp()),
-    /** The reason, which the customer can read. */
-    suspendedFor: nullable(column.text()),
-  },
-  [{ name: 'account_email', columns: ['email'], unique: true }],
-);
+export const Account = entity('account', {
+  id: column.key(),
+  kind: column.oneOf('PERSON', 'AGENT'),
+  email: nullable(column.text()),
+  /** argon2id in PHC form; null for agents. */
+  passwordHash: nullable(column.text()),
+  totpEnabled: defaulting(column.boolean(), 'false'),
+  pgpFingerprint: nullable(column.text()),
+  lowBalanceAlertDays: defaulting(column.int(), 7),
+  /** When balance.low was last sent. */
+  lowBalanceAlertedAt: nullable(column.timestamp()),
+  createdAt: column.now(),
+  /** When the operator, or a reversed payment, suspended the account. */
+  suspendedAt: nullable(column.timestamp()),
+  /** The reason, which the customer can read. */
+  suspendedFor: nullable(column.text()),
+});
 export type Account = RowOf<typeof Account>;
 
 const BALANCE = {

@@ -27,35 +27,26 @@ export const ACCESS_TOKEN_SECONDS = 24 * 3600;
 export const REFRESH_TOKEN_SECONDS = 30 * 24 * 3600;
 export const REFRESH_FAMILY_SECONDS = 90 * 24 * 3600;
 
-export const Session = entity(
-  'session',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    /** The id of the first session after a login. Rotation hands it on to each next session. */
-    familyId: column.text(),
-    /** `register`, `login` or `oauth:<client id>`. */
-    source: column.text(),
-    userAgent: nullable(column.text()),
-    scope: column.text(),
-    accessDigest: column.bytes(),
-    refreshDigest: nullable(column.bytes()),
-    expiresAt: column.timestamp(),
-    refreshExpiresAt: column.timestamp(),
-    familyExpiresAt: column.timestamp(),
-    createdAt: column.now(),
-    lastUsedAt: nullable(column.timestamp()),
-    revokedAt: nullable(column.timestamp()),
-    /** When the client spent its refresh token, which also revoked the session. */
-    rotatedAt: nullable(column.timestamp()),
-  },
-  [
-    { name: 'session_access', columns: ['accessDigest'], unique: true },
-    { name: 'session_refresh', columns: ['refreshDigest'], unique: true },
-    { name: 'session_account', columns: ['accountId', 'id'] },
-    { name: 'session_family', columns: ['familyId'] },
-  ],
-);
+export const Session = entity('session', {
+  id: column.key(),
+  accountId: column.text(),
+  /** The id of the first session after a login. Rotation hands it on to each next session. */
+  familyId: column.text(),
+  /** `register`, `login` or `oauth:<client id>`. */
+  source: column.text(),
+  userAgent: nullable(column.text()),
+  scope: column.text(),
+  accessDigest: column.bytes(),
+  refreshDigest: nullable(column.bytes()),
+  expiresAt: column.timestamp(),
+  refreshExpiresAt: column.timestamp(),
+  familyExpiresAt: column.timestamp(),
+  createdAt: column.now(),
+  lastUsedAt: nullable(column.timestamp()),
+  revokedAt: nullable(column.timestamp()),
+  /** When the client spent its refresh token, which also revoked the session. */
+  rotatedAt: nullable(column.timestamp()),
+});
 export type Session = RowOf<typeof Session>;
 
 /** A condition: a session is open while one of its tokens is good. */
@@ -89,30 +80,23 @@ export const DROP_REFRESH_TOKEN = statement(
   'update session set refresh_digest = null, refresh_expires_at = expires_at, family_expires_at = expires_at where id = $1',
 );
 
-export const ApiKey = entity(
-  'api_key',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    name: column.text(),
-    scope: column.text(),
-    /** The first 13 characters, to recognise the key by. */
-    prefix: column.text(),
-    digest: column.bytes(),
-    status: column.oneOf('ACTIVE', 'EXPIRED', 'REVOKED'),
-    ipAllowlist: column.textArray(),
-    /** Micro-USD in a calendar month (UTC). */
-    spendLimitMicros: nullable(column.bigint()),
-    createdAt: column.now(),
-    lastUsedAt: nullable(column.timestamp()),
-    expiresAt: nullable(column.timestamp()),
-    revokedAt: nullable(column.timestamp()),
-  },
-  [
-    { name: 'api_key_digest', columns: ['digest'], unique: true },
-    { name: 'api_key_account', columns: ['accountId', 'id'] },
-  ],
-);
+export const ApiKey = entity('api_key', {
+  id: column.key(),
+  accountId: column.text(),
+  name: column.text(),
+  scope: column.text(),
+  /** The first 13 characters, to recognise the key by. */
+  prefix: column.text(),
+  digest: column.bytes(),
+  status: column.oneOf('ACTIVE', 'EXPIRED', 'REVOKED'),
+  ipAllowlist: column.textArray(),
+  /** Micro-USD in a calendar month (UTC). */
+  spendLimitMicros: nullable(column.bigint()),
+  createdAt: column.now(),
+  lastUsedAt: nullable(column.timestamp()),
+  expiresAt: nullable(column.timestamp()),
+  revokedAt: nullable(column.timestamp()),
+});
 export type ApiKey = RowOf<typeof ApiKey>;
 
 export const API_KEY_LIFECYCLE: Lifecycle<ApiKey, ApiKey['status']> = {

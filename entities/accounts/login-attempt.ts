@@ -9,22 +9,18 @@ import { statement } from '../database/statement.ts';
 import { defaulting, entity } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
-export const LoginCount = entity(
-  'login_tally',
-  {
-    /** The keyed hash of a name, of a network, or of both. */
-    key: column.key(),
-    /** The times of failed logins. */
-    failures: { type: 'double precision', array: true, default: () => "'{}'" } as column.Column<number[]>,
-    /** The times until which logins under way count, unless their process reports an end. */
-    underWay: { type: 'double precision', array: true, default: () => "'{}'" } as column.Column<number[]>,
-    /** Until this time, the name counts as known from the network. */
-    knownUntil: defaulting(column.real(), 0),
-    /** When the sweep may delete the row. */
-    forgetAt: column.real(),
-  },
-  [{ name: 'login_tally_forget', columns: ['forgetAt'] }],
-);
+export const LoginCount = entity('login_tally', {
+  /** The keyed hash of a name, of a network, or of both. */
+  key: column.key(),
+  /** The times of failed logins. */
+  failures: { type: 'double precision', array: true, default: () => "'{}'" } as column.Column<number[]>,
+  /** The times until which logins under way count, unless their process reports an end. */
+  underWay: { type: 'double precision', array: true, default: () => "'{}'" } as column.Column<number[]>,
+  /** Until this time, the name counts as known from the network. */
+  knownUntil: defaulting(column.real(), 0),
+  /** When the sweep may delete the row. */
+  forgetAt: column.real(),
+});
 
 /** A login under way stops counting after this time, in case its process has died. */
 const UNDER_WAY_SECONDS = 60;

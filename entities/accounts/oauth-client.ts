@@ -17,26 +17,22 @@ export interface ClientMetadata {
   softwareVersion?: string | null | undefined;
 }
 
-export const OauthClient = entity(
-  'oauth_client',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    secretDigest: column.bytes(),
-    /** The widest scope that its tokens can have. */
-    scope: column.text(),
-    grantTypes: column.textArray(),
-    /** As registered; every client may use both methods. */
-    authMethod: column.oneOf(...AUTH_METHODS),
-    /** Stored, but unused: the service redirects no browser. */
-    redirectUris: column.textArray(),
-    metadata: column.json<ClientMetadata>(),
-    createdAt: column.now(),
-    /** When the client last got a token, with the precision of a minute. */
-    lastUsedAt: nullable(column.timestamp()),
-  },
-  [{ name: 'oauth_client_account', columns: ['accountId', 'id'] }],
-);
+export const OauthClient = entity('oauth_client', {
+  id: column.key(),
+  accountId: column.text(),
+  secretDigest: column.bytes(),
+  /** The widest scope that its tokens can have. */
+  scope: column.text(),
+  grantTypes: column.textArray(),
+  /** As registered; every client may use both methods. */
+  authMethod: column.oneOf(...AUTH_METHODS),
+  /** Stored, but unused: the service redirects no browser. */
+  redirectUris: column.textArray(),
+  metadata: column.json<ClientMetadata>(),
+  createdAt: column.now(),
+  /** When the client last got a token, with the precision of a minute. */
+  lastUsedAt: nullable(column.timestamp()),
+});
 export type OauthClient = RowOf<typeof OauthClient>;
 
 /** Notes that the client $1 got a token. No row: the client was deleted. */

@@ -26,21 +26,14 @@ export const RecoveryCode = entity('recovery_code', {
 });
 
 /** A login with the right password. The row exists while the login waits for a code. */
-export const PendingLogin = entity(
-  'pending_login',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    digest: column.bytes(),
-    wrongCodes: defaulting(column.int(), 0),
-    expiresAt: column.timestamp(),
-    createdAt: column.now(),
-  },
-  [
-    { name: 'pending_login_digest', columns: ['digest'], unique: true },
-    { name: 'pending_login_account', columns: ['accountId', 'expiresAt'] },
-  ],
-);
+export const PendingLogin = entity('pending_login', {
+  id: column.key(),
+  accountId: column.text(),
+  digest: column.bytes(),
+  wrongCodes: defaulting(column.int(), 0),
+  expiresAt: column.timestamp(),
+  createdAt: column.now(),
+});
 export type PendingLogin = RowOf<typeof PendingLogin>;
 
 /** The pending login with the digest $1, and the name by which the throttle counts its attempts. */

@@ -20,40 +20,32 @@ export interface AgentSkill {
 /** Owners list and unlist entries. Only the operator hides an entry and shows it again. */
 export const AGENT_STATUSES = ['LISTED', 'UNLISTED', 'HIDDEN'] as const;
 
-export const Agent = entity(
-  'agent',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    /** Unique over all accounts. */
-    slug: column.text(),
-    name: column.text(),
-    description: column.text(),
-    url: column.text(),
-    status: column.oneOf(...AGENT_STATUSES),
-    version: nullable(column.text()),
-    providerName: nullable(column.text()),
-    providerUrl: nullable(column.text()),
-    documentationUrl: nullable(column.text()),
-    iconUrl: nullable(column.text()),
-    endpoints: column.json<AgentEndpoint[]>(),
-    skills: column.json<AgentSkill[]>(),
-    /** Ids and tags of the skills, for the search. */
-    skillTerms: column.textArray(),
-    /** The 32 bytes of an Ed25519 key. */
-    publicKey: nullable(column.bytes()),
-    /** Whether the agent's own card names this key. */
-    verified: defaulting(column.boolean(), 'false'),
-    x402: defaulting(column.boolean(), 'false'),
-    createdAt: column.now(),
-    updatedAt: column.now(),
-  },
-  [
-    { name: 'agent_slug', columns: ['slug'], unique: true },
-    { name: 'agent_account', columns: ['accountId', 'id'] },
-    { name: 'agent_listed', columns: ['id'], where: `status = 'LISTED'` },
-  ],
-);
+export const Agent = entity('agent', {
+  id: column.key(),
+  accountId: column.text(),
+  /** Unique over all accounts. */
+  slug: column.text(),
+  name: column.text(),
+  description: column.text(),
+  url: column.text(),
+  status: column.oneOf(...AGENT_STATUSES),
+  version: nullable(column.text()),
+  providerName: nullable(column.text()),
+  providerUrl: nullable(column.text()),
+  documentationUrl: nullable(column.text()),
+  iconUrl: nullable(column.text()),
+  endpoints: column.json<AgentEndpoint[]>(),
+  skills: column.json<AgentSkill[]>(),
+  /** Ids and tags of the skills, for the search. */
+  skillTerms: column.textArray(),
+  /** The 32 bytes of an Ed25519 key. */
+  publicKey: nullable(column.bytes()),
+  /** Whether the agent's own card names this key. */
+  verified: defaulting(column.boolean(), 'false'),
+  x402: defaulting(column.boolean(), 'false'),
+  createdAt: column.now(),
+  updatedAt: column.now(),
+});
 export type Agent = RowOf<typeof Agent>;
 
 /** Publishing an entry again may keep its state. A hidden entry stays hidden; the operator shows it again by hand. */

@@ -1,5 +1,5 @@
 /** The typed notation of tables: an `EntitySchema` with an inferred row type. Node.js cannot strip decorators. */
-import { EntitySchema, type EntitySchemaIndexOptions, type FindOptionsWhere, type ObjectLiteral } from 'typeorm';
+import { EntitySchema, type FindOptionsWhere, type ObjectLiteral } from 'typeorm';
 import type { Column } from './column.ts';
 import type { Queryable, Transaction } from './transaction.ts';
 
@@ -21,13 +21,9 @@ export const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${le
 export type Table<C extends Columns> = EntitySchema<Row<C>> & { readonly columns: C };
 
 /** Declares a table: properties are camelCase, columns snake_case. A test compares it with the migrations. */
-export function entity<C extends Columns>(
-  name: string,
-  columns: C,
-  indices: EntitySchemaIndexOptions[] = [],
-): Table<C> {
+export function entity<C extends Columns>(name: string, columns: C): Table<C> {
   const named = Object.fromEntries(Object.entries(columns).map(([k, column]) => [k, { ...column, name: snake(k) }]));
-  const schema = new EntitySchema<Row<C>>({ name, tableName: name, columns: named as never, indices });
+  const schema = new EntitySchema<Row<C>>({ name, tableName: name, columns: named as never });
   return Object.assign(schema, { columns });
 }
 

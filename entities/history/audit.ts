@@ -16,30 +16,23 @@ export interface Actor {
 export const OPERATOR_ACCOUNT = 'operator';
 export const SYSTEM: Actor = { type: 'system', id: null, name: null, requestId: null };
 
-export const AuditEntry = entity(
-  'audit_entry',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    action: column.text(),
-    actorType: column.text(),
-    actorId: nullable(column.text()),
-    actorName: nullable(column.text()),
-    /** The changed resource. Null for `api.request`. */
-    resourceType: nullable(column.text()),
-    resourceId: nullable(column.text()),
-    requestId: nullable(column.text()),
-    /** The method, the template of the path, and the status of the response. Only `api.request` has them. */
-    method: nullable(column.text()),
-    path: nullable(column.text()),
-    status: nullable(column.int()),
-    createdAt: column.now(),
-  },
-  [
-    { name: 'audit_entry_account', columns: ['accountId', 'id'] },
-    { name: 'audit_entry_action', columns: ['accountId', 'action', 'id'] },
-  ],
-);
+export const AuditEntry = entity('audit_entry', {
+  id: column.key(),
+  accountId: column.text(),
+  action: column.text(),
+  actorType: column.text(),
+  actorId: nullable(column.text()),
+  actorName: nullable(column.text()),
+  /** The changed resource. Null for `api.request`. */
+  resourceType: nullable(column.text()),
+  resourceId: nullable(column.text()),
+  requestId: nullable(column.text()),
+  /** The method, the template of the path, and the status of the response. Only `api.request` has them. */
+  method: nullable(column.text()),
+  path: nullable(column.text()),
+  status: nullable(column.int()),
+  createdAt: column.now(),
+});
 export type AuditEntry = RowOf<typeof AuditEntry>;
 
 /** The action of recorded requests. All other actions are types of events. */

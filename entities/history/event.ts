@@ -77,22 +77,15 @@ export type ResourceType =
 /** The types of events whose first word names the resource. */
 export type ResourceEventType = EventType & `${ResourceType}.${string}`;
 
-export const Event = entity(
-  'event',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    type: column.text(),
-    /** The id or order number of the changed resource. */
-    subject: column.text(),
-    data: column.json<Record<string, unknown>>(),
-    createdAt: column.now(),
-  },
-  [
-    { name: 'event_account', columns: ['accountId', 'id'] },
-    { name: 'event_subject', columns: ['accountId', 'subject', 'id'] },
-  ],
-);
+export const Event = entity('event', {
+  id: column.key(),
+  accountId: column.text(),
+  type: column.text(),
+  /** The id or order number of the changed resource. */
+  subject: column.text(),
+  data: column.json<Record<string, unknown>>(),
+  createdAt: column.now(),
+});
 export type Event = RowOf<typeof Event>;
 
 /** Reads the event $1. */

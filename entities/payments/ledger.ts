@@ -28,33 +28,25 @@ export const TRANSFER_KINDS = [
 ] as const;
 export type TransferKind = (typeof TRANSFER_KINDS)[number];
 
-export const Transfer = entity(
-  'transfer',
-  {
-    id: column.key(),
-    /** The account of the customer. */
-    accountId: column.text(),
-    kind: column.oneOf(...TRANSFER_KINDS),
-    debit: column.text(),
-    credit: column.text(),
-    amountMicros: column.bigint(),
-    /** Unique: posting a transfer again changes nothing. */
-    externalKey: column.text(),
-    orderNumber: nullable(column.text()),
-    serviceCode: nullable(column.text()),
-    description: column.text(),
-    periodFrom: nullable(column.timestamp()),
-    periodTo: nullable(column.timestamp()),
-    /** The API key that spent it, if any. */
-    credentialId: nullable(column.text()),
-    createdAt: column.now(),
-  },
-  [
-    { name: 'transfer_external_key', columns: ['externalKey'], unique: true },
-    { name: 'transfer_account', columns: ['accountId', 'id'] },
-    { name: 'transfer_credential', columns: ['credentialId', 'createdAt'], where: 'credential_id is not null' },
-  ],
-);
+export const Transfer = entity('transfer', {
+  id: column.key(),
+  /** The account of the customer. */
+  accountId: column.text(),
+  kind: column.oneOf(...TRANSFER_KINDS),
+  debit: column.text(),
+  credit: column.text(),
+  amountMicros: column.bigint(),
+  /** Unique: posting a transfer again changes nothing. */
+  externalKey: column.text(),
+  orderNumber: nullable(column.text()),
+  serviceCode: nullable(column.text()),
+  description: column.text(),
+  periodFrom: nullable(column.timestamp()),
+  periodTo: nullable(column.timestamp()),
+  /** The API key that spent it, if any. */
+  credentialId: nullable(column.text()),
+  createdAt: column.now(),
+});
 export type Transfer = RowOf<typeof Transfer>;
 
 export const Balance = entity('balance', {

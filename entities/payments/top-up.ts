@@ -17,42 +17,34 @@ export const QUOTE_SECONDS = 30 * 60;
 /** Seconds for which the worker watches a deposit address. */
 export const DEPOSIT_ADDRESS_SECONDS = 31 * 24 * 3600;
 
-export const TopUp = entity(
-  'top_up',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    orderNumber: column.text(),
-    status: column.oneOf(...TOP_UP_STATUSES),
-    mode: column.oneOf('CRYPTO', 'X402'),
-    amountMicros: column.bigint(),
-    bonusMicros: column.bigint(),
-    crypto: column.text(),
-    network: column.text(),
-    /** Decimal strings in the coin's own unit. */
-    amountCrypto: column.text(),
-    receivedCrypto: column.text(),
-    /** Micro-USD for one coin, locked at creation. */
-    rateMicros: column.bigint(),
-    walletAddress: nullable(column.text()),
-    paymentUri: nullable(column.text()),
-    /** The payment processor's own id for it. */
-    reference: nullable(column.text()),
-    confirmations: column.int(),
-    confirmationsRequired: column.int(),
-    txIds: column.textArray(),
-    paymentException: nullable(column.oneOf('UNDERPAID', 'OVERPAID', 'LATE')),
-    creditedMicros: column.bigint(),
-    createdAt: column.now(),
-    expiresAt: nullable(column.timestamp()),
-    confirmedAt: nullable(column.timestamp()),
-  },
-  [
-    { name: 'top_up_order_number', columns: ['orderNumber'], unique: true },
-    { name: 'top_up_account', columns: ['accountId', 'id'] },
-    { name: 'top_up_address', columns: ['network', 'walletAddress', 'createdAt'] },
-  ],
-);
+export const TopUp = entity('top_up', {
+  id: column.key(),
+  accountId: column.text(),
+  orderNumber: column.text(),
+  status: column.oneOf(...TOP_UP_STATUSES),
+  mode: column.oneOf('CRYPTO', 'X402'),
+  amountMicros: column.bigint(),
+  bonusMicros: column.bigint(),
+  crypto: column.text(),
+  network: column.text(),
+  /** Decimal strings in the coin's own unit. */
+  amountCrypto: column.text(),
+  receivedCrypto: column.text(),
+  /** Micro-USD for one coin, locked at creation. */
+  rateMicros: column.bigint(),
+  walletAddress: nullable(column.text()),
+  paymentUri: nullable(column.text()),
+  /** The payment processor's own id for it. */
+  reference: nullable(column.text()),
+  confirmations: column.int(),
+  confirmationsRequired: column.int(),
+  txIds: column.textArray(),
+  paymentException: nullable(column.oneOf('UNDERPAID', 'OVERPAID', 'LATE')),
+  creditedMicros: column.bigint(),
+  createdAt: column.now(),
+  expiresAt: nullable(column.timestamp()),
+  confirmedAt: nullable(column.timestamp()),
+});
 export type TopUp = RowOf<typeof TopUp>;
 
 /** The worker still credits late payments, so an expired or cancelled top-up can confirm. */

@@ -25,51 +25,43 @@ import { available, gateway, lockAccount, post } from './ledger.ts';
 export const X402_STATUSES = ['SETTLING', 'SETTLED', 'FAILED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF'] as const;
 export type X402Status = (typeof X402_STATUSES)[number];
 
-export const X402Payment = entity(
-  'x402_payment',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    /** CAIP-2, such as eip155:84532. */
-    network: column.text(),
-    /** Lower-case, as the address of the asset and of the payee. */
-    payer: column.text(),
-    /** Lower-case hexadecimal, 32 bytes. */
-    nonce: column.text(),
-    asset: column.text(),
-    payTo: column.text(),
-    amountMicros: column.bigint(),
-    /** When the chain begins to refuse it. */
-    validBefore: column.timestamp(),
-    /** SHA-256 of the signature. A repeated payment must have the same. */
-    signatureDigest: column.bytes(),
-    /** The start of its validity and the signature, sealed. Null once the outcome is final. */
-    sealedPayment: nullable(column.bytes()),
-    /** An HMAC of the paid request. */
-    requestMac: column.bytes(),
-    status: column.oneOf(...X402_STATUSES),
-    txId: nullable(column.text()),
-    /** The server or top-up that it paid for. */
-    orderNumber: nullable(column.text()),
-    /** The API key that spends it, if one does. */
-    credentialId: nullable(column.text()),
-    /** The first answer, sealed, for repetitions within a day. */
-    sealedAnswer: nullable(column.bytes()),
-    /** The request that settles it, exclusively until the lease ends. */
-    leasedBy: nullable(column.text()),
-    leaseUntil: column.timestamp(),
-    /** When its block became final. Null: it is not settled, or a reorganisation may still remove it. */
-    finalAt: nullable(column.timestamp()),
-    /** How much of it the service took out of the balance when the chain removed it. */
-    reversedMicros: defaulting(column.bigint(), 0),
-    createdAt: column.now(),
-  },
-  [
-    { name: 'x402_payment_nonce', columns: ['network', 'payer', 'nonce'], unique: true },
-    { name: 'x402_payment_answered', columns: ['createdAt'], where: 'sealed_answer is not null' },
-    { name: 'x402_payment_suspense', columns: ['id'], where: `status in ('UNMATCHED', 'REVERSED')` },
-  ],
-);
+export const X402Payment = entity('x402_payment', {
+  id: column.key(),
+  accountId: column.text(),
+  /** CAIP-2, such as eip155:84532. */
+  network: column.text(),
+  /** Lower-case, as the address of the asset and of the payee. */
+  payer: column.text(),
+  /** Lower-case hexadecimal, 32 bytes. */
+  nonce: column.text(),
+  asset: column.text(),
+  payTo: column.text(),
+  amountMicros: column.bigint(),
+  /** When the chain begins to refuse it. */
+  validBefore: column.timestamp(),
+  /** SHA-256 of the signature. A repeated payment must have the same. */
+  signatureDigest: column.bytes(),
+  /** The start of its validity and the signature, sealed. Null once the outcome is final. */
+  sealedPayment: nullable(column.bytes()),
+  /** An HMAC of the paid request. */
+  requestMac: column.bytes(),
+  status: column.oneOf(...X402_STATUSES),
+  txId: nullable(column.text()),
+  /** The server or top-up that it paid for. */
+  orderNumber: nullable(column.text()),
+  /** The API key that spends it, if one does. */
+  credentialId: nullable(column.text()),
+  /** The first answer, sealed, for repetitions within a day. */
+  sealedAnswer: nullable(column.bytes()),
+  /** The request that settles it, exclusively until the lease ends. */
+  leasedBy: nullable(column.text()),
+  leaseUntil: column.timestamp(),
+  /** When its block became final. Null: it is not settled, or a reorganisation may still remove it. */
+  finalAt: nullable(column.timestamp()),
+  /** How much of it the service took out of the balance when the chain removed it. */
+  reversedMicros: defaulting(column.bigint(), 0),
+  createdAt: column.now(),
+});
 export type X402Payment = RowOf<typeof X402Payment>;
 
 /** Moves of a payment. `provisioning/payments/x402/` posts its transfers. */

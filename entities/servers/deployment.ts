@@ -20,43 +20,35 @@ export const DEPLOYMENT_STATES = [
   'RETIRED',
 ] as const;
 
-export const Deployment = entity(
-  'deployment',
-  {
-    id: column.key(),
-    orderNumber: column.text(),
-    generation: column.int(),
-    /** The name of the host. */
-    box: column.text(),
-    /** The MAC address of the card that boots from the network; lower case, with colons. */
-    mac: column.text(),
-    /** The device that gets the system, such as /dev/nvme0n1. */
-    disk: column.text(),
-    state: defaulting(column.oneOf(...DEPLOYMENT_STATES), "'WAITING'"),
-    /** Grows with each installation, and with the wipe. Tokens of earlier runs open nothing. */
-    run: defaulting(column.int(), 1),
-    image: column.text(),
-    /** SHA-256 of the specification, in hex. */
-    specDigest: column.text(),
-    /** Sealed: host name, keys, user data and root password of the new system. Erased when it has booted. */
-    seed: nullable(column.bytes()),
-    /** The device that the host boots from next. */
-    device: defaulting(column.oneOf('PXE', 'DISK'), "'PXE'"),
-    /** The halves of a power cycle that are still to do: OFF both, ON the second. Null: none. */
-    cycle: nullable(column.oneOf('OFF', 'ON')),
-    /** The id of the last change. */
-    change: nullable(column.text()),
-    /** The reason why the operator overrode the driver. */
-    note: nullable(column.text()),
-    createdAt: column.now(),
-    updatedAt: column.now(),
-  },
-  [
-    { name: 'deployment_machine', columns: ['orderNumber', 'generation'], unique: true },
-    { name: 'deployment_box', columns: ['box'], unique: true },
-    { name: 'deployment_mac', columns: ['mac'], unique: true },
-  ],
-);
+export const Deployment = entity('deployment', {
+  id: column.key(),
+  orderNumber: column.text(),
+  generation: column.int(),
+  /** The name of the host. */
+  box: column.text(),
+  /** The MAC address of the card that boots from the network; lower case, with colons. */
+  mac: column.text(),
+  /** The device that gets the system, such as /dev/nvme0n1. */
+  disk: column.text(),
+  state: defaulting(column.oneOf(...DEPLOYMENT_STATES), "'WAITING'"),
+  /** Grows with each installation, and with the wipe. Tokens of earlier runs open nothing. */
+  run: defaulting(column.int(), 1),
+  image: column.text(),
+  /** SHA-256 of the specification, in hex. */
+  specDigest: column.text(),
+  /** Sealed: host name, keys, user data and root password of the new system. Erased when it has booted. */
+  seed: nullable(column.bytes()),
+  /** The device that the host boots from next. */
+  device: defaulting(column.oneOf('PXE', 'DISK'), "'PXE'"),
+  /** The halves of a power cycle that are still to do: OFF both, ON the second. Null: none. */
+  cycle: nullable(column.oneOf('OFF', 'ON')),
+  /** The id of the last change. */
+  change: nullable(column.text()),
+  /** The reason why the operator overrode the driver. */
+  note: nullable(column.text()),
+  createdAt: column.now(),
+  updatedAt: column.now(),
+});
 export type Deployment = RowOf<typeof Deployment>;
 export type DeploymentState = Deployment['state'];
 

@@ -14,29 +14,18 @@ import type { Queryable } from '../database/transaction.ts';
 export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'STUCK'] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-export const Finding = entity(
-  'finding',
-  {
-    id: column.key(),
-    kind: column.oneOf(...FINDING_KINDS),
-    driver: column.text(),
-    orderNumber: column.text(),
-    generation: column.int(),
-    detail: column.text(),
-    firstSeenAt: column.now(),
-    lastSeenAt: column.now(),
-    /** When the difference was gone. */
-    resolvedAt: nullable(column.timestamp()),
-  },
-  [
-    {
-      name: 'finding_open',
-      columns: ['kind', 'orderNumber', 'generation'],
-      unique: true,
-      where: 'resolved_at is null',
-    },
-  ],
-);
+export const Finding = entity('finding', {
+  id: column.key(),
+  kind: column.oneOf(...FINDING_KINDS),
+  driver: column.text(),
+  orderNumber: column.text(),
+  generation: column.int(),
+  detail: column.text(),
+  firstSeenAt: column.now(),
+  lastSeenAt: column.now(),
+  /** When the difference was gone. */
+  resolvedAt: nullable(column.timestamp()),
+});
 export type Finding = RowOf<typeof Finding>;
 
 /** An open circuit breaker: the worker destroys no machine of that driver while the row exists. */

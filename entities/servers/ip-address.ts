@@ -5,28 +5,20 @@ import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';
 
-export const IpAddress = entity(
-  'address',
-  {
-    /** An IPv4 address, or an IPv6 prefix; the machine gets the first address of the prefix. */
-    address: { ...column.inet(), primary: true },
-    family: column.oneOf('IPV4', 'IPV6'),
-    regionCode: column.text(),
-    /** The prefix length of its network; null where hosts route the address by itself. */
-    prefixLength: nullable(column.int()),
-    gateway: nullable(column.inet()),
-    /** The order that holds it; null: free, or resting until `freeAt`. */
-    heldBy: nullable(column.text()),
-    freeAt: nullable(column.timestamp()),
-    /** The operator's network that it belongs to; null for addresses of simulated machines. */
-    poolId: nullable(column.text()),
-  },
-  [
-    { name: 'address_free', columns: ['regionCode', 'family', 'address'], where: 'held_by is null' },
-    { name: 'address_held_by', columns: ['heldBy'], where: 'held_by is not null' },
-    { name: 'address_pool_id', columns: ['poolId'], where: 'pool_id is not null' },
-  ],
-);
+export const IpAddress = entity('address', {
+  /** An IPv4 address, or an IPv6 prefix; the machine gets the first address of the prefix. */
+  address: { ...column.inet(), primary: true },
+  family: column.oneOf('IPV4', 'IPV6'),
+  regionCode: column.text(),
+  /** The prefix length of its network; null where hosts route the address by itself. */
+  prefixLength: nullable(column.int()),
+  gateway: nullable(column.inet()),
+  /** The order that holds it; null: free, or resting until `freeAt`. */
+  heldBy: nullable(column.text()),
+  freeAt: nullable(column.timestamp()),
+  /** The operator's network that it belongs to; null for addresses of simulated machines. */
+  poolId: nullable(column.text()),
+});
 export type IpAddress = RowOf<typeof IpAddress>;
 
 /** A network of the operator. If a bastion has networks of a family, its machines get addresses of that family from them only. */

@@ -7,32 +7,25 @@ import type { Transaction } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 
-export const ManualJob = entity(
-  'manual_job',
-  {
-    id: column.key(),
-    orderNumber: column.text(),
-    generation: column.int(),
-    action: column.oneOf('CREATE', 'POWER', 'REBUILD', 'RESIZE', 'DESTROY'),
-    /** The id of the change; empty for CREATE and DESTROY, which a machine has once. */
-    change: column.text(),
-    /** The change of power (POWER). */
-    power: nullable(column.oneOf('on', 'off', 'restart', 'reset')),
-    /** SHA-256 of the specification, in hex. */
-    specDigest: nullable(column.text()),
-    /** Sealed: the specification of the machine. Erased when the job closes. */
-    spec: nullable(column.bytes()),
-    state: defaulting(column.oneOf('OPEN', 'DONE', 'FAILED'), "'OPEN'"),
-    /** The operator's comment. */
-    note: nullable(column.text()),
-    createdAt: column.now(),
-    closedAt: nullable(column.timestamp()),
-  },
-  [
-    { name: 'manual_job_change', columns: ['orderNumber', 'generation', 'action', 'change'], unique: true },
-    { name: 'manual_job_open', columns: ['id'], where: `state = 'OPEN'` },
-  ],
-);
+export const ManualJob = entity('manual_job', {
+  id: column.key(),
+  orderNumber: column.text(),
+  generation: column.int(),
+  action: column.oneOf('CREATE', 'POWER', 'REBUILD', 'RESIZE', 'DESTROY'),
+  /** The id of the change; empty for CREATE and DESTROY, which a machine has once. */
+  change: column.text(),
+  /** The change of power (POWER). */
+  power: nullable(column.oneOf('on', 'off', 'restart', 'reset')),
+  /** SHA-256 of the specification, in hex. */
+  specDigest: nullable(column.text()),
+  /** Sealed: the specification of the machine. Erased when the job closes. */
+  spec: nullable(column.bytes()),
+  state: defaulting(column.oneOf('OPEN', 'DONE', 'FAILED'), "'OPEN'"),
+  /** The operator's comment. */
+  note: nullable(column.text()),
+  createdAt: column.now(),
+  closedAt: nullable(column.timestamp()),
+});
 export type ManualJob = RowOf<typeof ManualJob>;
 
 export const MANUAL_JOB_LIFECYCLE: Lifecycle<ManualJob, ManualJob['state']> = {

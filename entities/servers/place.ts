@@ -4,20 +4,13 @@ import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';
 
-export const Place = entity(
-  'place',
-  {
-    regionCode: column.key(),
-    serviceCode: column.key(),
-    number: { ...column.int(), primary: true },
-    /** The order that holds it; null: it is free. During a resize an order holds one of each tier. */
-    orderNumber: nullable(column.text()),
-  },
-  [
-    { name: 'place_free', columns: ['regionCode', 'serviceCode', 'number'], where: 'order_number is null' },
-    { name: 'place_held', columns: ['orderNumber'], where: 'order_number is not null' },
-  ],
-);
+export const Place = entity('place', {
+  regionCode: column.key(),
+  serviceCode: column.key(),
+  number: { ...column.int(), primary: true },
+  /** The order that holds it; null: it is free. During a resize an order holds one of each tier. */
+  orderNumber: nullable(column.text()),
+});
 export type Place = RowOf<typeof Place>;
 
 /** The most machines of one tier that the operator can offer at one bastion. */

@@ -12,20 +12,16 @@ import { NEEDS_HOSTS_SQL } from './engine.ts';
 import { hostsSql, needSql, ROOM_SQL } from './host.ts';
 
 /** A generation that was given up keeps its placement until it is confirmed absent. */
-export const Placement = entity(
-  'placement',
-  {
-    orderNumber: column.key(),
-    generation: { ...column.int(), primary: true },
-    /** Whether it is the difference that a resize claims until it ends. */
-    resizing: { ...column.boolean(), primary: true },
-    host: column.text(),
-    vcpus: column.int(),
-    memoryMb: column.int(),
-    diskGb: column.int(),
-  },
-  [{ name: 'placement_host', columns: ['host'] }],
-);
+export const Placement = entity('placement', {
+  orderNumber: column.key(),
+  generation: { ...column.int(), primary: true },
+  /** Whether it is the difference that a resize claims until it ends. */
+  resizing: { ...column.boolean(), primary: true },
+  host: column.text(),
+  vcpus: column.int(),
+  memoryMb: column.int(),
+  diskGb: column.int(),
+});
 export type Placement = RowOf<typeof Placement>;
 
 /** The machine of a claim, as expressions of the statement, such as parameters. */

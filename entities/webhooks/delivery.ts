@@ -9,34 +9,25 @@ import { WEBHOOK_LIFECYCLE } from './webhook.ts';
 
 export const DELIVERY_STATUSES = ['PENDING', 'DELIVERING', 'RETRYING', 'SUCCEEDED', 'FAILED'] as const;
 
-export const WebhookDelivery = entity(
-  'webhook_delivery',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    webhookId: column.text(),
-    eventId: column.text(),
-    eventType: column.text(),
-    /** The changed row after the change, without secrets. Null for an event without a row. */
-    snapshot: nullable(column.json<Record<string, unknown>>()),
-    status: defaulting(column.oneOf(...DELIVERY_STATUSES), "'PENDING'"),
-    attempts: defaulting(column.int(), 0),
-    responseStatus: nullable(column.int()),
-    durationMs: nullable(column.int()),
-    /** One of a fixed set of codes. The receiver's answer is not stored. */
-    error: nullable(column.text()),
-    firstAttemptAt: nullable(column.timestamp()),
-    /** Null at the end. During an attempt it lies in the past, so that another worker can take the delivery over. */
-    nextAttemptAt: nullable(column.timestamp()),
-    createdAt: column.now(),
-  },
-  [
-    { name: 'webhook_delivery_account', columns: ['accountId', 'id'] },
-    { name: 'webhook_delivery_webhook', columns: ['webhookId', 'id'] },
-    { name: 'webhook_delivery_due', columns: ['webhookId', 'nextAttemptAt'], where: `next_attempt_at is not null` },
-    { name: 'webhook_delivery_pending', columns: ['createdAt', 'webhookId'], where: `status = 'PENDING'` },
-  ],
-);
+export const WebhookDelivery = entity('webhook_delivery', {
+  id: column.key(),
+  accountId: column.text(),
+  webhookId: column.text(),
+  eventId: column.text(),
+  eventType: column.text(),
+  /** The changed row after the change, without secrets. Null for an event without a row. */
+  snapshot: nullable(column.json<Record<string, unknown>>()),
+  status: defaulting(column.oneOf(...DELIVERY_STATUSES), "'PENDING'"),
+  attempts: defaulting(column.int(), 0),
+  responseStatus: nullable(column.int()),
+  durationMs: nullable(column.int()),
+  /** One of a fixed set of codes. The receiver's answer is not stored. */
+  error: nullable(column.text()),
+  firstAttemptAt: nullable(column.timestamp()),
+  /** Null at the end. During an attempt it lies in the past, so that another worker can take the delivery over. */
+  nextAttemptAt: nullable(column.timestamp()),
+  createdAt: column.now(),
+});
 export type WebhookDelivery = RowOf<typeof WebhookDelivery>;
 
 /** A worker also takes over a delivery that another worker left in DELIVERING. The customer can have an ended one repeated. */

@@ -8,26 +8,22 @@ import type { Lifecycle } from '../history/lifecycle.ts';
 
 export const WEBHOOK_STATUSES = ['ENABLED', 'DISABLED'] as const;
 
-export const Webhook = entity(
-  'webhook',
-  {
-    id: column.key(),
-    accountId: column.text(),
-    /** As the URL parser prints it. */
-    url: column.text(),
-    /** Patterns of events: `*`, `server.*` or exact names. */
-    eventFilter: column.textArray(),
-    description: nullable(column.text()),
-    /** `whsec_…`, sealed for `webhookSecretContext`. */
-    secret: column.bytes(),
-    status: defaulting(column.oneOf(...WEBHOOK_STATUSES), "'ENABLED'"),
-    /** `endpoint_gone` or `retries_exhausted`. */
-    disabledReason: nullable(column.text()),
-    lastSuccessAt: nullable(column.timestamp()),
-    createdAt: column.now(),
-  },
-  [{ name: 'webhook_account', columns: ['accountId', 'id'] }],
-);
+export const Webhook = entity('webhook', {
+  id: column.key(),
+  accountId: column.text(),
+  /** As the URL parser prints it. */
+  url: column.text(),
+  /** Patterns of events: `*`, `server.*` or exact names. */
+  eventFilter: column.textArray(),
+  description: nullable(column.text()),
+  /** `whsec_…`, sealed for `webhookSecretContext`. */
+  secret: column.bytes(),
+  status: defaulting(column.oneOf(...WEBHOOK_STATUSES), "'ENABLED'"),
+  /** `endpoint_gone` or `retries_exhausted`. */
+  disabledReason: nullable(column.text()),
+  lastSuccessAt: nullable(column.timestamp()),
+  createdAt: column.now(),
+});
 export type Webhook = RowOf<typeof Webhook>;
 
 /** A test that succeeds enables a disabled webhook. */
