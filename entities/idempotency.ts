@@ -12,7 +12,7 @@ import { ApiError } from './errors.ts';
 import { canonicalJson } from './json.ts';
 import { digest, Vault } from './secrets.ts';
 
-export const IdempotencyKey = entity('idempotency_key', {
+entity('idempotency_key', {
   /** Account, method and path; for a public request also an HMAC of its input. */
   scope: column.key(),
   /** SHA-256 of the key. */

@@ -9,7 +9,7 @@ import { statement } from '../database/statement.ts';
 import { defaulting, entity } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
-export const LoginCount = entity('login_tally', {
+entity('login_tally', {
   /** The keyed hash of a name, of a network, or of both. */
   key: column.key(),
   /** The times of failed logins. */

@@ -20,10 +20,14 @@ export const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${le
 /** A table with its columns. */
 export type Table<C extends Columns> = EntitySchema<Row<C>> & { readonly columns: C };
 
+/** The tables that the loaded modules declare. `tables.ts` loads all of them. */
+export const TABLES: EntitySchema<unknown>[] = [];
+
 /** Declares a table: properties are camelCase, columns snake_case. A test compares it with the migrations. */
 export function entity<C extends Columns>(name: string, columns: C): Table<C> {
   const named = Object.fromEntries(Object.entries(columns).map(([k, column]) => [k, { ...column, name: snake(k) }]));
   const schema = new EntitySchema<Row<C>>({ name, tableName: name, columns: named as never });
+  TABLES.push(schema);
   return Object.assign(schema, { columns });
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, inject, it } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { MIGRATIONS } from '../../entities/database/migrations/index.ts';
-import { ENTITIES } from '../../entities/database/tables.ts';
+import { TABLES } from '../../entities/database/tables.ts';
 import { newDatabase, newDatabaseUrl } from '../setup/database.ts';
 import { administer, withDatabase } from '../setup/postgres.ts';
 
@@ -13,7 +13,7 @@ describe('The schema of the database', () => {
       .map(({ query }) => query)
       .filter((query) => !/DROP CONSTRAINT "(\w+_check|\w+_not_negative|transfer_\w+)"$|^DROP INDEX /.test(query));
     expect(changes).toEqual([]);
-    expect(ENTITIES.length).toBeGreaterThan(10);
+    expect(TABLES.length).toBeGreaterThan(10);
   });
 
   it('is created once when two processes start at once', async () => {
