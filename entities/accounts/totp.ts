@@ -41,6 +41,17 @@ export const PendingLogin = entity(
 );
 export type PendingLogin = RowOf<typeof PendingLogin>;
 
+/** Deletes the logins of the account $1 that waited too long for a code; null: of all accounts. */
+export const DELETE_ENDED_LOGINS = statement(
+  {},
+  'delete from pending_login where ($1::text is null or account_id = $1) and expires_at <= now()',
+);
+/** Deletes the seeds that no code confirmed in time. */
+export const DELETE_UNCONFIRMED_SEEDS = statement(
+  {},
+  'delete from totp where enabled_at is null and setup_expires_at <= now()',
+);
+
 /** The pending login with the digest $1, and the name by which the throttle counts its attempts. */
 export const FIND_PENDING_LOGIN = statement(
   { id: key(), accountId: text(), name: text() },

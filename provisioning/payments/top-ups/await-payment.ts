@@ -4,7 +4,7 @@
  */
 import { In } from 'typeorm';
 import type { Database } from '../../../entities/database/database.ts';
-import { find } from '../../../entities/database/table.ts';
+import { exists, find } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { LOCK_PAYMENTS, Payment } from '../../../entities/payments/payment.ts';
 import { DEPOSIT_ADDRESS_SECONDS, TopUp } from '../../../entities/payments/top-up.ts';
@@ -42,7 +42,7 @@ export async function isKnownAddress(
   { walletAddress }: PaymentTarget,
 ): Promise<boolean> {
   const { network } = driver.coins().find((coin) => coin.code === code)!;
-  return (await find(db, TopUp, { network, walletAddress })) !== undefined;
+  return exists(db, TopUp, { network, walletAddress });
 }
 
 export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
@@ -80,8 +80,8 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
   };
 }
 
-const hasOpen = async (db: Database, orderNumber: string): Promise<boolean> =>
-  (await find(db, Payment, { orderNumber, status: In(['SEEN', 'MINED']) })) !== undefined;
+const hasOpen = (db: Database, orderNumber: string): Promise<boolean> =>
+  exists(db, Payment, { orderNumber, status: In(['SEEN', 'MINED']) });
 
 /** Where the worker syncs the chain, this task only lets the top-up expire. */
 function next(driver: PaymentDriver, { status, createdAt, expiresAt }: TopUp, pollSeconds: number): Outcome {

@@ -2,9 +2,8 @@
  * Login by email, password, and the second factor of accounts that have one. A wrong email takes as long as a wrong
  * password, and gets the same answer.
  */
-import { LessThanOrEqual } from 'typeorm';
 import { Account } from '../../../entities/accounts/account.ts';
-import { FIND_PENDING_LOGIN, PendingLogin } from '../../../entities/accounts/totp.ts';
+import { DELETE_ENDED_LOGINS, FIND_PENDING_LOGIN, PendingLogin } from '../../../entities/accounts/totp.ts';
 import { find, insert, remove, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -54,7 +53,7 @@ export async function login(context: Context, { email, password, totpCode }: Log
 
 async function awaitCode(tx: Transaction, accountId: string): Promise<AwaitsCode> {
   const loginToken = mintCredential('lt');
-  await remove(tx, PendingLogin, { accountId, expiresAt: LessThanOrEqual(new Date()) });
+  await DELETE_ENDED_LOGINS.all(tx, [accountId]);
   await insert(tx, PendingLogin, {
     id: newId('login'),
     accountId,
