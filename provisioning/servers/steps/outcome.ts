@@ -52,9 +52,10 @@ export async function move(
   tx: Transaction,
   server: Server,
   to: Server['status'],
-  set: Partial<Server>,
+  set: NonNullable<Move<Server>['set']>,
   more: Pick<Move<Server>, 'event' | 'data'> = {},
-): Promise<void> {
+): Promise<Server> {
   const moved = await transition(tx, SERVER_LIFECYCLE, server.orderNumber, to, { actor: SYSTEM, set, ...more });
   if (!moved) throw new Conflict(`${server.orderNumber} cannot become ${to} any more.`);
+  return moved;
 }
