@@ -3,7 +3,7 @@ import { statement } from '../database/statement.ts';
 import {
   boolean,
   entity,
-  find,
+  exists,
   int,
   key,
   now,
@@ -53,8 +53,8 @@ export type Finding = RowOf<typeof Finding>;
 export const CircuitBreaker = entity('brake', { driver: key(), reason: text(), createdAt: now() });
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
-export const isBreakerOpen = async (db: Queryable, driver: string): Promise<boolean> =>
-  (await find(db, CircuitBreaker, { driver })) !== undefined;
+export const isBreakerOpen = (db: Queryable, driver: string): Promise<boolean> =>
+  exists(db, CircuitBreaker, { driver });
 
 /** Opens the circuit breaker of an engine; no row if it is open. $1 driver, $2 reason. */
 export const OPEN_BREAKER = statement(

@@ -1,10 +1,15 @@
 /** Statements of renewal: servers that are due, suspended servers, and the balances that pay for them. */
 import { statement } from '../database/statement.ts';
 import { bigint, columnsOf } from '../database/table.ts';
+import { expression } from '../history/transition.ts';
+import { PAID_HOURS } from '../money.ts';
 import { Server } from './server.ts';
 
 /** Days that a server stays suspended before the worker deletes it. */
 export const SUSPENDED_DAYS = 7;
+
+/** The end of a month that begins now. */
+export const PAID_UNTIL = expression(`now() + ${PAID_HOURS} * interval '1 hour'`);
 
 const { orderNumber, accountId } = Server.columns;
 const IS_DUE = `status in ('RUNNING', 'STOPPED') and paid_until <= now()`;

@@ -106,7 +106,7 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
     account: async (micros) => {
       const id = newId('acct');
       await db.query(`insert into account (id, kind) values ($1, 'AGENT')`, [id]);
-      await openBalance(db, id);
+      await db.transaction((tx) => openBalance(tx, id));
       if (micros) await fund(id, micros);
       return id;
     },
