@@ -64,6 +64,27 @@ export const FIND_OPEN_SESSIONS = statement(
   { id: column.key(), source: column.text() },
   `select id, source from session where account_id = $1 and ${IS_OPEN} order by greatest(created_at, last_used_at), id`,
 );
+/**
+ * Writes a session, and returns the seconds of its tokens. $1 to $8 are columns. $9 is the end of its family; null for a new
+ * family. $10 to $12 are the most seconds of the access token, the refresh token and a new family.
+ */
+export const INSERT_SESSION = statement(
+  { expiresIn: column.int(), refreshExpiresIn: column.int() },
+  `insert into session (id, account_id, family_id, source, user_agent, scope, access_digest, refresh_digest,
+      family_expires_at, expires_at, refresh_expires_at)
+    select $1, $2, $3, $4, $5, $6, $7::bytea, $8::bytea, ends,
+      least(ends, now() + make_interval(secs => $10)), least(ends, now() + make_interval(secs => $11))
+    from (select coalesce($9::timestamptz, now() + make_interval(secs => $12)) as ends) as family
+    returning floor(extract(epoch from expires_at - created_at))::int as expires_in,
+      floor(extract(epoch from refresh_expires_at - created_at))::int as refresh_expires_in`,
+);
+/** The session $1, and whether its refresh token has expired. */
+export const READ_SESSION = statement(
+  { ...Session.columns, isOver: column.boolean() },
+  `select ${columnsOf(Session)}, refresh_expires_at <= now() as is_over from session where id = $1`,
+);
+/** Ends the session $1, whose refresh token was spent. */
+export const ROTATE_SESSION = statement({}, 'update session set rotated_at = now(), revoked_at = now() where id = $1');
 /** Ends the open sessions of the account $1 with the ids $2. */
 export const END_SESSIONS = statement(
   { id: column.key() },
@@ -109,6 +130,11 @@ export const API_KEY_LIFECYCLE: Lifecycle<ApiKey, ApiKey['status']> = {
 /** The status by the clock: the worker records an expiry a moment later. */
 const STATUS_NOW = `case when status = 'ACTIVE' and expires_at <= now() then 'EXPIRED' else status end`;
 
+/** The API key $1 of the account $2. */
+export const FIND_OWN_API_KEY = statement(
+  ApiKey.columns,
+  `select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from api_key where id = $1 and account_id = $2`,
+);
 /** How many active keys the account $1 has. */
 export const COUNT_ACTIVE_API_KEYS = statement(
   { keys: column.int() },

@@ -53,6 +53,10 @@ const of = <T>(table: EntitySchema<T>) => table as unknown as EntitySchema<Objec
 export const find = async <T>(db: Queryable, table: EntitySchema<T>, where: Where<T>): Promise<T | undefined> =>
   ((await db.manager.findOneBy(of(table), where)) ?? undefined) as T | undefined;
 
+/** Returns whether a row fits. */
+export const exists = <T>(db: Queryable, table: EntitySchema<T>, where: Where<T>): Promise<boolean> =>
+  db.manager.existsBy(of(table), where);
+
 /** Returns all rows that fit, in the given order. */
 export const findAll = async <T>(
   db: Queryable,
@@ -67,21 +71,21 @@ export const lock = async <T>(tx: Transaction, table: EntitySchema<T>, where: Wh
 
 /** Inserts rows. The database fills omitted columns with their defaults. */
 export const insert = async <T>(
-  db: Queryable,
+  tx: Transaction,
   table: EntitySchema<T>,
   rows: Values<T> | Values<T>[],
 ): Promise<void> => {
-  await db.manager.insert(of(table), rows as never);
+  await tx.manager.insert(of(table), rows as never);
 };
 
 /** Changes the rows that fit, but not their states: `history/transition.ts` moves those. @returns the number of rows */
 export const update = async <T>(
-  db: Queryable,
+  tx: Transaction,
   table: EntitySchema<T>,
   where: Where<T>,
   set: ChangedColumns<T>,
-): Promise<number> => (await db.manager.update(of(table), where, set as never)).affected ?? 0;
+): Promise<number> => (await tx.manager.update(of(table), where, set as never)).affected ?? 0;
 
 /** Deletes the rows that fit. @returns the number of rows */
-export const remove = async <T>(db: Queryable, table: EntitySchema<T>, where: Where<T>): Promise<number> =>
-  (await db.manager.delete(of(table), where)).affected ?? 0;
+export const remove = async <T>(tx: Transaction, table: EntitySchema<T>, where: Where<T>): Promise<number> =>
+  (await tx.manager.delete(of(table), where)).affected ?? 0;

@@ -107,7 +107,7 @@ export interface Posting {
 }
 
 /** Opens the balance of a new account. */
-export const openBalance = (tx: Queryable, accountId: string): Promise<void> => insert(tx, Balance, { accountId });
+export const openBalance = (tx: Transaction, accountId: string): Promise<void> => insert(tx, Balance, { accountId });
 
 /** Posts the transfers $1, a JSON array. Returns the new ones, and whether each account has a balance. */
 const POST = statement(

@@ -106,6 +106,11 @@ export const RESERVE_PAYMENT = statement(
   { name: 'x402 reserve' },
 );
 
+/** The payment $1, and the time. */
+export const READ_PAYMENT = statement(
+  { ...X402Payment.columns, readAt: column.now() },
+  `select ${columnsOf(X402Payment)}, now() as read_at from x402_payment where id = $1`,
+);
 /** Leases the unanswered payment $1 to the request $2 for $3 seconds, unless another request has leased it. */
 export const LEASE_PAYMENT = statement(
   { id: column.text() },

@@ -2,7 +2,7 @@
 
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, find, nullable, type RowOf } from '../database/table.ts';
+import { entity, exists, nullable, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 /**
@@ -32,8 +32,8 @@ export type Finding = RowOf<typeof Finding>;
 export const CircuitBreaker = entity('brake', { driver: column.key(), reason: column.text(), createdAt: column.now() });
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
-export const isBreakerOpen = async (db: Queryable, driver: string): Promise<boolean> =>
-  (await find(db, CircuitBreaker, { driver })) !== undefined;
+export const isBreakerOpen = (db: Queryable, driver: string): Promise<boolean> =>
+  exists(db, CircuitBreaker, { driver });
 
 /** Opens the circuit breaker of an engine; no row if it is open. $1 driver, $2 reason. */
 export const OPEN_BREAKER = statement(

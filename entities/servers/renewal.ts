@@ -3,10 +3,15 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';
+import { expression } from '../history/transition.ts';
+import { PAID_HOURS } from '../money.ts';
 import { Server } from './server.ts';
 
 /** Days that a server stays suspended before the worker deletes it. */
 export const SUSPENDED_DAYS = 7;
+
+/** The end of a month that begins now. */
+export const PAID_UNTIL = expression(`now() + ${PAID_HOURS} * interval '1 hour'`);
 
 const { orderNumber, accountId } = Server.columns;
 const IS_DUE = `status in ('RUNNING', 'STOPPED') and paid_until <= now()`;

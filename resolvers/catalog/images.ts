@@ -1,6 +1,7 @@
 /** The images that the operator offers. Drivers know an image by its code. */
 
 import { type CatalogItem, FIND_IMAGES, type ImageDetails, INSERT_IMAGE, OFFER_IMAGE } from '../../entities/catalog.ts';
+import { databaseTime } from '../../entities/database/clock.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
@@ -28,7 +29,7 @@ export async function addImage(context: Context, { code, name, ...details }: New
 /** Offers an image, or retires it. Machines keep a retired image. @throws ApiError not_found */
 export async function offerImage(context: Context, code: string, offered: boolean): Promise<CatalogItem> {
   return context.db.transaction(async (tx) => {
-    const deprecatedAt = offered ? null : new Date().toISOString();
+    const deprecatedAt = offered ? null : (await databaseTime(tx)).toISOString();
     const image = await OFFER_IMAGE.first(tx, [code, offered, JSON.stringify({ deprecatedAt })]);
     if (!image) throw new ApiError('not_found');
     await recordImage(tx, context, code, { offered });

@@ -1,7 +1,7 @@
 /** Money for the operator: adjustments, the totals of each day, and the proof of the books. */
 
 import { Account } from '../../entities/accounts/account.ts';
-import { find } from '../../entities/database/table.ts';
+import { exists, find } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId } from '../../entities/ids.ts';
@@ -54,7 +54,7 @@ export async function adjustBalance(context: Context, adjustment: Adjustment): P
     const known = await find(tx, Transfer, { externalKey });
     if (known && !(known.accountId === accountId && known.debit === debit && known.amountMicros === magnitude))
       throw new ApiError('idempotency_key_reused');
-    if (!(await find(tx, Account, { id: accountId }))) throw new ApiError('not_found');
+    if (!(await exists(tx, Account, { id: accountId }))) throw new ApiError('not_found');
     const posted = await post(tx, accountId, [
       { kind: 'adjustment', debit, credit, amountMicros: magnitude, externalKey, description: reason },
     ]);

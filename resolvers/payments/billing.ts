@@ -99,9 +99,8 @@ async function openTopUp(context: Context, amountMicros: bigint, crypto: string)
   const accountId = accountOf(context);
   const coin = await findCoin(context, crypto);
   if (!coin.available || coin.rateMicros === null) throw new ApiError('coin_unavailable');
-  await refuseTooMany(context, accountId);
+  const createdAt = await refuseTooMany(context, accountId);
   const orderNumber = newOrderNumber('TOP');
-  const createdAt = new Date();
   const invoice = {
     orderNumber,
     coin: coin.code,
@@ -145,10 +144,18 @@ async function openTopUp(context: Context, amountMicros: bigint, crypto: string)
   });
 }
 
-/** Runs before the gateway is asked for an address, and again under the lock. @throws ApiError topup_limit_reached */
-async function refuseTooMany({ db, limits }: { db: Queryable; limits: Context['limits'] }, accountId: string) {
-  const counted = await COUNT_PENDING_TOP_UPS.first(db, [accountId]);
-  if (counted!.pending >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
+/**
+ * Runs before the gateway is asked for an address, and again under the lock.
+ * @returns the time of the database
+ * @throws ApiError topup_limit_reached
+ */
+async function refuseTooMany(
+  { db, limits }: { db: Queryable; limits: Context['limits'] },
+  accountId: string,
+): Promise<Date> {
+  const { pending, now } = (await COUNT_PENDING_TOP_UPS.first(db, [accountId]))!;
+  if (pending >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
+  return now;
 }
 
 /** @throws ApiError not_found */

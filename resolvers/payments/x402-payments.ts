@@ -1,7 +1,7 @@
 /** Payments by x402 for the operator, and decisions about unmatched and reversed ones. */
 
 import { Account } from '../../entities/accounts/account.ts';
-import { find } from '../../entities/database/table.ts';
+import { exists, find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
@@ -33,8 +33,8 @@ export async function assignX402Payment(
   { accountId, reason }: { accountId: string; reason: string },
 ): Promise<X402Payment> {
   const payment = await findPayment(context, id);
-  const account = isId('acct', accountId) && (await find(context.db, Account, { id: accountId }));
-  if (!account) throw new ApiError('not_found');
+  const isAccount = isId('acct', accountId) && (await exists(context.db, Account, { id: accountId }));
+  if (!isAccount) throw new ApiError('not_found');
   if (payment.status === 'UNMATCHED') await requireOnChain(context, payment);
   return decide(context, id, { type: 'payment.assigned', accountId, reason }, async (tx, locked) => {
     if (locked.status === 'SETTLED' && locked.accountId === accountId) return false;

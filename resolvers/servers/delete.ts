@@ -32,10 +32,11 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
   });
 }
 
+/** Refunds a server that was deleted at its `updatedAt`. @returns micro-USD */
 async function refund(tx: Transaction, server: Server & { previousState: Server['status'] }): Promise<bigint> {
   if (server.previousState === 'FAILED') return 0n; // the failure of the order gave it back
   if (!server.paidUntil) return releaseHold(tx, server);
-  const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, new Date());
+  const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, server.updatedAt);
   await post(tx, server.accountId, [
     {
       kind: 'refund',
@@ -46,7 +47,7 @@ async function refund(tx: Transaction, server: Server & { previousState: Server[
       orderNumber: server.orderNumber,
       serviceCode: server.serviceCode,
       description: `Unused hours of ${server.serviceCode}`,
-      periodFrom: new Date(),
+      periodFrom: server.updatedAt,
       periodTo: server.paidUntil,
     },
   ]);

@@ -3,7 +3,7 @@
  * again only after its wiper reported it empty, or an operator declared it so.
  */
 
-import { find, lock, remove } from '../../entities/database/table.ts';
+import { exists, lock, remove } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
@@ -33,9 +33,9 @@ export const listDeployments = ({ db }: Context, limit: number): Promise<Deploym
  */
 export const declareWiped = (context: Context, host: string, reason: string): Promise<Deployment> =>
   override(context, host, reason, 'host.wiped', async (tx, found) => {
-    const task = await find(tx, Task, { subject: found.orderNumber });
-    if (task && found.state === 'WIPED') return found;
-    if (task && found.state === 'WIPING') return (await moveDeployment(tx, found, 'WIPED', { note: reason }))!;
+    const hasTask = await exists(tx, Task, { subject: found.orderNumber });
+    if (hasTask && found.state === 'WIPED') return found;
+    if (hasTask && found.state === 'WIPING') return (await moveDeployment(tx, found, 'WIPED', { note: reason }))!;
     await remove(tx, Deployment, { id: found.id });
     return { ...found, state: 'WIPED', note: reason };
   });

@@ -1,7 +1,7 @@
 /** The operator's hosts. A bare-metal host has a controller, a network card and a disk, too. */
 import { X509Certificate } from 'node:crypto';
 import { CatalogItem, type DedicatedDetails, FIND_TIER } from '../../entities/catalog.ts';
-import { find, findAll, lock, remove, update } from '../../entities/database/table.ts';
+import { exists, find, findAll, lock, remove, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
@@ -129,7 +129,7 @@ async function lockHost(tx: Transaction, name: string): Promise<Host> {
 
 /** @throws ApiError unknown_region */
 export async function requireRegion(tx: Transaction, code: string): Promise<void> {
-  if (!(await find(tx, CatalogItem, { code, kind: 'bastion' }))) throw new ApiError('unknown_region');
+  if (!(await exists(tx, CatalogItem, { code, kind: 'bastion' }))) throw new ApiError('unknown_region');
 }
 
 async function sizeOfTier(tx: Transaction, code: string) {

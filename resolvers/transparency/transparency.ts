@@ -1,5 +1,6 @@
 /** The publications of the operator: the warrant canary, the peering, and incidents. */
 import { createHash } from 'node:crypto';
+import { databaseTime } from '../../entities/database/clock.ts';
 import { find, insert, lock } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
@@ -65,7 +66,7 @@ export async function publishCanary(context: Context, given: CanaryStatement): P
   return context.db.transaction(async (tx) => {
     await LOCK_CANARIES.all(tx);
     const before = await LATEST_CANARY.first(tx);
-    const issuedAt = new Date();
+    const issuedAt = await databaseTime(tx);
     const canary = {
       id: newId('can'),
       version: String(Number(before?.version ?? 0) + 1),
@@ -116,16 +117,16 @@ export async function findPeering({ db }: Context): Promise<PeeringView> {
 
 /** Replaces the description of the network. */
 export async function publishPeering(context: Context, document: PeeringDocument): Promise<PeeringView> {
-  const updatedAt = new Date();
-  await context.db.transaction(async (tx) => {
+  return context.db.transaction(async (tx) => {
+    const updatedAt = await databaseTime(tx);
     await tx.manager.upsert(Peering, { id: 'peering', document, updatedAt }, ['id']);
     await record(tx, OPERATOR_ACCOUNT, 'peering', {
       type: 'status.changed',
       resource: 'peering',
       actor: actorOf(context),
     });
+    return { ...document, updatedAt };
   });
-  return { ...document, updatedAt };
 }
 
 export interface IncidentReport {
@@ -139,15 +140,15 @@ export interface IncidentReport {
 
 /** Opens an incident, or announces a maintenance. */
 export async function publishIncident(context: Context, { body, ...report }: IncidentReport): Promise<Incident> {
-  const now = new Date();
-  const incident: Incident = {
-    id: newId('inc'),
-    ...report,
-    startedAt: report.startedAt ?? now,
-    resolvedAt: isOver(report.status) ? now : null,
-    updates: [{ status: report.status, body, createdAt: now.toISOString() }],
-  };
   return context.db.transaction(async (tx) => {
+    const now = await databaseTime(tx);
+    const incident: Incident = {
+      id: newId('inc'),
+      ...report,
+      startedAt: report.startedAt ?? now,
+      resolvedAt: isOver(report.status) ? now : null,
+      updates: [{ status: report.status, body, createdAt: now.toISOString() }],
+    };
     await insert(tx, Incident, incident);
     await record(tx, OPERATOR_ACCOUNT, incident.id, {
       type: 'status.changed',
@@ -168,7 +169,7 @@ export async function updateIncident(
   return context.db.transaction(async (tx) => {
     const incident = await lock(tx, Incident, { id });
     if (!incident) throw new ApiError('not_found');
-    const now = new Date();
+    const now = await databaseTime(tx);
     const set = {
       resolvedAt: isOver(status) ? (incident.resolvedAt ?? now) : null,
       updates: [...incident.updates, { status, body, createdAt: now.toISOString() }],

@@ -11,7 +11,7 @@ const task = (subject: string) => ({ lane: 'lane', process: 'process', subject, 
 describe('A transaction', () => {
   it('is reported if it locks a task before an account, but not the other way round', async () => {
     const db = await newDatabase();
-    await openBalance(db, 'acct_1');
+    await db.transaction((tx) => openBalance(tx, 'acct_1'));
     await db.transaction((tx) => startTask(tx, task('one')));
     const wrong = await reportsOf(() =>
       db.transaction(async (tx) => {
@@ -45,7 +45,7 @@ describe('A transaction', () => {
 
   it('does not count locks that a savepoint has released', async () => {
     const db = await newDatabase();
-    await openBalance(db, 'acct_1');
+    await db.transaction((tx) => openBalance(tx, 'acct_1'));
     await db.transaction((tx) => startTask(tx, task('one')));
     const reports = await reportsOf(() =>
       db.transaction(async (tx) => {

@@ -38,8 +38,8 @@ export async function settleTopUps(
   orderNumbers: readonly string[],
   exchangeRates: ExchangeRates,
 ): Promise<TopUp[]> {
-  const accounts = await FIND_TOP_UP_ACCOUNTS.all(tx, [orderNumbers]);
-  await lockAccount(tx, ...accounts.map(({ accountId }) => accountId));
+  const { accountIds, now } = (await FIND_TOP_UP_ACCOUNTS.first(tx, [orderNumbers]))!;
+  await lockAccount(tx, ...accountIds);
   const found = await LOCK_COIN_TOP_UPS.all(tx, [orderNumbers]);
   const known = found.filter(({ crypto }) => exchangeRates.has(crypto));
   const payments = await LOCK_PAYMENTS.all(tx, [known.map(({ orderNumber }) => orderNumber)]);
@@ -52,7 +52,7 @@ export async function settleTopUps(
     return { topUp: row, own, others, decimals };
   });
   await moveAll(tx, all.map(begin));
-  const batch: SettlementBatch = { tx, exchangeRates, postings: [] };
+  const batch: SettlementBatch = { tx, now, exchangeRates, postings: [] };
   const conclusions: Conclusion[] = [];
   for (const one of all) conclusions.push(conclude(one, batch, await settlePayments(one, batch)));
   await moveAll(tx, conclusions);
@@ -126,7 +126,7 @@ function conclude(settling: Settling, batch: SettlementBatch, creditedMicros: bi
   const credited = live.filter(({ status }) => status === 'CREDITED');
   const creditedUnits = sumOf(credited);
   const dueUnits = parseUnits(topUp.amountCrypto, decimals);
-  const isOver = topUp.expiresAt! <= new Date() || topUp.paymentException === 'LATE';
+  const isOver = topUp.expiresAt! <= batch.now || topUp.paymentException === 'LATE';
   const set = { ...seenOf(settling), creditedMicros };
   if (topUp.status === 'PENDING' && isOver) return { settling, to: 'EXPIRED', set: {} };
   if (topUp.status === 'CONFIRMING' && isOver && !live.length) return { settling, to: 'EXPIRED', set };
@@ -159,11 +159,11 @@ const sumOf = (payments: Payment[]): bigint => payments.reduce((sum, { units }) 
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /** Posts the bonus: for the credited amount, and at most for the requested one. */
-function confirm({ postings }: SettlementBatch, topUp: TopUp, creditedMicros: bigint): ChangedColumns<TopUp> {
+function confirm({ now, postings }: SettlementBatch, topUp: TopUp, creditedMicros: bigint): ChangedColumns<TopUp> {
   const full = creditedMicros >= topUp.amountMicros;
   const bonus = full ? topUp.bonusMicros : least(topUp.bonusMicros, bonusMicros(creditedMicros));
   postings.push(bonusPosting(topUp, bonus));
-  return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: new Date() };
+  return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: now };
 }
 
 /** Writes new columns of a top-up that keeps its state. */

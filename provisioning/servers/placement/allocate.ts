@@ -1,5 +1,5 @@
 /** Claims and releases room on hosts, and places of tiers, in the transaction of the caller. */
-import { find } from '../../../entities/database/table.ts';
+import { exists } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { CLAIM_PLACE } from '../../../entities/servers/place.ts';
 import {
@@ -38,8 +38,8 @@ export async function claimHost(
 /** Claims the additional need of a larger tier on the host of the machine. @returns whether there was room */
 export async function claimMore(tx: Transaction, machine: Machine): Promise<boolean> {
   const { orderNumber, generation, serviceCode } = machine;
-  const placed = await find(tx, Placement, { orderNumber, generation, resizing: false });
-  if (!placed) return true; // The engine picks the host, so nothing is counted.
+  const isPlaced = await exists(tx, Placement, { orderNumber, generation, resizing: false });
+  if (!isPlaced) return true; // The engine picks the host, so nothing is counted.
   return (await CLAIM_RESIZE.first(tx, [orderNumber, generation, serviceCode])) !== undefined;
 }
 

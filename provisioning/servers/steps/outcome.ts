@@ -1,5 +1,5 @@
 /** Moves of a server to another state, and the refund of orders that fail. */
-import { find } from '../../../entities/database/table.ts';
+import { exists } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { type Move, transition } from '../../../entities/history/transition.ts';
@@ -30,7 +30,7 @@ export async function fail(
  * @returns micro-USD; 0 if the order held none
  */
 export async function releaseHold(tx: Transaction, server: Server): Promise<bigint> {
-  if (!(await find(tx, Transfer, { externalKey: `hold:${server.orderNumber}` }))) return 0n;
+  if (!(await exists(tx, Transfer, { externalKey: `hold:${server.orderNumber}` }))) return 0n;
   const amountMicros = server.priceMonthMicros + server.setupFeeMicros;
   await post(tx, server.accountId, [
     {
@@ -52,9 +52,10 @@ export async function move(
   tx: Transaction,
   server: Server,
   to: Server['status'],
-  set: Partial<Server>,
+  set: NonNullable<Move<Server>['set']>,
   more: Pick<Move<Server>, 'event' | 'data'> = {},
-): Promise<void> {
+): Promise<Server> {
   const moved = await transition(tx, SERVER_LIFECYCLE, server.orderNumber, to, { actor: SYSTEM, set, ...more });
   if (!moved) throw new Conflict(`${server.orderNumber} cannot become ${to} any more.`);
+  return moved;
 }

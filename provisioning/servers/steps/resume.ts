@@ -9,12 +9,12 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
-import { hoursFromNow, PAID_HOURS } from '../../../entities/money.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import {
   FIND_ACCOUNTS_WITH_SUSPENDED,
   LOCK_SUSPENDED_SERVERS,
   NOTE_FAILURE,
+  PAID_UNTIL,
 } from '../../../entities/servers/renewal.ts';
 import { Server, type ServerChange } from '../../../entities/servers/server.ts';
 import { done, hop, type LeasedTask, type NewTask, nap, type Outcome, startTask } from '../../tasks/tasks.ts';
@@ -83,15 +83,14 @@ export const powerOn: ServerStep = async (task, { server, driver, pollSeconds })
 };
 
 async function resumed(tx: Transaction, server: Server, change: Resume): Promise<void> {
-  const paidUntil = hoursFromNow(PAID_HOURS);
-  const set = { change: null, suspendedAt: null, suspendedFrom: null, paidUntil };
+  const set = { change: null, suspendedAt: null, suspendedFrom: null, paidUntil: PAID_UNTIL };
   const well = { failureCode: null, failureMessage: null };
-  await move(tx, server, change.from, { ...set, ...well }, { data: { operation: 'resume' } });
-  await transferHeld(tx, server, change, 'capture', { periodFrom: new Date(), periodTo: paidUntil });
+  const moved = await move(tx, server, change.from, { ...set, ...well }, { data: { operation: 'resume' } });
+  await transferHeld(tx, server, change, 'capture', { periodFrom: moved.updatedAt, periodTo: moved.paidUntil });
   await record(tx, server.accountId, server.orderNumber, {
     type: 'server.renewed',
     actor: SYSTEM,
-    data: { paidUntil: paidUntil.toISOString() },
+    data: { paidUntil: moved.paidUntil!.toISOString() },
   });
 }
 
