@@ -2,23 +2,25 @@
  * The counters of the rate limits that several processes share. One statement counts a call in both windows, or in none
  * if either is full. The table is unlogged: a crash empties it, and no commit waits for it.
  */
+
+import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
-import { bigint, boolean, columnsOf, entity, int, key, type RowOf, real } from './database/table.ts';
+import { columnsOf, entity, type RowOf } from './database/table.ts';
 import type { Queryable } from './database/transaction.ts';
 
 export const RateLimitCount = entity('rate', {
   /** A credential, or the keyed hash of an address; never an address. */
-  key: key(),
+  key: column.key(),
   /** Seconds since the epoch, by the clock of the database. */
-  at: real(),
+  at: column.real(),
   /** The number of the window since the epoch, the calls in it, and the calls in the window before it. */
-  minute: bigint(),
-  inMinute: int(),
-  beforeMinute: int(),
-  hour: bigint(),
-  inHour: int(),
-  beforeHour: int(),
-  allowed: boolean(),
+  minute: column.bigint(),
+  inMinute: column.int(),
+  beforeMinute: column.int(),
+  hour: column.bigint(),
+  inHour: column.int(),
+  beforeHour: column.int(),
+  allowed: column.boolean(),
 });
 type RateLimitCount = RowOf<typeof RateLimitCount>;
 

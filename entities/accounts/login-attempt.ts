@@ -3,26 +3,24 @@
  * or an address. Times are seconds since the epoch, by the clock of the database. The table is unlogged: a crash empties
  * it, and no commit waits for it.
  */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { boolean, type Column, defaulting, entity, key, real } from '../database/table.ts';
+import { defaulting, entity } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
-export const LoginCount = entity(
-  'login_tally',
-  {
-    /** The keyed hash of a name, of a network, or of both. */
-    key: key(),
-    /** The times of failed logins. */
-    failures: { type: 'double precision', array: true, default: () => "'{}'" } as Column<number[]>,
-    /** The times until which logins under way count, unless their process reports an end. */
-    underWay: { type: 'double precision', array: true, default: () => "'{}'" } as Column<number[]>,
-    /** Until this time, the name counts as known from the network. */
-    knownUntil: defaulting(real(), 0),
-    /** When the sweep may delete the row. */
-    forgetAt: real(),
-  },
-  [{ name: 'login_tally_forget', columns: ['forgetAt'] }],
-);
+entity('login_tally', {
+  /** The keyed hash of a name, of a network, or of both. */
+  key: column.key(),
+  /** The times of failed logins. */
+  failures: { type: 'double precision', array: true, default: () => "'{}'" } as column.Column<number[]>,
+  /** The times until which logins under way count, unless their process reports an end. */
+  underWay: { type: 'double precision', array: true, default: () => "'{}'" } as column.Column<number[]>,
+  /** Until this time, the name counts as known from the network. */
+  knownUntil: defaulting(column.real(), 0),
+  /** When the sweep may delete the row. */
+  forgetAt: column.real(),
+});
 
 /** A login under way stops counting after this time, in case its process has died. */
 const UNDER_WAY_SECONDS = 60;
@@ -47,7 +45,7 @@ const after = (column: string, limit: string) =>
  * mark tells logins apart that begin at once. $1 pair, $3 most failures, $4 seconds of the window, $5 seconds under way.
  */
 const BEGIN_LOGIN = statement(
-  { key: key(), mark: real(), fits: boolean(), wait: real() },
+  { key: column.key(), mark: column.real(), fits: column.boolean(), wait: column.real() },
   `with clock as (select ${NOW} as at, ${NOW} + $5 + random() / 1000 as mark),
     known as (select key from login_tally, clock where key = $1 and known_until > at),
     keys as (select key from known union all select key from unnest($2::text[]) as given(key) where not exists (select from known)),

@@ -1,16 +1,18 @@
 /** The second factor of an account: a TOTP seed (RFC 6238), recovery codes, and logins that wait for a code. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { bytes, defaulting, entity, int, key, now, nullable, type RowOf, text, timestamp } from '../database/table.ts';
+import { defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 
 export const Totp = entity('totp', {
-  accountId: key(),
+  accountId: column.key(),
   /** Base32 text (RFC 4648), sealed. */
-  seed: bytes(),
+  seed: column.bytes(),
   /** Null during setup. */
-  enabledAt: nullable(timestamp()),
-  setupExpiresAt: timestamp(),
+  enabledAt: nullable(column.timestamp()),
+  setupExpiresAt: column.timestamp(),
   /** The time step of the last accepted code. Only codes of later steps are accepted. */
-  lastStep: defaulting(int(), 0),
+  lastStep: defaulting(column.int(), 0),
 });
 export type Totp = RowOf<typeof Totp>;
 
@@ -19,26 +21,19 @@ export const seedContext = (accountId: string): string => `totp.seed:${accountId
 
 /** An unused recovery code. Its digest has a key, because 40 bits are too few for a plain digest. */
 export const RecoveryCode = entity('recovery_code', {
-  accountId: key(),
-  digest: { ...bytes(), primary: true },
+  accountId: column.key(),
+  digest: { ...column.bytes(), primary: true },
 });
 
 /** A login with the right password. The row exists while the login waits for a code. */
-export const PendingLogin = entity(
-  'pending_login',
-  {
-    id: key(),
-    accountId: text(),
-    digest: bytes(),
-    wrongCodes: defaulting(int(), 0),
-    expiresAt: timestamp(),
-    createdAt: now(),
-  },
-  [
-    { name: 'pending_login_digest', columns: ['digest'], unique: true },
-    { name: 'pending_login_account', columns: ['accountId', 'expiresAt'] },
-  ],
-);
+export const PendingLogin = entity('pending_login', {
+  id: column.key(),
+  accountId: column.text(),
+  digest: column.bytes(),
+  wrongCodes: defaulting(column.int(), 0),
+  expiresAt: column.timestamp(),
+  createdAt: column.now(),
+});
 export type PendingLogin = RowOf<typeof PendingLogin>;
 
 /** Deletes the logins of the account $1 that waited too long for a code; null: of all accounts. */
@@ -59,7 +54,7 @@ export const ADD_PENDING_LOGIN = statement(
 );
 /** The wrong codes of the login $1, while it waits. */
 export const COUNT_WRONG_CODES = statement(
-  { wrongCodes: int() },
+  { wrongCodes: column.int() },
   'select wrong_codes from pending_login where id = $1 and expires_at > now()',
 );
 /** Keeps the new seed $2 of the account $1, which a code has to confirm within $3 seconds. */
@@ -71,7 +66,7 @@ export const BEGIN_SETUP = statement(
 );
 /** The account $1, while a code can confirm its seed. */
 export const FIND_SETUP = statement(
-  { accountId: key() },
+  { accountId: column.key() },
   'select account_id from totp where account_id = $1 and setup_expires_at > now()',
 );
 /** Notes that a code has confirmed the seed of the account $1. */
@@ -79,7 +74,7 @@ export const CONFIRM_SEED = statement({}, 'update totp set enabled_at = now() wh
 
 /** The pending login with the digest $1, and the name by which the throttle counts its attempts. */
 export const FIND_PENDING_LOGIN = statement(
-  { id: key(), accountId: text(), name: text() },
+  { id: column.key(), accountId: column.text(), name: column.text() },
   `select pending_login.id, account_id, coalesce(account.email, account.id) as name
     from pending_login join account on account.id = account_id where digest = $1`,
 );

@@ -1,6 +1,8 @@
 /** The statements of usage, which read the transfers of an account. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { bigint, int, key, nullable, oneOf, type Row, text, timestamp } from '../database/table.ts';
+import { nullable, type Row } from '../database/table.ts';
 
 /**
  * Transfers from and to the available balance. Captures are not among them, because they take held money.
@@ -13,22 +15,22 @@ const AMOUNT = 'case when transfer.credit = $2 then transfer.amount_micros else 
 
 /** The sum of a range. */
 export const FIND_USAGE_TOTAL = statement(
-  { totalMicros: bigint() },
+  { totalMicros: column.bigint() },
   `select coalesce(sum(${AMOUNT}), 0)::bigint as total_micros from transfer where ${RANGE}`,
 );
 
 const USAGE_ITEM = {
-  id: key(),
-  kind: oneOf('order', 'renewal', 'refund', 'topup', 'bonus', 'adjustment'),
-  orderNumber: nullable(text()),
-  serviceCode: nullable(text()),
-  description: text(),
+  id: column.key(),
+  kind: column.oneOf('order', 'renewal', 'refund', 'topup', 'bonus', 'adjustment'),
+  orderNumber: nullable(column.text()),
+  serviceCode: nullable(column.text()),
+  description: column.text(),
   /** The paid time; without a paid time, `from` and `to` are the moment of the transfer. */
-  from: timestamp(),
-  to: timestamp(),
-  hours: nullable(int()),
+  from: column.timestamp(),
+  to: column.timestamp(),
+  hours: nullable(column.int()),
   /** Negative if the transfer took money from the balance. */
-  amountMicros: bigint(),
+  amountMicros: column.bigint(),
 };
 export type UsageItem = Row<typeof USAGE_ITEM>;
 

@@ -25,7 +25,7 @@ export interface StatementOptions {
 
 /**
  * Declares a statement. Call it once, when its module loads.
- * @param columns the columns of its rows: those of a table (`Server.columns`), or some of `table.ts`; `{}` for no rows
+ * @param columns the columns of its rows: those of a table (`Server.columns`), or some of `column.ts`; `{}` for no rows
  */
 export function statement<C extends Columns>(
   columns: C,

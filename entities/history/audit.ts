@@ -1,6 +1,8 @@
 /** The audit log: the actor, the act and its time. It has no column for an address, a body or a credential. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, entity, int, key, now, nullable, type RowOf, text } from '../database/table.ts';
+import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
 
 /** The actor: a credential of a customer, the operator, or the system. */
 export interface Actor {
@@ -14,30 +16,23 @@ export interface Actor {
 export const OPERATOR_ACCOUNT = 'operator';
 export const SYSTEM: Actor = { type: 'system', id: null, name: null, requestId: null };
 
-export const AuditEntry = entity(
-  'audit_entry',
-  {
-    id: key(),
-    accountId: text(),
-    action: text(),
-    actorType: text(),
-    actorId: nullable(text()),
-    actorName: nullable(text()),
-    /** The changed resource. Null for `api.request`. */
-    resourceType: nullable(text()),
-    resourceId: nullable(text()),
-    requestId: nullable(text()),
-    /** The method, the template of the path, and the status of the response. Only `api.request` has them. */
-    method: nullable(text()),
-    path: nullable(text()),
-    status: nullable(int()),
-    createdAt: now(),
-  },
-  [
-    { name: 'audit_entry_account', columns: ['accountId', 'id'] },
-    { name: 'audit_entry_action', columns: ['accountId', 'action', 'id'] },
-  ],
-);
+export const AuditEntry = entity('audit_entry', {
+  id: column.key(),
+  accountId: column.text(),
+  action: column.text(),
+  actorType: column.text(),
+  actorId: nullable(column.text()),
+  actorName: nullable(column.text()),
+  /** The changed resource. Null for `api.request`. */
+  resourceType: nullable(column.text()),
+  resourceId: nullable(column.text()),
+  requestId: nullable(column.text()),
+  /** The method, the template of the path, and the status of the response. Only `api.request` has them. */
+  method: nullable(column.text()),
+  path: nullable(column.text()),
+  status: nullable(column.int()),
+  createdAt: column.now(),
+});
 export type AuditEntry = RowOf<typeof AuditEntry>;
 
 /** The action of recorded requests. All other actions are types of events. */
@@ -69,6 +64,6 @@ export const INSERT_REQUESTS = statement(
 );
 /** Deletes entries whose ids are smaller than $1, at most $2. */
 export const DELETE_OLD_ENTRIES = statement(
-  { id: key() },
+  { id: column.key() },
   'delete from audit_entry where id in (select id from audit_entry where id < $1 order by id limit $2) returning id',
 );

@@ -1,17 +1,19 @@
 /** Chains: how far the worker has read each, its last blocks, and the numbers of deposit addresses. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, int, key, nullable, type RowOf, text, timestamp } from '../database/table.ts';
+import { entity, nullable, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 export const Chain = entity('chain', {
   /** Such as base or bitcoin. */
-  network: key(),
+  network: column.key(),
   /** The highest block of its node when the worker last asked. */
-  head: int(),
+  head: column.int(),
   /** The last block that the worker has read. A reorganisation may have removed it since. */
-  height: nullable(int()),
+  height: nullable(column.int()),
   /** When the worker last had read every block; within some seconds. */
-  reachedAt: nullable(timestamp()),
+  reachedAt: nullable(column.timestamp()),
 });
 export type Chain = RowOf<typeof Chain>;
 
@@ -19,7 +21,7 @@ export type Chain = RowOf<typeof Chain>;
 export const BEHIND_SECONDS = 600;
 
 const FIND_CHAINS_BEHIND = statement(
-  { network: text() },
+  { network: column.text() },
   `select given as network from unnest($1::text[]) as given left join chain on network = given
     where coalesce(reached_at, '-infinity') < now() - interval '${BEHIND_SECONDS} seconds'`,
 );
@@ -45,15 +47,15 @@ export const KEEP_CHAIN = statement(
 );
 
 export const ChainBlock = entity('chain_block', {
-  network: { ...text(), primary: true },
-  height: { ...int(), primary: true },
-  hash: text(),
+  network: { ...column.text(), primary: true },
+  height: { ...column.int(), primary: true },
+  hash: column.text(),
 });
 export type ChainBlock = RowOf<typeof ChainBlock>;
 
 /** The highest block that the worker has read of the network $1. */
 export const FIND_TIP = statement(
-  { height: int(), hash: text() },
+  { height: column.int(), hash: column.text() },
   'select height, hash from chain_block where network = $1 order by height desc limit 1',
 );
 
@@ -62,14 +64,14 @@ export const LOCK_NAME = statement({}, 'select from pg_advisory_xact_lock(hashte
 
 export const Deposit = entity('deposit', {
   /** The source of the addresses, such as the fingerprint of an extended public key. */
-  source: key(),
+  source: column.key(),
   /** The next number. */
-  next: int(),
+  next: column.int(),
 });
 export type Deposit = RowOf<typeof Deposit>;
 
 const TAKE_DEPOSIT = statement(
-  { number: int() },
+  { number: column.int() },
   `insert into deposit (source, next) values ($1, 1) on conflict (source) do update set next = deposit.next + 1
     returning next - 1 as number`,
 );

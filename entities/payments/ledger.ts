@@ -7,22 +7,9 @@
  * This file is the only writer of `transfer` and `balance`.
  */
 
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bigint,
-  boolean,
-  defaulting,
-  entity,
-  insert,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { defaulting, entity, insert, nullable, type RowOf } from '../database/table.ts';
 import { constraintOf, type Queryable, type Transaction } from '../database/transaction.ts';
 import { ApiError } from '../errors.ts';
 import { newId } from '../ids.ts';
@@ -41,40 +28,32 @@ export const TRANSFER_KINDS = [
 ] as const;
 export type TransferKind = (typeof TRANSFER_KINDS)[number];
 
-export const Transfer = entity(
-  'transfer',
-  {
-    id: key(),
-    /** The account of the customer. */
-    accountId: text(),
-    kind: oneOf(...TRANSFER_KINDS),
-    debit: text(),
-    credit: text(),
-    amountMicros: bigint(),
-    /** Unique: posting a transfer again changes nothing. */
-    externalKey: text(),
-    orderNumber: nullable(text()),
-    serviceCode: nullable(text()),
-    description: text(),
-    periodFrom: nullable(timestamp()),
-    periodTo: nullable(timestamp()),
-    /** The API key that spent it, if any. */
-    credentialId: nullable(text()),
-    createdAt: now(),
-  },
-  [
-    { name: 'transfer_external_key', columns: ['externalKey'], unique: true },
-    { name: 'transfer_account', columns: ['accountId', 'id'] },
-    { name: 'transfer_credential', columns: ['credentialId', 'createdAt'], where: 'credential_id is not null' },
-  ],
-);
+export const Transfer = entity('transfer', {
+  id: column.key(),
+  /** The account of the customer. */
+  accountId: column.text(),
+  kind: column.oneOf(...TRANSFER_KINDS),
+  debit: column.text(),
+  credit: column.text(),
+  amountMicros: column.bigint(),
+  /** Unique: posting a transfer again changes nothing. */
+  externalKey: column.text(),
+  orderNumber: nullable(column.text()),
+  serviceCode: nullable(column.text()),
+  description: column.text(),
+  periodFrom: nullable(column.timestamp()),
+  periodTo: nullable(column.timestamp()),
+  /** The API key that spent it, if any. */
+  credentialId: nullable(column.text()),
+  createdAt: column.now(),
+});
 export type Transfer = RowOf<typeof Transfer>;
 
 export const Balance = entity('balance', {
-  accountId: key(),
-  availableMicros: defaulting(bigint(), 0),
-  heldMicros: defaulting(bigint(), 0),
-  updatedAt: now(),
+  accountId: column.key(),
+  availableMicros: defaulting(column.bigint(), 0),
+  heldMicros: defaulting(column.bigint(), 0),
+  updatedAt: column.now(),
 });
 export type Balance = RowOf<typeof Balance>;
 
@@ -102,7 +81,7 @@ export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<u
   LOCK_ACCOUNTS.all(tx, [accountIds]);
 
 const LOCK_AVAILABLE = statement(
-  { availableMicros: bigint() },
+  { availableMicros: column.bigint() },
   'select available_micros from balance where account_id = $1 for update',
 );
 /** The available micro-USD of a customer, locked until the end of the transaction. */
@@ -132,7 +111,7 @@ export const openBalance = (tx: Transaction, accountId: string): Promise<void> =
 
 /** Posts the transfers $1, a JSON array. Returns the new ones, and whether each account has a balance. */
 const POST = statement(
-  { accountId: text(), kept: boolean() },
+  { accountId: column.text(), kept: column.boolean() },
   `with given as (
       select * from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
         "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,
@@ -212,7 +191,7 @@ export const holdSql = (credential: string, allowed = 'true'): string => `
     select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5, ${credential} from paid)`;
 
 const SUM_SPENT = statement(
-  { spentMicros: bigint() },
+  { spentMicros: column.bigint() },
   `select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as spent_micros
     from transfer spent left join transfer released
       on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
@@ -230,7 +209,7 @@ export async function spentThisMonth(tx: Queryable, credentialId: string): Promi
 
 /** The sums of $1 days (UTC) by kind of transfer, the latest day first. */
 export const SUM_DAYS = statement(
-  { day: timestamp(), kind: oneOf(...TRANSFER_KINDS), transfers: int(), micros: bigint() },
+  { day: column.timestamp(), kind: column.oneOf(...TRANSFER_KINDS), transfers: column.int(), micros: column.bigint() },
   `select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers, sum(amount_micros)::bigint as micros
     from transfer where created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $1 - 1)
     group by 1, 2 order by 1 desc, 2`,

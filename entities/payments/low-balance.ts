@@ -1,13 +1,14 @@
 /** Accounts whose balance will not cover their next renewals. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { bigint, text } from '../database/table.ts';
 
 /**
  * Finds up to $1 accounts whose alert is due: none in 24 hours. Suspended servers do not count, because their owners have heard
  * of the suspension.
  */
 export const FIND_LOW_BALANCES = statement(
-  { accountId: text(), availableMicros: bigint(), requiredMicros: bigint() },
+  { accountId: column.text(), availableMicros: column.bigint(), requiredMicros: column.bigint() },
   `select account.id as account_id, available_micros, sum(price_month_micros)::bigint as required_micros
   from server join account on account.id = server.account_id join balance on balance.account_id = server.account_id
   where auto_renew and server.status not in ('SUSPENDED', 'FAILED', 'DELETING', 'DELETED')

@@ -1,6 +1,8 @@
 /** Writes the observed payments of chains and gateways, and finds the payments and top-ups that they concern. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, int, oneOf, text } from '../database/table.ts';
+import { columnsOf } from '../database/table.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { PAYMENT_LIFECYCLE, PAYMENT_STATUSES, Payment } from './payment.ts';
@@ -12,7 +14,12 @@ import { PAYMENT_LIFECYCLE, PAYMENT_STATUSES, Payment } from './payment.ts';
  * height and hash of the block, or null. Without $3 the address finds the top-up. Returns new and changed payments.
  */
 export const WRITE_OBSERVED = statement(
-  { id: text(), orderNumber: text(), status: oneOf(...PAYMENT_STATUSES), confirmations: int() },
+  {
+    id: column.text(),
+    orderNumber: column.text(),
+    status: column.oneOf(...PAYMENT_STATUSES),
+    confirmations: column.int(),
+  },
   `with given as (
     select * from jsonb_to_recordset($1::jsonb) as given(id text, "txId" text, position int, coin text, address text, units text,
       confirmations int, at timestamptz)),
@@ -72,7 +79,7 @@ export const orphanPayments = (
 
 /** Takes the payments of the network $1 above the height $2 out of their blocks. */
 export const UNMINE_PAYMENTS = statement(
-  { id: text(), status: oneOf(...PAYMENT_STATUSES) },
+  { id: column.text(), status: column.oneOf(...PAYMENT_STATUSES) },
   `with above as (
     select id from payment where network = $1 and height > $2 and block_hash is not null order by id for update)
   update payment set block_hash = null, confirmations = 0 from above where payment.id = above.id
@@ -106,7 +113,7 @@ export const markMissing = (tx: Transaction, network: string, orderNumber: strin
 /** Removed from its chain after it was credited. */
 const GONE = `status = 'CREDITED' and height is not null and block_hash is null`;
 export const FIND_GONE = statement(
-  { id: text(), accountId: text() },
+  { id: column.text(), accountId: column.text() },
   `select id, account_id from payment where ${GONE} and network = $1`,
 );
 /** Locks the payment $1 if it is gone. */
@@ -120,7 +127,7 @@ export const LOCK_GONE = statement(
  * height of the chain, $3 top-ups with announced payments.
  */
 export const COUNT_CONFIRMATIONS = statement(
-  { orderNumber: text() },
+  { orderNumber: column.text() },
   `with uncounted as (
     select id from payment
     where network = $1 and status in ('SEEN', 'MINED', 'REVERSED', 'WRITTEN_OFF') and block_hash is not null and confirmations <> $2 - height + 1

@@ -3,23 +3,9 @@
  * The service writes the row before it asks the chain to move the money.
  */
 
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bigint,
-  bytes,
-  columnsOf,
-  defaulting,
-  entity,
-  key,
-  lock,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  timestamp,
-  update,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, lock, nullable, type RowOf, update } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { transition } from '../history/transition.ts';
@@ -39,51 +25,43 @@ import { available, gateway, lockAccount, post } from './ledger.ts';
 export const X402_STATUSES = ['SETTLING', 'SETTLED', 'FAILED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF'] as const;
 export type X402Status = (typeof X402_STATUSES)[number];
 
-export const X402Payment = entity(
-  'x402_payment',
-  {
-    id: key(),
-    accountId: text(),
-    /** CAIP-2, such as eip155:84532. */
-    network: text(),
-    /** Lower-case, as the address of the asset and of the payee. */
-    payer: text(),
-    /** Lower-case hexadecimal, 32 bytes. */
-    nonce: text(),
-    asset: text(),
-    payTo: text(),
-    amountMicros: bigint(),
-    /** When the chain begins to refuse it. */
-    validBefore: timestamp(),
-    /** SHA-256 of the signature. A repeated payment must have the same. */
-    signatureDigest: bytes(),
-    /** The start of its validity and the signature, sealed. Null once the outcome is final. */
-    sealedPayment: nullable(bytes()),
-    /** An HMAC of the paid request. */
-    requestMac: bytes(),
-    status: oneOf(...X402_STATUSES),
-    txId: nullable(text()),
-    /** The server or top-up that it paid for. */
-    orderNumber: nullable(text()),
-    /** The API key that spends it, if one does. */
-    credentialId: nullable(text()),
-    /** The first answer, sealed, for repetitions within a day. */
-    sealedAnswer: nullable(bytes()),
-    /** The request that settles it, exclusively until the lease ends. */
-    leasedBy: nullable(text()),
-    leaseUntil: timestamp(),
-    /** When its block became final. Null: it is not settled, or a reorganisation may still remove it. */
-    finalAt: nullable(timestamp()),
-    /** How much of it the service took out of the balance when the chain removed it. */
-    reversedMicros: defaulting(bigint(), 0),
-    createdAt: now(),
-  },
-  [
-    { name: 'x402_payment_nonce', columns: ['network', 'payer', 'nonce'], unique: true },
-    { name: 'x402_payment_answered', columns: ['createdAt'], where: 'sealed_answer is not null' },
-    { name: 'x402_payment_suspense', columns: ['id'], where: `status in ('UNMATCHED', 'REVERSED')` },
-  ],
-);
+export const X402Payment = entity('x402_payment', {
+  id: column.key(),
+  accountId: column.text(),
+  /** CAIP-2, such as eip155:84532. */
+  network: column.text(),
+  /** Lower-case, as the address of the asset and of the payee. */
+  payer: column.text(),
+  /** Lower-case hexadecimal, 32 bytes. */
+  nonce: column.text(),
+  asset: column.text(),
+  payTo: column.text(),
+  amountMicros: column.bigint(),
+  /** When the chain begins to refuse it. */
+  validBefore: column.timestamp(),
+  /** SHA-256 of the signature. A repeated payment must have the same. */
+  signatureDigest: column.bytes(),
+  /** The start of its validity and the signature, sealed. Null once the outcome is final. */
+  sealedPayment: nullable(column.bytes()),
+  /** An HMAC of the paid request. */
+  requestMac: column.bytes(),
+  status: column.oneOf(...X402_STATUSES),
+  txId: nullable(column.text()),
+  /** The server or top-up that it paid for. */
+  orderNumber: nullable(column.text()),
+  /** The API key that spends it, if one does. */
+  credentialId: nullable(column.text()),
+  /** The first answer, sealed, for repetitions within a day. */
+  sealedAnswer: nullable(column.bytes()),
+  /** The request that settles it, exclusively until the lease ends. */
+  leasedBy: nullable(column.text()),
+  leaseUntil: column.timestamp(),
+  /** When its block became final. Null: it is not settled, or a reorganisation may still remove it. */
+  finalAt: nullable(column.timestamp()),
+  /** How much of it the service took out of the balance when the chain removed it. */
+  reversedMicros: defaulting(column.bigint(), 0),
+  createdAt: column.now(),
+});
 export type X402Payment = RowOf<typeof X402Payment>;
 
 /** Moves of a payment. `provisioning/payments/x402/` posts its transfers. */
@@ -130,12 +108,12 @@ export const RESERVE_PAYMENT = statement(
 
 /** The payment $1, and the time. */
 export const READ_PAYMENT = statement(
-  { ...X402Payment.columns, readAt: now() },
+  { ...X402Payment.columns, readAt: column.now() },
   `select ${columnsOf(X402Payment)}, now() as read_at from x402_payment where id = $1`,
 );
 /** Leases the unanswered payment $1 to the request $2 for $3 seconds, unless another request has leased it. */
 export const LEASE_PAYMENT = statement(
-  { id: text() },
+  { id: column.text() },
   `update x402_payment set leased_by = $2, lease_until = now() + make_interval(secs => $3)
     where id = $1 and order_number is null and (lease_until <= now() or leased_by = $2) returning id`,
 );

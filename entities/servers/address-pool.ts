@@ -1,17 +1,19 @@
 /** Statements by which the operator lists, adds and removes networks. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { boolean, inet, int, nullable, type Row, text } from '../database/table.ts';
+import { nullable, type Row } from '../database/table.ts';
 import { AddressPool } from './ip-address.ts';
 
 const POOL = {
   ...AddressPool.columns,
-  cidr: text(),
-  gateway: nullable(text()),
+  cidr: column.text(),
+  gateway: nullable(column.text()),
   /** The number of its addresses, or of its /64s. */
-  total: int(),
-  held: int(),
+  total: column.int(),
+  held: column.int(),
   /** The number of addresses that were freed a moment ago, so that orders cannot claim them yet. */
-  resting: int(),
+  resting: column.int(),
 };
 export type AddressPoolView = Row<typeof POOL>;
 /** The networks in the order of their ids. $1 region, $2 id; null for all. */
@@ -32,7 +34,7 @@ export const LOCK_ADDRESS_POOLS = statement({}, `select from pg_advisory_xact_lo
  * machine has an address of it. $1 CIDR, $2 first address, $3 last address, $4 gateway, $5 whether it is IPv4.
  */
 export const FIND_POOL_CONFLICTS = statement(
-  { outside: boolean(), overlaps: boolean(), taken: boolean() },
+  { outside: column.boolean(), overlaps: column.boolean(), taken: column.boolean() },
   `select not coalesce($2::inet <<= network($1::inet) and $3::inet <<= network($1::inet), true)
       or ($2::inet is not null and not $2::inet <<= network($1::inet))
       or ($3::inet is not null and not $3::inet <<= network($1::inet))
@@ -55,7 +57,7 @@ const ADOPT = `
  * broadcast address. $1 id, $2 length of the prefix, $3 first address, $4 last address.
  */
 export const ADD_IPV4_ADDRESSES = statement(
-  { address: inet() },
+  { address: column.inet() },
   `insert into address (address, family, region_code, prefix_length, gateway, pool_id)
   select one, 'IPV4', region_code, case when gateway is not null then $2::int end, gateway, id
   from address_pool, lateral (
@@ -65,7 +67,7 @@ export const ADD_IPV4_ADDRESSES = statement(
 );
 /** Adds the /64s of an IPv6 network, which the fourth group of digits numbers. $1 id, $2 length of the prefix. */
 export const ADD_IPV6_ADDRESSES = statement(
-  { address: inet() },
+  { address: column.inet() },
   `insert into address (address, family, region_code, prefix_length, gateway, pool_id)
   select set_masklen(host(cidr)::inet | format('0:0:0:%s::', to_hex(n))::inet, 64), 'IPV6', region_code,
     case when gateway is not null then 64 end, gateway, id

@@ -2,21 +2,10 @@
  * Deployments: a dedicated machine on its way to a host, and off it again. A row exists for each host that is not free. It
  * holds the system, the progress, and the next command for the controller. It emits no events: those of the server do.
  */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bytes,
-  columnsOf,
-  defaulting,
-  entity,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type Row,
-  type RowOf,
-  text,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { transition } from '../history/transition.ts';
@@ -31,43 +20,35 @@ export const DEPLOYMENT_STATES = [
   'RETIRED',
 ] as const;
 
-export const Deployment = entity(
-  'deployment',
-  {
-    id: key(),
-    orderNumber: text(),
-    generation: int(),
-    /** The name of the host. */
-    box: text(),
-    /** The MAC address of the card that boots from the network; lower case, with colons. */
-    mac: text(),
-    /** The device that gets the system, such as /dev/nvme0n1. */
-    disk: text(),
-    state: defaulting(oneOf(...DEPLOYMENT_STATES), "'WAITING'"),
-    /** Grows with each installation, and with the wipe. Tokens of earlier runs open nothing. */
-    run: defaulting(int(), 1),
-    image: text(),
-    /** SHA-256 of the specification, in hex. */
-    specDigest: text(),
-    /** Sealed: host name, keys, user data and root password of the new system. Erased when it has booted. */
-    seed: nullable(bytes()),
-    /** The device that the host boots from next. */
-    device: defaulting(oneOf('PXE', 'DISK'), "'PXE'"),
-    /** The halves of a power cycle that are still to do: OFF both, ON the second. Null: none. */
-    cycle: nullable(oneOf('OFF', 'ON')),
-    /** The id of the last change. */
-    change: nullable(text()),
-    /** The reason why the operator overrode the driver. */
-    note: nullable(text()),
-    createdAt: now(),
-    updatedAt: now(),
-  },
-  [
-    { name: 'deployment_machine', columns: ['orderNumber', 'generation'], unique: true },
-    { name: 'deployment_box', columns: ['box'], unique: true },
-    { name: 'deployment_mac', columns: ['mac'], unique: true },
-  ],
-);
+export const Deployment = entity('deployment', {
+  id: column.key(),
+  orderNumber: column.text(),
+  generation: column.int(),
+  /** The name of the host. */
+  box: column.text(),
+  /** The MAC address of the card that boots from the network; lower case, with colons. */
+  mac: column.text(),
+  /** The device that gets the system, such as /dev/nvme0n1. */
+  disk: column.text(),
+  state: defaulting(column.oneOf(...DEPLOYMENT_STATES), "'WAITING'"),
+  /** Grows with each installation, and with the wipe. Tokens of earlier runs open nothing. */
+  run: defaulting(column.int(), 1),
+  image: column.text(),
+  /** SHA-256 of the specification, in hex. */
+  specDigest: column.text(),
+  /** Sealed: host name, keys, user data and root password of the new system. Erased when it has booted. */
+  seed: nullable(column.bytes()),
+  /** The device that the host boots from next. */
+  device: defaulting(column.oneOf('PXE', 'DISK'), "'PXE'"),
+  /** The halves of a power cycle that are still to do: OFF both, ON the second. Null: none. */
+  cycle: nullable(column.oneOf('OFF', 'ON')),
+  /** The id of the last change. */
+  change: nullable(column.text()),
+  /** The reason why the operator overrode the driver. */
+  note: nullable(column.text()),
+  createdAt: column.now(),
+  updatedAt: column.now(),
+});
 export type Deployment = RowOf<typeof Deployment>;
 export type DeploymentState = Deployment['state'];
 
@@ -104,7 +85,7 @@ export function moveDeployment(
 }
 
 /** A deployment with the IPv4 address of its system; null where DHCP decides (seed.ts). */
-const ADDRESSED = { ...Deployment.columns, address: nullable(text()) };
+const ADDRESSED = { ...Deployment.columns, address: nullable(column.text()) };
 const ADDRESSED_SQL = `${columnsOf(Deployment)}, (select host(address) from address
   where held_by = deployment.order_number and family = 'IPV4' and gateway is not null) as address`;
 export type AddressedDeployment = Row<typeof ADDRESSED>;

@@ -1,13 +1,15 @@
 /** Engines: the drivers that make machines of each kind. Workers write them when they start; queries that count hosts read them. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { boolean, entity, key, type RowOf, text } from '../database/table.ts';
+import { entity, type RowOf } from '../database/table.ts';
 
 export const Engine = entity('engine', {
   /** `VPS` or `DEDICATED`. */
-  kind: key(),
-  driver: text(),
+  kind: column.key(),
+  driver: column.text(),
   /** Whether it makes machines only on hosts that the operator has added. */
-  needsHosts: boolean(),
+  needsHosts: column.boolean(),
 });
 export type Engine = RowOf<typeof Engine>;
 

@@ -1,18 +1,8 @@
 /** Findings: differences between servers and the machines that an engine reports. And the circuit breakers of engines. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  boolean,
-  entity,
-  exists,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { entity, exists, nullable, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 /**
@@ -24,33 +14,22 @@ import type { Queryable } from '../database/transaction.ts';
 export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'STUCK'] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-export const Finding = entity(
-  'finding',
-  {
-    id: key(),
-    kind: oneOf(...FINDING_KINDS),
-    driver: text(),
-    orderNumber: text(),
-    generation: int(),
-    detail: text(),
-    firstSeenAt: now(),
-    lastSeenAt: now(),
-    /** When the difference was gone. */
-    resolvedAt: nullable(timestamp()),
-  },
-  [
-    {
-      name: 'finding_open',
-      columns: ['kind', 'orderNumber', 'generation'],
-      unique: true,
-      where: 'resolved_at is null',
-    },
-  ],
-);
+export const Finding = entity('finding', {
+  id: column.key(),
+  kind: column.oneOf(...FINDING_KINDS),
+  driver: column.text(),
+  orderNumber: column.text(),
+  generation: column.int(),
+  detail: column.text(),
+  firstSeenAt: column.now(),
+  lastSeenAt: column.now(),
+  /** When the difference was gone. */
+  resolvedAt: nullable(column.timestamp()),
+});
 export type Finding = RowOf<typeof Finding>;
 
 /** An open circuit breaker: the worker destroys no machine of that driver while the row exists. */
-export const CircuitBreaker = entity('brake', { driver: key(), reason: text(), createdAt: now() });
+export const CircuitBreaker = entity('brake', { driver: column.key(), reason: column.text(), createdAt: column.now() });
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
 export const isBreakerOpen = (db: Queryable, driver: string): Promise<boolean> =>
@@ -58,11 +37,11 @@ export const isBreakerOpen = (db: Queryable, driver: string): Promise<boolean> =
 
 /** Opens the circuit breaker of an engine; no row if it is open. $1 driver, $2 reason. */
 export const OPEN_BREAKER = statement(
-  { driver: text() },
+  { driver: column.text() },
   'insert into brake (driver, reason) values ($1, $2) on conflict do nothing returning driver',
 );
 
-const MACHINE = { order: text(), generation: int() };
+const MACHINE = { order: column.text(), generation: column.int() };
 /** The machines of the open findings of a driver. $1 driver, $2 kind. */
 export const FIND_REPORTED_MACHINES = statement(
   MACHINE,
@@ -70,7 +49,7 @@ export const FIND_REPORTED_MACHINES = statement(
 );
 /** Writes findings, and says which are new. $1 driver, $2 the findings as JSON. */
 export const WRITE_FINDINGS = statement(
-  { ...MACHINE, id: text(), kind: Finding.columns.kind, isNew: boolean() },
+  { ...MACHINE, id: column.text(), kind: Finding.columns.kind, isNew: column.boolean() },
   `insert into finding (id, kind, driver, order_number, generation, detail)
   select id, kind, $1, "order", generation, detail
   from jsonb_to_recordset($2::jsonb) as given(id text, kind text, "order" text, generation int, detail text)
@@ -94,7 +73,7 @@ export const DELETE_RESOLVED = statement({}, `delete from finding where resolved
 
 /** The machines that stable servers should have. $1 kinds of servers. */
 export const FIND_EXPECTED_MACHINES = statement(
-  { ...MACHINE, status: oneOf('RUNNING', 'STOPPED', 'SUSPENDED') },
+  { ...MACHINE, status: column.oneOf('RUNNING', 'STOPPED', 'SUSPENDED') },
   `select order_number as "order", generation, status from server
   where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and kind = any($1)`,
 );

@@ -1,6 +1,8 @@
 /** Statements by which the operator adds and changes hosts. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, text } from '../database/table.ts';
+import { columnsOf } from '../database/table.ts';
 import { Host } from './host.ts';
 
 /** Adds a host, unless its name is taken. The parameters are the columns in order. */
@@ -29,13 +31,13 @@ export const UPDATE_HOST = statement(
 
 /** One machine or deployment that keeps a host from being removed. A retired deployment does not. $1 host. */
 export const FIND_OCCUPANT = statement(
-  { orderNumber: text() },
+  { orderNumber: column.text() },
   `select order_number from placement where host = $1
   union all select order_number from deployment where box = $1 and state <> 'RETIRED' limit 1`,
 );
 /** Another host with the same network card or the same controller. $1 host, $2 MAC address, $3 address of the BMC. */
 export const FIND_HOST_CONFLICT = statement(
-  { name: text(), field: text() },
+  { name: column.text(), field: column.text() },
   `select name, case when mac = $2 then 'mac' else 'bmc.address' end as field from host
     where name <> $1 and (mac = $2 or bmc_address = $3)
   union all select box, 'mac' from deployment where box <> $1 and mac = $2 limit 1`,

@@ -1,49 +1,31 @@
 /** Manual jobs: the work that an operator does by hand on a machine, and its result. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bytes,
-  columnsOf,
-  defaulting,
-  entity,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 
-export const ManualJob = entity(
-  'manual_job',
-  {
-    id: key(),
-    orderNumber: text(),
-    generation: int(),
-    action: oneOf('CREATE', 'POWER', 'REBUILD', 'RESIZE', 'DESTROY'),
-    /** The id of the change; empty for CREATE and DESTROY, which a machine has once. */
-    change: text(),
-    /** The change of power (POWER). */
-    power: nullable(oneOf('on', 'off', 'restart', 'reset')),
-    /** SHA-256 of the specification, in hex. */
-    specDigest: nullable(text()),
-    /** Sealed: the specification of the machine. Erased when the job closes. */
-    spec: nullable(bytes()),
-    state: defaulting(oneOf('OPEN', 'DONE', 'FAILED'), "'OPEN'"),
-    /** The operator's comment. */
-    note: nullable(text()),
-    createdAt: now(),
-    closedAt: nullable(timestamp()),
-  },
-  [
-    { name: 'manual_job_change', columns: ['orderNumber', 'generation', 'action', 'change'], unique: true },
-    { name: 'manual_job_open', columns: ['id'], where: `state = 'OPEN'` },
-  ],
-);
+export const ManualJob = entity('manual_job', {
+  id: column.key(),
+  orderNumber: column.text(),
+  generation: column.int(),
+  action: column.oneOf('CREATE', 'POWER', 'REBUILD', 'RESIZE', 'DESTROY'),
+  /** The id of the change; empty for CREATE and DESTROY, which a machine has once. */
+  change: column.text(),
+  /** The change of power (POWER). */
+  power: nullable(column.oneOf('on', 'off', 'restart', 'reset')),
+  /** SHA-256 of the specification, in hex. */
+  specDigest: nullable(column.text()),
+  /** Sealed: the specification of the machine. Erased when the job closes. */
+  spec: nullable(column.bytes()),
+  state: defaulting(column.oneOf('OPEN', 'DONE', 'FAILED'), "'OPEN'"),
+  /** The operator's comment. */
+  note: nullable(column.text()),
+  createdAt: column.now(),
+  closedAt: nullable(column.timestamp()),
+});
 export type ManualJob = RowOf<typeof ManualJob>;
 
 export const MANUAL_JOB_LIFECYCLE: Lifecycle<ManualJob, ManualJob['state']> = {

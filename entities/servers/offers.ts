@@ -1,12 +1,13 @@
 /** Statements by which customers read the catalog with its stock, and the operator reads the stock. */
 import { CatalogItem, columnsOfCatalog, Stock } from '../catalog.ts';
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { int, json, type Row } from '../database/table.ts';
+import type { Row } from '../database/table.ts';
 import { freeSql } from './host.ts';
 import { addressRoomSql } from './ip-address.ts';
 
 /** An item, with the number of machines of the tier that can be ordered at each bastion. */
-const OFFER = { ...CatalogItem.columns, stock: json<{ code: string; free: number }[]>() };
+const OFFER = { ...CatalogItem.columns, stock: column.json<{ code: string; free: number }[]>() };
 export type OfferRow = Row<typeof OFFER>;
 
 const offersSql = (which: string, order = ''): string => `
@@ -28,9 +29,9 @@ export const FIND_OFFERS = statement(OFFER, offersSql('item.code = any($1)'));
 const STOCK = {
   ...Stock.columns,
   /** The number of places that orders hold. */
-  claimed: int(),
+  claimed: column.int(),
   /** The number of machines that can still be ordered. */
-  free: int(),
+  free: column.int(),
 };
 export type StockView = Row<typeof STOCK>;
 /** The stock of tiers at bastions. $1 region, $2 service code; null for all. */
@@ -75,4 +76,4 @@ export const ADD_PLACES = statement(
   order by number limit greatest($3::int - (select count(*) from place where ${IS_OF_TIER}), 0)`,
 );
 /** Counts the places of a tier. $1 region, $2 service code. */
-export const COUNT_PLACES = statement({ count: int() }, `select count(*)::int from place where ${IS_OF_TIER}`);
+export const COUNT_PLACES = statement({ count: column.int() }, `select count(*)::int from place where ${IS_OF_TIER}`);

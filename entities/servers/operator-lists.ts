@@ -1,6 +1,8 @@
 /** Statements by which the operator reads findings and deployments, and learns whether a customer has a machine. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, text } from '../database/table.ts';
+import { columnsOf } from '../database/table.ts';
 import { Deployment } from './deployment.ts';
 import { Finding } from './finding.ts';
 
@@ -16,7 +18,7 @@ export const LIST_OLDEST_DEPLOYMENTS = statement(
 );
 /** The server that has a machine, unless it is gone. $1 order number, $2 generation. */
 export const FIND_MACHINE_OWNER = statement(
-  { orderNumber: text() },
+  { orderNumber: column.text() },
   `select order_number from server where order_number = $1 and generation = $2 and status <> 'DELETED'
     and (status <> 'FAILED' or ipv4 is not null)`,
 );

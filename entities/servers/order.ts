@@ -1,6 +1,8 @@
 /** Statements by which orders and rebuilds read their facts, and the statement that orders a server. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { bigint, boolean, columnsOf, int, json, nullable, type Row, textArray } from '../database/table.ts';
+import { columnsOf, nullable, type Row } from '../database/table.ts';
 import { actingKeySql, recordSql } from '../history/record.ts';
 import { holdSql } from '../payments/ledger.ts';
 import { START_TASK_PARAMETERS, startTaskSql } from '../tasks/start.ts';
@@ -17,17 +19,17 @@ const SERVERS_SQL = `select count(*)::int from server where account_id = $1 and 
 const keysSql = (condition: string): string => `(
   select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
   from ssh_key where account_id = $1 and ${condition})`;
-const keys = json<{ id: string; publicKey: string }[]>();
+const keys = column.json<{ id: string; publicKey: string }[]>();
 
 const FACTS = {
-  balanceMicros: bigint(),
-  servers: int(),
+  balanceMicros: column.bigint(),
+  servers: column.int(),
   /** Prices are text, because JSON cannot hold 64-bit integers. */
-  tier: nullable(json<{ kind: 'vps' | 'dedicated'; priceMonthMicros: string; setupFeeMicros: string }>()),
+  tier: nullable(column.json<{ kind: 'vps' | 'dedicated'; priceMonthMicros: string; setupFeeMicros: string }>()),
   /** The bastions that offer the tier, and how many machines can be ordered there. */
-  regions: json<{ code: string; free: number }[]>(),
-  bastions: textArray(),
-  imageOffered: boolean(),
+  regions: column.json<{ code: string; free: number }[]>(),
+  bastions: column.textArray(),
+  imageOffered: column.boolean(),
   keys,
 };
 export type OrderFacts = Row<typeof FACTS>;
@@ -59,7 +61,7 @@ export const READ_ORDER_FACTS = statement(
  * image, or null, $3 ids of SSH keys.
  */
 export const READ_REBUILD_FACTS = statement(
-  { imageOffered: boolean(), keys },
+  { imageOffered: column.boolean(), keys },
   `select
     $2::text is null or exists (select from catalog_item where code = $2 and kind = 'image' and offered) as image_offered,
     ${keysSql('id = any($3::text[])')} as keys`,
@@ -84,7 +86,7 @@ const orderSql = (head: string, starts: string, first: number): string => `
     ${starts}
     ${recordSql('ordered', first)}
   select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
-const ORDERED = { ...Server.columns, webhookIds: textArray() };
+const ORDERED = { ...Server.columns, webhookIds: column.textArray() };
 
 /** $19: the number of servers that the account may have. */
 const [TASK, AFTER_TASK] = [20, 20 + START_TASK_PARAMETERS];

@@ -4,26 +4,24 @@
  *
  * A transaction that needs several hosts locks them in the order of their names, and then their placements.
  */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { boolean, entity, int, key, nullable, type RowOf, text } from '../database/table.ts';
+import { entity, nullable, type RowOf } from '../database/table.ts';
 import { NEEDS_HOSTS_SQL } from './engine.ts';
 import { hostsSql, needSql, ROOM_SQL } from './host.ts';
 
 /** A generation that was given up keeps its placement until it is confirmed absent. */
-export const Placement = entity(
-  'placement',
-  {
-    orderNumber: key(),
-    generation: { ...int(), primary: true },
-    /** Whether it is the difference that a resize claims until it ends. */
-    resizing: { ...boolean(), primary: true },
-    host: text(),
-    vcpus: int(),
-    memoryMb: int(),
-    diskGb: int(),
-  },
-  [{ name: 'placement_host', columns: ['host'] }],
-);
+export const Placement = entity('placement', {
+  orderNumber: column.key(),
+  generation: { ...column.int(), primary: true },
+  /** Whether it is the difference that a resize claims until it ends. */
+  resizing: { ...column.boolean(), primary: true },
+  host: column.text(),
+  vcpus: column.int(),
+  memoryMb: column.int(),
+  diskGb: column.int(),
+});
 export type Placement = RowOf<typeof Placement>;
 
 /** The machine of a claim, as expressions of the statement, such as parameters. */
@@ -83,7 +81,7 @@ const GIVEN_UP_LAST = `coalesce(host.name = $5, false),
  * $2 service code, $3 order number, $4 generation, $5 the host to avoid.
  */
 export const CLAIM_NEXT_HOST = statement(
-  { host: nullable(text()), needed: boolean() },
+  { host: nullable(column.text()), needed: column.boolean() },
   `with free_host as (${pickHostSql(GIVEN, '', GIVEN_UP_LAST)}), ${holdHostSql(GIVEN, 'free_host')}
   select (select host from placed) as host, ${needsHostSql(GIVEN)} as needed`,
 );
@@ -93,7 +91,7 @@ export const CLAIM_NEXT_HOST = statement(
  * $2 generation, $3 service code.
  */
 export const CLAIM_RESIZE = statement(
-  { host: text() },
+  { host: column.text() },
   `with needed as (
       select placement.host, ${needSql('vcpus')} - placement.vcpus as vcpus,
         ${needSql('memoryMb')} - placement.memory_mb as memory_mb, ${needSql('diskGb')} - placement.disk_gb as disk_gb

@@ -1,6 +1,8 @@
 /** Statements of renewal: servers that are due, suspended servers, and the balances that pay for them. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { bigint, columnsOf } from '../database/table.ts';
+import { columnsOf } from '../database/table.ts';
 import { expression } from '../history/transition.ts';
 import { PAID_HOURS } from '../money.ts';
 import { Server } from './server.ts';
@@ -28,7 +30,7 @@ export const LOCK_DUE_SERVERS = statement(
 );
 /** Locks the balances of accounts. $1 account ids. */
 export const LOCK_BALANCES = statement(
-  { accountId, availableMicros: bigint() },
+  { accountId, availableMicros: column.bigint() },
   `select account_id, available_micros from balance
   where account_id = any($1) order by account_id for update`,
 );

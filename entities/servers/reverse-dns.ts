@@ -1,18 +1,20 @@
 /** Reverse DNS: the names that the operator's DNS has, to compare with those that servers want. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, inet, nullable, type Row, type RowOf, text } from '../database/table.ts';
+import { entity, nullable, type Row, type RowOf } from '../database/table.ts';
 
 /** A name that the operator's DNS has accepted. */
 export const ReverseDnsTold = entity('reverse_dns_told', {
-  ip: { ...inet(), primary: true },
-  ptr: text(),
+  ip: { ...column.inet(), primary: true },
+  ptr: column.text(),
 });
 export type ReverseDnsTold = RowOf<typeof ReverseDnsTold>;
 
 const NAME = {
-  ip: text(),
+  ip: column.text(),
   /** Null: the address has no name any more. */
-  ptr: nullable(text()),
+  ptr: nullable(column.text()),
 };
 /** The name that an address has to get. */
 export type ReverseName = Row<typeof NAME>;

@@ -2,8 +2,10 @@
  * The statements by which workers take tasks, keep them, and release them. Each write to a task names the
  * lease in $1 to $3: the task, the fence and the worker. A lease that has ended writes nothing.
  */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { boolean, columnsOf, int, nullable, text } from '../database/table.ts';
+import { columnsOf, nullable } from '../database/table.ts';
 import { Task } from './task.ts';
 
 const HELD = 'id = $1 and fence = $2 and leased_by = $3';
@@ -13,7 +15,7 @@ const HELD = 'id = $1 and fence = $2 and leased_by = $3';
  * to milliseconds, so a task that is due now may seem due in half a millisecond.
  */
 export const TAKE_LEASES = statement(
-  { ...Task.columns, overdue: nullable(boolean()) },
+  { ...Task.columns, overdue: nullable(column.boolean()) },
   `with due as (
     select id from task where lane = $1 and state = 'READY' and run_at <= now() + interval '1 millisecond' and id <> all($5::text[])
     order by run_at limit $2 for update skip locked)
@@ -27,7 +29,7 @@ export const TAKE_LEASES = statement(
  * locked: if it waited for one, all other leases would end.
  */
 export const EXTEND_LEASES = statement(
-  { id: text() },
+  { id: column.text() },
   `with held as (
     select task.id from task join unnest($1::text[], $2::bigint[]) as mine (id, fence) on task.id = mine.id and task.fence = mine.fence
     where leased_by = $3),
@@ -37,13 +39,16 @@ export const EXTEND_LEASES = statement(
 );
 
 /** Ends a task, unless a signal came after the $4th. */
-export const END_TASK = statement({ id: text() }, `delete from task where ${HELD} and signals = $4 returning id`);
+export const END_TASK = statement(
+  { id: column.text() },
+  `delete from task where ${HELD} and signals = $4 returning id`,
+);
 
-export const IS_HELD = statement({ id: text() }, `select id from task where ${HELD}`);
+export const IS_HELD = statement({ id: column.text() }, `select id from task where ${HELD}`);
 
 /** Writes the next step $5 with the data $6, due in $7 seconds. It is due at once if a signal came after the $4th. */
 export const RELEASE_TASK = statement(
-  { id: text() },
+  { id: column.text() },
   `update task set step = coalesce($5, step), data = data || $6::jsonb, attempts = 0, error = null, leased_by = null,
     run_at = case signals when $4 then least(now() + $7::float8 * interval '1 second', deadline_at) else now() end
   where ${HELD} returning id`,
@@ -51,7 +56,7 @@ export const RELEASE_TASK = statement(
 
 /** Lets a failed task with the error $5 rest for $6 seconds. It is due at once if a signal came after the $4th. */
 export const RETRY_TASK = statement(
-  { signals: int() },
+  { signals: column.int() },
   `update task set leased_by = null, error = $5, run_at = case signals
     when $4 then least(now() + $6::float8 * interval '1 second', case when deadline_at > now() then deadline_at end)
     else now() end
@@ -74,7 +79,7 @@ export const GIVE_BACK = statement(
 
 /** Ends all leases. */
 export const END_LEASES = statement(
-  { id: text() },
+  { id: column.text() },
   `with held as (select id from task where leased_by is not null order by subject for update)
   update task set leased_by = null, run_at = now() from held where task.id = held.id returning task.id`,
 );

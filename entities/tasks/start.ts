@@ -1,6 +1,7 @@
 /** How transactions start tasks and signal them. A task exists if and only if the transaction commits. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { text } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { newId } from '../ids.ts';
@@ -64,7 +65,7 @@ export const startTaskParameters = ({
 export const taskChange = (lane: string) => ({ kind: 'task', accountId: '', id: lane }) as const;
 
 const START_TASK = statement(
-  { lane: text() },
+  { lane: column.text() },
   `with given as (select $1::text as account_id, $2::text as subject), ${startTaskSql('given', 3)}
     select lane from task_started`,
 );

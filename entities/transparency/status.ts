@@ -1,6 +1,7 @@
 /** The measurements behind the status of the service. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { boolean, json, real } from '../database/table.ts';
 import type { Health } from './health.ts';
 
 /**
@@ -9,10 +10,10 @@ import type { Health } from './health.ts';
  */
 export const MEASURE_STATUS = statement(
   {
-    scheduled: boolean(),
-    health: json<Record<string, Health['status']>>(),
-    lateSeconds: real(),
-    bastions: json<{ code: string; name: string }[]>(),
+    scheduled: column.boolean(),
+    health: column.json<Record<string, Health['status']>>(),
+    lateSeconds: column.real(),
+    bastions: column.json<{ code: string; name: string }[]>(),
   },
   `select
     exists (select from task where subject like 'cron:%') as scheduled,

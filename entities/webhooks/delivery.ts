@@ -1,54 +1,33 @@
 /** Deliveries: one event on its way to one webhook. */
+
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  columnsOf,
-  defaulting,
-  entity,
-  int,
-  json,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  real,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { WEBHOOK_LIFECYCLE } from './webhook.ts';
 
 export const DELIVERY_STATUSES = ['PENDING', 'DELIVERING', 'RETRYING', 'SUCCEEDED', 'FAILED'] as const;
 
-export const WebhookDelivery = entity(
-  'webhook_delivery',
-  {
-    id: key(),
-    accountId: text(),
-    webhookId: text(),
-    eventId: text(),
-    eventType: text(),
-    /** The changed row after the change, without secrets. Null for an event without a row. */
-    snapshot: nullable(json<Record<string, unknown>>()),
-    status: defaulting(oneOf(...DELIVERY_STATUSES), "'PENDING'"),
-    attempts: defaulting(int(), 0),
-    responseStatus: nullable(int()),
-    durationMs: nullable(int()),
-    /** One of a fixed set of codes. The receiver's answer is not stored. */
-    error: nullable(text()),
-    firstAttemptAt: nullable(timestamp()),
-    /** Null at the end. During an attempt it lies in the past, so that another worker can take the delivery over. */
-    nextAttemptAt: nullable(timestamp()),
-    createdAt: now(),
-  },
-  [
-    { name: 'webhook_delivery_account', columns: ['accountId', 'id'] },
-    { name: 'webhook_delivery_webhook', columns: ['webhookId', 'id'] },
-    { name: 'webhook_delivery_due', columns: ['webhookId', 'nextAttemptAt'], where: `next_attempt_at is not null` },
-    { name: 'webhook_delivery_pending', columns: ['createdAt', 'webhookId'], where: `status = 'PENDING'` },
-  ],
-);
+export const WebhookDelivery = entity('webhook_delivery', {
+  id: column.key(),
+  accountId: column.text(),
+  webhookId: column.text(),
+  eventId: column.text(),
+  eventType: column.text(),
+  /** The changed row after the change, without secrets. Null for an event without a row. */
+  snapshot: nullable(column.json<Record<string, unknown>>()),
+  status: defaulting(column.oneOf(...DELIVERY_STATUSES), "'PENDING'"),
+  attempts: defaulting(column.int(), 0),
+  responseStatus: nullable(column.int()),
+  durationMs: nullable(column.int()),
+  /** One of a fixed set of codes. The receiver's answer is not stored. */
+  error: nullable(column.text()),
+  firstAttemptAt: nullable(column.timestamp()),
+  /** Null at the end. During an attempt it lies in the past, so that another worker can take the delivery over. */
+  nextAttemptAt: nullable(column.timestamp()),
+  createdAt: column.now(),
+});
 export type WebhookDelivery = RowOf<typeof WebhookDelivery>;
 
 /** A worker also takes over a delivery that another worker left in DELIVERING. The customer can have an ended one repeated. */
@@ -125,7 +104,7 @@ export const LOCK_OPEN_DELIVERIES = statement({}, `select from webhook_delivery 
 
 /** Returns the seconds until the next attempt of the webhook $1, or null without one. */
 export const SECONDS_TO_NEXT_ATTEMPT = statement(
-  { seconds: nullable(real()) },
+  { seconds: nullable(column.real()) },
   `select extract(epoch from min(next_attempt_at) - now())::float8 as seconds from webhook_delivery where ${OPEN}`,
 );
 
@@ -160,7 +139,7 @@ export const LATEST_DELIVERIES = statement(
 
 /** Finds webhooks with a delivery that has waited $1 seconds. Their task neither runs nor is due within $1 seconds. */
 export const FORGOTTEN_WEBHOOKS = statement(
-  { id: text() },
+  { id: column.text() },
   `select distinct webhook_id as id from webhook_delivery
   where status = 'PENDING' and created_at < now() - $1::float8 * interval '1 second'
     and not exists (
