@@ -1,5 +1,4 @@
 /** The clock of the database. It decides about all times, because processes on other machines have other clocks. */
-
 import * as column from './column.ts';
 import { statement } from './statement.ts';
 import type { Queryable } from './transaction.ts';

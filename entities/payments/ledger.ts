@@ -70,12 +70,7 @@ export const SUSPENSE = 'suspense';
 /** The income by a network of coins. */
 export const gateway = (network: string): string => `gateway:${network}`;
 
-const LOCK_ACCOUNTS = statement(
-  {},
-  {
-    name: 'lock account',
-  },
-)`
+const LOCK_ACCOUNTS = statement({}, { name: 'lock account' })`
   select from balance where account_id = any($1) order by account_id for update`;
 /**
  * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else
