@@ -2,7 +2,6 @@
  * The counters of the rate limits that several processes share. One statement counts a call in both windows, or in none
  * if either is full. The table is unlogged: a crash empties it, and no commit waits for it.
  */
-
 import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
 import { columnsOf, entity, type RowOf } from './database/table.ts';

@@ -2,7 +2,6 @@
  * The proof of the books. Every kept balance is the sum of its transfers. Every payment, top-up and order agrees with the
  * ledger. The proof reads everything, so operators run it occasionally.
  */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Queryable } from '../database/transaction.ts';

@@ -1,5 +1,4 @@
 /** Chains: how far the worker has read each, its last blocks, and the numbers of deposit addresses. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';

@@ -6,7 +6,6 @@
  *
  * This file is the only writer of `transfer` and `balance`.
  */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { defaulting, entity, insert, nullable, type RowOf } from '../database/table.ts';

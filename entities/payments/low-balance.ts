@@ -1,5 +1,4 @@
 /** Accounts whose balance will not cover their next renewals. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 

@@ -3,7 +3,6 @@
  * The position is that of the output, or of the log within its own receipt. Positions within a block would change when
  * a transaction is mined again. The ledger credits a payment once, however often it is reported.
  */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';

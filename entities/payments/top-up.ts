@@ -1,5 +1,4 @@
 /** Top-ups: the row, its lifecycle, its statements, and the bonus tiers. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';

@@ -2,7 +2,6 @@
  * x402 payments: signed authorizations (EIP-3009) to move USDC. Network, payer and nonce identify one, on the chain as well.
  * The service writes the row before it asks the chain to move the money.
  */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, lock, nullable, type RowOf, update } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** Statements by which the operator lists, adds and removes networks. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { nullable, type Row } from '../database/table.ts';

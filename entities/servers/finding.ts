@@ -1,5 +1,4 @@
 /** Findings: differences between servers and the machines that an engine reports. And the circuit breakers of engines. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, exists, nullable, type RowOf } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** Hosts: the machines of servers run on them. Their states, their capacity, and the controllers of bare-metal hosts. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';

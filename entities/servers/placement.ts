@@ -4,7 +4,6 @@
  *
  * A transaction that needs several hosts locks them in the order of their names, and then their placements.
  */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** Statements of renewal: servers that are due, suspended servers, and the balances that pay for them. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';

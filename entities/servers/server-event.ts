@@ -1,5 +1,4 @@
 /** Servers with their latest event, for the callers that watch them. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { EVENT_TYPES } from '../history/event.ts';

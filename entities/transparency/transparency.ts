@@ -1,5 +1,4 @@
 /** The publications of the operator: canaries, peering, incidents. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** Money for the operator: adjustments, the totals of each day, and the proof of the books. */
-
 import { Account } from '../../entities/accounts/account.ts';
 import { exists, find } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';

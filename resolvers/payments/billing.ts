@@ -1,5 +1,4 @@
 /** Bonus tiers and top-ups. */
-
 import { find, insert, lock } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';

@@ -1,5 +1,4 @@
 /** Payments in coins for the operator, and decisions about those in suspense. */
-
 import { exists, find, lock } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';

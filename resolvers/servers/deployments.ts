@@ -2,7 +2,6 @@
  * Deployments on bare-metal hosts, and how the operator overrides a driver that cannot finish one. A host is sold
  * again only after its wiper reported it empty, or an operator declared it so.
  */
-
 import { exists, lock, remove } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';

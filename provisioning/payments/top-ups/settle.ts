@@ -2,7 +2,6 @@
  * Settles top-ups: it credits confirmed payments, once each, and moves the state. A caller that has observed something new
  * calls it; called again, it changes nothing.
  */
-
 import { type ChangedColumns, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';

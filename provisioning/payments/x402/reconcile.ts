@@ -3,7 +3,6 @@
  * PENDING server or CONFIRMING top-up that the request made before the outcome then goes on, or fails. If the request died
  * before that, the money stays in the balance. The repeated request then makes the server or top-up.
  */
-
 import type { Database } from '../../../entities/database/database.ts';
 import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';

@@ -3,7 +3,6 @@
  * the payment, in a transaction of its own. Afterwards it asks the chain for the outcome, not the settling party. From the
  * row on, a task watches the payment, so no money is lost with a process.
  */
-
 import type { Database } from '../../../entities/database/database.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';

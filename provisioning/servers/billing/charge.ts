@@ -1,5 +1,4 @@
 /** Charges servers for a month: the choice of those that can be paid for, their transfers, paid times and events. */
-
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { recordAll } from '../../../entities/history/record.ts';

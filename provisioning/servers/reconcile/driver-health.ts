@@ -2,7 +2,6 @@
  * Asks each driver twice a minute whether it reaches its engine or gateway. The status page shows the answers. An engine
  * with an open circuit breaker is partly out, even if it answers. So is a region with an offline host.
  */
-
 import { CatalogItem } from '../../../entities/catalog.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { findAll } from '../../../entities/database/table.ts';

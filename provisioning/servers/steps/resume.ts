@@ -3,7 +3,6 @@
  * if it was on before. With the proof the server returns to its earlier state, the month begins, and the money is captured.
  * Until then it is SUSPENDED, and deletion releases the whole month. No API key's spending limit counts it.
  */
-
 import { find, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
