@@ -82,6 +82,14 @@ export const READ_TOP_UP = statement(
   { ...TopUp.columns, readAt: column.now() },
   `select ${columnsOf(TopUp)}, now() as read_at from top_up where order_number = $1`,
 );
+/** The top-up $2 of the account $1, or its open ones with null, at most 1,000. Null as account: of all accounts. */
+export const WATCH_TOP_UPS = statement(
+  TopUp.columns,
+  `select ${columnsOf(TopUp)} from top_up
+    where ($1::text is null or account_id = $1)
+      and case when $2::text is null then status in ('PENDING', 'CONFIRMING') else order_number = $2 end
+    order by id limit 1000`,
+);
 /** Locks those of the top-ups $1 that are paid in coins. */
 export const LOCK_COIN_TOP_UPS = statement(
   TopUp.columns,
