@@ -80,31 +80,23 @@ export const stockLevel = ({ free }: { free: number }): StockLevel =>
 export const columnsOfCatalog = columnsOf(CatalogItem, 'item');
 
 /** All images, including those that are not offered. */
-export const FIND_IMAGES = statement(
-  CatalogItem.columns,
-  `select ${columnsOfCatalog} from catalog_item item where kind = 'image' order by position, code`,
-);
+export const FIND_IMAGES = statement(CatalogItem.columns)`
+  select ${columnsOfCatalog} from catalog_item item where kind = 'image' order by position, code`;
 /** Adds an image behind the others, unless its code is taken. $1 code, $2 name, $3 details. */
-export const INSERT_IMAGE = statement(
-  CatalogItem.columns,
-  `insert into catalog_item as item (code, kind, name, position, details)
+export const INSERT_IMAGE = statement(CatalogItem.columns)`
+  insert into catalog_item as item (code, kind, name, position, details)
     select $1, 'image', $2, coalesce(max(position), 0) + 1, $3::jsonb from catalog_item
-    on conflict do nothing returning ${columnsOfCatalog}`,
-);
+    on conflict do nothing returning ${columnsOfCatalog}`;
 /** Offers or retires an image. $1 code, $2 whether it is offered, $3 the details that change. */
-export const OFFER_IMAGE = statement(
-  CatalogItem.columns,
-  `update catalog_item item set offered = $2, details = details || $3::jsonb
-    where code = $1 and kind = 'image' returning ${columnsOfCatalog}`,
-);
+export const OFFER_IMAGE = statement(CatalogItem.columns)`
+  update catalog_item item set offered = $2, details = details || $3::jsonb
+    where code = $1 and kind = 'image' returning ${columnsOfCatalog}`;
 /** A tier of servers, even one that is not offered. $1 code. */
-export const FIND_TIER = statement(
-  {
-    kind: column.oneOf('vps', 'dedicated'),
-    priceMonthMicros: column.bigint(),
-    details: column.json<VpsDetails | DedicatedDetails>(),
-    offered: column.boolean(),
-  },
-  `select kind, price_month_micros, details, offered from catalog_item
-    where code = $1 and kind in ('vps', 'dedicated')`,
-);
+export const FIND_TIER = statement({
+  kind: column.oneOf('vps', 'dedicated'),
+  priceMonthMicros: column.bigint(),
+  details: column.json<VpsDetails | DedicatedDetails>(),
+  offered: column.boolean(),
+})`
+  select kind, price_month_micros, details, offered from catalog_item
+    where code = $1 and kind in ('vps', 'dedicated')`;

@@ -27,24 +27,24 @@ entity('idempotency_key', {
 const KEPT_HOURS = 24;
 
 /** The kept answer, and whether a request with the key is running. $1 scope, $2 digest of the key, $3 advisory lock. */
-const FIND_ANSWER = statement(
-  { running: column.boolean(), inputMac: nullable(column.bytes()), sealedAnswer: nullable(column.bytes()) },
-  `select not pg_try_advisory_xact_lock($3) as running, input_mac, sealed_answer
+const FIND_ANSWER = statement({
+  running: column.boolean(),
+  inputMac: nullable(column.bytes()),
+  sealedAnswer: nullable(column.bytes()),
+})`
+  select not pg_try_advisory_xact_lock($3) as running, input_mac, sealed_answer
     from (select) as always
-    left join idempotency_key on scope = $1 and key_digest = $2 and expires_at > now()`,
-);
+    left join idempotency_key on scope = $1 and key_digest = $2 and expires_at > now()`;
 /** Takes a key that is free or expired. $1 scope, $2 digest of the key, $3 HMAC of the input, $4 advisory lock. */
-const CLAIM_KEY = statement(
-  { claimed: column.boolean() },
-  `insert into idempotency_key as kept (scope, key_digest, input_mac, expires_at)
+const CLAIM_KEY = statement({ claimed: column.boolean() })`
+  insert into idempotency_key as kept (scope, key_digest, input_mac, expires_at)
     select $1, $2, $3, now() + make_interval(hours => ${KEPT_HOURS}) where pg_try_advisory_xact_lock($4)
     on conflict (scope, key_digest) do update
       set input_mac = excluded.input_mac, sealed_answer = null, expires_at = excluded.expires_at where kept.expires_at <= now()
-    returning true as claimed`,
-);
-const KEEP_ANSWER = statement({}, 'update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2');
-const FORGET_KEY = statement({}, 'delete from idempotency_key where scope = $1 and key_digest = $2');
-const DELETE_EXPIRED_KEYS = statement({}, 'delete from idempotency_key where expires_at < now()');
+    returning true as claimed`;
+const KEEP_ANSWER = statement({})`update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2`;
+const FORGET_KEY = statement({})`delete from idempotency_key where scope = $1 and key_digest = $2`;
+const DELETE_EXPIRED_KEYS = statement({})`delete from idempotency_key where expires_at < now()`;
 
 export interface KeyedRequest {
   /** Null for a request without a credential: then the input belongs to the scope of the key. */

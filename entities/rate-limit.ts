@@ -50,9 +50,8 @@ const hour = sliding('hour', 3600, '$3::int');
 const allowed = `(${minute.fits} and ${hour.fits})`;
 
 /** Counts a call, if both windows have room for it. $1 key, $2 quota of the minute, $3 quota of the hour. */
-const TAKE_CALL = statement(
-  RateLimitCount.columns,
-  `insert into rate as r (key, at, minute, in_minute, before_minute, hour, in_hour, before_hour, allowed)
+const TAKE_CALL = statement(RateLimitCount.columns)`
+  insert into rate as r (key, at, minute, in_minute, before_minute, hour, in_hour, before_hour, allowed)
     select $1, s, floor(s / 60), 1, 0, floor(s / 3600), 1, 0, true
     from (select extract(epoch from clock_timestamp())::double precision as s) as clock
     on conflict (key) do update set
@@ -64,14 +63,11 @@ const TAKE_CALL = statement(
       in_hour = ${hour.current} + ${allowed}::int,
       before_hour = ${hour.before},
       allowed = ${allowed}
-    returning ${columnsOf(RateLimitCount, 'r')}`,
-);
+    returning ${columnsOf(RateLimitCount, 'r')}`;
 
 /** Deletes the counters that no longer count. */
-const DELETE_OLD_COUNTS = statement(
-  {},
-  `delete from rate where at < extract(epoch from now()) - case when key like 'ip:%' then 120 else 7200 end`,
-);
+const DELETE_OLD_COUNTS = statement({})`
+  delete from rate where at < extract(epoch from now()) - case when key like 'ip:%' then 120 else 7200 end`;
 
 /** Counts a call under a name, if both windows have room for it. Quotas are at least 1. */
 export async function takeRateLimit(db: Queryable, name: string, perMinute: number, perHour: number): Promise<Taken> {

@@ -38,22 +38,17 @@ const BALANCE = {
 export type BalanceView = Row<typeof BALANCE>;
 
 /** The balance of the account $1. */
-export const FIND_BALANCE = statement(
-  BALANCE,
-  `select available_micros, updated_at,
+export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
+  select available_micros, updated_at,
       coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
       coalesce((select sum(price_month_micros) from server where account_id = $1 and auto_renew
         and status not in ('FAILED', 'DELETING', 'DELETED')), 0)::bigint as monthly_cost_micros
-    from balance where account_id = $1`,
-  { name: 'balance' },
-);
+    from balance where account_id = $1`;
 
 /** Suspends the account $1 for the reason $2, or resumes it with null. No row: nothing has changed. */
-const SET_SUSPENSION = statement(
-  { id: column.key() },
-  `update account set suspended_for = $2, suspended_at = case when $2::text is not null then now() end
-    where id = $1 and (suspended_at is null) = ($2::text is not null) returning id`,
-);
+const SET_SUSPENSION = statement({ id: column.key() })`
+  update account set suspended_for = $2, suspended_at = case when $2::text is not null then now() end
+    where id = $1 and (suspended_at is null) = ($2::text is not null) returning id`;
 
 /**
  * Suspends an account for a reason, or resumes it with null. A suspended account keeps its first reason. The caller holds

@@ -36,25 +36,17 @@ export const OauthClient = entity('oauth_client', {
 export type OauthClient = RowOf<typeof OauthClient>;
 
 /** Notes that the client $1 got a token. No row: the client was deleted. */
-export const NOTE_CLIENT_USE = statement(
-  { id: column.key() },
-  `update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1 returning id`,
-);
+export const NOTE_CLIENT_USE = statement({ id: column.key() })`
+  update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1 returning id`;
 
 const USED_AT = 'greatest(created_at, last_used_at)';
 /** Seconds since the client $1 last got a token, or was registered. */
-export const FIND_UNUSED_SECONDS = statement(
-  { seconds: column.real() },
-  `select extract(epoch from now() - ${USED_AT})::float as seconds from oauth_client where id = $1`,
-);
+export const FIND_UNUSED_SECONDS = statement({ seconds: column.real() })`
+  select extract(epoch from now() - ${USED_AT})::float as seconds from oauth_client where id = $1`;
 /** Whether the account $1 has money, or servers that exist. */
-export const HAS_ASSETS = statement(
-  { assets: column.boolean() },
-  `select exists (select from balance where account_id = $1 and available_micros + held_micros > 0)
-    or exists (select from server where account_id = $1 and status not in ('FAILED', 'DELETED')) as assets`,
-);
+export const HAS_ASSETS = statement({ assets: column.boolean() })`
+  select exists (select from balance where account_id = $1 and available_micros + held_micros > 0)
+    or exists (select from server where account_id = $1 and status not in ('FAILED', 'DELETED')) as assets`;
 /** Deletes the client $1, if it was unused for $2 seconds. */
-export const DELETE_UNUSED_CLIENT = statement(
-  { id: column.key() },
-  `delete from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) returning id`,
-);
+export const DELETE_UNUSED_CLIENT = statement({ id: column.key() })`
+  delete from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) returning id`;

@@ -37,44 +37,30 @@ export const PendingLogin = entity('pending_login', {
 export type PendingLogin = RowOf<typeof PendingLogin>;
 
 /** Deletes the logins of the account $1 that waited too long for a code; null: of all accounts. */
-export const DELETE_ENDED_LOGINS = statement(
-  {},
-  'delete from pending_login where ($1::text is null or account_id = $1) and expires_at <= now()',
-);
+export const DELETE_ENDED_LOGINS = statement({})`
+  delete from pending_login where ($1::text is null or account_id = $1) and expires_at <= now()`;
 /** Deletes the seeds that no code confirmed in time. */
-export const DELETE_UNCONFIRMED_SEEDS = statement(
-  {},
-  'delete from totp where enabled_at is null and setup_expires_at <= now()',
-);
+export const DELETE_UNCONFIRMED_SEEDS = statement({})`
+  delete from totp where enabled_at is null and setup_expires_at <= now()`;
 
 /** Writes a login $1 of the account $2 with the digest $3, which waits $4 seconds for a code. */
-export const ADD_PENDING_LOGIN = statement(
-  {},
-  `insert into pending_login (id, account_id, digest, expires_at) values ($1, $2, $3, now() + make_interval(secs => $4))`,
-);
+export const ADD_PENDING_LOGIN = statement({})`
+  insert into pending_login (id, account_id, digest, expires_at) values ($1, $2, $3, now() + make_interval(secs => $4))`;
 /** The wrong codes of the login $1, while it waits. */
-export const COUNT_WRONG_CODES = statement(
-  { wrongCodes: column.int() },
-  'select wrong_codes from pending_login where id = $1 and expires_at > now()',
-);
+export const COUNT_WRONG_CODES = statement({ wrongCodes: column.int() })`
+  select wrong_codes from pending_login where id = $1 and expires_at > now()`;
 /** Keeps the new seed $2 of the account $1, which a code has to confirm within $3 seconds. */
-export const BEGIN_SETUP = statement(
-  {},
-  `insert into totp (account_id, seed, setup_expires_at) values ($1, $2, now() + make_interval(secs => $3))
+export const BEGIN_SETUP = statement({})`
+  insert into totp (account_id, seed, setup_expires_at) values ($1, $2, now() + make_interval(secs => $3))
     on conflict (account_id) do update set seed = excluded.seed, setup_expires_at = excluded.setup_expires_at,
-      enabled_at = null, last_step = 0`,
-);
+      enabled_at = null, last_step = 0`;
 /** The account $1, while a code can confirm its seed. */
-export const FIND_SETUP = statement(
-  { accountId: column.key() },
-  'select account_id from totp where account_id = $1 and setup_expires_at > now()',
-);
+export const FIND_SETUP = statement({ accountId: column.key() })`
+  select account_id from totp where account_id = $1 and setup_expires_at > now()`;
 /** Notes that a code has confirmed the seed of the account $1. */
-export const CONFIRM_SEED = statement({}, 'update totp set enabled_at = now() where account_id = $1');
+export const CONFIRM_SEED = statement({})`update totp set enabled_at = now() where account_id = $1`;
 
 /** The pending login with the digest $1, and the name by which the throttle counts its attempts. */
-export const FIND_PENDING_LOGIN = statement(
-  { id: column.key(), accountId: column.text(), name: column.text() },
-  `select pending_login.id, account_id, coalesce(account.email, account.id) as name
-    from pending_login join account on account.id = account_id where digest = $1`,
-);
+export const FIND_PENDING_LOGIN = statement({ id: column.key(), accountId: column.text(), name: column.text() })`
+  select pending_login.id, account_id, coalesce(account.email, account.id) as name
+    from pending_login join account on account.id = account_id where digest = $1`;

@@ -60,20 +60,16 @@ export const AGENT_LIFECYCLE: Lifecycle<Agent, Agent['status']> = {
  * Returns $1 listed entries, newest first. The other parameters are filters, and null selects all entries. They are: ids below
  * $2, text pattern $3, skill or tag $4, protocol $5 of an endpoint, verification $6.
  */
-export const SEARCH_AGENTS = statement(
-  Agent.columns,
-  `select ${columnsOf(Agent)} from agent
+export const SEARCH_AGENTS = statement(Agent.columns)`
+  select ${columnsOf(Agent)} from agent
   where status = 'LISTED' and ($2::text is null or id < $2)
     and ($3::text is null or name ilike $3 or description ilike $3 or slug ilike $3)
     and ($4::text is null or $4 = any(skill_terms))
     and ($5::text is null or endpoints @> jsonb_build_array(jsonb_build_object('protocol', $5)))
     and ($6::boolean is null or verified = $6)
-  order by id desc limit $1`,
-);
+  order by id desc limit $1`;
 
 /** Writes the verification $4 of the agent $1 if it is new, and URL $2 and key $3 are unchanged. */
-export const WRITE_VERIFICATION = statement(
-  { accountId: column.text() },
-  `update agent set verified = $4, updated_at = now()
-  where id = $1 and url = $2 and public_key = $3 and verified <> $4 returning account_id`,
-);
+export const WRITE_VERIFICATION = statement({ accountId: column.text() })`
+  update agent set verified = $4, updated_at = now()
+  where id = $1 and url = $2 and public_key = $3 and verified <> $4 returning account_id`;

@@ -89,4 +89,4 @@ export const Event = entity('event', {
 export type Event = RowOf<typeof Event>;
 
 /** Reads the event $1. */
-export const FIND_EVENT = statement(Event.columns, `select ${columnsOf(Event)} from event where id = $1`);
+export const FIND_EVENT = statement(Event.columns)`select ${columnsOf(Event)} from event where id = $1`;

@@ -107,7 +107,7 @@ export function moveStatement<T, State extends string>(
   const from = `array[${statesBefore(lifecycle, to).map((state) => `'${state}'`)}]`;
   const moved = moveSql(shape, { condition, assigned: assigned.join(''), to: `'${to}'`, from });
   const columns = { ...(lifecycle.table as unknown as Table<Columns>).columns, previousState: column.text() };
-  return statement(columns, `with ${moved} select * from moved`, options) as Statement<Moved<T, State>>;
+  return statement(columns, options)`with ${moved} select * from moved` as Statement<Moved<T, State>>;
 }
 
 /** The next state of a locked row, and the other columns that change. */

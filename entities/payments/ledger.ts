@@ -70,9 +70,8 @@ export const SUSPENSE = 'suspense';
 /** The income by a network of coins. */
 export const gateway = (network: string): string => `gateway:${network}`;
 
-const LOCK_ACCOUNTS = statement({}, 'select from balance where account_id = any($1) order by account_id for update', {
-  name: 'lock account',
-});
+const LOCK_ACCOUNTS = statement({}, { name: 'lock account' })`
+  select from balance where account_id = any($1) order by account_id for update`;
 /**
  * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else
  * (lock-order.ts). So thirty requests at once are counted one after the other.
@@ -80,10 +79,8 @@ const LOCK_ACCOUNTS = statement({}, 'select from balance where account_id = any(
 export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<unknown> =>
   LOCK_ACCOUNTS.all(tx, [accountIds]);
 
-const LOCK_AVAILABLE = statement(
-  { availableMicros: column.bigint() },
-  'select available_micros from balance where account_id = $1 for update',
-);
+const LOCK_AVAILABLE = statement({ availableMicros: column.bigint() })`
+  select available_micros from balance where account_id = $1 for update`;
 /** The available micro-USD of a customer, locked until the end of the transaction. */
 export async function lockAvailable(tx: Transaction, accountId: string): Promise<bigint> {
   const balance = await LOCK_AVAILABLE.first(tx, [accountId]);
@@ -110,9 +107,8 @@ export interface Posting {
 export const openBalance = (tx: Transaction, accountId: string): Promise<void> => insert(tx, Balance, { accountId });
 
 /** Posts the transfers $1, a JSON array. Returns the new ones, and whether each account has a balance. */
-const POST = statement(
-  { accountId: column.text(), kept: column.boolean() },
-  `with given as (
+const POST = statement({ accountId: column.text(), kept: column.boolean() }, { name: 'post' })`
+  with given as (
       select * from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
         "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,
         "credentialId" text)),
@@ -133,9 +129,7 @@ const POST = statement(
     kept as (
       update balance set updated_at = now(), available_micros = available_micros + available, held_micros = held_micros + held
       from sums where balance.account_id = sums.account_id returning balance.account_id)
-  select account_id, account_id in (select account_id from kept) as kept from posted`,
-  { name: 'post' },
-);
+  select account_id, account_id in (select account_id from kept) as kept from posted`;
 
 /**
  * Posts transfers of one customer. It leaves out known external keys, so posting again changes nothing.
@@ -190,14 +184,12 @@ export const holdSql = (credential: string, allowed = 'true'): string => `
     insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description, credential_id)
     select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5, ${credential} from paid)`;
 
-const SUM_SPENT = statement(
-  { spentMicros: column.bigint() },
-  `select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as spent_micros
+const SUM_SPENT = statement({ spentMicros: column.bigint() })`
+  select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as spent_micros
     from transfer spent left join transfer released
       on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
     where spent.credential_id = $1 and spent.created_at >= date_trunc('month', now(), 'UTC')
-      and spent.debit = 'available:' || spent.account_id`,
-);
+      and spent.debit = 'available:' || spent.account_id`;
 /**
  * Micro-USD that an API key has spent in this calendar month (UTC). Released holds do not count. Renewals name no key. The
  * sum is exact under the lock of the account.
@@ -208,9 +200,12 @@ export async function spentThisMonth(tx: Queryable, credentialId: string): Promi
 }
 
 /** The sums of $1 days (UTC) by kind of transfer, the latest day first. */
-export const SUM_DAYS = statement(
-  { day: column.timestamp(), kind: column.oneOf(...TRANSFER_KINDS), transfers: column.int(), micros: column.bigint() },
-  `select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers, sum(amount_micros)::bigint as micros
+export const SUM_DAYS = statement({
+  day: column.timestamp(),
+  kind: column.oneOf(...TRANSFER_KINDS),
+  transfers: column.int(),
+  micros: column.bigint(),
+})`
+  select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers, sum(amount_micros)::bigint as micros
     from transfer where created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $1 - 1)
-    group by 1, 2 order by 1 desc, 2`,
-);
+    group by 1, 2 order by 1 desc, 2`;

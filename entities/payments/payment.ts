@@ -87,11 +87,9 @@ export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> = {
 };
 
 /** Locks the payments of the top-ups $1 in the order of their ids. Returns them in the order of their arrival. */
-export const LOCK_PAYMENTS = statement(
-  Payment.columns,
-  `with locked as (select * from payment where order_number = any($1) order by id for update)
-    select ${columnsOf(Payment, 'payment')} from locked as payment order by seen_at, id`,
-);
+export const LOCK_PAYMENTS = statement(Payment.columns)`
+  with locked as (select * from payment where order_number = any($1) order by id for update)
+    select ${columnsOf(Payment, 'payment')} from locked as payment order by seen_at, id`;
 
 /** Writes the new states of locked payments, with the columns that change with a state. @throws Error if a move is not allowed */
 export async function keepPayments(tx: Transaction, payments: readonly Payment[]): Promise<void> {

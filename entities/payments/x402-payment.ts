@@ -82,19 +82,15 @@ export const X402_LIFECYCLE: Lifecycle<X402Payment, X402Status> = {
 };
 
 /** The payment of the network $1, the payer $2 and the nonce $3. */
-export const FIND_SIGNED_PAYMENT = statement(
-  X402Payment.columns,
-  `select ${columnsOf(X402Payment)} from x402_payment where network = $1 and payer = $2 and nonce = $3`,
-  { name: 'x402 payment' },
-);
+export const FIND_SIGNED_PAYMENT = statement(X402Payment.columns, { name: 'x402 payment' })`
+  select ${columnsOf(X402Payment)} from x402_payment where network = $1 and payer = $2 and nonce = $3`;
 
 /**
  * Reserves a payment for a request for $15 seconds, and starts its task. It returns no row if the payment is known. $1 to $14
  * are the columns in the order of the statement; the times are seconds. `startTaskParameters` follow.
  */
-export const RESERVE_PAYMENT = statement(
-  X402Payment.columns,
-  `with reserved as (
+export const RESERVE_PAYMENT = statement(X402Payment.columns, { name: 'x402 reserve' })`
+  with reserved as (
       insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
         signature_digest, request_mac, leased_by, sealed_payment, status, lease_until)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
@@ -102,36 +98,24 @@ export const RESERVE_PAYMENT = statement(
       on conflict (network, payer, nonce) do nothing
       returning ${columnsOf(X402Payment)}, id as subject),
     ${startTaskSql('reserved', 16)}
-  select ${columnsOf(X402Payment, 'reserved')} from reserved`,
-  { name: 'x402 reserve' },
-);
+  select ${columnsOf(X402Payment, 'reserved')} from reserved`;
 
 /** The payment $1, and the time. */
-export const READ_PAYMENT = statement(
-  { ...X402Payment.columns, readAt: column.now() },
-  `select ${columnsOf(X402Payment)}, now() as read_at from x402_payment where id = $1`,
-);
+export const READ_PAYMENT = statement({ ...X402Payment.columns, readAt: column.now() })`
+  select ${columnsOf(X402Payment)}, now() as read_at from x402_payment where id = $1`;
 /** Leases the unanswered payment $1 to the request $2 for $3 seconds, unless another request has leased it. */
-export const LEASE_PAYMENT = statement(
-  { id: column.text() },
-  `update x402_payment set leased_by = $2, lease_until = now() + make_interval(secs => $3)
-    where id = $1 and order_number is null and (lease_until <= now() or leased_by = $2) returning id`,
-);
+export const LEASE_PAYMENT = statement({ id: column.text() })`
+  update x402_payment set leased_by = $2, lease_until = now() + make_interval(secs => $3)
+    where id = $1 and order_number is null and (lease_until <= now() or leased_by = $2) returning id`;
 /** Ends the lease of the payment $1 by the request $2. */
-export const RELEASE_PAYMENT = statement(
-  {},
-  'update x402_payment set lease_until = now() where id = $1 and leased_by = $2',
-);
+export const RELEASE_PAYMENT = statement({})`
+  update x402_payment set lease_until = now() where id = $1 and leased_by = $2`;
 /** Forgets answers after a day. */
-export const FORGET_ANSWERS = statement(
-  {},
-  `update x402_payment set sealed_answer = null where sealed_answer is not null and created_at < now() - interval '1 day'`,
-);
+export const FORGET_ANSWERS = statement({})`
+  update x402_payment set sealed_answer = null where sealed_answer is not null and created_at < now() - interval '1 day'`;
 /** The chain can no longer reverse the payment $1, which the transaction $2 settled. */
-export const FINISH_PAYMENT = statement(
-  {},
-  `update x402_payment set final_at = now(), tx_id = $2, sealed_payment = null where id = $1 and status = 'SETTLED'`,
-);
+export const FINISH_PAYMENT = statement({})`
+  update x402_payment set final_at = now(), tx_id = $2, sealed_payment = null where id = $1 and status = 'SETTLED'`;
 
 /** Locks the accounts of the payer and of others, then the payment. */
 export async function lockPayment(tx: Transaction, id: string, ...accountIds: string[]): Promise<X402Payment> {

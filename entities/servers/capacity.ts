@@ -42,17 +42,13 @@ const ROOM = {
   ipv6Prefix: column.text(),
 };
 /** Claims capacity for a server; no row without any. $1 region, $2 service code, $3 order number, $4 generation. */
-export const CLAIM_CAPACITY = statement(
-  ROOM,
-  `with ${claimSql({ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' })}
-  select host, ipv4, ipv6, ipv6_prefix from room`,
-);
+export const CLAIM_CAPACITY = statement(ROOM)`
+  with ${claimSql({ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' })}
+  select host, ipv4, ipv6, ipv6_prefix from room`;
 /** A claim, as the columns of its server. */
 export type Room = Row<typeof ROOM>;
 
 /** Clears what a server has claimed, and says whether it ever ran. $1 order number. */
-export const CLEAR_CAPACITY = statement(
-  { ran: column.boolean() },
-  `update server set ipv4 = null, ipv6 = null, ipv6_prefix = null, reverse_dns = '[]', change = null, host = null
-  where order_number = $1 returning paid_until is not null as ran`,
-);
+export const CLEAR_CAPACITY = statement({ ran: column.boolean() })`
+  update server set ipv4 = null, ipv6 = null, ipv6_prefix = null, reverse_dns = '[]', change = null, host = null
+  where order_number = $1 returning paid_until is not null as ran`;

@@ -91,38 +91,25 @@ const ADDRESSED_SQL = `${columnsOf(Deployment)}, (select host(address) from addr
 export type AddressedDeployment = Row<typeof ADDRESSED>;
 
 /** The deployment of a machine. $1 order number, $2 generation. */
-export const FIND_DEPLOYMENT = statement(
-  ADDRESSED,
-  `select ${ADDRESSED_SQL} from deployment where order_number = $1 and generation = $2`,
-);
+export const FIND_DEPLOYMENT = statement(ADDRESSED)`
+  select ${ADDRESSED_SQL} from deployment where order_number = $1 and generation = $2`;
 /** The first $1 deployments. */
-export const LIST_DEPLOYMENTS = statement(
-  ADDRESSED,
-  `select ${ADDRESSED_SQL} from deployment order by id limit $1::int`,
-);
+export const LIST_DEPLOYMENTS = statement(ADDRESSED)`select ${ADDRESSED_SQL} from deployment order by id limit $1::int`;
 /**
  * Reserves a host for a machine, unless either has a deployment. $1 id, $2 order number, $3 generation, $4 host, $5 MAC
  * address, $6 disk, $7 image, $8 digest, $9 seed.
  */
-export const BEGIN_DEPLOYMENT = statement(
-  ADDRESSED,
-  `insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning ${ADDRESSED_SQL}`,
-);
+export const BEGIN_DEPLOYMENT = statement(ADDRESSED)`
+  insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning ${ADDRESSED_SQL}`;
 /** Plans a power cycle. $1 id, $2 run, $3 device, $4 the halves of the cycle, $5 the change or null. */
-export const PLAN_POWER_CYCLE = statement(
-  {},
-  `update deployment set device = $3, cycle = $4, change = coalesce($5, change), updated_at = now()
-  where id = $1 and run = $2`,
-);
+export const PLAN_POWER_CYCLE = statement({})`
+  update deployment set device = $3, cycle = $4, change = coalesce($5, change), updated_at = now()
+  where id = $1 and run = $2`;
 /** Notes that half a cycle is done, unless the plan is another by now. $1 id, $2 run, $3 that half, $4 device. */
-export const NOTE_POWER_CYCLE = statement(
-  {},
-  `update deployment set cycle = case cycle when 'OFF' then 'ON' end, updated_at = now()
-  where id = $1 and run = $2 and cycle = $3 and device = $4`,
-);
+export const NOTE_POWER_CYCLE = statement({})`
+  update deployment set cycle = case cycle when 'OFF' then 'ON' end, updated_at = now()
+  where id = $1 and run = $2 and cycle = $3 and device = $4`;
 /** Frees the host of a deployment that is wiped, or that never got its installer. $1 id, $2 run. */
-export const RELEASE_DEPLOYMENT = statement(
-  {},
-  `delete from deployment where id = $1 and run = $2 and (state = 'WIPED' or (state = 'WAITING' and run = 1))`,
-);
+export const RELEASE_DEPLOYMENT = statement({})`
+  delete from deployment where id = $1 and run = $2 and (state = 'WIPED' or (state = 'WAITING' and run = 1))`;

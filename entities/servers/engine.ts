@@ -14,11 +14,9 @@ export const Engine = entity('engine', {
 export type Engine = RowOf<typeof Engine>;
 
 /** $1 kind, $2 driver, $3 whether it needs hosts. */
-export const WRITE_ENGINE = statement(
-  {},
-  `insert into engine (kind, driver, needs_hosts) values ($1, $2, $3)
-  on conflict (kind) do update set driver = excluded.driver, needs_hosts = excluded.needs_hosts`,
-);
+export const WRITE_ENGINE = statement({})`
+  insert into engine (kind, driver, needs_hosts) values ($1, $2, $3)
+  on conflict (kind) do update set driver = excluded.driver, needs_hosts = excluded.needs_hosts`;
 
 /** Whether a host belongs to the engine of its kind, in a query that calls it `host`. Before the first worker, all do. */
 export const OWN_HOST_SQL = `host.driver = coalesce((select engine.driver from engine where engine.kind = host.kind), host.driver)`;

@@ -86,12 +86,10 @@ export const HOST_LIFECYCLE: Lifecycle<Host, HostState> = {
  * Bare-metal hosts that have all that the driver needs, by name. It includes draining hosts, whose machines still run.
  * $1 the name of a host, or null for all.
  */
-export const FIND_BARE_METAL_HOSTS = statement(
-  Host.columns,
-  `select ${columnsOf(Host)} from host
+export const FIND_BARE_METAL_HOSTS = statement(Host.columns)`
+  select ${columnsOf(Host)} from host
   where kind = 'DEDICATED' and driver = 'bmc' and bmc_password is not null and mac is not null and disk is not null
-    and ($1::text is null or name = $1) order by name`,
-);
+    and ($1::text is null or name = $1) order by name`;
 
 /** The need of a tier, in a query that calls it `tier`. Dedicated servers need 0: they are sold as a whole. */
 export const needSql = (column: 'vcpus' | 'memoryMb' | 'diskGb'): string =>

@@ -61,28 +61,27 @@ export const pickAddressSql = (region: string, family: 'IPV4' | 'IPV6', wait: ''
   select address from address where ${freeAddressSql(region, `'${family}'`)} order by address limit 1 for update ${wait}`;
 
 const lockFreeAddress = (family: 'IPV4' | 'IPV6') =>
-  statement({ address: column.inet() }, pickAddressSql('$1', family, ''));
+  statement({ address: column.inet() })`${pickAddressSql('$1', family, '')}`;
 /** For each family, locks the first free address, and waits for other claims of it. $1 region. */
 export const LOCK_FREE_ADDRESS = { IPV4: lockFreeAddress('IPV4'), IPV6: lockFreeAddress('IPV6') };
 
 /** Frees the addresses of an order. $1 order number, $2 the seconds that they rest. */
-export const RELEASE_ADDRESSES = statement(
-  {},
-  `with held as (select address from address where held_by = $1 order by address for update)
+export const RELEASE_ADDRESSES = statement({})`
+  with held as (select address from address where held_by = $1 order by address for update)
   update address set held_by = null, free_at = now() + $2 * interval '1 second' from held
-  where address.address = held.address`,
-);
+  where address.address = held.address`;
 
 /** The networks of the addresses of an order. $1 order number. */
-export const FIND_NETWORKS = statement(
-  { family: IpAddress.columns.family, prefixLength: nullable(column.int()), gateway: nullable(column.text()) },
-  'select family, prefix_length, host(gateway) as gateway from address where held_by = $1',
-);
+export const FIND_NETWORKS = statement({
+  family: IpAddress.columns.family,
+  prefixLength: nullable(column.int()),
+  gateway: nullable(column.text()),
+})`
+  select family, prefix_length, host(gateway) as gateway from address where held_by = $1`;
 
 /** Shares the networks reserved for documentation (RFC 5737, RFC 3849) out among the bastions, for simulated machines. */
-export const SEED_DOCUMENTATION_ADDRESSES = statement(
-  {},
-  `with bastion as (
+export const SEED_DOCUMENTATION_ADDRESSES = statement({})`
+  with bastion as (
       select code, row_number() over (order by position) - 1 as n, count(*) over () as bastions
       from catalog_item where kind = 'bastion'),
     ipv4 as (
@@ -93,5 +92,4 @@ export const SEED_DOCUMENTATION_ADDRESSES = statement(
   insert into address (address, family, region_code)
   select pool.address, pool.family, bastion.code
   from (select * from ipv4 union all select * from ipv6) pool join bastion on bastion.n = pool.n % bastion.bastions
-  on conflict do nothing`,
-);
+  on conflict do nothing`;

@@ -36,31 +36,23 @@ export const MANUAL_JOB_LIFECYCLE: Lifecycle<ManualJob, ManualJob['state']> = {
 };
 
 /** Adds a job, unless the machine has one for that action and change. The parameters are the columns in order. */
-export const ADD_MANUAL_JOB = statement(
-  {},
-  `insert into manual_job (id, order_number, generation, action, change, power, spec_digest, spec)
-  values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
-);
+export const ADD_MANUAL_JOB = statement({})`
+  insert into manual_job (id, order_number, generation, action, change, power, spec_digest, spec)
+  values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`;
 /** The first $1 jobs of machines that are not gone, oldest first. */
-export const LIST_JOBS_OF_MACHINES = statement(
-  ManualJob.columns,
-  `select ${columnsOf(ManualJob)} from manual_job where not exists (
+export const LIST_JOBS_OF_MACHINES = statement(ManualJob.columns)`
+  select ${columnsOf(ManualJob)} from manual_job where not exists (
     select from manual_job gone where gone.order_number = manual_job.order_number
       and gone.generation = manual_job.generation and gone.action = 'DESTROY' and gone.state = 'DONE')
-  order by id limit $1::int`,
-);
+  order by id limit $1::int`;
 /** The first $1 jobs: open ones before the others, the oldest first. */
-export const LIST_MANUAL_JOBS = statement(
-  ManualJob.columns,
-  `select ${columnsOf(ManualJob)} from manual_job order by state <> 'OPEN', id limit $1::int`,
-);
+export const LIST_MANUAL_JOBS = statement(ManualJob.columns)`
+  select ${columnsOf(ManualJob)} from manual_job order by state <> 'OPEN', id limit $1::int`;
 /** Locks the open jobs of the machine of a job. $1 id of that job. */
-export const LOCK_OPEN_JOBS = statement(
-  ManualJob.columns,
-  `select ${columnsOf(ManualJob)} from manual_job
+export const LOCK_OPEN_JOBS = statement(ManualJob.columns)`
+  select ${columnsOf(ManualJob)} from manual_job
   where state = 'OPEN' and (order_number, generation) = (select order_number, generation from manual_job where id = $1)
-  order by id for update`,
-);
+  order by id for update`;
 
 /** The comment of jobs that close because their machine is gone. */
 export const MACHINE_IS_GONE = 'The machine is gone.';

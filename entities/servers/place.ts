@@ -28,21 +28,17 @@ export const pickPlaceSql = (region: string, serviceCode: string, wait: '' | 'sk
   order by number limit 1 for update ${wait}`;
 
 /** Locks the first free place of a tier, and waits for other claims of it. $1 region, $2 service code. */
-export const LOCK_FREE_PLACE = statement({ number: column.int() }, pickPlaceSql('$1', '$2', ''));
+export const LOCK_FREE_PLACE = statement({ number: column.int() })`${pickPlaceSql('$1', '$2', '')}`;
 /** Claims one place, and waits for other claims of it. $1 region, $2 service code, $3 order number. */
-export const CLAIM_PLACE = statement(
-  { number: column.int() },
-  `with free as (${pickPlaceSql('$1', '$2', '')})
+export const CLAIM_PLACE = statement({ number: column.int() })`
+  with free as (${pickPlaceSql('$1', '$2', '')})
   update place set order_number = $3 from free
-  where place.region_code = $1 and place.service_code = $2 and place.number = free.number returning place.number`,
-);
+  where place.region_code = $1 and place.service_code = $2 and place.number = free.number returning place.number`;
 /** Frees the places of an order. $1 order number, $2 the tier, or null for all. */
-export const RELEASE_PLACES = statement(
-  {},
-  `with held as (
+export const RELEASE_PLACES = statement({})`
+  with held as (
     select region_code, service_code, number from place
     where order_number = $1 and ($2::text is null or service_code = $2)
     order by region_code, service_code, number for update)
   update place set order_number = null from held
-  where place.region_code = held.region_code and place.service_code = held.service_code and place.number = held.number`,
-);
+  where place.region_code = held.region_code and place.service_code = held.service_code and place.number = held.number`;

@@ -45,10 +45,7 @@ export const WORK_STATES = ['STUCK', 'RUNNING', 'WAITING'] as const;
 export type WorkState = (typeof WORK_STATES)[number];
 
 const listTasks = (condition: string) =>
-  statement(
-    Task.columns,
-    `select ${columnsOf(Task)} from task where ${condition} order by task.state, run_at limit $1`,
-  );
+  statement(Task.columns)`select ${columnsOf(Task)} from task where ${condition} order by task.state, run_at limit $1`;
 /** Return $1 tasks of a state, or of all states, dead tasks first. */
 export const LIST_TASKS = {
   ALL: listTasks('true'),

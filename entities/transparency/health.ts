@@ -20,16 +20,12 @@ export const X402_WARNING_COMPONENT = 'x402-warning';
 export const machinesComponent = (region: string): string => `machines-${region}`;
 
 /** Writes the health of components. $1 components, $2 their statuses. */
-export const WRITE_HEALTH = statement(
-  {},
-  `insert into health (component, status, checked_at)
+export const WRITE_HEALTH = statement({})`
+  insert into health (component, status, checked_at)
   select given.*, now() from unnest($1::text[], $2::text[]) as given order by 1
-  on conflict (component) do update set status = excluded.status, checked_at = now()`,
-);
+  on conflict (component) do update set status = excluded.status, checked_at = now()`;
 /** Writes the health of one component; a row says that it is new or has changed. $1 component, $2 status. */
-export const CHANGE_HEALTH = statement(
-  { changed: column.boolean() },
-  `insert into health as kept (component, status, checked_at) values ($1, $2, now())
+export const CHANGE_HEALTH = statement({ changed: column.boolean() })`
+  insert into health as kept (component, status, checked_at) values ($1, $2, now())
   on conflict (component) do update set status = excluded.status, checked_at = now() where kept.status <> excluded.status
-  returning true as changed`,
-);
+  returning true as changed`;

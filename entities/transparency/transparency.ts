@@ -46,13 +46,11 @@ export const Canary = entity('canary', {
 export type Canary = RowOf<typeof Canary>;
 
 /** Reads the latest canary. */
-export const LATEST_CANARY = statement(
-  Canary.columns,
-  `select ${columnsOf(Canary)} from canary order by id desc limit 1`,
-);
+export const LATEST_CANARY = statement(Canary.columns)`
+  select ${columnsOf(Canary)} from canary order by id desc limit 1`;
 
 /** Makes transactions that publish a canary wait for each other, so that two canaries do not name the same predecessor. */
-export const LOCK_CANARIES = statement({}, `select from pg_advisory_xact_lock(hashtext('canary'))`);
+export const LOCK_CANARIES = statement({})`select from pg_advisory_xact_lock(hashtext('canary'))`;
 
 export interface PeeringDocument {
   asn: number | null;
@@ -133,7 +131,5 @@ export const INCIDENT_LIFECYCLE: Lifecycle<Incident, IncidentStatus> = {
 };
 
 /** Returns the latest 50 incidents and maintenances that are open. */
-export const OPEN_INCIDENTS = statement(
-  Incident.columns,
-  `select ${columnsOf(Incident)} from incident where resolved_at is null order by id desc limit 50`,
-);
+export const OPEN_INCIDENTS = statement(Incident.columns)`
+  select ${columnsOf(Incident)} from incident where resolved_at is null order by id desc limit 50`;

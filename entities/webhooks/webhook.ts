@@ -35,10 +35,10 @@ export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
 };
 
 /** Reads the webhook $1. */
-export const FIND_WEBHOOK = statement(Webhook.columns, `select ${columnsOf(Webhook)} from webhook where id = $1`);
+export const FIND_WEBHOOK = statement(Webhook.columns)`select ${columnsOf(Webhook)} from webhook where id = $1`;
 
 /** Writes the time of a success of the webhook $1. */
-export const MARK_SUCCESS = statement({}, 'update webhook set last_success_at = clock_timestamp() where id = $1');
+export const MARK_SUCCESS = statement({})`update webhook set last_success_at = clock_timestamp() where id = $1`;
 
 export const WEBHOOK_LANE = 'webhooks';
 export const WEBHOOK_PROCESS = 'webhook';
