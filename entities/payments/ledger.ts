@@ -170,6 +170,16 @@ export const post = (tx: Transaction, accountId: string, postings: Posting[]): P
     postings.map((posting) => ({ accountId, ...posting })),
   );
 
+const HAS_TRANSFER = statement(
+  { found: boolean() },
+  'select exists (select from transfer where external_key = $1) as found',
+);
+/** Returns whether a transfer with the external key exists. */
+export async function isPosted(db: Queryable, externalKey: string): Promise<boolean> {
+  const transfer = await HAS_TRANSFER.first(db, [externalKey]);
+  return transfer!.found;
+}
+
 const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
 
 /** Posts transfers of many customers in one statement, like `post`. */

@@ -7,6 +7,7 @@
 import { statement } from '../database/statement.ts';
 import {
   bigint,
+  boolean,
   columnsOf,
   defaulting,
   entity,
@@ -113,6 +114,11 @@ export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> = {
   },
 };
 
+/** Whether a payment of the top-up $1 is unconfirmed. */
+export const HAS_OPEN_PAYMENT = statement(
+  { open: boolean() },
+  `select exists (select from payment where order_number = $1 and status in ('SEEN', 'MINED')) as open`,
+);
 /** Locks the payments of the top-ups $1 in the order of their ids. Returns them in the order of their arrival. */
 export const LOCK_PAYMENTS = statement(
   Payment.columns,

@@ -2,6 +2,7 @@
 import { statement } from '../database/statement.ts';
 import {
   bigint,
+  boolean,
   columnsOf,
   entity,
   int,
@@ -111,6 +112,11 @@ export const FIND_DEPOSIT_ADDRESSES = statement(
   { walletAddress: text() },
   `select wallet_address from top_up where network = $1 and mode = 'CRYPTO' and wallet_address is not null
     and created_at > now() - interval '${DEPOSIT_ADDRESS_SECONDS} seconds'`,
+);
+/** Whether a top-up of the network $1 has the address $2. */
+export const IS_KNOWN_ADDRESS = statement(
+  { known: boolean() },
+  'select exists (select from top_up where network = $1 and wallet_address = $2) as known',
 );
 /** The top-up that a processor webhook names. $1 order number or null, $2 reference or null, $3 coins of the processor. */
 export const FIND_NAMED_TOP_UP = statement(

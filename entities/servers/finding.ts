@@ -1,18 +1,6 @@
 /** Findings: differences between servers and the machines that an engine reports. And the circuit breakers of engines. */
 import { statement } from '../database/statement.ts';
-import {
-  boolean,
-  entity,
-  exists,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { boolean, entity, int, key, now, nullable, oneOf, type RowOf, text, timestamp } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 /**
@@ -53,8 +41,11 @@ export type Finding = RowOf<typeof Finding>;
 export const CircuitBreaker = entity('brake', { driver: key(), reason: text(), createdAt: now() });
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
-export const isBreakerOpen = (db: Queryable, driver: string): Promise<boolean> =>
-  exists(db, CircuitBreaker, { driver });
+const IS_BREAKER_OPEN = statement({ open: boolean() }, 'select exists (select from brake where driver = $1) as open');
+export async function isBreakerOpen(db: Queryable, driver: string): Promise<boolean> {
+  const breaker = await IS_BREAKER_OPEN.first(db, [driver]);
+  return breaker!.open;
+}
 
 /** Opens the circuit breaker of an engine; no row if it is open. $1 driver, $2 reason. */
 export const OPEN_BREAKER = statement(

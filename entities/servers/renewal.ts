@@ -63,6 +63,8 @@ export const LOCK_SUSPENDED_SERVERS = statement(
   where account_id = $1 and status = 'SUSPENDED' and change is null and auto_renew
   order by order_number for update`,
 );
+/** Begins a change of a server that keeps its status. $1 order number, $2 the change. */
+export const BEGIN_CHANGE = statement({}, 'update server set change = $2::jsonb where order_number = $1');
 /** Notes once that a server could not resume. $1 order number, $2 code, $3 message. */
 export const NOTE_FAILURE = statement(
   {},

@@ -85,6 +85,6 @@ export class Servers implements WorkerPart {
 
   /** Starts a task for the suspended servers of an account, after its balance grew or automatic renewal was turned on. */
   retrySuspended(tx: Transaction, accountId: string): Promise<void> {
-    return retrySuspended(tx, accountId, RESUME_TASK);
+    return retrySuspended(tx, [accountId], RESUME_TASK);
   }
 }

@@ -82,7 +82,7 @@ async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: st
     await failServer(tx, server.orderNumber, 'The payment does not cover the price any more. It is in the balance.');
   if (orderNumber?.startsWith('TOP')) await confirmPaidTopUp(tx, (await find(tx, TopUp, { orderNumber }))!, txId);
   if (isCovered) await startTask(tx, serverTask(server));
-  await retrySuspended(tx, accountId, RESUME_TASK);
+  await retrySuspended(tx, [accountId], RESUME_TASK);
 }
 
 async function failed(tx: Transaction, { id, accountId }: X402Payment): Promise<void> {
