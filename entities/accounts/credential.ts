@@ -11,6 +11,7 @@ import {
   now,
   nullable,
   oneOf,
+  type Row,
   type RowOf,
   text,
   textArray,
@@ -187,17 +188,23 @@ const used = (table: string, digest: string) => `
 const CREDENTIAL = {
   accountId: text(),
   credentialId: key(),
+  /** The name of an API key, or the source of a session. */
   name: text(),
   scope: text(),
   expiresAt: nullable(timestamp()),
   revokedAt: nullable(timestamp()),
+  /** Why the operator suspended its account; null: not suspended. */
   suspendedFor: nullable(text()),
 };
+const LIMITS = { ipAllowlist: textArray(), spendLimitMicros: nullable(bigint()) };
+/** A credential, as a request finds it. Only API keys have limits. */
+export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof LIMITS>>;
+
 const SUSPENDED_FOR = '(select suspended_for from account where account.id = found.account_id) as suspended_for';
 
 /** The API key with the digest $1. */
 export const FIND_API_KEY = statement(
-  { ...CREDENTIAL, ipAllowlist: textArray(), spendLimitMicros: nullable(bigint()) },
+  { ...CREDENTIAL, ...LIMITS },
   `${used('api_key', 'digest')}
   select account_id, id as credential_id, name, scope, expires_at, revoked_at,
     ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`,

@@ -3,15 +3,12 @@
  * ledger. The proof reads everything, so operators run it occasionally.
  */
 import { statement } from '../database/statement.ts';
-import { bigint, int, text } from '../database/table.ts';
+import { bigint, int, type Row, text } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
+const MISMATCH = { accountId: text(), keptMicros: bigint(), summedMicros: bigint() };
 /** One account whose kept balance is not the sum of its transfers. */
-export interface Mismatch {
-  accountId: string;
-  keptMicros: bigint;
-  summedMicros: bigint;
-}
+export type Mismatch = Row<typeof MISMATCH>;
 export interface Books {
   /** Whether every kept balance is the sum of its transfers. */
   balanced: boolean;
@@ -25,7 +22,7 @@ const LEGS =
   'select debit as name, -amount_micros as micros from transfer union all select credit, amount_micros from transfer';
 
 const FIND_MISMATCH = statement(
-  { accountId: text(), keptMicros: bigint(), summedMicros: bigint() },
+  MISMATCH,
   `with summed as (
     select substr(name, strpos(name, ':') + 1) as account_id,
       sum(micros) filter (where name like 'available:%') as available, sum(micros) filter (where name like 'held:%') as held

@@ -19,6 +19,7 @@ import {
   now,
   nullable,
   oneOf,
+  type Row,
   type RowOf,
   text,
   timestamp,
@@ -91,23 +92,22 @@ export const SUSPENSE = 'suspense';
 /** The income by a network of coins. */
 export const gateway = (network: string): string => `gateway:${network}`;
 
-const LOCK_ACCOUNTS = statement({}, 'select from balance where account_id = any($1) order by account_id for update', {
-  name: 'lock account',
-});
+const AVAILABLE = { accountId: text(), availableMicros: bigint() };
+const LOCK_ACCOUNTS = statement(
+  AVAILABLE,
+  'select account_id, available_micros from balance where account_id = any($1) order by account_id for update',
+  { name: 'lock account' },
+);
 /**
- * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else
+ * Locks accounts, and returns what is available to them in micro-USD. A transaction that counts, spends or ends something of accounts locks them before all else
  * (lock-order.ts). So thirty requests at once are counted one after the other.
  */
-export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<unknown> =>
+export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<Row<typeof AVAILABLE>[]> =>
   LOCK_ACCOUNTS.all(tx, [accountIds]);
 
-const LOCK_AVAILABLE = statement(
-  { availableMicros: bigint() },
-  'select available_micros from balance where account_id = $1 for update',
-);
 /** The available micro-USD of a customer, locked until the end of the transaction. */
 export async function lockAvailable(tx: Transaction, accountId: string): Promise<bigint> {
-  const balance = await LOCK_AVAILABLE.first(tx, [accountId]);
+  const [balance] = await lockAccount(tx, accountId);
   return balance!.availableMicros;
 }
 
@@ -233,14 +233,23 @@ const SUM_SPENT = statement(
  * Micro-USD that an API key has spent in this calendar month (UTC). Released holds do not count. Renewals name no key. The
  * sum is exact under the lock of the account.
  */
-export async function spentThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
+export async function spentByKeyThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
   const spent = await SUM_SPENT.first(tx, [credentialId]);
   return spent!.spentMicros;
 }
 
+const DAILY_TOTAL = {
+  /** The beginning of the day (UTC). */
+  day: timestamp(),
+  kind: oneOf(...TRANSFER_KINDS),
+  transfers: int(),
+  micros: bigint(),
+};
+/** The sum of a day's transfers of one kind. */
+export type DailyTotal = Row<typeof DAILY_TOTAL>;
 /** The sums of $1 days (UTC) by kind of transfer, the latest day first. */
 export const SUM_DAYS = statement(
-  { day: timestamp(), kind: oneOf(...TRANSFER_KINDS), transfers: int(), micros: bigint() },
+  DAILY_TOTAL,
   `select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers, sum(amount_micros)::bigint as micros
     from transfer where created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $1 - 1)
     group by 1, 2 order by 1 desc, 2`,

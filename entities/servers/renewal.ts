@@ -1,6 +1,6 @@
-/** Statements of renewal: servers that are due, suspended servers, and the balances that pay for them. */
+/** Statements of renewal: servers that are due, suspended servers, and the accounts that can pay for them. */
 import { statement } from '../database/statement.ts';
-import { bigint, columnsOf } from '../database/table.ts';
+import { columnsOf } from '../database/table.ts';
 import { expression } from '../history/transition.ts';
 import { PAID_HOURS } from '../money.ts';
 import { Server } from './server.ts';
@@ -25,12 +25,6 @@ export const LOCK_DUE_SERVERS = statement(
   Server.columns,
   `select ${columnsOf(Server)} from server where order_number = any($1) and ${IS_DUE}
   order by order_number for update skip locked`,
-);
-/** Locks the balances of accounts. $1 account ids. */
-export const LOCK_BALANCES = statement(
-  { accountId, availableMicros: bigint() },
-  `select account_id, available_micros from balance
-  where account_id = any($1) order by account_id for update`,
 );
 /** Extends the paid time of servers. $1 order numbers, $2 their new times. */
 export const EXTEND_PAID_TIME = statement(

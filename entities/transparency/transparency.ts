@@ -1,4 +1,5 @@
 /** The publications of the operator: canaries, peering, incidents. */
+import { LOCK_NAME } from '../database/lock-name.ts';
 import { statement } from '../database/statement.ts';
 import {
   columnsOf,
@@ -13,6 +14,7 @@ import {
   textArray,
   timestamp,
 } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
 /**
@@ -62,7 +64,7 @@ export const LATEST_CANARY = statement(
 );
 
 /** Makes transactions that publish a canary wait for each other, so that two canaries do not name the same predecessor. */
-export const LOCK_CANARIES = statement({}, `select from pg_advisory_xact_lock(hashtext('canary'))`);
+export const lockCanaries = (tx: Transaction): Promise<unknown> => LOCK_NAME.all(tx, ['canary']);
 
 export interface PeeringDocument {
   asn: number | null;
