@@ -12,8 +12,8 @@ import { record } from '../../entities/history/record.ts';
 import { Deployment, moveDeployment } from '../../entities/servers/deployment.ts';
 import { Host, moveHost } from '../../entities/servers/host.ts';
 import { FIND_MACHINE_OWNER, LIST_OLDEST_DEPLOYMENTS } from '../../entities/servers/operator-lists.ts';
+import { signalTask } from '../../entities/tasks/start.ts';
 import { Task } from '../../entities/tasks/task.ts';
-import { signalTask } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 

@@ -20,10 +20,11 @@ import {
 } from '../../../entities/payments/x402-payment.ts';
 import { LOCK_PENDING_SERVER } from '../../../entities/servers/lock.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended } from '../../servers/steps/resume.ts';
 import { serverTask } from '../../servers/steps/task.ts';
-import { Conflict, done, hop, nap, type Process, startTask } from '../../tasks/tasks.ts';
+import { Conflict, done, hop, nap, type Process } from '../../tasks/tasks.ts';
 import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
 import { bonusPosting } from '../top-ups/credit.ts';
 import { checkFinality } from './finality.ts';

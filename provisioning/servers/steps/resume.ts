@@ -17,7 +17,8 @@ import {
   PAID_UNTIL,
 } from '../../../entities/servers/renewal.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
-import { done, hop, type LeasedTask, type NewTask, nap, type Outcome, startTask } from '../../tasks/tasks.ts';
+import { type NewTask, startTask } from '../../../entities/tasks/start.ts';
+import { done, hop, type LeasedTask, nap, type Outcome } from '../../tasks/tasks.ts';
 import { byDueTime, byOrderNumber, chooseAffordable } from '../billing/charge.ts';
 import { transferHeld } from '../billing/hold.ts';
 import { move } from './outcome.ts';
