@@ -1,5 +1,4 @@
 /** The catalog: tiers of servers, bastions and images. A code is unique in all four groups. */
-
 import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from './database/table.ts';

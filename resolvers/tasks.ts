@@ -4,8 +4,9 @@ import type { Transaction } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
 import { record } from '../entities/history/record.ts';
+import { signalTask } from '../entities/tasks/start.ts';
 import { LIST_TASKS, Task, type WorkState } from '../entities/tasks/task.ts';
-import { cancelServer, signalTask } from '../provisioning/index.ts';
+import { cancelServer } from '../provisioning/index.ts';
 import { actorOf, type Context } from './context.ts';
 import { invalid } from './errors.ts';
 

@@ -1,5 +1,4 @@
 /** Accounts, their balance, and their suspension. A suspended account may read, and may end its own things. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';

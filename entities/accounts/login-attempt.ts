@@ -3,7 +3,6 @@
  * or an address. Times are seconds since the epoch, by the clock of the database. The table is unlogged: a crash empties
  * it, and no commit waits for it.
  */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { defaulting, entity } from '../database/table.ts';

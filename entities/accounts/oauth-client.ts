@@ -1,5 +1,4 @@
 /** OAuth clients (RFC 7591). A machine exchanges the client's secret for access tokens; the table holds its digest. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** The second factor of an account: a TOTP seed (RFC 6238), recovery codes, and logins that wait for a code. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { defaulting, entity, nullable, type RowOf } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** The statements of usage, which read the transfers of an account. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { nullable, type Row } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** The public directory of agents. Their owners publish the entries; the service does not show the owner. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';

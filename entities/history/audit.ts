@@ -1,5 +1,4 @@
 /** The audit log: the actor, the act and its time. It has no column for an address, a body or a credential. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';

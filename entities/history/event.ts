@@ -1,5 +1,4 @@
 /** Events: one for each change that concerns a customer. The transaction of the change writes it (outbox). */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, type RowOf } from '../database/table.ts';

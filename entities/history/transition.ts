@@ -4,7 +4,6 @@
  * If the lifecycle is told, the statement of a move also writes the event and its audit entry. Other moves are part of an act
  * that the caller records.
  */
-
 import * as column from '../database/column.ts';
 import { type Statement, type StatementOptions, statement } from '../database/statement.ts';
 import { type Columns, columnsOf, type Table } from '../database/table.ts';

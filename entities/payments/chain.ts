@@ -1,5 +1,4 @@
 /** Chains: how far the worker has read each, its last blocks, and the numbers of deposit addresses. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';
@@ -52,9 +51,6 @@ export type ChainBlock = RowOf<typeof ChainBlock>;
 /** The highest block that the worker has read of the network $1. */
 export const FIND_TIP = statement({ height: column.int(), hash: column.text() })`
   select height, hash from chain_block where network = $1 order by height desc limit 1`;
-
-/** Locks the name $1, such as that of a chain, until the end of the transaction. */
-export const LOCK_NAME = statement({})`select from pg_advisory_xact_lock(hashtextextended($1, 0))`;
 
 export const Deposit = entity('deposit', {
   /** The source of the addresses, such as the fingerprint of an extended public key. */

@@ -1,5 +1,4 @@
 /** Coins: whether the operator offers them, and the exchange rates that the sources report. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, type RowOf } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** Writes the observed payments of chains and gateways, and finds the payments and top-ups that they concern. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';

@@ -3,7 +3,6 @@
  * The position is that of the output, or of the log within its own receipt. Positions within a block would change when
  * a transaction is mined again. The ledger credits a payment once, however often it is reported.
  */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
@@ -86,6 +85,9 @@ export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> = {
   },
 };
 
+/** Whether a payment of the top-up $1 is unconfirmed. */
+export const HAS_OPEN_PAYMENT = statement({ open: column.boolean() })`
+  select exists (select from payment where order_number = $1 and status in ('SEEN', 'MINED')) as open`;
 /** Locks the payments of the top-ups $1 in the order of their ids. Returns them in the order of their arrival. */
 export const LOCK_PAYMENTS = statement(Payment.columns)`
   with locked as (select * from payment where order_number = any($1) order by id for update)

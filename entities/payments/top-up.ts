@@ -1,5 +1,4 @@
 /** Top-ups: the row, its lifecycle, its statements, and the bonus tiers. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
@@ -91,6 +90,9 @@ export const LOCK_COIN_TOP_UPS = statement(TopUp.columns)`
 export const FIND_DEPOSIT_ADDRESSES = statement({ walletAddress: column.text() })`
   select wallet_address from top_up where network = $1 and mode = 'CRYPTO' and wallet_address is not null
     and created_at > now() - interval '${DEPOSIT_ADDRESS_SECONDS} seconds'`;
+/** Whether a top-up of the network $1 has the address $2. */
+export const IS_KNOWN_ADDRESS = statement({ known: column.boolean() })`
+  select exists (select from top_up where network = $1 and wallet_address = $2) as known`;
 /** The top-up that a processor webhook names. $1 order number or null, $2 reference or null, $3 coins of the processor. */
 export const FIND_NAMED_TOP_UP = statement({ orderNumber: column.text() })`
   select order_number from top_up where order_number = $1 and reference = $2 and crypto = any($3)`;

@@ -2,7 +2,6 @@
  * Capacity: a place, room on a host, and addresses. An order claims all of it in its own transaction. All of it is released
  * when its machine is confirmed absent. Both take the rows in the same order: place, host, placement, address.
  */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { nullable, type Row } from '../database/table.ts';

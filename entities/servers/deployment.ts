@@ -2,7 +2,6 @@
  * Deployments: a dedicated machine on its way to a host, and off it again. A row exists for each host that is not free. It
  * holds the system, the progress, and the next command for the controller. It emits no events: those of the server do.
  */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';

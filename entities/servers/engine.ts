@@ -1,5 +1,4 @@
 /** Engines: the drivers that make machines of each kind. Workers write them when they start; queries that count hosts read them. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, type RowOf } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** Statements by which the operator adds and changes hosts. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** Hosts: the machines of servers run on them. Their states, their capacity, and the controllers of bare-metal hosts. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
@@ -120,6 +119,13 @@ export const freeSql = (most?: 'all'): string => `
   least(${freePlacesSql(most)}, coalesce((
     select sum(case host.state when 'ACTIVE' then ${ROOM_SQL} else 0 end)::int
     from host where ${hostsSql('stock.region_code')}), case when ${NEEDS_HOSTS_SQL} then 0 else 2147483647 end))`;
+
+/** The states of the hosts of the driver $1. */
+export const FIND_HOST_STATES = statement({ name: column.key(), state: column.oneOf(...HOST_STATES) })`
+  select name, state from host where driver = $1 order by name`;
+/** The regions with a host that its engine reports offline. */
+export const FIND_OFFLINE_REGIONS = statement({ regionCode: column.text() })`
+  select distinct region_code from host where state = 'OFFLINE'`;
 
 /**
  * Moves a host to another state, and records it for the operator.

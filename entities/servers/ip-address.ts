@@ -1,5 +1,4 @@
 /** IP addresses: all that machines can have, the orders that hold them, and the operator's networks. */
-
 import { STOCK_LOW } from '../catalog.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';

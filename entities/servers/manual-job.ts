@@ -1,5 +1,4 @@
 /** Manual jobs: the work that an operator does by hand on a machine, and its result. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** Statements by which the operator reads findings and deployments, and learns whether a customer has a machine. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';

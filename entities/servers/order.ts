@@ -1,5 +1,4 @@
 /** Statements by which orders and rebuilds read their facts, and the statement that orders a server. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, nullable, type Row } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** Reverse DNS: the names that the operator's DNS has, to compare with those that servers want. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type Row, type RowOf } from '../database/table.ts';

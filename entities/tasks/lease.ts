@@ -2,7 +2,6 @@
  * The statements by which workers take tasks, keep them, and release them. Each write to a task names the
  * lease in $1 to $3: the task, the fence and the worker. A lease that has ended writes nothing.
  */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, nullable } from '../database/table.ts';

@@ -1,5 +1,4 @@
 /** How transactions start tasks and signal them. A task exists if and only if the transaction commits. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Transaction } from '../database/transaction.ts';

@@ -1,5 +1,4 @@
 /** Tasks: durable work, with a row for each subject on which a worker must still act. provisioning/tasks runs them. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';

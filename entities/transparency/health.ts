@@ -1,5 +1,4 @@
 /** Whether Freehold reaches its engines and gateways, as a worker last measured it. Each component of the status has a row. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, type RowOf } from '../database/table.ts';

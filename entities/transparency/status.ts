@@ -1,5 +1,4 @@
 /** The measurements behind the status of the service. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Health } from './health.ts';

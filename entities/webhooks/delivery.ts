@@ -1,5 +1,4 @@
 /** Deliveries: one event on its way to one webhook. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';

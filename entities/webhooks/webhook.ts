@@ -1,5 +1,4 @@
 /** Webhooks: the URLs to which an account has its events delivered. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';

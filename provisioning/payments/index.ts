@@ -4,7 +4,8 @@ import type { Queryable, Transaction } from '../../entities/database/transaction
 import { chainsBehind, nextDeposit } from '../../entities/payments/chain.ts';
 import { FIND_NAMED_TOP_UP } from '../../entities/payments/top-up.ts';
 import type { Vault } from '../../entities/secrets.ts';
-import { signalTask, startTask, type WorkerPart } from '../tasks/tasks.ts';
+import { signalTask, startTask } from '../../entities/tasks/start.ts';
+import type { WorkerPart } from '../tasks/tasks.ts';
 import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';
 import { chainSyncName, chainSyncProcess } from './chains/sync.ts';
 import type { Coin, Invoice, PaymentDriver, PaymentTarget, ProcessorWebhook } from './drivers/driver.ts';

@@ -1,5 +1,4 @@
 /** Reads the catalog. It counts stock as an order does. */
-
 import { type CatalogItem, type CatalogKind, type StockLevel, stockLevel } from '../../entities/catalog.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { hourlyMicros } from '../../entities/money.ts';

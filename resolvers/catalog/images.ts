@@ -1,5 +1,4 @@
 /** The images that the operator offers. Drivers know an image by its code. */
-
 import { type CatalogItem, FIND_IMAGES, type ImageDetails, INSERT_IMAGE, OFFER_IMAGE } from '../../entities/catalog.ts';
 import { databaseTime } from '../../entities/database/clock.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';

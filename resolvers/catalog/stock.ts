@@ -1,5 +1,4 @@
 /** The stock: how many machines of each tier the operator offers at each bastion. Hosts and addresses can limit it further. */
-
 import { FIND_TIER } from '../../entities/catalog.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';

@@ -1,5 +1,4 @@
 /** The coins of the payment drivers, and the operator's switch for each. */
-
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';

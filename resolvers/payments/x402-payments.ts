@@ -1,5 +1,4 @@
 /** Payments by x402 for the operator, and decisions about unmatched and reversed ones. */
-
 import { Account } from '../../entities/accounts/account.ts';
 import { exists, find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';

@@ -2,7 +2,6 @@
  * Deployments on bare-metal hosts, and how the operator overrides a driver that cannot finish one. A host is sold
  * again only after its wiper reported it empty, or an operator declared it so.
  */
-
 import { exists, lock, remove } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
@@ -12,8 +11,8 @@ import { record } from '../../entities/history/record.ts';
 import { Deployment, moveDeployment } from '../../entities/servers/deployment.ts';
 import { Host, moveHost } from '../../entities/servers/host.ts';
 import { FIND_MACHINE_OWNER, LIST_OLDEST_DEPLOYMENTS } from '../../entities/servers/operator-lists.ts';
+import { signalTask } from '../../entities/tasks/start.ts';
 import { Task } from '../../entities/tasks/task.ts';
-import { signalTask } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 

@@ -1,5 +1,4 @@
 /** Reads one server, waits for its status, or reads a page of servers. */
-
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';

@@ -1,5 +1,4 @@
 /** The findings of the observers, and the circuit breakers that they opened. */
-
 import { findAll, lock, remove } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';

@@ -1,5 +1,4 @@
 /** The operator's queue of manual jobs on machines. */
-
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { recordAll } from '../../entities/history/record.ts';

@@ -1,5 +1,4 @@
 /** The catalog: VPS tiers, dedicated tiers, bastions (data centres) and images of operating systems. */
-
 import DataLoader from 'dataloader';
 import type {
   BastionDetails,

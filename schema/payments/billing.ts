@@ -1,5 +1,4 @@
 /** Coins, bonus tiers and top-ups. */
-
 import { microsFromUsd } from '../../entities/money.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';
 import {

@@ -1,5 +1,4 @@
 /** Payments by x402: the arguments of a paid request, and the payments for the operator. */
-
 import type { X402Payment } from '../../entities/payments/x402-payment.ts';
 import {
   assignX402Payment,

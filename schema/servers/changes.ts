@@ -1,5 +1,4 @@
 /** Servers: changing them, and quoting an order. */
-
 import { type OrderedServer, orderServer } from '../../resolvers/servers/order.ts';
 import { type Quote, quoteServer } from '../../resolvers/servers/quote.ts';
 import { type UpdatedServer, updateServer } from '../../resolvers/servers/update.ts';

@@ -1,5 +1,4 @@
 /** Payments for cancelled top-ups, and the effects of a confirmed top-up. */
-
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';

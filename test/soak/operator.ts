@@ -1,5 +1,4 @@
 /** The operator works in GraphQL, and watches every server of every customer. */
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listen } from '../setup/subscription.ts';
 import type { Account } from './account.ts';

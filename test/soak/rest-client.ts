@@ -1,5 +1,4 @@
 /** A REST client. It picks an API process for each request, as a load balancer does. */
-
 import { ApiClient, type ApiClientOptions, PATIENCE_MS } from './api-client.ts';
 import { type CallName, callOf } from './calls.ts';
 import type { Chance } from './chance.ts';

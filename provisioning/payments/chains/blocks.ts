@@ -4,9 +4,10 @@
  */
 import { LessThan, MoreThan } from 'typeorm';
 import type { Database } from '../../../entities/database/database.ts';
+import { LOCK_NAME } from '../../../entities/database/lock-name.ts';
 import { findAll, insert, remove } from '../../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
-import { ChainBlock, FIND_TIP, KEEP_CHAIN, LOCK_NAME } from '../../../entities/payments/chain.ts';
+import { ChainBlock, FIND_TIP, KEEP_CHAIN } from '../../../entities/payments/chain.ts';
 import { moveObserved, UNMINE_PAYMENTS } from '../../../entities/payments/observed-payment.ts';
 import { FIND_DEPOSIT_ADDRESSES } from '../../../entities/payments/top-up.ts';
 import type { Block, ChainReader } from '../drivers/driver.ts';

@@ -1,5 +1,4 @@
 /** Moves of one payment: credited, put into suspense, reversed, restored. The caller holds the lock of its row. */
-
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import type { EventType } from '../../../entities/history/event.ts';

@@ -2,7 +2,6 @@
  * The interface of hardware drivers. The order number and generation identify a machine. All calls are idempotent, so a step
  * can repeat after a crash.
  */
-
 import { createHash } from 'node:crypto';
 
 /** `unknown` means that the engine did not answer. Callers must not treat it as `absent`. */

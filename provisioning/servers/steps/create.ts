@@ -2,7 +2,6 @@
  * The steps from an order to a running server. The money is captured only when the machine has given proof. An order that
  * fails is refunded in full, and its machine is removed.
  */
-
 import { held, post, REVENUE } from '../../../entities/payments/ledger.ts';
 import { PAID_UNTIL } from '../../../entities/servers/renewal.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';

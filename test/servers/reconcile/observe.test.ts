@@ -2,6 +2,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
 import { Host } from '../../../entities/servers/host.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
 import {
   DriverError,
   type HostReport,
@@ -13,7 +14,6 @@ import { report } from '../../../provisioning/servers/reconcile/findings.ts';
 import { confirmMissing } from '../../../provisioning/servers/reconcile/missing.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { destroyTask } from '../../../provisioning/servers/steps/task.ts';
-import { startTask } from '../../../provisioning/tasks/tasks.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { openShop, type Shop } from '../../setup/shop.ts';
 

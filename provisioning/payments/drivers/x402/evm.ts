@@ -2,7 +2,6 @@
  * Payment by x402 on a real EVM chain, in a token with EIP-3009 such as USDC. Either a gas wallet of this process or a remote
  * facilitator settles. The driver trusts only the chain.
  */
-
 import type { X402Chain } from './chain.ts';
 import type {
   Authorization,
