@@ -127,8 +127,8 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /**
  * Calls back when a credential is revoked or expires, or when its account is suspended or resumed. Also calls back when the
- * bus may have missed a revocation, and after 24 days at the latest if the credential expires, because timers wait no
- * longer. So the credential may still be valid, and the caller must authenticate again. Calls may repeat.
+ * bus may have missed a revocation. Timers wait 24 days at most, so a later expiry calls back early. The credential may
+ * still be valid then, and the caller must authenticate again. Calls may repeat.
  * @returns a function that ends the watch
  */
 export function onCredentialEnd(db: Database, viewer: Viewer, ended: () => void): () => void {
