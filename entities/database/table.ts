@@ -1,45 +1,8 @@
 /** The typed notation of tables: an `EntitySchema` with an inferred row type. Node.js cannot strip decorators. */
-import {
-  EntitySchema,
-  type EntitySchemaColumnOptions,
-  type EntitySchemaIndexOptions,
-  type FindOptionsWhere,
-  type ObjectLiteral,
-} from 'typeorm';
+import { EntitySchema, type FindOptionsWhere, type ObjectLiteral } from 'typeorm';
+import type { Column } from './column.ts';
 import type { Queryable, Transaction } from './transaction.ts';
 
-declare const valueType: unique symbol;
-/** A column that remembers the type of its values. */
-export type Column<T> = EntitySchemaColumnOptions & {
-  readonly [valueType]?: T;
-  /** The values of `oneOf` and `measured`. */
-  readonly values?: readonly string[];
-  readonly measured?: boolean;
-};
-
-const asBigInt = {
-  from: (value: unknown) => (value === null ? null : BigInt(value as string)),
-  to: (value: unknown) => value,
-};
-
-export const key = (): Column<string> => ({ type: 'text', primary: true });
-export const text = (): Column<string> => ({ type: 'text' });
-export const textArray = (): Column<string[]> => ({ type: 'text', array: true, default: () => "'{}'" });
-export const oneOf = <const T extends string>(...values: readonly T[]): Column<T> => ({ type: 'text', values });
-/** A state that workers measure. It has no lifecycle: any measurement may follow any other. */
-export const measured = <const T extends string>(...values: readonly T[]): Column<T> => ({
-  ...oneOf(...values),
-  measured: true,
-});
-export const int = (): Column<number> => ({ type: 'int' });
-export const real = (): Column<number> => ({ type: 'double precision' });
-export const bigint = (): Column<bigint> => ({ type: 'bigint', transformer: asBigInt });
-export const boolean = (): Column<boolean> => ({ type: 'boolean' });
-export const bytes = (): Column<Buffer> => ({ type: 'bytea' });
-export const timestamp = (): Column<Date> => ({ type: 'timestamptz', precision: 3 });
-export const now = (): Column<Date> => ({ type: 'timestamptz', precision: 3, default: () => 'now()' });
-export const json = <T>(): Column<T> => ({ type: 'jsonb' });
-export const inet = (): Column<string> => ({ type: 'inet' });
 export const nullable = <T>(column: Column<T>): Column<T | null> => ({ ...column, nullable: true });
 export const defaulting = <T>(column: Column<T>, value: string | number): Column<T> => ({
   ...column,
@@ -57,14 +20,14 @@ export const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${le
 /** A table with its columns. */
 export type Table<C extends Columns> = EntitySchema<Row<C>> & { readonly columns: C };
 
+/** The tables that the loaded modules declare. `tables.ts` loads all of them. */
+export const TABLES: EntitySchema<unknown>[] = [];
+
 /** Declares a table: properties are camelCase, columns snake_case. A test compares it with the migrations. */
-export function entity<C extends Columns>(
-  name: string,
-  columns: C,
-  indices: EntitySchemaIndexOptions[] = [],
-): Table<C> {
+export function entity<C extends Columns>(name: string, columns: C): Table<C> {
   const named = Object.fromEntries(Object.entries(columns).map(([k, column]) => [k, { ...column, name: snake(k) }]));
-  const schema = new EntitySchema<Row<C>>({ name, tableName: name, columns: named as never, indices });
+  const schema = new EntitySchema<Row<C>>({ name, tableName: name, columns: named as never });
+  TABLES.push(schema);
   return Object.assign(schema, { columns });
 }
 

@@ -2,7 +2,7 @@
 
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
+import { recordAll } from '../../entities/history/record.ts';
 import { isId } from '../../entities/ids.ts';
 import type { ManualJob } from '../../entities/servers/manual-job.ts';
 import { closeManualJob, listManualJobs, type MachineSpec, manualSpecOf } from '../../provisioning/index.ts';
@@ -27,12 +27,16 @@ export async function endManualJob(
   return context.db.transaction(async (tx) => {
     const closed = await closeManualJob(tx, id, state, note);
     if (!closed.length) throw new ApiError('not_found', 'No open job has this id.');
-    for (const job of closed)
-      await record(tx, OPERATOR_ACCOUNT, job.id, {
+    await recordAll(
+      tx,
+      closed.map(({ id: subject, orderNumber: order_number, action, state }) => ({
+        accountId: OPERATOR_ACCOUNT,
+        subject,
         type: 'manual_job.closed',
         actor: actorOf(context),
-        data: { order_number: job.orderNumber, action: job.action, state: job.state },
-      });
+        data: { order_number, action, state },
+      })),
+    );
     return closed[0]!;
   });
 }
