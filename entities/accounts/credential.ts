@@ -142,7 +142,7 @@ const CREDENTIAL = {
   scope: column.text(),
   expiresAt: nullable(column.timestamp()),
   revokedAt: nullable(column.timestamp()),
-  /** Why the operator suspended its account; null: not suspended. */
+  /** Why its account is suspended; null: it is not. */
   suspendedFor: nullable(column.text()),
 };
 const LIMITS = { ipAllowlist: column.textArray(), spendLimitMicros: nullable(column.bigint()) };

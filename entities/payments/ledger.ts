@@ -73,8 +73,9 @@ const AVAILABLE = { accountId: column.text(), availableMicros: column.bigint() }
 const LOCK_ACCOUNTS = statement(AVAILABLE, { name: 'lock account' })`
   select account_id, available_micros from balance where account_id = any($1) order by account_id for update`;
 /**
- * Locks accounts, and returns what is available to them in micro-USD. A transaction that counts, spends or ends something of accounts locks them before all else
- * (lock-order.ts). So thirty requests at once are counted one after the other.
+ * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else (lock-order.ts).
+ * So thirty requests at once are counted one after the other.
+ * @returns the available micro-USD of each
  */
 export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<Row<typeof AVAILABLE>[]> =>
   LOCK_ACCOUNTS.all(tx, [accountIds]);

@@ -47,7 +47,7 @@ export const LOCK_SUSPENDED_SERVERS = statement(Server.columns)`
   order by order_number for update`;
 /** Begins a change of a server that keeps its status. $1 order number, $2 the change. */
 export const BEGIN_CHANGE = statement({})`update server set change = $2::jsonb where order_number = $1`;
-/** Notes once that a server could not resume. $1 order number, $2 code, $3 message. */
+/** Notes that a server could not resume. $1 order number, $2 code, $3 message. */
 export const NOTE_FAILURE = statement({})`
   update server set failure_code = $2, failure_message = $3, updated_at = now() where order_number = $1`;
 /** The first $1 servers that stayed unpaid for too long. */

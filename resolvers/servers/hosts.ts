@@ -30,6 +30,7 @@ interface BareMetal {
   firmware?: (typeof FIRMWARES)[number] | null | undefined;
 }
 
+/** The settings that the operator can change. Omitted ones stay. */
 export interface HostSettings extends BareMetal {
   vcpus?: number | null | undefined;
   memoryMb?: number | null | undefined;

@@ -81,7 +81,7 @@ async function lastOnChain(db: Database, reader: ChainReader, tip: Tip, signal: 
 /** The highest block that the worker has read. */
 export const tipOf = (db: Queryable, network: string): Promise<Tip | undefined> => FIND_TIP.first(db, [network]);
 
-/** Locks the chain, unless another worker has changed its tip. @returns whether the tip still has that hash */
+/** Locks the chain. @returns whether its tip still has that hash: if not, another worker was faster */
 async function lockTip(tx: Transaction, network: string, hash: string | undefined): Promise<boolean> {
   await LOCK_NAME.all(tx, [`follow:${network}`]);
   return (await tipOf(tx, network))?.hash === hash;

@@ -1,7 +1,8 @@
 /**
- * Payments by x402: the only calls to the outside within a request. The service commits the row of a payment before it settles
- * the payment, in a transaction of its own. Afterwards it asks the chain for the outcome, not the settling party. From the
- * row on, a task watches the payment, so no money is lost with a process.
+ * Payments by x402, which their requests verify and settle. The service commits the row of a payment before it settles the
+ * payment, in a transaction of its own. Afterwards it asks the chain for the outcome. A refusal by the settling party counts
+ * only while the chain has not moved the money. From the row on, a task watches the payment, so no money is lost with a
+ * process.
  */
 import type { Database } from '../../../entities/database/database.ts';
 import { LOCK_NAME } from '../../../entities/database/lock-name.ts';

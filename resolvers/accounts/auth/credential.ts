@@ -126,8 +126,9 @@ const OPERATOR: Viewer = {
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /**
- * Calls back when a credential is revoked or expires, or when the operator suspends or resumes its account. Also calls
- * back when the bus may have missed a revocation, so the caller must authenticate again.
+ * Calls back when a credential is revoked or expires, or when its account is suspended or resumed. Also calls back when the
+ * bus may have missed a revocation. Timers wait 24 days at most, so a later expiry calls back early. The credential may
+ * still be valid then, and the caller must authenticate again. Calls may repeat.
  * @returns a function that ends the watch
  */
 export function onCredentialEnd(db: Database, viewer: Viewer, ended: () => void): () => void {
