@@ -17,11 +17,13 @@ import { Webhook } from '../webhooks/webhook.ts';
 import type { Actor } from './audit.ts';
 import type { EventType, ResourceEventType, ResourceType } from './event.ts';
 
-/** A change as its event and its audit entry describe it. */
-export type Happening = { actor: Actor; data?: Record<string, unknown> } & (
+/** A change as its event describes it. */
+export type Act = { data?: Record<string, unknown> } & (
   | { type: ResourceEventType; resource?: undefined }
   | { type: EventType; resource: ResourceType }
 );
+/** A change as its event and its audit entry describe it. */
+export type Happening = Act & { actor: Actor };
 
 /** Returns the kind of the changed resource. */
 const resourceOf = ({ type, resource }: Happening): ResourceType => resource ?? (type.split('.')[0] as ResourceType);

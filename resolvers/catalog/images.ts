@@ -3,10 +3,9 @@ import { type CatalogItem, FIND_IMAGES, type ImageDetails, INSERT_IMAGE, OFFER_I
 import { databaseTime } from '../../entities/database/clock.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
 import { invalid } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 
 export type NewImage = Pick<CatalogItem, 'code' | 'name'> & Omit<ImageDetails, 'deprecatedAt'>;
 
@@ -37,4 +36,4 @@ export async function offerImage(context: Context, code: string, offered: boolea
 }
 
 const recordImage = (tx: Transaction, context: Context, code: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, code, { type: 'catalog.updated', resource: 'image', actor: actorOf(context), data });
+  recordByOperator(tx, context, code, { type: 'catalog.updated', resource: 'image', data });

@@ -2,15 +2,14 @@
 import { find, lock } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { expression, transition } from '../../entities/history/transition.ts';
 import { isId } from '../../entities/ids.ts';
 import { available, isPosted, lockAccount, post, SUSPENSE } from '../../entities/payments/ledger.ts';
 import { PAYMENT_LIFECYCLE, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
 import { writeOffPayment } from '../../provisioning/index.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
+import { recordByOperator } from '../record.ts';
 
 export { PAYMENT_STATUSES } from '../../entities/payments/payment.ts';
 
@@ -51,11 +50,7 @@ export async function assignPayment(context: Context, id: string, reason: string
         description: `Payment in ${coin}`,
       },
     ]);
-    await record(tx, OPERATOR_ACCOUNT, id, {
-      type: 'payment.assigned',
-      actor: actorOf(context),
-      data: { accountId, orderNumber, reason },
-    });
+    await recordByOperator(tx, context, id, { type: 'payment.assigned', data: { accountId, orderNumber, reason } });
     await context.provisioning.servers.retrySuspended(tx, accountId);
     return credited!;
   });
@@ -73,11 +68,7 @@ export async function writeOff(context: Context, id: string, reason: string): Pr
     if (status === 'WRITTEN_OFF') return payment;
     if (status !== 'REVERSED') throw refuseState(status, 'written off', 'reversed');
     await writeOffPayment(tx, payment);
-    await record(tx, OPERATOR_ACCOUNT, id, {
-      type: 'payment.written_off',
-      actor: actorOf(context),
-      data: { accountId, orderNumber, reason },
-    });
+    await recordByOperator(tx, context, id, { type: 'payment.written_off', data: { accountId, orderNumber, reason } });
     return payment;
   });
 }

@@ -3,14 +3,13 @@ import { Account } from '../../entities/accounts/account.ts';
 import { exists, find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
-import { record } from '../../entities/history/record.ts';
 import { isId } from '../../entities/ids.ts';
 import { lockPayment, X402Payment, type X402Status } from '../../entities/payments/x402-payment.ts';
 import { assignX402, writeOffX402 } from '../../provisioning/index.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
+import { recordByOperator } from '../record.ts';
 import { refuseState } from './payments.ts';
 
 export { X402_STATUSES } from '../../entities/payments/x402-payment.ts';
@@ -67,7 +66,7 @@ async function decide(
   const { accountId: payer } = await findPayment(context, id);
   return context.db.transaction(async (tx) => {
     if (await work(tx, await lockPayment(tx, id, payer, data.accountId ?? payer)))
-      await record(tx, OPERATOR_ACCOUNT, id, { type, actor: actorOf(context), data });
+      await recordByOperator(tx, context, id, { type, data });
     return (await find(tx, X402Payment, { id }))!;
   });
 }

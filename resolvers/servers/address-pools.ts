@@ -3,8 +3,6 @@ import { isIP } from 'node:net';
 import { lock, remove } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import {
   ADD_ADDRESS_POOL,
@@ -17,8 +15,9 @@ import {
   lockAddressPools,
 } from '../../entities/servers/address-pool.ts';
 import { AddressPool, IpAddress } from '../../entities/servers/ip-address.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
 import { invalid } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 import { requireRegion } from './hosts.ts';
 
 export interface NewAddressPool {
@@ -100,4 +99,4 @@ export async function removeAddressPool(context: Context, id: string): Promise<A
 }
 
 const recordPool = (tx: Transaction, context: Context, id: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, id, { type: 'address_pool.updated', actor: actorOf(context), data });
+  recordByOperator(tx, context, id, { type: 'address_pool.updated', data });

@@ -5,9 +5,7 @@
 import { exists, lock, remove } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
-import { record } from '../../entities/history/record.ts';
 import { Deployment, moveDeployment } from '../../entities/servers/deployment.ts';
 import { Host, moveHost } from '../../entities/servers/host.ts';
 import { FIND_MACHINE_OWNER, LIST_OLDEST_DEPLOYMENTS } from '../../entities/servers/operator-lists.ts';
@@ -15,6 +13,7 @@ import { signalTask } from '../../entities/tasks/start.ts';
 import { Task } from '../../entities/tasks/task.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 
 export { DEPLOYMENT_STATES } from '../../entities/servers/deployment.ts';
 
@@ -66,9 +65,8 @@ async function override(
     const after = await act(tx, found);
     if (after === found) return found;
     await moveHost(tx, host, 'DRAINING', actorOf(context));
-    await record(tx, OPERATOR_ACCOUNT, host, {
+    await recordByOperator(tx, context, host, {
       type,
-      actor: actorOf(context),
       data: { order_number: found.orderNumber, generation: found.generation, state: found.state, reason },
     });
     await signalTask(tx, found.orderNumber);

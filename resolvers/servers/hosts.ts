@@ -4,8 +4,6 @@ import { CatalogItem, type DedicatedDetails, FIND_TIER } from '../../entities/ca
 import { exists, find, findAll, lock, remove, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { Deployment } from '../../entities/servers/deployment.ts';
 import {
   type Bmc,
@@ -18,6 +16,7 @@ import {
 import { ADD_HOST, FIND_HOST_CONFLICT, FIND_OCCUPANT, UPDATE_HOST } from '../../entities/servers/host-settings.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 
 export { BMC_PROTOCOLS, FIRMWARES, HOST_STATES } from '../../entities/servers/host.ts';
 
@@ -145,7 +144,7 @@ const known = ({ vcpus, memoryMb, diskGb }: HostSettings) =>
   Object.fromEntries(Object.entries({ vcpus, memoryMb, diskGb }).filter(([, value]) => value != null));
 
 const recordHost = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', actor: actorOf(context), data });
+  recordByOperator(tx, context, name, { type: 'host.updated', data });
 
 /** @throws ApiError validation_failed if the driver would lack something */
 function requireWhole({ bmc, mac, disk }: BareMetal): void {

@@ -1,11 +1,10 @@
 /** The operator's queue of manual jobs on machines. */
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { recordAll } from '../../entities/history/record.ts';
 import { isId } from '../../entities/ids.ts';
 import type { ManualJob } from '../../entities/servers/manual-job.ts';
 import { closeManualJob, listManualJobs, type MachineSpec, manualSpecOf } from '../../provisioning/index.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
+import { recordByOperator } from '../record.ts';
 
 export type { MachineSpec, ManualJob };
 
@@ -26,16 +25,11 @@ export async function endManualJob(
   return context.db.transaction(async (tx) => {
     const closed = await closeManualJob(tx, id, state, note);
     if (!closed.length) throw new ApiError('not_found', 'No open job has this id.');
-    await recordAll(
-      tx,
-      closed.map(({ id: subject, orderNumber: order_number, action, state }) => ({
-        accountId: OPERATOR_ACCOUNT,
-        subject,
+    for (const job of closed)
+      await recordByOperator(tx, context, job.id, {
         type: 'manual_job.closed',
-        actor: actorOf(context),
-        data: { order_number, action, state },
-      })),
-    );
+        data: { order_number: job.orderNumber, action: job.action, state: job.state },
+      });
     return closed[0]!;
   });
 }

@@ -3,8 +3,6 @@ import { createHash } from 'node:crypto';
 import { databaseTime } from '../../entities/database/clock.ts';
 import { find, insert, lock } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import {
@@ -20,7 +18,8 @@ import {
   Peering,
   type PeeringDocument,
 } from '../../entities/transparency/transparency.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
+import { recordByOperator } from '../record.ts';
 
 export { CANARY_CODES, IMPACTS, INCIDENT_STATUSES } from '../../entities/transparency/transparency.ts';
 
@@ -83,7 +82,7 @@ export async function publishCanary(context: Context, given: CanaryStatement): P
     };
     canary.sha256 = digestOf(canary);
     await insert(tx, Canary, canary);
-    await record(tx, OPERATOR_ACCOUNT, canary.id, { type: 'canary.updated', actor: actorOf(context) });
+    await recordByOperator(tx, context, canary.id, { type: 'canary.updated' });
     return canary;
   });
 }
@@ -120,11 +119,7 @@ export async function publishPeering(context: Context, document: PeeringDocument
   return context.db.transaction(async (tx) => {
     const updatedAt = await databaseTime(tx);
     await tx.manager.upsert(Peering, { id: 'peering', document, updatedAt }, ['id']);
-    await record(tx, OPERATOR_ACCOUNT, 'peering', {
-      type: 'status.changed',
-      resource: 'peering',
-      actor: actorOf(context),
-    });
+    await recordByOperator(tx, context, 'peering', { type: 'status.changed', resource: 'peering' });
     return { ...document, updatedAt };
   });
 }
@@ -150,11 +145,7 @@ export async function publishIncident(context: Context, { body, ...report }: Inc
       updates: [{ status: report.status, body, createdAt: now.toISOString() }],
     };
     await insert(tx, Incident, incident);
-    await record(tx, OPERATOR_ACCOUNT, incident.id, {
-      type: 'status.changed',
-      resource: 'incident',
-      actor: actorOf(context),
-    });
+    await recordByOperator(tx, context, incident.id, { type: 'status.changed', resource: 'incident' });
     return incident;
   });
 }
@@ -175,7 +166,7 @@ export async function updateIncident(
       updates: [...incident.updates, { status, body, createdAt: now.toISOString() }],
     };
     await transition(tx, INCIDENT_LIFECYCLE, id, status, { set });
-    await record(tx, OPERATOR_ACCOUNT, id, { type: 'status.changed', resource: 'incident', actor: actorOf(context) });
+    await recordByOperator(tx, context, id, { type: 'status.changed', resource: 'incident' });
     return { ...incident, ...set, status };
   });
 }
