@@ -4,7 +4,7 @@
  */
 import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
-import { columnsOf, entity, type RowOf } from './database/table.ts';
+import { columnsOf, entity } from './database/table.ts';
 import type { Queryable } from './database/transaction.ts';
 
 export const RateLimitCount = entity('rate', {
@@ -21,7 +21,7 @@ export const RateLimitCount = entity('rate', {
   beforeHour: column.int(),
   allowed: column.boolean(),
 });
-type RateLimitCount = RowOf<typeof RateLimitCount>;
+const { key: _key, ...COUNTED } = RateLimitCount.columns;
 
 /** The calls in a window of time and in the window before it. */
 export interface Counted {
@@ -49,7 +49,7 @@ const hour = sliding('hour', 3600, '$3::int');
 const allowed = `(${minute.fits} and ${hour.fits})`;
 
 /** Counts a call, if both windows have room for it. $1 key, $2 quota of the minute, $3 quota of the hour. */
-const TAKE_CALL = statement(RateLimitCount.columns)`
+const TAKE_CALL = statement(COUNTED)`
   insert into rate as r (key, at, minute, in_minute, before_minute, hour, in_hour, before_hour, allowed)
     select $1, s, floor(s / 60), 1, 0, floor(s / 3600), 1, 0, true
     from (select extract(epoch from clock_timestamp())::double precision as s) as clock
@@ -62,7 +62,7 @@ const TAKE_CALL = statement(RateLimitCount.columns)`
       in_hour = ${hour.current} + ${allowed}::int,
       before_hour = ${hour.before},
       allowed = ${allowed}
-    returning ${columnsOf(RateLimitCount, 'r')}`;
+    returning ${columnsOf(RateLimitCount, 'r', ['key'])}`;
 
 /** Deletes the counters that no longer count. */
 const DELETE_OLD_COUNTS = statement({})`
@@ -70,7 +70,7 @@ const DELETE_OLD_COUNTS = statement({})`
 
 /** Counts a call under a name, if both windows have room for it. Quotas are at least 1. */
 export async function takeRateLimit(db: Queryable, name: string, perMinute: number, perHour: number): Promise<Taken> {
-  const row: RateLimitCount = (await TAKE_CALL.first(db, [name, perMinute, perHour]))!;
+  const row = (await TAKE_CALL.first(db, [name, perMinute, perHour]))!;
   const elapsed = (window: bigint, seconds: number) => Math.max(0, row.at - Number(window) * seconds);
   return {
     allowed: row.allowed,

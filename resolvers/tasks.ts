@@ -1,8 +1,9 @@
 /** Tasks for the operator: list them, retry them, and cancel them. */
 import { find } from '../entities/database/table.ts';
 import type { Transaction } from '../entities/database/transaction.ts';
+import { signalTask } from '../entities/tasks/start.ts';
 import { LIST_TASKS, Task, type WorkState } from '../entities/tasks/task.ts';
-import { cancelServer, signalTask } from '../provisioning/index.ts';
+import { cancelServer } from '../provisioning/index.ts';
 import type { Context } from './context.ts';
 import { found, invalid } from './errors.ts';
 import { recordByOperator } from './record.ts';

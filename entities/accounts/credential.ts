@@ -1,7 +1,7 @@
 /** Credentials: sessions (an access token and its refresh token) and API keys. The tables hold only digests. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
+import { columnsOf, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
 /** A scope of a credential. `full` includes all scopes; `servers` and `billing` each include `read`. */
@@ -137,20 +137,22 @@ const used = (table: string, digest: string) => `
 const CREDENTIAL = {
   accountId: column.text(),
   credentialId: column.key(),
+  /** The name of an API key, or the source of a session. */
   name: column.text(),
   scope: column.text(),
   expiresAt: nullable(column.timestamp()),
   revokedAt: nullable(column.timestamp()),
+  /** Why its account is suspended; null: it is not. */
   suspendedFor: nullable(column.text()),
 };
+const LIMITS = { ipAllowlist: column.textArray(), spendLimitMicros: nullable(column.bigint()) };
+/** A credential, as a request finds it. Only API keys have limits. */
+export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof LIMITS>>;
+
 const SUSPENDED_FOR = '(select suspended_for from account where account.id = found.account_id) as suspended_for';
 
 /** The API key with the digest $1. */
-export const FIND_API_KEY = statement({
-  ...CREDENTIAL,
-  ipAllowlist: column.textArray(),
-  spendLimitMicros: nullable(column.bigint()),
-})`
+export const FIND_API_KEY = statement({ ...CREDENTIAL, ...LIMITS })`
   ${used('api_key', 'digest')}
   select account_id, id as credential_id, name, scope, expires_at, revoked_at,
     ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`;

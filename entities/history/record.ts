@@ -67,6 +67,33 @@ export const recordParameters = (happening: Happening): unknown[] => {
 /** Returns the expression for the acting API key, which is null for other credentials. `first` as in `recordSql`. */
 export const actingKeySql = (first: number): string => `case when $${first + 4} = 'api_key' then $${first + 5} end`;
 
+/** Composes SQL once for each kind of resource. */
+function byResource(compose: (resource: ResourceType) => string): (resource: ResourceType) => string {
+  const composed = new Map<ResourceType, string>();
+  return (resource) => {
+    const known = composed.get(resource) ?? compose(resource);
+    composed.set(resource, known);
+    return known;
+  };
+}
+
+/** Records one change. $1 account, $2 subject, then `recordParameters`. */
+const recordOne = byResource(
+  (resource) =>
+    `with given as (select $1::text as account_id, $2::text as subject),
+      changed as (select given.*${rowOf(resource, '$2')}),
+      ${recordSql('changed', 3)} select ${WEBHOOK_IDS_SQL}`,
+);
+
+/** Records many changes. $1 a JSON array of [account, subject, `recordParameters`]. */
+const recordMany = byResource(
+  (resource) =>
+    `with given as (select item->>0 as account_id, item->>1 as subject, item->2 as happening
+        from jsonb_array_elements($1::jsonb) as item),
+      changed as (select given.*${rowOf(resource, 'given.subject')}),
+      ${recordedSql('changed', (place) => `(changed.happening->>${place})`)} select ${WEBHOOK_IDS_SQL}`,
+);
+
 /** Records a change that another statement of the transaction makes. @returns the id of the event */
 export async function record(
   tx: Transaction,
@@ -75,12 +102,11 @@ export async function record(
   happening: Happening,
 ): Promise<string> {
   const parameters = recordParameters(happening);
-  const [written] = await tx.query<{ webhookIds: string[] }>(
-    `with given as (select $1::text as account_id, $2::text as subject),
-      changed as (select given.*${rowOf(resourceOf(happening), '$2')}),
-      ${recordSql('changed', 3)} select ${WEBHOOK_IDS_SQL}`,
-    [accountId, subject, ...parameters],
-  );
+  const [written] = await tx.query<{ webhookIds: string[] }>(recordOne(resourceOf(happening)), [
+    accountId,
+    subject,
+    ...parameters,
+  ]);
   tx.changed(...deliveriesFor(written?.webhookIds));
   return parameters[0] as string;
 }
@@ -99,13 +125,7 @@ export async function recordAll(
       subject,
       recordParameters(happening),
     ]);
-    const [written] = await tx.query<{ webhookIds: string[] }>(
-      `with given as (select item->>0 as account_id, item->>1 as subject, item->2 as happening
-          from jsonb_array_elements($1::jsonb) as item),
-        changed as (select given.*${rowOf(resource, 'given.subject')}),
-        ${recordedSql('changed', (place) => `(changed.happening->>${place})`)} select ${WEBHOOK_IDS_SQL}`,
-      [JSON.stringify(given)],
-    );
+    const [written] = await tx.query<{ webhookIds: string[] }>(recordMany(resource), [JSON.stringify(given)]);
     tx.changed(...deliveriesFor(written?.webhookIds));
   }
 }

@@ -4,14 +4,12 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
+import type { Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
+const MISMATCH = { accountId: column.text(), keptMicros: column.bigint(), summedMicros: column.bigint() };
 /** One account whose kept balance is not the sum of its transfers. */
-export interface Mismatch {
-  accountId: string;
-  keptMicros: bigint;
-  summedMicros: bigint;
-}
+export type Mismatch = Row<typeof MISMATCH>;
 export interface Books {
   /** Whether every kept balance is the sum of its transfers. */
   balanced: boolean;
@@ -24,11 +22,7 @@ export interface Books {
 const LEGS =
   'select debit as name, -amount_micros as micros from transfer union all select credit, amount_micros from transfer';
 
-const FIND_MISMATCH = statement({
-  accountId: column.text(),
-  keptMicros: column.bigint(),
-  summedMicros: column.bigint(),
-})`
+const FIND_MISMATCH = statement(MISMATCH)`
   with summed as (
     select substr(name, strpos(name, ':') + 1) as account_id,
       sum(micros) filter (where name like 'available:%') as available, sum(micros) filter (where name like 'held:%') as held

@@ -52,9 +52,6 @@ export type ChainBlock = RowOf<typeof ChainBlock>;
 export const FIND_TIP = statement({ height: column.int(), hash: column.text() })`
   select height, hash from chain_block where network = $1 order by height desc limit 1`;
 
-/** Locks the name $1, such as that of a chain, until the end of the transaction. */
-export const LOCK_NAME = statement({})`select from pg_advisory_xact_lock(hashtextextended($1, 0))`;
-
 export const Deposit = entity('deposit', {
   /** The source of the addresses, such as the fingerprint of an extended public key. */
   source: column.key(),

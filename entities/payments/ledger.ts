@@ -8,7 +8,7 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { defaulting, entity, insert, nullable, type RowOf } from '../database/table.ts';
+import { defaulting, entity, insert, nullable, type Row, type RowOf } from '../database/table.ts';
 import { constraintOf, type Queryable, type Transaction } from '../database/transaction.ts';
 import { ApiError } from '../errors.ts';
 import { newId } from '../ids.ts';
@@ -69,20 +69,20 @@ export const SUSPENSE = 'suspense';
 /** The income by a network of coins. */
 export const gateway = (network: string): string => `gateway:${network}`;
 
-const LOCK_ACCOUNTS = statement({}, { name: 'lock account' })`
-  select from balance where account_id = any($1) order by account_id for update`;
+const AVAILABLE = { accountId: column.text(), availableMicros: column.bigint() };
+const LOCK_ACCOUNTS = statement(AVAILABLE, { name: 'lock account' })`
+  select account_id, available_micros from balance where account_id = any($1) order by account_id for update`;
 /**
- * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else
- * (lock-order.ts). So thirty requests at once are counted one after the other.
+ * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else (lock-order.ts).
+ * So thirty requests at once are counted one after the other.
+ * @returns the available micro-USD of each
  */
-export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<unknown> =>
+export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<Row<typeof AVAILABLE>[]> =>
   LOCK_ACCOUNTS.all(tx, [accountIds]);
 
-const LOCK_AVAILABLE = statement({ availableMicros: column.bigint() })`
-  select available_micros from balance where account_id = $1 for update`;
 /** The available micro-USD of a customer, locked until the end of the transaction. */
 export async function lockAvailable(tx: Transaction, accountId: string): Promise<bigint> {
-  const balance = await LOCK_AVAILABLE.first(tx, [accountId]);
+  const [balance] = await lockAccount(tx, accountId);
   return balance!.availableMicros;
 }
 
@@ -142,6 +142,14 @@ export const post = (tx: Transaction, accountId: string, postings: Posting[]): P
     postings.map((posting) => ({ accountId, ...posting })),
   );
 
+const HAS_TRANSFER = statement({ found: column.boolean() })`
+  select exists (select from transfer where external_key = $1) as found`;
+/** Returns whether a transfer with the external key exists. */
+export async function isPosted(db: Queryable, externalKey: string): Promise<boolean> {
+  const transfer = await HAS_TRANSFER.first(db, [externalKey]);
+  return transfer!.found;
+}
+
 const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
 
 /** Posts transfers of many customers in one statement, like `post`. */
@@ -193,18 +201,22 @@ const SUM_SPENT = statement({ spentMicros: column.bigint() })`
  * Micro-USD that an API key has spent in this calendar month (UTC). Released holds do not count. Renewals name no key. The
  * sum is exact under the lock of the account.
  */
-export async function spentThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
+export async function spentByKeyThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
   const spent = await SUM_SPENT.first(tx, [credentialId]);
   return spent!.spentMicros;
 }
 
-/** The sums of $1 days (UTC) by kind of transfer, the latest day first. */
-export const SUM_DAYS = statement({
+const DAILY_TOTAL = {
+  /** The beginning of the day (UTC). */
   day: column.timestamp(),
   kind: column.oneOf(...TRANSFER_KINDS),
   transfers: column.int(),
   micros: column.bigint(),
-})`
+};
+/** The sum of a day's transfers of one kind. */
+export type DailyTotal = Row<typeof DAILY_TOTAL>;
+/** The sums of $1 days (UTC) by kind of transfer, the latest day first. */
+export const SUM_DAYS = statement(DAILY_TOTAL)`
   select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers, sum(amount_micros)::bigint as micros
     from transfer where created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $1 - 1)
     group by 1, 2 order by 1 desc, 2`;

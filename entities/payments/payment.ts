@@ -85,6 +85,9 @@ export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> = {
   },
 };
 
+/** Whether a payment of the top-up $1 is unconfirmed. */
+export const HAS_OPEN_PAYMENT = statement({ open: column.boolean() })`
+  select exists (select from payment where order_number = $1 and status in ('SEEN', 'MINED')) as open`;
 /** Locks the payments of the top-ups $1 in the order of their ids. Returns them in the order of their arrival. */
 export const LOCK_PAYMENTS = statement(Payment.columns)`
   with locked as (select * from payment where order_number = any($1) order by id for update)

@@ -77,6 +77,12 @@ export const FIND_TOP_UP_ACCOUNTS = statement({ accountIds: column.textArray(), 
 /** Reads the top-up $1, and the time. */
 export const READ_TOP_UP = statement({ ...TopUp.columns, readAt: column.now() })`
   select ${columnsOf(TopUp)}, now() as read_at from top_up where order_number = $1`;
+/** The top-up $2 of the account $1, or its open ones with null, at most 1,000. Null as account: of all accounts. */
+export const WATCH_TOP_UPS = statement(TopUp.columns)`
+  select ${columnsOf(TopUp)} from top_up
+  where ($1::text is null or account_id = $1)
+    and case when $2::text is null then status in ('PENDING', 'CONFIRMING') else order_number = $2 end
+  order by id limit 1000`;
 /** Locks those of the top-ups $1 that are paid in coins. */
 export const LOCK_COIN_TOP_UPS = statement(TopUp.columns)`
   select ${columnsOf(TopUp)} from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update`;
@@ -84,6 +90,9 @@ export const LOCK_COIN_TOP_UPS = statement(TopUp.columns)`
 export const FIND_DEPOSIT_ADDRESSES = statement({ walletAddress: column.text() })`
   select wallet_address from top_up where network = $1 and mode = 'CRYPTO' and wallet_address is not null
     and created_at > now() - interval '${DEPOSIT_ADDRESS_SECONDS} seconds'`;
+/** Whether a top-up of the network $1 has the address $2. */
+export const IS_KNOWN_ADDRESS = statement({ known: column.boolean() })`
+  select exists (select from top_up where network = $1 and wallet_address = $2) as known`;
 /** The top-up that a processor webhook names. $1 order number or null, $2 reference or null, $3 coins of the processor. */
 export const FIND_NAMED_TOP_UP = statement({ orderNumber: column.text() })`
   select order_number from top_up where order_number = $1 and reference = $2 and crypto = any($3)`;

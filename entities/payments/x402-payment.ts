@@ -4,12 +4,12 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, defaulting, entity, lock, nullable, type RowOf, update } from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
-import { transition } from '../history/transition.ts';
+import { expression, moveStatement, transition } from '../history/transition.ts';
 import { startTaskSql } from '../tasks/start.ts';
-import { available, gateway, lockAccount, post } from './ledger.ts';
+import { available, gateway, post } from './ledger.ts';
 
 /**
  * - SETTLING: the chain may yet move the money;
@@ -116,11 +116,13 @@ export const FORGET_ANSWERS = statement({})`
 export const FINISH_PAYMENT = statement({})`
   update x402_payment set final_at = now(), tx_id = $2, sealed_payment = null where id = $1 and status = 'SETTLED'`;
 
+/** Locks the payment $1, and the accounts $2 before it. The count makes PostgreSQL wait for the accounts first. */
+const LOCK_PAYMENT = statement(X402Payment.columns, { name: 'x402 lock' })`
+  with accounts as (select from balance where account_id = any($2) order by account_id for update)
+  select ${columnsOf(X402Payment)} from x402_payment where id = $1 and (select count(*) from accounts) >= 0 for update`;
 /** Locks the accounts of the payer and of others, then the payment. */
-export async function lockPayment(tx: Transaction, id: string, ...accountIds: string[]): Promise<X402Payment> {
-  await lockAccount(tx, ...accountIds);
-  return (await lock(tx, X402Payment, { id }))!;
-}
+export const lockPayment = async (tx: Transaction, id: string, ...accountIds: string[]): Promise<X402Payment> =>
+  (await LOCK_PAYMENT.first(tx, [id, accountIds]))!;
 
 /** Moves a locked payment, and erases the signature unless the service may settle it again. @throws Error if the lifecycle does not allow that */
 export async function moveX402(
@@ -130,9 +132,30 @@ export async function moveX402(
   set: Partial<X402Payment> = {},
 ): Promise<void> {
   const erased = to === 'SETTLED' ? {} : { sealedPayment: null };
-  if (!(await transition(tx, X402_LIFECYCLE, id, to, { set: { ...erased, ...set } })))
-    throw new Error(`A payment that is ${status} cannot become ${to}.`);
+  if (!(await transition(tx, X402_LIFECYCLE, id, to, { set: { ...erased, ...set } }))) throw refuseMove(status, to);
 }
+
+const refuseMove = (from: X402Status, to: X402Status): Error =>
+  new Error(`A payment that is ${from} cannot become ${to}.`);
+
+/** Keeps the answer $3 of the payment $1, which paid for $2. $4 is the transaction that settled it; null keeps the known one. */
+const ANSWER_PAYMENT = statement({})`
+  update x402_payment set order_number = $2, sealed_answer = $3, tx_id = coalesce($4, tx_id), leased_by = null, lease_until = now()
+    where id = $1`;
+/** The same for a payment that the transaction $4 settles now. */
+const SETTLE_PAYMENT = moveStatement(
+  X402_LIFECYCLE,
+  'SETTLED',
+  'id = $1',
+  {
+    orderNumber: expression('$2'),
+    sealedAnswer: expression('$3'),
+    txId: expression('$4'),
+    leasedBy: expression('null'),
+    leaseUntil: expression('now()'),
+  },
+  { name: 'x402 settle' },
+);
 
 /**
  * Keeps the answer of a locked payment. With a transaction id the chain has settled it. Then the same statement moves the
@@ -141,13 +164,13 @@ export async function moveX402(
  */
 export async function answerPayment(
   tx: Transaction,
-  payment: Pick<X402Payment, 'id' | 'status'>,
+  { id, status }: Pick<X402Payment, 'id' | 'status'>,
   { orderNumber, sealedAnswer, txId }: { orderNumber: string; sealedAnswer: Buffer; txId: string | undefined },
 ): Promise<void> {
-  const answer = { orderNumber, sealedAnswer, leasedBy: null, leaseUntil: new Date() };
-  if (txId === undefined) await update(tx, X402Payment, { id: payment.id }, answer);
-  else if (payment.status === 'SETTLED') await update(tx, X402Payment, { id: payment.id }, { ...answer, txId });
-  else await moveX402(tx, payment, 'SETTLED', { ...answer, txId });
+  const settles = txId !== undefined && status !== 'SETTLED';
+  const parameters = [id, orderNumber, sealedAnswer, txId ?? null];
+  if (!settles) await ANSWER_PAYMENT.all(tx, parameters);
+  else if (!(await SETTLE_PAYMENT.first(tx, parameters))) throw refuseMove(status, 'SETTLED');
 }
 
 /** Identifies the payment in the ledger, as its chain does. */

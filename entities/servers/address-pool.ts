@@ -1,7 +1,9 @@
 /** Statements by which the operator lists, adds and removes networks. */
 import * as column from '../database/column.ts';
+import { LOCK_NAME } from '../database/lock-name.ts';
 import { statement } from '../database/statement.ts';
 import { nullable, type Row } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { AddressPool } from './ip-address.ts';
 
 const POOL = {
@@ -24,8 +26,9 @@ export const LIST_ADDRESS_POOLS = statement(POOL)`
   where ($1::text is null or pool.region_code = $1) and ($2::text is null or pool.id = $2)
   group by pool.id order by pool.id`;
 
-/** Has other transactions that add a network wait for this one, since it compares its network with all others. */
-export const LOCK_ADDRESS_POOLS = statement({})`select from pg_advisory_xact_lock(hashtext('address_pool'))`;
+/** Makes transactions that add networks wait for each other, because each compares its network with all others. */
+export const lockAddressPools = (tx: Transaction): Promise<unknown> => LOCK_NAME.all(tx, ['address pools']);
+
 /**
  * The reasons that forbid a network. Its bounds or its gateway are outside; it overlaps another network; or a simulated
  * machine has an address of it. $1 CIDR, $2 first address, $3 last address, $4 gateway, $5 whether it is IPv4.

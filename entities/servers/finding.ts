@@ -1,7 +1,7 @@
 /** Findings: differences between servers and the machines that an engine reports. And the circuit breakers of engines. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, exists, nullable, type RowOf } from '../database/table.ts';
+import { entity, nullable, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 /**
@@ -31,8 +31,12 @@ export type Finding = RowOf<typeof Finding>;
 export const CircuitBreaker = entity('brake', { driver: column.key(), reason: column.text(), createdAt: column.now() });
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
-export const isBreakerOpen = (db: Queryable, driver: string): Promise<boolean> =>
-  exists(db, CircuitBreaker, { driver });
+const IS_BREAKER_OPEN = statement({ open: column.boolean() })`
+  select exists (select from brake where driver = $1) as open`;
+export async function isBreakerOpen(db: Queryable, driver: string): Promise<boolean> {
+  const breaker = await IS_BREAKER_OPEN.first(db, [driver]);
+  return breaker!.open;
+}
 
 /** Opens the circuit breaker of an engine; no row if it is open. $1 driver, $2 reason. */
 export const OPEN_BREAKER = statement({ driver: column.text() })`

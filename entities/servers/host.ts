@@ -120,6 +120,13 @@ export const freeSql = (most?: 'all'): string => `
     select sum(case host.state when 'ACTIVE' then ${ROOM_SQL} else 0 end)::int
     from host where ${hostsSql('stock.region_code')}), case when ${NEEDS_HOSTS_SQL} then 0 else 2147483647 end))`;
 
+/** The states of the hosts of the driver $1. */
+export const FIND_HOST_STATES = statement({ name: column.key(), state: column.oneOf(...HOST_STATES) })`
+  select name, state from host where driver = $1 order by name`;
+/** The regions with a host that its engine reports offline. */
+export const FIND_OFFLINE_REGIONS = statement({ regionCode: column.text() })`
+  select distinct region_code from host where state = 'OFFLINE'`;
+
 /**
  * Moves a host to another state, and records it for the operator.
  * @returns the host after the move, or undefined where its state does not allow it

@@ -1,8 +1,11 @@
-/** Locks of one server for provisioning, each with the account before it. $1 order number. */
+/** Statements by which provisioning reads one server, and locks it with the account before it. $1 order number. */
 import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';
 import { lockServerSql, Server } from './server.ts';
 
+/** Reads the server. */
+export const READ_SERVER = statement(Server.columns, { name: 'read server' })`
+  select ${columnsOf(Server)} from server where order_number = $1`;
 /** Locks the server, and reads it. */
 export const LOCK_SERVER = statement(Server.columns)`${lockServerSql(columnsOf(Server))}`;
 /** Locks the server for the commit of a step. */

@@ -82,10 +82,10 @@ export const CLAIM_NEXT_HOST = statement({ host: nullable(column.text()), needed
   select (select host from placed) as host, ${needsHostSql(GIVEN)} as needed`;
 
 /**
- * Claims the additional need of a larger tier on the host of the machine; no row without room. $1 order number,
- * $2 generation, $3 service code.
+ * Claims the additional need of a larger tier on the host of the machine. `placed` says whether the machine has a placement:
+ * without one, the engine picks the host. $1 order number, $2 generation, $3 service code.
  */
-export const CLAIM_RESIZE = statement({ host: column.text() })`
+export const CLAIM_RESIZE = statement({ placed: column.boolean(), claimed: column.boolean() })`
   with needed as (
       select placement.host, ${needSql('vcpus')} - placement.vcpus as vcpus,
         ${needSql('memoryMb')} - placement.memory_mb as memory_mb, ${needSql('diskGb')} - placement.disk_gb as disk_gb
@@ -98,9 +98,12 @@ export const CLAIM_RESIZE = statement({ host: column.text() })`
         and host.claimed_vcpus + needed.vcpus <= host.vcpus * host.vcpu_overcommit
         and host.claimed_memory_mb + needed.memory_mb <= host.memory_mb
         and host.claimed_disk_gb + needed.disk_gb <= host.disk_gb
-      returning host.name)
-  insert into placement (order_number, generation, resizing, host, vcpus, memory_mb, disk_gb)
-  select $1, $2, true, host, vcpus, memory_mb, disk_gb from needed where exists (select from claimed) returning host`;
+      returning host.name),
+    resizing as (
+      insert into placement (order_number, generation, resizing, host, vcpus, memory_mb, disk_gb)
+      select $1, $2, true, host, vcpus, memory_mb, disk_gb from needed where exists (select from claimed) returning host)
+  select exists (select from placement where order_number = $1 and generation = $2 and not resizing) as placed,
+    exists (select from resizing) as claimed`;
 /** Adds the claim of a completed resize to the placement of the machine. $1 order number. */
 export const KEEP_RESIZE = statement({})`
   with more as (delete from placement where order_number = $1 and resizing returning *)

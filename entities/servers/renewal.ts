@@ -1,5 +1,4 @@
-/** Statements of renewal: servers that are due, suspended servers, and the balances that pay for them. */
-import * as column from '../database/column.ts';
+/** Statements of renewal: servers that are due, suspended servers, and the accounts that can pay for them. */
 import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';
 import { expression } from '../history/transition.ts';
@@ -23,10 +22,6 @@ export const FIND_DUE_SERVERS = statement({ orderNumber, accountId })`
 export const LOCK_DUE_SERVERS = statement(Server.columns)`
   select ${columnsOf(Server)} from server where order_number = any($1) and ${IS_DUE}
   order by order_number for update skip locked`;
-/** Locks the balances of accounts. $1 account ids. */
-export const LOCK_BALANCES = statement({ accountId, availableMicros: column.bigint() })`
-  select account_id, available_micros from balance
-  where account_id = any($1) order by account_id for update`;
 /** Extends the paid time of servers. $1 order numbers, $2 their new times. */
 export const EXTEND_PAID_TIME = statement({})`
   update server set paid_until = given.paid_until, updated_at = now()
@@ -50,7 +45,9 @@ export const LOCK_SUSPENDED_SERVERS = statement(Server.columns)`
   select ${columnsOf(Server)} from server
   where account_id = $1 and status = 'SUSPENDED' and change is null and auto_renew
   order by order_number for update`;
-/** Notes once that a server could not resume. $1 order number, $2 code, $3 message. */
+/** Begins a change of a server that keeps its status. $1 order number, $2 the change. */
+export const BEGIN_CHANGE = statement({})`update server set change = $2::jsonb where order_number = $1`;
+/** Notes that a server could not resume. $1 order number, $2 code, $3 message. */
 export const NOTE_FAILURE = statement({})`
   update server set failure_code = $2, failure_message = $3, updated_at = now() where order_number = $1`;
 /** The first $1 servers that stayed unpaid for too long. */

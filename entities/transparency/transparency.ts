@@ -1,7 +1,9 @@
 /** The publications of the operator: canaries, peering, incidents. */
 import * as column from '../database/column.ts';
+import { LOCK_NAME } from '../database/lock-name.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
 /**
@@ -49,7 +51,7 @@ export const LATEST_CANARY = statement(Canary.columns)`
   select ${columnsOf(Canary)} from canary order by id desc limit 1`;
 
 /** Makes transactions that publish a canary wait for each other, so that two canaries do not name the same predecessor. */
-export const LOCK_CANARIES = statement({})`select from pg_advisory_xact_lock(hashtext('canary'))`;
+export const lockCanaries = (tx: Transaction): Promise<unknown> => LOCK_NAME.all(tx, ['canary']);
 
 export interface PeeringDocument {
   asn: number | null;

@@ -1,4 +1,5 @@
 /** Mounts the MCP endpoint on the public listener: POST, GET and DELETE. */
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import {
   localhostAllowedOrigins,
@@ -87,39 +88,55 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
       handler: async (request, reply) => {
         await readmit(request);
         const view = parts.lists.viewOf(request.query as Record<string, unknown>);
-        for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
-        reply.raw.removeHeader('content-type');
+        const headers = headersOf(reply);
         reply.hijack();
-        const auth = authOf(request, view, counter(rateLimits, request, reply));
-        await serve(Object.assign(request.raw, { auth }), reply.raw, request.body);
+        const auth = authOf(request, view, counter(rateLimits, request, headers));
+        await serve(Object.assign(request.raw, { auth }), withHeaders(reply.raw, headers), request.body);
       },
     });
   }
 }
 
-/** Reads every body as JSON, because the SDK refuses other content types itself. */
+/** Reads every body as JSON, because the SDK refuses other content types itself. Fastify finds a named type faster. */
 function readMessages(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_MAX }, (_request, body: Buffer, done) => {
-    try {
-      const message = body.length ? JSON.parse(readUtf8(body)) : undefined;
-      if (deeperThan(message, DEPTH_MAX)) throw new ApiError('malformed_json');
-      done(null, message);
-    } catch {
-      done(new ApiError('malformed_json'), undefined);
-    }
-  });
+  app.addContentTypeParser(
+    ['application/json', '*'],
+    { parseAs: 'buffer', bodyLimit: BODY_MAX },
+    (_request, body: Buffer, done) => {
+      try {
+        const message = body.length ? JSON.parse(readUtf8(body)) : undefined;
+        if (deeperThan(message, DEPTH_MAX)) throw new ApiError('malformed_json');
+        done(null, message);
+      } catch {
+        done(new ApiError('malformed_json'), undefined);
+      }
+    },
+  );
 }
 
 const authOf = ({ viewer, id, headers, ip }: FastifyRequest, view: View, count: Count) =>
   authInfoOf({ viewer, requestId: id, userAgent: headers['user-agent'] ?? null, address: ip, count, view });
 
-/** Counts calls, and sets the rate headers unless they were sent before. */
-function counter(rateLimits: RateLimits | undefined, { ip }: FastifyRequest, { raw }: FastifyReply): Count {
+/** The headers of the listener. The SDK adds the content type, if the response has a body. */
+function headersOf(reply: FastifyReply): OutgoingHttpHeaders {
+  const { 'content-type': _, ...headers } = reply.getHeaders() as OutgoingHttpHeaders;
+  return headers;
+}
+
+/** Adds the headers to those of the SDK's response. Node writes them faster at once than one by one. */
+function withHeaders(raw: ServerResponse, headers: OutgoingHttpHeaders): ServerResponse {
+  const writeHead = raw.writeHead.bind(raw);
+  const merged = (status: number, own: OutgoingHttpHeaders) => writeHead(status, { ...headers, ...own });
+  return Object.assign(raw, { writeHead: merged as typeof writeHead });
+}
+
+/** Counts calls, and adds the rate headers, which have no effect after the response has begun. */
+function counter(rateLimits: RateLimits | undefined, { ip }: FastifyRequest, headers: OutgoingHttpHeaders): Count {
   return async (viewer) => {
     if (!rateLimits) return;
     const standing = await rateLimits.take(viewer, ip);
-    if (!raw.headersSent) for (const [name, value] of Object.entries(rateHeaders(standing))) raw.setHeader(name, value);
+    Object.assign(headers, rateHeaders(standing));
     refuseDenied(standing);
   };
 }

@@ -5,7 +5,8 @@ import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
-import { done, type NewTask, type Process } from '../tasks/tasks.ts';
+import type { NewTask } from '../../entities/tasks/start.ts';
+import { done, type Process } from '../tasks/tasks.ts';
 
 export const API_KEY_LANE = 'api-keys';
 export const API_KEY_PROCESS = 'api-key';

@@ -10,11 +10,11 @@ import {
   ADJUSTMENT,
   available,
   Balance,
+  type DailyTotal,
   lockAccount,
   post,
   SUM_DAYS,
   Transfer,
-  type TransferKind,
 } from '../../entities/payments/ledger.ts';
 import { actorOf, type Context } from '../context.ts';
 
@@ -71,17 +71,8 @@ export async function adjustBalance(context: Context, adjustment: Adjustment): P
   });
 }
 
-/** The sum of a day's transfers of one kind. */
-export interface DailyTotal {
-  /** The beginning of the day (UTC). */
-  day: Date;
-  kind: TransferKind;
-  transfers: number;
-  micros: bigint;
-}
-
 /** The latest day first. @param days their number, including today */
 export const findDailyTotals = ({ db }: Context, days: number): Promise<DailyTotal[]> => SUM_DAYS.all(db, [days]);
 
-export type { Proof };
+export type { DailyTotal, Proof };
 export const findBooks = ({ db }: Context): Promise<Proof> => proveBooks(db);

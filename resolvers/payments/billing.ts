@@ -1,5 +1,5 @@
 /** Bonus tiers and top-ups. */
-import { find, insert, lock } from '../../entities/database/table.ts';
+import { find, insert } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
@@ -172,10 +172,8 @@ export async function findTopUp({ db, viewer }: Context, orderNumber: string): P
 export async function cancelTopUp(context: Context, orderNumber: string): Promise<TopUp> {
   const { accountId } = await findTopUp(context, orderNumber);
   return context.db.transaction(async (tx) => {
-    const topUp = await lock(tx, TopUp, { orderNumber, accountId });
-    const cancelled =
-      topUp?.receivedCrypto === '0' &&
-      (await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CANCELLED', { actor: actorOf(context) }));
+    const unpaid = { actor: actorOf(context), where: { accountId, receivedCrypto: '0' } };
+    const cancelled = await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CANCELLED', unpaid);
     if (!cancelled) throw new ApiError('topup_not_cancellable');
     return cancelled;
   });

@@ -1,10 +1,10 @@
 /** Payments in coins for the operator, and decisions about those in suspense. */
-import { exists, find, lock } from '../../entities/database/table.ts';
+import { find, lock } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { expression, transition } from '../../entities/history/transition.ts';
 import { isId } from '../../entities/ids.ts';
-import { available, lockAccount, post, SUSPENSE, Transfer } from '../../entities/payments/ledger.ts';
+import { available, isPosted, lockAccount, post, SUSPENSE } from '../../entities/payments/ledger.ts';
 import { PAYMENT_LIFECYCLE, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
 import { writeOffPayment } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
@@ -31,7 +31,7 @@ export async function assignPayment(context: Context, id: string, reason: string
     const payment = await lockPayment(tx, id);
     const { accountId, orderNumber, coin, creditedMicros, status } = payment;
     const key = `assign:${id}`;
-    if (status === 'CREDITED' && (await exists(tx, Transfer, { externalKey: key }))) return payment;
+    if (status === 'CREDITED' && (await isPosted(tx, key))) return payment;
     if (status !== 'UNMATCHED') throw refuseState(status, 'assigned', 'unmatched');
     if (payment.height !== null && payment.blockHash === null)
       throw new ApiError('validation_failed', 'The chain has removed the payment.', {

@@ -11,8 +11,8 @@ import {
   type AddressPoolView,
   FIND_POOL_CONFLICTS,
   LIST_ADDRESS_POOLS,
-  LOCK_ADDRESS_POOLS,
   LOCK_POOL_ADDRESSES,
+  lockAddressPools,
 } from '../../entities/servers/address-pool.ts';
 import { AddressPool, IpAddress } from '../../entities/servers/ip-address.ts';
 import type { Context } from '../context.ts';
@@ -47,7 +47,7 @@ export async function addAddressPool(context: Context, given: NewAddressPool): P
     throw invalid('first', 'An IPv6 prefix has no bounds: machines get all its /64s.');
   return context.db.transaction(async (tx) => {
     await requireRegion(tx, region);
-    await LOCK_ADDRESS_POOLS.all(tx);
+    await lockAddressPools(tx);
     await requireApart(tx, { cidr, gateway, first, last }, version);
     const id = newId('pool');
     await ADD_ADDRESS_POOL.all(tx, [id, region, `IPV${version}`, cidr, gateway]);

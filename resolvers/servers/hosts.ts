@@ -29,14 +29,15 @@ interface BareMetal {
   firmware?: (typeof FIRMWARES)[number] | null | undefined;
 }
 
-export interface HostSize extends BareMetal {
+/** The settings that the operator can change. Omitted ones stay. */
+export interface HostSettings extends BareMetal {
   vcpus?: number | null | undefined;
   memoryMb?: number | null | undefined;
   diskGb?: number | null | undefined;
   vcpuOvercommit?: number | null | undefined;
 }
 
-export interface NewHost extends HostSize {
+export interface NewHost extends HostSettings {
   name: string;
   region: string;
   kind: Host['kind'];
@@ -80,7 +81,7 @@ export async function addHost(context: Context, given: NewHost): Promise<Host> {
 }
 
 /** Changes the given fields. @throws ApiError not_found, or validation_failed if machines have claimed more */
-export async function updateHost(context: Context, name: string, given: HostSize): Promise<Host> {
+export async function updateHost(context: Context, name: string, given: HostSettings): Promise<Host> {
   const { vcpus = null, memoryMb = null, diskGb = null, vcpuOvercommit = null } = given;
   return context.db.transaction(async (tx) => {
     const before = await lockHost(tx, name);
@@ -137,7 +138,7 @@ async function sizeOfTier(tx: Transaction, code: string) {
 }
 
 /** The given members of a size. */
-const known = ({ vcpus, memoryMb, diskGb }: HostSize) =>
+const known = ({ vcpus, memoryMb, diskGb }: HostSettings) =>
   Object.fromEntries(Object.entries({ vcpus, memoryMb, diskGb }).filter(([, value]) => value != null));
 
 const recordHost = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>

@@ -14,7 +14,7 @@ import {
   Incident,
   type IncidentStatus,
   LATEST_CANARY,
-  LOCK_CANARIES,
+  lockCanaries,
   Peering,
   type PeeringDocument,
 } from '../../entities/transparency/transparency.ts';
@@ -64,7 +64,7 @@ export interface CanaryStatement {
 /** Publishes the next canary, which names the digest of its predecessor. */
 export async function publishCanary(context: Context, given: CanaryStatement): Promise<CanaryView> {
   return context.db.transaction(async (tx) => {
-    await LOCK_CANARIES.all(tx);
+    await lockCanaries(tx);
     const before = await LATEST_CANARY.first(tx);
     const issuedAt = await databaseTime(tx);
     const canary = {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { LOCK_ORDER, UNDER_ACCOUNT } from '../../entities/database/lock-order.ts';
 import { lockAvailable, openBalance } from '../../entities/payments/ledger.ts';
-import { signalTask, startTask } from '../../provisioning/tasks/tasks.ts';
+import { signalTask, startTask } from '../../entities/tasks/start.ts';
 import { newDatabase } from './database.ts';
 import { locksOf, reportsOf } from './lock-order.ts';
 
@@ -20,7 +20,7 @@ describe('A transaction', () => {
       }),
     );
     expect(wrong).toHaveLength(1);
-    expect(wrong[0]).toMatch(/^balance after task: .*select available_micros.* AFTER .*update task/);
+    expect(wrong[0]).toMatch(/^balance after task: .*available_micros.* AFTER .*update task/);
     const right = await reportsOf(() =>
       db.transaction(async (tx) => {
         await lockAvailable(tx, 'acct_1');

@@ -124,8 +124,8 @@ export async function deathOf(script: ChildProcess, onEnd?: OnEnd, next?: () => 
 }
 
 /** Creates a folder for the data of a service. PostgreSQL's user can enter it if root runs the tests. */
-export function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'freehold-'));
+export function newFolder(parent = tmpdir()): string {
+  const folder = mkdtempSync(join(parent, 'freehold-'));
   chmodSync(folder, 0o755);
   return folder;
 }

@@ -2,12 +2,15 @@
  * Watches one top-up: it expires, and a driver without chains is asked for its payments. The worker watches an address for
  * a month, so that late payments are credited, too.
  */
-import { In } from 'typeorm';
 import type { Database } from '../../../entities/database/database.ts';
-import { exists } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
-import { LOCK_PAYMENTS, Payment } from '../../../entities/payments/payment.ts';
-import { DEPOSIT_ADDRESS_SECONDS, READ_TOP_UP, TopUp } from '../../../entities/payments/top-up.ts';
+import { HAS_OPEN_PAYMENT, LOCK_PAYMENTS } from '../../../entities/payments/payment.ts';
+import {
+  DEPOSIT_ADDRESS_SECONDS,
+  IS_KNOWN_ADDRESS,
+  READ_TOP_UP,
+  type TopUp,
+} from '../../../entities/payments/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
 import { orphanUnobserved, tellUnreported, writeObserved } from '../chains/observed-payments.ts';
 import type { PaymentDriver, PaymentTarget } from '../drivers/driver.ts';
@@ -42,7 +45,8 @@ export async function isKnownAddress(
   { walletAddress }: PaymentTarget,
 ): Promise<boolean> {
   const { network } = driver.coins().find((coin) => coin.code === code)!;
-  return exists(db, TopUp, { network, walletAddress });
+  const address = await IS_KNOWN_ADDRESS.first(db, [network, walletAddress]);
+  return address!.known;
 }
 
 export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
@@ -80,8 +84,10 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
   };
 }
 
-const hasOpen = (db: Database, orderNumber: string): Promise<boolean> =>
-  exists(db, Payment, { orderNumber, status: In(['SEEN', 'MINED']) });
+async function hasOpen(db: Database, orderNumber: string): Promise<boolean> {
+  const payment = await HAS_OPEN_PAYMENT.first(db, [orderNumber]);
+  return payment!.open;
+}
 
 /** Where the worker syncs the chain, this task only lets the top-up expire. */
 function next(driver: PaymentDriver, topUp: TopUp & { readAt: Date }, pollSeconds: number): Outcome {

@@ -17,7 +17,7 @@ import {
   type TopUpStatus,
 } from '../../../entities/payments/top-up.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
-import { retrySuspended, suspendedAmong } from '../../servers/steps/resume.ts';
+import { retrySuspended } from '../../servers/steps/resume.ts';
 import type { ExchangeRates } from '../exchange-rates/exchange-rate.ts';
 import { formatUnits, parseUnits } from './amount.ts';
 import { bonusPosting, creditPayment, restorePayment, type SettlementBatch, suspendPayment } from './credit.ts';
@@ -62,7 +62,7 @@ export async function settleTopUps(
   );
   await postAll(tx, batch.postings);
   const credited = batch.postings.filter(({ kind }) => kind === 'topup').map(({ accountId }) => accountId);
-  for (const accountId of await suspendedAmong(tx, new Set(credited))) await retrySuspended(tx, accountId, RESUME_TASK);
+  await retrySuspended(tx, credited, RESUME_TASK);
   return all.map(({ topUp }) => topUp);
 }
 

@@ -19,10 +19,11 @@ import {
 } from '../../../entities/payments/x402-payment.ts';
 import { LOCK_PENDING_SERVER } from '../../../entities/servers/lock.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended } from '../../servers/steps/resume.ts';
 import { serverTask } from '../../servers/steps/task.ts';
-import { Conflict, done, hop, nap, type Process, startTask } from '../../tasks/tasks.ts';
+import { Conflict, done, hop, nap, type Process } from '../../tasks/tasks.ts';
 import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
 import { bonusPosting } from '../top-ups/credit.ts';
 import { checkFinality } from './finality.ts';
@@ -81,7 +82,7 @@ async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: st
     await failServer(tx, server.orderNumber, 'The payment does not cover the price any more. It is in the balance.');
   if (orderNumber?.startsWith('TOP')) await confirmPaidTopUp(tx, (await find(tx, TopUp, { orderNumber }))!, txId);
   if (isCovered) await startTask(tx, serverTask(server));
-  await retrySuspended(tx, accountId, RESUME_TASK);
+  await retrySuspended(tx, [accountId], RESUME_TASK);
 }
 
 async function failed(tx: Transaction, { id, accountId }: X402Payment): Promise<void> {

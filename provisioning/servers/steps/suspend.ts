@@ -4,7 +4,8 @@ import { SYSTEM } from '../../../entities/history/audit.ts';
 import { expression, transition } from '../../../entities/history/transition.ts';
 import { LOCK_UNPAID_SERVERS } from '../../../entities/servers/renewal.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
-import { done, hop, nap, startTask } from '../../tasks/tasks.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
+import { done, hop, nap } from '../../tasks/tasks.ts';
 import type { ServerStep } from './step.ts';
 import { destroyTask, serverTask } from './task.ts';
 
