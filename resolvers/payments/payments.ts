@@ -8,6 +8,7 @@ import { available, isPosted, lockAccount, post, SUSPENSE } from '../../entities
 import { PAYMENT_LIFECYCLE, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
 import { writeOffPayment } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { recordByOperator } from '../record.ts';
 
@@ -81,8 +82,7 @@ export const refuseState = (status: string, decided: string, wanted: string): Ap
 
 /** @throws ApiError not_found */
 async function lockPayment(tx: Transaction, id: string): Promise<Payment> {
-  const found = isId('pay', id) ? await find(tx, Payment, { id }) : undefined;
-  if (!found) throw new ApiError('not_found');
-  await lockAccount(tx, found.accountId);
+  const { accountId } = found(isId('pay', id) && (await find(tx, Payment, { id })));
+  await lockAccount(tx, accountId);
   return (await lock(tx, Payment, { id }))!;
 }

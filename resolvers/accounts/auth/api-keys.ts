@@ -15,6 +15,7 @@ import { isId, newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
+import { found } from '../../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../../pages.ts';
 
 export interface CreatedApiKey {
@@ -101,8 +102,7 @@ export async function revokeApiKey(context: Context, id: string): Promise<ApiKey
   if (!isId('key', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    const apiKey = await FIND_OWN_API_KEY.first(tx, [id, accountId]);
-    if (!apiKey) throw new ApiError('not_found');
+    const apiKey = found(await FIND_OWN_API_KEY.first(tx, [id, accountId]));
     if (apiKey.status !== 'ACTIVE') return apiKey;
     const set = { revokedAt: expression('now()') };
     const revoked = await transition(tx, API_KEY_LIFECYCLE, id, 'REVOKED', { set });
