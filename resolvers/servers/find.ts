@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
 
-export { SERVER_STATUSES } from '../../entities/servers/server.ts';
+export { SERVER_STATUSES, STABLE } from '../../entities/servers/server.ts';
 
 /** One server of the caller. @throws ApiError not_found, also for servers of other accounts and for deleted ones */
 export async function findServer({ db, viewer }: Context, orderNumber: string): Promise<ShownServer> {
