@@ -8,16 +8,15 @@ import Fastify, { type FastifyRequest } from 'fastify';
 import pg from 'pg';
 import { FIND_API_KEY } from '../entities/accounts/credential.ts';
 import { stockLevel } from '../entities/catalog.ts';
-import { rows } from '../entities/database/transaction.ts';
 import { recordParameters } from '../entities/history/record.ts';
 import { newId, newOrderNumber, randomText } from '../entities/ids.ts';
 import { newMachinePassword, Vault } from '../entities/secrets.ts';
 import { FIND_SERVER } from '../entities/servers/find.ts';
 import { ORDER_SERVER, READ_ORDER_FACTS } from '../entities/servers/order.ts';
-import { type Server, SHOWN_COLUMNS } from '../entities/servers/server.ts';
+import { SHOWN_COLUMNS } from '../entities/servers/server.ts';
 import { startTaskParameters } from '../entities/tasks/start.ts';
 import { passwordContext, serverTask } from '../provisioning/index.ts';
-import type { Facts, ServerOrder } from '../resolvers/servers/order-facts.ts';
+import type { ServerOrder } from '../resolvers/servers/order-facts.ts';
 
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
@@ -28,12 +27,12 @@ const vault = new Vault(randomBytes(32));
 const app = Fastify({ logger: false, ajv: { customOptions: { removeAdditional: false } } });
 
 interface Viewer {
-  accountId: string;
-  credentialId: string;
+  account_id: string;
+  credential_id: string;
   name: string;
   scope: string;
-  expiresAt: Date | null;
-  revokedAt: Date | null;
+  expires_at: Date | null;
+  revoked_at: Date | null;
 }
 
 class Refused extends Error {
@@ -53,8 +52,8 @@ async function viewerOf({ headers: { authorization } }: FastifyRequest): Promise
   const cached = viewers.get(cacheKey);
   if (cached) return cached;
   const digest = createHash('sha256').update(credential).digest();
-  const [viewer] = await rows<Viewer>(pool, FIND_API_KEY.text, [digest]);
-  if (!viewer || viewer.revokedAt || (viewer.expiresAt && viewer.expiresAt.getTime() <= Date.now()))
+  const [viewer] = (await pool.query<Viewer>(FIND_API_KEY.text, [digest])).rows;
+  if (!viewer || viewer.revoked_at || (viewer.expires_at && viewer.expires_at.getTime() <= Date.now()))
     throw new Refused(401, 'invalid');
   viewers.set(cacheKey, viewer);
   return viewer;
@@ -62,34 +61,36 @@ async function viewerOf({ headers: { authorization } }: FastifyRequest): Promise
 
 const IN_PROGRESS = /^(PENDING|PROVISIONING|STARTING|STOPPING|REBOOTING|REBUILDING|RESIZING|DELETING)$/;
 
-const answerOf = (server: Server) => ({
-  order_number: server.orderNumber,
+// biome-ignore lint/suspicious/noExplicitAny: rows of the driver, as handwritten code reads them
+type Row = Record<string, any>;
+const answerOf = (server: Row) => ({
+  order_number: server.order_number,
   kind: server.kind.toLowerCase(),
   status: server.status.toLowerCase(),
   hostname: server.hostname,
-  service_code: server.serviceCode,
+  service_code: server.service_code,
   region: server.region,
   os: server.os,
   ipv4: server.ipv4,
   ipv6: server.ipv6,
-  ipv6_prefix: server.ipv6Prefix,
-  reverse_dns: server.reverseDns,
-  ssh_key_ids: server.sshKeyIds,
+  ipv6_prefix: server.ipv6_prefix,
+  reverse_dns: server.reverse_dns,
+  ssh_key_ids: server.ssh_key_ids,
   labels: server.labels,
-  auto_renew: server.autoRenew,
-  delete_protection: server.deleteProtection,
-  price_month_usd: Number(server.priceMonthMicros) / 1e6,
-  paid_until: server.paidUntil,
-  failure: server.failureCode ? { code: server.failureCode, message: server.failureMessage ?? '' } : null,
-  created_at: server.createdAt,
-  updated_at: server.updatedAt,
+  auto_renew: server.auto_renew,
+  delete_protection: server.delete_protection,
+  price_month_usd: Number(server.price_month_micros) / 1e6,
+  paid_until: server.paid_until,
+  failure: server.failure_code ? { code: server.failure_code, message: server.failure_message ?? '' } : null,
+  created_at: server.created_at,
+  updated_at: server.updated_at,
   poll_after_seconds: IN_PROGRESS.test(server.status) ? 2 : null,
 });
 
 const one = async (request: FastifyRequest) => {
   const viewer = await viewerOf(request);
   const { order_number: orderNumber } = request.params as { order_number: string };
-  const [server] = await rows<Server>(pool, FIND_SERVER.text, [orderNumber, viewer.accountId]);
+  const [server] = (await pool.query<Row>(FIND_SERVER.text, [orderNumber, viewer.account_id])).rows;
   if (!server) throw new Refused(404, 'not_found');
   return answerOf(server);
 };
@@ -106,9 +107,9 @@ const page = async (request: FastifyRequest) => {
   const viewer = await viewerOf(request);
   const { limit, cursor } = request.query as { limit: number; cursor?: string };
   const after = cursor && Buffer.from(cursor, 'base64url').toString().split(' ')[0];
-  const servers = await (after
-    ? rows<Server>(pool, LIST_AFTER, [limit + 1, viewer.accountId, after])
-    : rows<Server>(pool, LIST, [limit + 1, viewer.accountId]));
+  const { rows: servers } = await (after
+    ? pool.query<Row>(LIST_AFTER, [limit + 1, viewer.account_id, after])
+    : pool.query<Row>(LIST, [limit + 1, viewer.account_id]));
   const more = servers.length > limit;
   return {
     data: servers.slice(0, limit).map(answerOf),
@@ -136,10 +137,10 @@ const order = async (request: FastifyRequest) => {
   const client = await pool.connect();
   try {
     const { service_code, os, ssh_key_ids = null, region = null } = body;
-    const parameters = [viewer.accountId, service_code, os, ssh_key_ids, region, !region];
-    const [facts] = await rows<Facts>(client, READ_ORDER_FACTS.text, parameters, 'order facts');
+    const values = [viewer.account_id, service_code, os, ssh_key_ids, region, !region];
+    const { rows: facts } = await client.query<Row>({ name: 'order facts', text: READ_ORDER_FACTS.text, values });
     await client.query('start transaction');
-    const answer = await orderWith(client, viewer, body, facts!);
+    const answer = await orderWith(client, viewer, body, facts[0]!);
     await client.query('commit');
     return answer;
   } catch (error) {
@@ -150,9 +151,9 @@ const order = async (request: FastifyRequest) => {
   }
 };
 
-async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: Viewer, body: Body, facts: Facts) {
-  const [balance] = await rows<{ micros: bigint }>(
-    tx,
+async function orderWith(tx: pg.PoolClient, viewer: Viewer, body: Body, facts: Row) {
+  const { account_id: accountId, credential_id: credentialId, name } = viewer;
+  const balances = await tx.query<{ micros: bigint }>(
     'select available_micros as micros from balance where account_id = $1 for update',
     [accountId],
   );
@@ -160,7 +161,7 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
   const rootPassword = body.root_password ?? (keys.length ? null : newMachinePassword());
   const orderNumber = newOrderNumber('SRV');
   const priceMicros = BigInt(tier.priceMonthMicros) + BigInt(tier.setupFeeMicros);
-  if (balance!.micros < priceMicros) throw new Refused(402, 'insufficient_balance');
+  if (balances.rows[0]!.micros < priceMicros) throw new Refused(402, 'insufficient_balance');
   const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
   const values = [
     accountId,
@@ -173,8 +174,8 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
     body.hostname?.toLowerCase() ?? `srv-${randomText(6)}`,
     region,
     body.os,
-    keys.map(({ id }) => id),
-    keys.map(({ publicKey }) => publicKey),
+    keys.map(({ id }: Row) => id),
+    keys.map(({ publicKey }: Row) => publicKey),
     body.user_data ?? null,
     rootPassword && vault.seal(rootPassword, passwordContext(orderNumber)),
     JSON.stringify(body.labels),
@@ -189,7 +190,7 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
       data: { status: 'PENDING' },
     }),
   ];
-  const [server] = await rows<Server>(tx, ORDER_SERVER.text, values, 'order');
+  const [server] = (await tx.query<Row>({ name: 'order', text: ORDER_SERVER.text, values })).rows;
   if (!server) throw new Refused(422, 'out_of_stock');
   return {
     ...answerOf(server),
@@ -201,12 +202,14 @@ async function orderWith(tx: pg.PoolClient, { accountId, credentialId, name }: V
 
 const SERVERS_MAX = 1_000_000;
 
-function check(body: Body, { tier, imageOffered, keys, regions, bastions, servers }: Facts) {
+function check(body: Body, { tier, image_offered, keys, regions, bastions, servers }: Row) {
   if (!tier) throw new Refused(422, 'unknown_service_code');
-  if (!imageOffered) throw new Refused(422, 'unknown_os');
-  if (body.ssh_key_ids?.some((id) => !keys.some((key) => key.id === id))) throw new Refused(422, 'unknown_ssh_key');
+  if (!image_offered) throw new Refused(422, 'unknown_os');
+  if (body.ssh_key_ids?.some((id) => !keys.some((key: Row) => key.id === id)))
+    throw new Refused(422, 'unknown_ssh_key');
   if (body.region && !bastions.includes(body.region)) throw new Refused(422, 'unknown_region');
-  const region = body.region ?? regions.find((stock) => stockLevel(stock) !== 'NONE')?.code;
+  const region =
+    body.region ?? regions.find((stock: Parameters<typeof stockLevel>[0]) => stockLevel(stock) !== 'NONE')?.code;
   if (!region) throw new Refused(422, 'out_of_stock');
   const priceMicros = Number(tier.priceMonthMicros) + Number(tier.setupFeeMicros);
   if (body.max_price_usd !== undefined && priceMicros > body.max_price_usd * 1e6) throw new Refused(422, 'price');

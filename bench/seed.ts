@@ -87,7 +87,7 @@ export async function addRoom(db: Database): Promise<void> {
 async function newAccount(db: Database): Promise<SeededAccount> {
   const [id, credential] = [newId('acct'), mintCredential('live')];
   await db.source.manager.insert(Account, { id, kind: 'PERSON', email: `${id}@example.org` });
-  await openBalance(db, id);
+  await db.transaction((tx) => openBalance(tx, id));
   await db.source.manager.insert(ApiKey, {
     id: newId('key'),
     accountId: id,

@@ -1,19 +1,7 @@
 /** The catalog: tiers of servers, bastions and images. A code is unique in all four groups. */
+import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
-import {
-  bigint,
-  boolean,
-  columnsOf,
-  defaulting,
-  entity,
-  int,
-  json,
-  key,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-} from './database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from './database/table.ts';
 
 export interface VpsDetails {
   vcpus: number;
@@ -59,24 +47,24 @@ export interface ImageDetails {
 export type CatalogKind = 'vps' | 'dedicated' | 'bastion' | 'image';
 
 export const CatalogItem = entity('catalog_item', {
-  code: key(),
-  kind: oneOf<CatalogKind>('vps', 'dedicated', 'bastion', 'image'),
-  name: text(),
+  code: column.key(),
+  kind: column.oneOf<CatalogKind>('vps', 'dedicated', 'bastion', 'image'),
+  name: column.text(),
   /** The position in lists of its kind. */
-  position: int(),
+  position: column.int(),
   /** Tiers only. */
-  priceMonthMicros: nullable(bigint()),
-  setupFeeMicros: nullable(bigint()),
-  details: json<VpsDetails | DedicatedDetails | BastionDetails | ImageDetails>(),
-  offered: defaulting(boolean(), 'true'),
+  priceMonthMicros: nullable(column.bigint()),
+  setupFeeMicros: nullable(column.bigint()),
+  details: column.json<VpsDetails | DedicatedDetails | BastionDetails | ImageDetails>(),
+  offered: defaulting(column.boolean(), 'true'),
 });
 export type CatalogItem = RowOf<typeof CatalogItem>;
 
 /** The number of machines of a tier that the operator offers at a bastion. Each of them has a row in `place`. */
 export const Stock = entity('stock', {
-  regionCode: key(),
-  serviceCode: key(),
-  total: int(),
+  regionCode: column.key(),
+  serviceCode: column.key(),
+  total: column.int(),
 });
 export type Stock = RowOf<typeof Stock>;
 
@@ -91,31 +79,23 @@ export const stockLevel = ({ free }: { free: number }): StockLevel =>
 export const columnsOfCatalog = columnsOf(CatalogItem, 'item');
 
 /** All images, including those that are not offered. */
-export const FIND_IMAGES = statement(
-  CatalogItem.columns,
-  `select ${columnsOfCatalog} from catalog_item item where kind = 'image' order by position, code`,
-);
+export const FIND_IMAGES = statement(CatalogItem.columns)`
+  select ${columnsOfCatalog} from catalog_item item where kind = 'image' order by position, code`;
 /** Adds an image behind the others, unless its code is taken. $1 code, $2 name, $3 details. */
-export const INSERT_IMAGE = statement(
-  CatalogItem.columns,
-  `insert into catalog_item as item (code, kind, name, position, details)
+export const INSERT_IMAGE = statement(CatalogItem.columns)`
+  insert into catalog_item as item (code, kind, name, position, details)
     select $1, 'image', $2, coalesce(max(position), 0) + 1, $3::jsonb from catalog_item
-    on conflict do nothing returning ${columnsOfCatalog}`,
-);
+    on conflict do nothing returning ${columnsOfCatalog}`;
 /** Offers or retires an image. $1 code, $2 whether it is offered, $3 the details that change. */
-export const OFFER_IMAGE = statement(
-  CatalogItem.columns,
-  `update catalog_item item set offered = $2, details = details || $3::jsonb
-    where code = $1 and kind = 'image' returning ${columnsOfCatalog}`,
-);
+export const OFFER_IMAGE = statement(CatalogItem.columns)`
+  update catalog_item item set offered = $2, details = details || $3::jsonb
+    where code = $1 and kind = 'image' returning ${columnsOfCatalog}`;
 /** A tier of servers, even one that is not offered. $1 code. */
-export const FIND_TIER = statement(
-  {
-    kind: oneOf('vps', 'dedicated'),
-    priceMonthMicros: bigint(),
-    details: json<VpsDetails | DedicatedDetails>(),
-    offered: boolean(),
-  },
-  `select kind, price_month_micros, details, offered from catalog_item
-    where code = $1 and kind in ('vps', 'dedicated')`,
-);
+export const FIND_TIER = statement({
+  kind: column.oneOf('vps', 'dedicated'),
+  priceMonthMicros: column.bigint(),
+  details: column.json<VpsDetails | DedicatedDetails>(),
+  offered: column.boolean(),
+})`
+  select kind, price_month_micros, details, offered from catalog_item
+    where code = $1 and kind in ('vps', 'dedicated')`;

@@ -4,50 +4,47 @@
  * answer again, secrets included, and a reader of the database cannot.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
+import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
-import { boolean, bytes, entity, key, nullable, timestamp } from './database/table.ts';
+import { entity, nullable } from './database/table.ts';
 import type { Queryable } from './database/transaction.ts';
 import { ApiError } from './errors.ts';
 import { canonicalJson } from './json.ts';
 import { digest, Vault } from './secrets.ts';
 
-export const IdempotencyKey = entity(
-  'idempotency_key',
-  {
-    /** Account, method and path; for a public request also an HMAC of its input. */
-    scope: key(),
-    /** SHA-256 of the key. */
-    keyDigest: { ...bytes(), primary: true },
-    /** HMAC of the input under the key. */
-    inputMac: bytes(),
-    /** Null only within the transaction that inserts the row. */
-    sealedAnswer: nullable(bytes()),
-    expiresAt: timestamp(),
-  },
-  [{ name: 'idempotency_key_expires', columns: ['expiresAt'] }],
-);
+entity('idempotency_key', {
+  /** Account, method and path; for a public request also an HMAC of its input. */
+  scope: column.key(),
+  /** SHA-256 of the key. */
+  keyDigest: { ...column.bytes(), primary: true },
+  /** HMAC of the input under the key. */
+  inputMac: column.bytes(),
+  /** Null only within the transaction that inserts the row. */
+  sealedAnswer: nullable(column.bytes()),
+  expiresAt: column.timestamp(),
+});
 
 const KEPT_HOURS = 24;
 
 /** The kept answer, and whether a request with the key is running. $1 scope, $2 digest of the key, $3 advisory lock. */
-const FIND_ANSWER = statement(
-  { running: boolean(), inputMac: nullable(bytes()), sealedAnswer: nullable(bytes()) },
-  `select not pg_try_advisory_xact_lock($3) as running, input_mac, sealed_answer
+const FIND_ANSWER = statement({
+  running: column.boolean(),
+  inputMac: nullable(column.bytes()),
+  sealedAnswer: nullable(column.bytes()),
+})`
+  select not pg_try_advisory_xact_lock($3) as running, input_mac, sealed_answer
     from (select) as always
-    left join idempotency_key on scope = $1 and key_digest = $2 and expires_at > now()`,
-);
+    left join idempotency_key on scope = $1 and key_digest = $2 and expires_at > now()`;
 /** Takes a key that is free or expired. $1 scope, $2 digest of the key, $3 HMAC of the input, $4 advisory lock. */
-const CLAIM_KEY = statement(
-  { claimed: boolean() },
-  `insert into idempotency_key as kept (scope, key_digest, input_mac, expires_at)
+const CLAIM_KEY = statement({ claimed: column.boolean() })`
+  insert into idempotency_key as kept (scope, key_digest, input_mac, expires_at)
     select $1, $2, $3, now() + make_interval(hours => ${KEPT_HOURS}) where pg_try_advisory_xact_lock($4)
     on conflict (scope, key_digest) do update
       set input_mac = excluded.input_mac, sealed_answer = null, expires_at = excluded.expires_at where kept.expires_at <= now()
-    returning true as claimed`,
-);
-const KEEP_ANSWER = statement({}, 'update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2');
-const FORGET_KEY = statement({}, 'delete from idempotency_key where scope = $1 and key_digest = $2');
-const DELETE_EXPIRED_KEYS = statement({}, 'delete from idempotency_key where expires_at < now()');
+    returning true as claimed`;
+const KEEP_ANSWER = statement({})`update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2`;
+const FORGET_KEY = statement({})`delete from idempotency_key where scope = $1 and key_digest = $2`;
+const DELETE_EXPIRED_KEYS = statement({})`delete from idempotency_key where expires_at < now()`;
 
 export interface KeyedRequest {
   /** Null for a request without a credential: then the input belongs to the scope of the key. */

@@ -33,5 +33,3 @@ export function differenceMicros(fromMonthMicros: bigint, toMonthMicros: bigint,
 
 /** The hours of a paid month. */
 export const PAID_HOURS = Number(HOURS_PER_MONTH);
-
-export const hoursFromNow = (hours: number): Date => new Date(Date.now() + hours * 3_600_000);

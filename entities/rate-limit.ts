@@ -2,25 +2,26 @@
  * The counters of the rate limits that several processes share. One statement counts a call in both windows, or in none
  * if either is full. The table is unlogged: a crash empties it, and no commit waits for it.
  */
+import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
-import { bigint, boolean, columnsOf, entity, int, key, type RowOf, real } from './database/table.ts';
+import { columnsOf, entity } from './database/table.ts';
 import type { Queryable } from './database/transaction.ts';
 
 export const RateLimitCount = entity('rate', {
   /** A credential, or the keyed hash of an address; never an address. */
-  key: key(),
+  key: column.key(),
   /** Seconds since the epoch, by the clock of the database. */
-  at: real(),
+  at: column.real(),
   /** The number of the window since the epoch, the calls in it, and the calls in the window before it. */
-  minute: bigint(),
-  inMinute: int(),
-  beforeMinute: int(),
-  hour: bigint(),
-  inHour: int(),
-  beforeHour: int(),
-  allowed: boolean(),
+  minute: column.bigint(),
+  inMinute: column.int(),
+  beforeMinute: column.int(),
+  hour: column.bigint(),
+  inHour: column.int(),
+  beforeHour: column.int(),
+  allowed: column.boolean(),
 });
-type RateLimitCount = RowOf<typeof RateLimitCount>;
+const { key: _key, ...COUNTED } = RateLimitCount.columns;
 
 /** The calls in a window of time and in the window before it. */
 export interface Counted {
@@ -48,9 +49,8 @@ const hour = sliding('hour', 3600, '$3::int');
 const allowed = `(${minute.fits} and ${hour.fits})`;
 
 /** Counts a call, if both windows have room for it. $1 key, $2 quota of the minute, $3 quota of the hour. */
-const TAKE_CALL = statement(
-  RateLimitCount.columns,
-  `insert into rate as r (key, at, minute, in_minute, before_minute, hour, in_hour, before_hour, allowed)
+const TAKE_CALL = statement(COUNTED)`
+  insert into rate as r (key, at, minute, in_minute, before_minute, hour, in_hour, before_hour, allowed)
     select $1, s, floor(s / 60), 1, 0, floor(s / 3600), 1, 0, true
     from (select extract(epoch from clock_timestamp())::double precision as s) as clock
     on conflict (key) do update set
@@ -62,18 +62,15 @@ const TAKE_CALL = statement(
       in_hour = ${hour.current} + ${allowed}::int,
       before_hour = ${hour.before},
       allowed = ${allowed}
-    returning ${columnsOf(RateLimitCount, 'r')}`,
-);
+    returning ${columnsOf(RateLimitCount, 'r', ['key'])}`;
 
 /** Deletes the counters that no longer count. */
-const DELETE_OLD_COUNTS = statement(
-  {},
-  `delete from rate where at < extract(epoch from now()) - case when key like 'ip:%' then 120 else 7200 end`,
-);
+const DELETE_OLD_COUNTS = statement({})`
+  delete from rate where at < extract(epoch from now()) - case when key like 'ip:%' then 120 else 7200 end`;
 
 /** Counts a call under a name, if both windows have room for it. Quotas are at least 1. */
 export async function takeRateLimit(db: Queryable, name: string, perMinute: number, perHour: number): Promise<Taken> {
-  const row: RateLimitCount = (await TAKE_CALL.first(db, [name, perMinute, perHour]))!;
+  const row = (await TAKE_CALL.first(db, [name, perMinute, perHour]))!;
   const elapsed = (window: bigint, seconds: number) => Math.max(0, row.at - Number(window) * seconds);
   return {
     allowed: row.allowed,

@@ -27,7 +27,6 @@ export { releaseHold } from './servers/steps/outcome.ts';
 export { passwordContext } from './servers/steps/process.ts';
 export { beginResize, type Resize } from './servers/steps/resize.ts';
 export { serverTask } from './servers/steps/task.ts';
-export { signalTask } from './tasks/tasks.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 
 export interface ProvisioningOptions extends ServersOptions, PaymentsOptions {

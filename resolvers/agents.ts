@@ -51,6 +51,7 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
   try {
     return await context.db.transaction(async (tx) => {
       await lockAccount(tx, accountId);
+      // The lock keeps a check from verifying the entry meanwhile.
       const existing = await lock(tx, Agent, { slug: card.slug });
       if (existing && existing.accountId !== accountId) throw slugTaken();
       if (!existing && (await tx.manager.countBy(Agent, { accountId })) >= context.limits.agentEntries) {
@@ -73,13 +74,13 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
         verified,
       };
       const status = existing?.status === 'HIDDEN' ? 'HIDDEN' : listed ? 'LISTED' : 'UNLISTED';
-      if (existing) await transition(tx, AGENT_LIFECYCLE, id, status, { set: values });
-      else await insert(tx, Agent, { ...values, id, accountId, status });
+      const changed = existing && (await transition(tx, AGENT_LIFECYCLE, id, status, { set: values }));
+      if (!changed) await insert(tx, Agent, { ...values, id, accountId, status });
       await record(tx, accountId, id, { type: 'agent.updated', actor: actorOf(context) });
       // A check that runs now writes nothing for another key or URL.
       if (!verified && (keyBytes || existing?.publicKey))
         await context.provisioning.agents.verify(tx, { id, accountId });
-      return (await find(tx, Agent, { id }))!;
+      return changed ?? (await find(tx, Agent, { id }))!;
     });
   } catch (error) {
     if (constraintOf(error) === 'agent_slug') throw slugTaken();

@@ -2,13 +2,12 @@
  * Subscriptions: first the present state, then the state after each change. The resolver listens to the bus before its
  * first read, so no change is lost between the two.
  */
-import { In } from 'typeorm';
 import type { BalanceView } from '../entities/accounts/account.ts';
 import type { Change, ChangeKind } from '../entities/database/bus.ts';
 import { ApiError } from '../entities/errors.ts';
 import type { EventType } from '../entities/history/event.ts';
 import { isOrderNumber } from '../entities/ids.ts';
-import { TopUp } from '../entities/payments/top-up.ts';
+import { type TopUp, WATCH_TOP_UPS } from '../entities/payments/top-up.ts';
 import type { ShownServer } from '../entities/servers/server.ts';
 import { FIND_LATEST_EVENTS } from '../entities/servers/server-event.ts';
 import { findBalance } from './accounts/account.ts';
@@ -17,7 +16,6 @@ import { accountOf, type Context } from './context.ts';
 
 /** The most subscriptions that a credential can have at once. */
 const SUBSCRIPTIONS_MAX = 10;
-const ROWS_MAX = 1000;
 /** The number of subscriptions by credential. */
 const open = new Map<string, number>();
 
@@ -44,16 +42,7 @@ export async function watchTopUps(
   orderNumber: string | null | undefined,
 ): Promise<AsyncGenerator<TopUp>> {
   const { accountId } = context.viewer!;
-  return watch(context, 'topUp', orderNumber, 'TOP', (id) =>
-    context.db.manager.find(TopUp, {
-      where: {
-        ...(accountId && { accountId }),
-        ...(id ? { orderNumber: id } : { status: In(['PENDING', 'CONFIRMING']) }),
-      },
-      order: { id: 'ASC' },
-      take: ROWS_MAX,
-    }),
-  );
+  return watch(context, 'topUp', orderNumber, 'TOP', (id) => WATCH_TOP_UPS.all(context.db, [accountId, id]));
 }
 
 /** Watches the balance of the caller. */

@@ -1,13 +1,12 @@
 /** Tasks for the operator: list them, retry them, and cancel them. */
 import { find } from '../entities/database/table.ts';
 import type { Transaction } from '../entities/database/transaction.ts';
-import { ApiError } from '../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
-import { record } from '../entities/history/record.ts';
+import { signalTask } from '../entities/tasks/start.ts';
 import { LIST_TASKS, Task, type WorkState } from '../entities/tasks/task.ts';
-import { cancelServer, signalTask } from '../provisioning/index.ts';
-import { actorOf, type Context } from './context.ts';
-import { invalid } from './errors.ts';
+import { cancelServer } from '../provisioning/index.ts';
+import type { Context } from './context.ts';
+import { found, invalid } from './errors.ts';
+import { recordByOperator } from './record.ts';
 
 export { WORK_STATES } from '../entities/tasks/task.ts';
 
@@ -42,14 +41,8 @@ export async function cancelTask(context: Context, subject: string): Promise<Tas
 
 /** @throws ApiError not_found */
 async function findTask(tx: Transaction, subject: string): Promise<Task> {
-  const task = await find(tx, Task, { subject });
-  if (!task) throw new ApiError('not_found');
-  return task;
+  return found(await find(tx, Task, { subject }));
 }
 
 const recordTask = (tx: Transaction, context: Context, { subject, process, step }: Task, what: string) =>
-  record(tx, OPERATOR_ACCOUNT, subject, {
-    type: 'task.updated',
-    actor: actorOf(context),
-    data: { what, process, step },
-  });
+  recordByOperator(tx, context, subject, { type: 'task.updated', data: { what, process, step } });

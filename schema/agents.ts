@@ -1,115 +1,90 @@
 /** The public directory of agents. Names follow the A2A agent card. */
 import type { Agent, AgentEndpoint, AgentSkill } from '../entities/agents/agent.ts';
 import { AGENT_STATUSES, publishAgent, searchAgents, thumbprint } from '../resolvers/agents.ts';
-import { builder } from './builder.ts';
+import { builder, enumType, inputType, objectType } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
-const AgentStatus = builder.enumType('AgentStatus', {
-  description: 'The search finds listed agents only.',
-  values: AGENT_STATUSES,
-});
-const AgentProtocol = builder.enumType('AgentProtocol', {
-  description: 'The protocol of an endpoint.',
-  values: ['MCP', 'A2A', 'HTTP', 'GRAPHQL'] as const,
-});
+const AgentStatus = enumType('AgentStatus', 'The search finds listed agents only.', AGENT_STATUSES);
+const AgentProtocol = enumType('AgentProtocol', 'The protocol of an endpoint.', ['MCP', 'A2A', 'HTTP', 'GRAPHQL']);
 
-const AgentEndpointType = builder.objectRef<AgentEndpoint>('AgentEndpoint').implement({
-  description: 'An address of an agent.',
-  fields: (t) => ({
-    protocol: t.expose('protocol', { type: AgentProtocol }),
-    url: t.exposeString('url'),
-    protocolVersion: t.string({ nullable: true, resolve: ({ protocolVersion }) => protocolVersion ?? null }),
+const AgentEndpointType = objectType<AgentEndpoint>('AgentEndpoint', 'An address of an agent.', (t) => ({
+  protocol: t.expose('protocol', { type: AgentProtocol }),
+  url: t.exposeString('url'),
+  protocolVersion: t.string({ nullable: true, resolve: ({ protocolVersion }) => protocolVersion ?? null }),
+}));
+const AgentSkillType = objectType<AgentSkill>('AgentSkill', 'A skill of an agent.', (t) => ({
+  id: t.exposeString('id'),
+  name: t.exposeString('name'),
+  description: t.exposeString('description'),
+  tags: t.exposeStringList('tags'),
+}));
+const AgentType = objectType<Agent>('Agent', 'An entry of the directory. It does not show the owner.', (t) => ({
+  id: t.exposeID('id'),
+  slug: t.exposeString('slug'),
+  name: t.exposeString('name'),
+  description: t.exposeString('description'),
+  url: t.exposeString('url'),
+  status: t.expose('status', { type: AgentStatus }),
+  version: t.exposeString('version', { nullable: true }),
+  providerName: t.exposeString('providerName', { nullable: true }),
+  providerUrl: t.exposeString('providerUrl', { nullable: true }),
+  documentationUrl: t.exposeString('documentationUrl', { nullable: true }),
+  iconUrl: t.exposeString('iconUrl', { nullable: true }),
+  endpoints: t.expose('endpoints', { type: [AgentEndpointType] }),
+  skills: t.expose('skills', { type: [AgentSkillType] }),
+  publicKey: t.string({
+    nullable: true,
+    description: 'Ed25519, base64.',
+    resolve: ({ publicKey }) => publicKey?.toString('base64') ?? null,
   }),
-});
-const AgentSkillType = builder.objectRef<AgentSkill>('AgentSkill').implement({
-  description: 'A skill of an agent.',
-  fields: (t) => ({
-    id: t.exposeString('id'),
-    name: t.exposeString('name'),
-    description: t.exposeString('description'),
-    tags: t.exposeStringList('tags'),
+  publicKeyThumbprint: t.string({
+    nullable: true,
+    description: 'RFC 7638.',
+    resolve: ({ publicKey }) => publicKey && thumbprint(publicKey),
   }),
-});
-const AgentType = builder.objectRef<Agent>('Agent').implement({
-  description: 'An entry of the directory. It does not show the owner.',
-  fields: (t) => ({
-    id: t.exposeID('id'),
-    slug: t.exposeString('slug'),
-    name: t.exposeString('name'),
-    description: t.exposeString('description'),
-    url: t.exposeString('url'),
-    status: t.expose('status', { type: AgentStatus }),
-    version: t.exposeString('version', { nullable: true }),
-    providerName: t.exposeString('providerName', { nullable: true }),
-    providerUrl: t.exposeString('providerUrl', { nullable: true }),
-    documentationUrl: t.exposeString('documentationUrl', { nullable: true }),
-    iconUrl: t.exposeString('iconUrl', { nullable: true }),
-    endpoints: t.expose('endpoints', { type: [AgentEndpointType] }),
-    skills: t.expose('skills', { type: [AgentSkillType] }),
-    publicKey: t.string({
-      nullable: true,
-      description: 'Ed25519, base64.',
-      resolve: ({ publicKey }) => publicKey?.toString('base64') ?? null,
-    }),
-    publicKeyThumbprint: t.string({
-      nullable: true,
-      description: 'RFC 7638.',
-      resolve: ({ publicKey }) => publicKey && thumbprint(publicKey),
-    }),
-    verified: t.exposeBoolean('verified', {
-      description:
-        "Whether the agent's own card names this key. The card is at url + /.well-known/agent-card.json. It holds the key as" +
-        ' publicKey (JWK or base64), in jwks.keys, or as jwk or kid of a signature.' +
-        ' A worker checks it after each change of the entry, and each day.',
-    }),
-    x402: t.exposeBoolean('x402', { description: 'Whether the agent takes x402 payments.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+  verified: t.exposeBoolean('verified', {
+    description:
+      "Whether the agent's own card names this key. The card is at url + /.well-known/agent-card.json. It holds the key as" +
+      ' publicKey (JWK or base64), in jwks.keys, or as jwk or kid of a signature.' +
+      ' A worker checks it after each change of the entry, and each day.',
   }),
-});
+  x402: t.exposeBoolean('x402', { description: 'Whether the agent takes x402 payments.' }),
+  createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+}));
 const AgentPage = pageOf('Agent', AgentType);
 
-const AgentEndpointInput = builder.inputType('AgentEndpointInput', {
-  fields: (t) => ({
-    protocol: t.field({ type: AgentProtocol, required: true }),
-    url: t.field({ type: 'HttpsUrl', required: true }),
-    protocolVersion: t.field({ type: 'Line' }),
+const AgentEndpointInput = inputType('AgentEndpointInput', (t) => ({
+  protocol: t.field({ type: AgentProtocol, required: true }),
+  url: t.field({ type: 'HttpsUrl', required: true }),
+  protocolVersion: t.field({ type: 'Line' }),
+}));
+const AgentSkillInput = inputType('AgentSkillInput', (t) => ({
+  id: t.field({ type: 'Slug', required: true }),
+  name: t.field({ type: 'Title', required: true }),
+  description: t.field({ type: 'Paragraph', required: true }),
+  tags: t.field({ type: 'Tags', required: true }),
+}));
+const PublishAgentInput = inputType('PublishAgentInput', (t) => ({
+  slug: t.field({
+    type: 'Slug',
+    required: true,
+    description: 'The name of the entry. Publishing it again replaces the entry.',
   }),
-});
-const AgentSkillInput = builder.inputType('AgentSkillInput', {
-  fields: (t) => ({
-    id: t.field({ type: 'Slug', required: true }),
-    name: t.field({ type: 'Title', required: true }),
-    description: t.field({ type: 'Paragraph', required: true }),
-    tags: t.field({ type: 'Tags', required: true }),
-  }),
-});
-const PublishAgentInput = builder.inputType('PublishAgentInput', {
-  fields: (t) => ({
-    slug: t.field({
-      type: 'Slug',
-      required: true,
-      description: 'The name of the entry. Publishing it again replaces the entry.',
-    }),
-    name: t.field({ type: 'Title', required: true }),
-    description: t.field({ type: 'Paragraph', required: true }),
-    url: t.field({ type: 'HttpsUrl', required: true, description: 'The URL of the agent.' }),
-    version: t.field({ type: 'Line' }),
-    providerName: t.field({ type: 'Line' }),
-    providerUrl: t.field({ type: 'HttpsUrl' }),
-    documentationUrl: t.field({ type: 'HttpsUrl' }),
-    iconUrl: t.field({ type: 'HttpsUrl' }),
-    endpoints: t.field({ type: [AgentEndpointInput], required: true, description: 'One to ten.' }),
-    skills: t.field({ type: [AgentSkillInput], description: 'Up to 20.' }),
-    publicKey: t.field({ type: 'Ed25519Key', description: 'As JWK or base64.' }),
-    x402: t.boolean({ required: true, defaultValue: false }),
-    listed: t.boolean({
-      required: true,
-      defaultValue: true,
-      description: 'False removes the entry from the directory.',
-    }),
-  }),
-});
+  name: t.field({ type: 'Title', required: true }),
+  description: t.field({ type: 'Paragraph', required: true }),
+  url: t.field({ type: 'HttpsUrl', required: true, description: 'The URL of the agent.' }),
+  version: t.field({ type: 'Line' }),
+  providerName: t.field({ type: 'Line' }),
+  providerUrl: t.field({ type: 'HttpsUrl' }),
+  documentationUrl: t.field({ type: 'HttpsUrl' }),
+  iconUrl: t.field({ type: 'HttpsUrl' }),
+  endpoints: t.field({ type: [AgentEndpointInput], required: true, description: 'One to ten.' }),
+  skills: t.field({ type: [AgentSkillInput], description: 'Up to 20.' }),
+  publicKey: t.field({ type: 'Ed25519Key', description: 'As JWK or base64.' }),
+  x402: t.boolean({ required: true, defaultValue: false }),
+  listed: t.boolean({ required: true, defaultValue: true, description: 'False removes the entry from the directory.' }),
+}));
 
 builder.queryFields((t) => ({
   agents: t.field({

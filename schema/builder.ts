@@ -1,5 +1,5 @@
-/** The builder of the schema, and the TypeScript types of its scalars. */
-import SchemaBuilder from '@pothos/core';
+/** The builder of the schema, the TypeScript types of its scalars, and a short notation of types. */
+import SchemaBuilder, { type InputFieldMap, type InputShapeFromFields, type ObjectFieldsShape } from '@pothos/core';
 import type { PeeringDocument } from '../entities/transparency/transparency.ts';
 import type { Context } from '../resolvers/context.ts';
 import './scope.ts';
@@ -80,3 +80,19 @@ export const builder = new SchemaBuilder<{
 builder.queryType({ description: 'Reads.' });
 builder.mutationType({ description: 'Changes.' });
 builder.subscriptionType({ description: 'Updates. The first message is the present state.' });
+
+type Types = (typeof builder)['$inferSchemaTypes'];
+
+/** Defines an object type. `Row` is the TypeScript type of its values. */
+export const objectType = <Row>(name: string, description: string, fields: ObjectFieldsShape<Types, Row>) =>
+  builder.objectRef<Row>(name).implement({ description, fields });
+
+/** Defines an input type. */
+export const inputType = <Fields extends InputFieldMap>(
+  name: string,
+  fields: (t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>) => Fields,
+): PothosSchemaTypes.InputObjectRef<Types, InputShapeFromFields<Fields>> => builder.inputType(name, { fields });
+
+/** Defines an enum. */
+export const enumType = <const Values extends readonly string[]>(name: string, description: string, values: Values) =>
+  builder.enumType(name, { description, values });

@@ -1,24 +1,21 @@
 /** Pages of lists, newest first. A cursor names the last row of a page. */
 import type { ObjectRef } from '@pothos/core';
 import type { Page } from '../resolvers/pages.ts';
-import { builder } from './builder.ts';
+import { builder, objectType } from './builder.ts';
 
 type SchemaTypesOf = (typeof builder)['$inferSchemaTypes'];
 
 /** Defines the page type of a list. */
 export function pageOf<Row>(name: string, item: ObjectRef<SchemaTypesOf, Row>) {
-  return builder.objectRef<Page<Row>>(`${name}Page`).implement({
-    description: `A page of a list of ${name}.`,
-    fields: (t) => ({
-      data: t.field({ type: [item], resolve: (page) => page.data as never }),
-      nextCursor: t.expose('nextCursor', {
-        type: 'String',
-        nullable: true,
-        description: 'Send it as cursor to read the next page; null on the last page.',
-      }),
-      hasMore: t.boolean({ description: 'Whether there is a next page.', resolve: (page) => page.nextCursor !== null }),
+  return objectType<Page<Row>>(`${name}Page`, `A page of a list of ${name}.`, (t) => ({
+    data: t.field({ type: [item], resolve: (page) => page.data as never }),
+    nextCursor: t.expose('nextCursor', {
+      type: 'String',
+      nullable: true,
+      description: 'Send it as cursor to read the next page; null on the last page.',
     }),
-  });
+    hasMore: t.boolean({ description: 'Whether there is a next page.', resolve: (page) => page.nextCursor !== null }),
+  }));
 }
 
 /** The arguments of every list. */

@@ -1,30 +1,24 @@
 /** Tasks for the operator. */
 import type { Task } from '../entities/tasks/task.ts';
 import { cancelTask, listTasks, retryTask, WORK_STATES } from '../resolvers/tasks.ts';
-import { builder } from './builder.ts';
+import { builder, enumType, objectType } from './builder.ts';
 
-const TaskState = builder.enumType('TaskState', {
-  description: 'The worker has given up a dead task.',
-  values: ['READY', 'DEAD'] as const,
-});
-const WorkState = builder.enumType('WorkState', {
-  description:
-    'Stuck: the task is dead, or its last attempt failed. Running: a worker has it. Waiting: it is not due, or next.',
-  values: WORK_STATES,
-});
-const TaskType = builder.objectRef<Task>('Task').implement({
-  description: 'Work that a worker must still do.',
-  fields: (t) => ({
-    subject: t.exposeString('subject', { description: 'The resource of the task, such as an order number.' }),
-    process: t.exposeString('process'),
-    step: t.exposeString('step'),
-    state: t.expose('state', { type: TaskState }),
-    attempts: t.exposeInt('attempts', { description: 'Attempts at this step.' }),
-    error: t.exposeString('error', { nullable: true }),
-    runAt: t.expose('runAt', { type: 'DateTime', description: 'When the task is due, or when its lease ends.' }),
-    deadlineAt: t.expose('deadlineAt', { type: 'DateTime', nullable: true }),
-  }),
-});
+const TaskState = enumType('TaskState', 'The worker has given up a dead task.', ['READY', 'DEAD']);
+const WorkState = enumType(
+  'WorkState',
+  'Stuck: the task is dead, or its last attempt failed. Running: a worker has it. Waiting: it is not due, or next.',
+  WORK_STATES,
+);
+const TaskType = objectType<Task>('Task', 'Work that a worker must still do.', (t) => ({
+  subject: t.exposeString('subject', { description: 'The resource of the task, such as an order number.' }),
+  process: t.exposeString('process'),
+  step: t.exposeString('step'),
+  state: t.expose('state', { type: TaskState }),
+  attempts: t.exposeInt('attempts', { description: 'Attempts at this step.' }),
+  error: t.exposeString('error', { nullable: true }),
+  runAt: t.expose('runAt', { type: 'DateTime', description: 'When the task is due, or when its lease ends.' }),
+  deadlineAt: t.expose('deadlineAt', { type: 'DateTime', nullable: true }),
+}));
 
 builder.queryFields((t) => ({
   tasks: t.field({

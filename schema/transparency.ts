@@ -15,33 +15,25 @@ import {
   publishPeering,
   updateIncident,
 } from '../resolvers/transparency/transparency.ts';
-import { builder } from './builder.ts';
+import { builder, enumType, inputType, objectType } from './builder.ts';
 
-const CanaryStatus = builder.enumType('CanaryStatus', {
-  description: 'Expired: the operator published no canary in time. Triggered: the canary lacks a code.',
-  values: ['VALID', 'EXPIRED', 'TRIGGERED'] as const,
-});
-const CanaryCode = builder.enumType('CanaryCode', {
-  description: 'A code of CanaryTail. It denies an event.',
-  values: CANARY_CODES,
-});
-const IncidentStatusType = builder.enumType('IncidentStatus', {
-  description: 'The vocabulary of Statuspage.',
-  values: INCIDENT_STATUSES,
-});
-const Impact = builder.enumType('Impact', { description: 'The vocabulary of Statuspage.', values: IMPACTS });
+const CanaryStatus = enumType(
+  'CanaryStatus',
+  'Expired: the operator published no canary in time. Triggered: the canary lacks a code.',
+  ['VALID', 'EXPIRED', 'TRIGGERED'],
+);
+const CanaryCode = enumType('CanaryCode', 'A code of CanaryTail. It denies an event.', CANARY_CODES);
+const IncidentStatusType = enumType('IncidentStatus', 'The vocabulary of Statuspage.', INCIDENT_STATUSES);
+const Impact = enumType('Impact', 'The vocabulary of Statuspage.', IMPACTS);
 
-const CanaryType = builder.objectRef<CanaryView>('Canary').implement({
-  description:
-    'A warrant canary: a statement that its operator can still make. It is valid until it expires, and only with all codes.',
-  fields: (t) => ({
+const CanaryType = objectType<CanaryView>(
+  'Canary',
+  'A warrant canary: a statement that its operator can still make. It is valid until it expires, and only with all codes.',
+  (t) => ({
     version: t.exposeString('version', { description: 'A counter. 0 before the first canary.' }),
     status: t.field({ type: CanaryStatus, description: 'The state now.', resolve: canaryStatus }),
     issuedAt: t.expose('issuedAt', { type: 'DateTime' }),
-    expiresAt: t.expose('expiresAt', {
-      type: 'DateTime',
-      description: 'Silence after this time is a warning.',
-    }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Silence after this time is a warning.' }),
     codes: t.exposeStringList('codes', {
       description: 'CanaryTail codes of denied events. An event without its code has happened.',
     }),
@@ -59,11 +51,12 @@ const CanaryType = builder.objectRef<CanaryView>('Canary').implement({
     sha256: t.exposeString('sha256', { description: 'Digest of the signed text, or of the statement.' }),
     previousSha256: t.exposeString('previousSha256', { nullable: true, description: 'Digest of the previous canary.' }),
   }),
-});
+);
 
-const Exchange = builder.objectRef<PeeringDocument['exchanges'][number]>('Exchange').implement({
-  description: 'A port at an internet exchange.',
-  fields: (t) => ({
+const Exchange = objectType<PeeringDocument['exchanges'][number]>(
+  'Exchange',
+  'A port at an internet exchange.',
+  (t) => ({
     name: t.exposeString('name'),
     city: t.exposeString('city'),
     country: t.exposeString('country', { description: 'ISO 3166-1 alpha-2.' }),
@@ -73,32 +66,31 @@ const Exchange = builder.objectRef<PeeringDocument['exchanges'][number]>('Exchan
     isRsPeer: t.exposeBoolean('isRsPeer', { description: 'Whether it peers with the route servers.' }),
     operational: t.exposeBoolean('operational'),
   }),
-});
-const Facility = builder.objectRef<PeeringDocument['facilities'][number]>('Facility').implement({
-  description: 'A data centre of the network.',
-  fields: (t) => ({ name: t.exposeString('name'), city: t.exposeString('city'), country: t.exposeString('country') }),
-});
-const PeeringType = builder.objectRef<PeeringView>('Peering').implement({
-  description: 'The network, in the vocabulary of PeeringDB.',
-  fields: (t) => ({
-    asn: t.exposeInt('asn', { nullable: true }),
-    name: t.exposeString('name'),
-    irrAsSet: t.exposeString('irrAsSet', { nullable: true }),
-    policy: t.exposeString('policy'),
-    policyUrl: t.exposeString('policyUrl', { nullable: true }),
-    nocEmail: t.exposeString('nocEmail', { nullable: true }),
-    peeringdbUrl: t.exposeString('peeringdbUrl', { nullable: true }),
-    infoPrefixes4: t.exposeInt('infoPrefixes4', { nullable: true }),
-    infoPrefixes6: t.exposeInt('infoPrefixes6', { nullable: true }),
-    exchanges: t.expose('exchanges', { type: [Exchange] }),
-    facilities: t.expose('facilities', { type: [Facility] }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
-  }),
-});
+);
+const Facility = objectType<PeeringDocument['facilities'][number]>(
+  'Facility',
+  'A data centre of the network.',
+  (t) => ({ name: t.exposeString('name'), city: t.exposeString('city'), country: t.exposeString('country') }),
+);
+const PeeringType = objectType<PeeringView>('Peering', 'The network, in the vocabulary of PeeringDB.', (t) => ({
+  asn: t.exposeInt('asn', { nullable: true }),
+  name: t.exposeString('name'),
+  irrAsSet: t.exposeString('irrAsSet', { nullable: true }),
+  policy: t.exposeString('policy'),
+  policyUrl: t.exposeString('policyUrl', { nullable: true }),
+  nocEmail: t.exposeString('nocEmail', { nullable: true }),
+  peeringdbUrl: t.exposeString('peeringdbUrl', { nullable: true }),
+  infoPrefixes4: t.exposeInt('infoPrefixes4', { nullable: true }),
+  infoPrefixes6: t.exposeInt('infoPrefixes6', { nullable: true }),
+  exchanges: t.expose('exchanges', { type: [Exchange] }),
+  facilities: t.expose('facilities', { type: [Facility] }),
+  updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+}));
 
-const StatusComponent = builder.objectRef<Component>('StatusComponent').implement({
-  description: 'A part of the service. The names of simulated parts say so.',
-  fields: (t) => ({
+const StatusComponent = objectType<Component>(
+  'StatusComponent',
+  'A part of the service. The names of simulated parts say so.',
+  (t) => ({
     id: t.exposeID('id'),
     name: t.exposeString('name'),
     status: t.exposeString('status', {
@@ -106,31 +98,26 @@ const StatusComponent = builder.objectRef<Component>('StatusComponent').implemen
     }),
     region: t.exposeString('region', { nullable: true, description: 'The code of a bastion.' }),
   }),
-});
-const IncidentUpdateType = builder.objectRef<IncidentUpdate>('IncidentUpdate').implement({
-  description: 'A report on an incident.',
-  fields: (t) => ({
-    status: t.expose('status', { type: IncidentStatusType }),
-    body: t.exposeString('body'),
-    createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => new Date(createdAt) }),
-  }),
-});
-const IncidentType = builder.objectRef<Incident>('Incident').implement({
-  description: 'An incident or a maintenance.',
-  fields: (t) => ({
-    id: t.exposeID('id'),
-    name: t.exposeString('name'),
-    status: t.expose('status', { type: IncidentStatusType }),
-    impact: t.expose('impact', { type: Impact }),
-    components: t.exposeIDList('components', { description: 'The ids of components.' }),
-    startedAt: t.expose('startedAt', { type: 'DateTime' }),
-    resolvedAt: t.expose('resolvedAt', { type: 'DateTime', nullable: true }),
-    updates: t.expose('updates', { type: [IncidentUpdateType] }),
-  }),
-});
-const ServiceStatusType = builder.objectRef<ServiceStatus>('ServiceStatus').implement({
-  description: 'The status of the service, in the vocabulary of Statuspage.',
-  fields: (t) => ({
+);
+const IncidentUpdateType = objectType<IncidentUpdate>('IncidentUpdate', 'A report on an incident.', (t) => ({
+  status: t.expose('status', { type: IncidentStatusType }),
+  body: t.exposeString('body'),
+  createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => new Date(createdAt) }),
+}));
+const IncidentType = objectType<Incident>('Incident', 'An incident or a maintenance.', (t) => ({
+  id: t.exposeID('id'),
+  name: t.exposeString('name'),
+  status: t.expose('status', { type: IncidentStatusType }),
+  impact: t.expose('impact', { type: Impact }),
+  components: t.exposeIDList('components', { description: 'The ids of components.' }),
+  startedAt: t.expose('startedAt', { type: 'DateTime' }),
+  resolvedAt: t.expose('resolvedAt', { type: 'DateTime', nullable: true }),
+  updates: t.expose('updates', { type: [IncidentUpdateType] }),
+}));
+const ServiceStatusType = objectType<ServiceStatus>(
+  'ServiceStatus',
+  'The status of the service, in the vocabulary of Statuspage.',
+  (t) => ({
     indicator: t.exposeString('indicator', { description: 'none, minor, major or critical.' }),
     description: t.exposeString('description'),
     components: t.expose('components', { type: [StatusComponent] }),
@@ -141,39 +128,33 @@ const ServiceStatusType = builder.objectRef<ServiceStatus>('ServiceStatus').impl
     }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
   }),
-});
+);
 
-const PublishCanaryInput = builder.inputType('PublishCanaryInput', {
-  fields: (t) => ({
-    statement: t.field({ type: 'Prose', required: true }),
-    codes: t.field({
-      type: [CanaryCode],
-      required: true,
-      description: 'The codes of events that the operator still denies.',
-    }),
-    expiresAt: t.field({ type: 'DateTime', description: 'Default: in 35 days.' }),
-    signedText: t.field({ type: 'Prose' }),
-    fingerprint: t.field({ type: 'Line' }),
-    publicKey: t.field({ type: 'Prose' }),
-    freshness: t.field({ type: 'Line' }),
+const PublishCanaryInput = inputType('PublishCanaryInput', (t) => ({
+  statement: t.field({ type: 'Prose', required: true }),
+  codes: t.field({
+    type: [CanaryCode],
+    required: true,
+    description: 'The codes of events that the operator still denies.',
   }),
-});
-const IncidentReportInput = builder.inputType('PublishIncidentInput', {
-  fields: (t) => ({
-    name: t.field({ type: 'Line', required: true }),
-    status: t.field({ type: IncidentStatusType, required: true }),
-    impact: t.field({ type: Impact, required: true, description: 'MAINTENANCE announces a scheduled maintenance.' }),
-    components: t.field({ type: ['Code'], required: true, description: 'The ids of components.' }),
-    startedAt: t.field({ type: 'DateTime', description: 'Default: now.' }),
-    body: t.field({ type: 'Prose', required: true }),
-  }),
-});
-const UpdateIncidentInput = builder.inputType('UpdateIncidentInput', {
-  fields: (t) => ({
-    status: t.field({ type: IncidentStatusType, required: true }),
-    body: t.field({ type: 'Prose', required: true }),
-  }),
-});
+  expiresAt: t.field({ type: 'DateTime', description: 'Default: in 35 days.' }),
+  signedText: t.field({ type: 'Prose' }),
+  fingerprint: t.field({ type: 'Line' }),
+  publicKey: t.field({ type: 'Prose' }),
+  freshness: t.field({ type: 'Line' }),
+}));
+const IncidentReportInput = inputType('PublishIncidentInput', (t) => ({
+  name: t.field({ type: 'Line', required: true }),
+  status: t.field({ type: IncidentStatusType, required: true }),
+  impact: t.field({ type: Impact, required: true, description: 'MAINTENANCE announces a scheduled maintenance.' }),
+  components: t.field({ type: ['Code'], required: true, description: 'The ids of components.' }),
+  startedAt: t.field({ type: 'DateTime', description: 'Default: now.' }),
+  body: t.field({ type: 'Prose', required: true }),
+}));
+const UpdateIncidentInput = inputType('UpdateIncidentInput', (t) => ({
+  status: t.field({ type: IncidentStatusType, required: true }),
+  body: t.field({ type: 'Prose', required: true }),
+}));
 
 builder.queryFields((t) => ({
   canary: t.field({

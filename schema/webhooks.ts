@@ -14,101 +14,86 @@ import {
   type WebhookTest,
 } from '../resolvers/webhooks.ts';
 import { Deleted } from './accounts/ssh-keys.ts';
-import { builder } from './builder.ts';
+import { builder, enumType, inputType, objectType } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
-const WebhookStatus = builder.enumType('WebhookStatus', {
-  description: 'A disabled webhook receives no events until a test succeeds.',
-  values: WEBHOOK_STATUSES,
-});
-const DeliveryStatus = builder.enumType('DeliveryStatus', {
-  description: 'Succeeded and failed deliveries have ended.',
-  values: DELIVERY_STATUSES,
-});
+const WebhookStatus = enumType(
+  'WebhookStatus',
+  'A disabled webhook receives no events until a test succeeds.',
+  WEBHOOK_STATUSES,
+);
+const DeliveryStatus = enumType('DeliveryStatus', 'Succeeded and failed deliveries have ended.', DELIVERY_STATUSES);
 
-const DeliveryType = builder.objectRef<WebhookDelivery>('WebhookDelivery').implement({
-  description: 'One event on its way to one webhook.',
-  fields: (t) => ({
-    id: t.exposeID('id'),
-    eventId: t.exposeID('eventId', { description: 'The webhook-id of the message, the same at every attempt.' }),
-    eventType: t.exposeString('eventType', { description: 'Such as server.running.' }),
-    status: t.expose('status', { type: DeliveryStatus }),
-    attempts: t.exposeInt('attempts', { description: 'Attempts that have ended.' }),
-    responseStatus: t.exposeInt('responseStatus', {
-      nullable: true,
-      description: 'The HTTP status of the last answer.',
-    }),
-    durationMs: t.exposeInt('durationMs', { nullable: true, description: 'The duration of the last attempt.' }),
-    error: t.exposeString('error', {
-      nullable: true,
-      description: 'refused_address, dns, tls, connection, timeout, http_status or disabled.',
-    }),
-    nextAttemptAt: t.expose('nextAttemptAt', { type: 'DateTime', nullable: true, description: 'Null at the end.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+const DeliveryType = objectType<WebhookDelivery>('WebhookDelivery', 'One event on its way to one webhook.', (t) => ({
+  id: t.exposeID('id'),
+  eventId: t.exposeID('eventId', { description: 'The webhook-id of the message, the same at every attempt.' }),
+  eventType: t.exposeString('eventType', { description: 'Such as server.running.' }),
+  status: t.expose('status', { type: DeliveryStatus }),
+  attempts: t.exposeInt('attempts', { description: 'Attempts that have ended.' }),
+  responseStatus: t.exposeInt('responseStatus', { nullable: true, description: 'The HTTP status of the last answer.' }),
+  durationMs: t.exposeInt('durationMs', { nullable: true, description: 'The duration of the last attempt.' }),
+  error: t.exposeString('error', {
+    nullable: true,
+    description: 'refused_address, dns, tls, connection, timeout, http_status or disabled.',
   }),
-});
+  nextAttemptAt: t.expose('nextAttemptAt', { type: 'DateTime', nullable: true, description: 'Null at the end.' }),
+  createdAt: t.expose('createdAt', { type: 'DateTime' }),
+}));
 
-const WebhookType = builder.objectRef<ShownWebhook>('Webhook').implement({
-  description: 'A URL that receives events.',
-  fields: (t) => ({
-    id: t.exposeID('id'),
-    url: t.exposeString('url'),
-    eventFilter: t.string({
-      description: 'The events that it receives: *, groups such as server.*, or names, with commas.',
-      resolve: ({ eventFilter }) => eventFilter.join(','),
-    }),
-    description: t.exposeString('description', { nullable: true }),
-    status: t.expose('status', { type: WebhookStatus }),
-    disabledReason: t.exposeString('disabledReason', {
-      nullable: true,
-      description: 'endpoint_gone or retries_exhausted; null while it is enabled.',
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    lastDelivery: t.field({
-      type: DeliveryType,
-      nullable: true,
-      description: 'The delivery of the latest event.',
-      resolve: ({ lastDelivery }) => lastDelivery ?? null,
-    }),
+const WebhookType = objectType<ShownWebhook>('Webhook', 'A URL that receives events.', (t) => ({
+  id: t.exposeID('id'),
+  url: t.exposeString('url'),
+  eventFilter: t.string({
+    description: 'The events that it receives: *, groups such as server.*, or names, with commas.',
+    resolve: ({ eventFilter }) => eventFilter.join(','),
   }),
-});
-const CreatedWebhookType = builder.objectRef<CreatedWebhook>('CreatedWebhook').implement({
-  description: 'A new webhook, and the secret that signs its messages.',
-  fields: (t) => ({
+  description: t.exposeString('description', { nullable: true }),
+  status: t.expose('status', { type: WebhookStatus }),
+  disabledReason: t.exposeString('disabledReason', {
+    nullable: true,
+    description: 'endpoint_gone or retries_exhausted; null while it is enabled.',
+  }),
+  createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  lastDelivery: t.field({
+    type: DeliveryType,
+    nullable: true,
+    description: 'The delivery of the latest event.',
+    resolve: ({ lastDelivery }) => lastDelivery ?? null,
+  }),
+}));
+const CreatedWebhookType = objectType<CreatedWebhook>(
+  'CreatedWebhook',
+  'A new webhook, and the secret that signs its messages.',
+  (t) => ({
     webhook: t.expose('webhook', { type: WebhookType }),
     secret: t.exposeString('secret', {
       description: 'The secret for Standard Webhooks. The service shows it only here.',
     }),
   }),
-});
-const WebhookTestType = builder.objectRef<WebhookTest>('WebhookTest').implement({
-  description: 'The result of a test.',
-  fields: (t) => ({
-    delivered: t.exposeBoolean('delivered', { description: 'Whether the receiver answered with 2xx.' }),
-    eventId: t.exposeID('eventId'),
-    responseStatus: t.exposeInt('responseStatus', { nullable: true }),
-    durationMs: t.exposeInt('durationMs'),
-    error: t.exposeString('error', {
-      nullable: true,
-      description: 'refused_address, dns, tls, connection, timeout or http_status.',
-    }),
+);
+const WebhookTestType = objectType<WebhookTest>('WebhookTest', 'The result of a test.', (t) => ({
+  delivered: t.exposeBoolean('delivered', { description: 'Whether the receiver answered with 2xx.' }),
+  eventId: t.exposeID('eventId'),
+  responseStatus: t.exposeInt('responseStatus', { nullable: true }),
+  durationMs: t.exposeInt('durationMs'),
+  error: t.exposeString('error', {
+    nullable: true,
+    description: 'refused_address, dns, tls, connection, timeout or http_status.',
   }),
-});
+}));
 const WebhookPage = pageOf('Webhook', WebhookType);
 const DeliveryPage = pageOf('WebhookDelivery', DeliveryType);
 
-const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
-  fields: (t) => ({
-    url: t.field({ type: 'WebhookUrl', required: true, description: 'An https URL at a public address.' }),
-    eventFilter: t.field({
-      type: 'EventFilter',
-      required: true,
-      defaultValue: ['*'],
-      description: '*, groups such as server.*, or names such as topup.confirmed.',
-    }),
-    description: t.field({ type: 'WebhookDescription', description: 'A note for people.' }),
+const CreateWebhookInput = inputType('CreateWebhookInput', (t) => ({
+  url: t.field({ type: 'WebhookUrl', required: true, description: 'An https URL at a public address.' }),
+  eventFilter: t.field({
+    type: 'EventFilter',
+    required: true,
+    defaultValue: ['*'],
+    description: '*, groups such as server.*, or names such as topup.confirmed.',
   }),
-});
+  description: t.field({ type: 'WebhookDescription', description: 'A note for people.' }),
+}));
 const idArg = { type: 'ID', required: true, description: 'The id of the webhook.' } as const;
 
 builder.queryFields((t) => ({

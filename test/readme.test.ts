@@ -70,4 +70,10 @@ describe('The README', () => {
   it('has at most 700 words', () => {
     expect(readme.split(/\s+/).length).toBeLessThanOrEqual(700);
   });
+
+  it('counts the endpoints', () => {
+    const { paths } = JSON.parse(readFileSync('docs/openapi.json', 'utf8')) as { paths: Record<string, object> };
+    const count = Object.values(paths).reduce((sum, methods) => sum + Object.keys(methods).length, 0);
+    expect(readme).toContain(` ${count} endpoints`);
+  });
 });

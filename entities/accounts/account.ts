@@ -1,75 +1,53 @@
 /** Accounts, their balance, and their suspension. A suspended account may read, and may end its own things. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bigint,
-  boolean,
-  defaulting,
-  entity,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type Row,
-  type RowOf,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { record } from '../history/record.ts';
 
-export const Account = entity(
-  'account',
-  {
-    id: key(),
-    kind: oneOf('PERSON', 'AGENT'),
-    email: nullable(text()),
-    /** argon2id in PHC form; null for agents. */
-    passwordHash: nullable(text()),
-    totpEnabled: defaulting(boolean(), 'false'),
-    pgpFingerprint: nullable(text()),
-    lowBalanceAlertDays: defaulting(int(), 7),
-    /** When balance.low was last sent. */
-    lowBalanceAlertedAt: nullable(timestamp()),
-    createdAt: now(),
-    /** When the operator, or a reversed payment, suspended the account. */
-    suspendedAt: nullable(timestamp()),
-    /** The reason, which the customer can read. */
-    suspendedFor: nullable(text()),
-  },
-  [{ name: 'account_email', columns: ['email'], unique: true }],
-);
+export const Account = entity('account', {
+  id: column.key(),
+  kind: column.oneOf('PERSON', 'AGENT'),
+  email: nullable(column.text()),
+  /** argon2id in PHC form; null for agents. */
+  passwordHash: nullable(column.text()),
+  totpEnabled: defaulting(column.boolean(), 'false'),
+  pgpFingerprint: nullable(column.text()),
+  lowBalanceAlertDays: defaulting(column.int(), 7),
+  /** When balance.low was last sent. */
+  lowBalanceAlertedAt: nullable(column.timestamp()),
+  createdAt: column.now(),
+  /** When the operator, or a reversed payment, suspended the account. */
+  suspendedAt: nullable(column.timestamp()),
+  /** The reason, which the customer can read. */
+  suspendedFor: nullable(column.text()),
+});
 export type Account = RowOf<typeof Account>;
 
 const BALANCE = {
-  availableMicros: bigint(),
+  availableMicros: column.bigint(),
   /** Top-ups that chains have shown, but not yet confirmed. */
-  pendingMicros: bigint(),
+  pendingMicros: column.bigint(),
   /** The monthly cost of the servers that renew automatically. */
-  monthlyCostMicros: bigint(),
-  updatedAt: now(),
+  monthlyCostMicros: column.bigint(),
+  updatedAt: column.now(),
 };
 /** The balance of an account, in micro-USD. */
 export type BalanceView = Row<typeof BALANCE>;
 
 /** The balance of the account $1. */
-export const FIND_BALANCE = statement(
-  BALANCE,
-  `select available_micros, updated_at,
+export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
+  select available_micros, updated_at,
       coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
       coalesce((select sum(price_month_micros) from server where account_id = $1 and auto_renew
         and status not in ('FAILED', 'DELETING', 'DELETED')), 0)::bigint as monthly_cost_micros
-    from balance where account_id = $1`,
-  { name: 'balance' },
-);
+    from balance where account_id = $1`;
 
 /** Suspends the account $1 for the reason $2, or resumes it with null. No row: nothing has changed. */
-const SET_SUSPENSION = statement(
-  { id: key() },
-  `update account set suspended_for = $2, suspended_at = case when $2::text is not null then now() end
-    where id = $1 and (suspended_at is null) = ($2::text is not null) returning id`,
-);
+const SET_SUSPENSION = statement({ id: column.key() })`
+  update account set suspended_for = $2, suspended_at = case when $2::text is not null then now() end
+    where id = $1 and (suspended_at is null) = ($2::text is not null) returning id`;
 
 /**
  * Suspends an account for a reason, or resumes it with null. A suspended account keeps its first reason. The caller holds

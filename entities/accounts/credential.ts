@@ -1,20 +1,7 @@
 /** Credentials: sessions (an access token and its refresh token) and API keys. The tables hold only digests. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bigint,
-  bytes,
-  columnsOf,
-  entity,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  textArray,
-  timestamp,
-} from '../database/table.ts';
+import { columnsOf, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
 /** A scope of a credential. `full` includes all scopes; `servers` and `billing` each include `read`. */
@@ -39,35 +26,26 @@ export const ACCESS_TOKEN_SECONDS = 24 * 3600;
 export const REFRESH_TOKEN_SECONDS = 30 * 24 * 3600;
 export const REFRESH_FAMILY_SECONDS = 90 * 24 * 3600;
 
-export const Session = entity(
-  'session',
-  {
-    id: key(),
-    accountId: text(),
-    /** The id of the first session after a login. Rotation hands it on to each next session. */
-    familyId: text(),
-    /** `register`, `login` or `oauth:<client id>`. */
-    source: text(),
-    userAgent: nullable(text()),
-    scope: text(),
-    accessDigest: bytes(),
-    refreshDigest: nullable(bytes()),
-    expiresAt: timestamp(),
-    refreshExpiresAt: timestamp(),
-    familyExpiresAt: timestamp(),
-    createdAt: now(),
-    lastUsedAt: nullable(timestamp()),
-    revokedAt: nullable(timestamp()),
-    /** When the client spent its refresh token, which also revoked the session. */
-    rotatedAt: nullable(timestamp()),
-  },
-  [
-    { name: 'session_access', columns: ['accessDigest'], unique: true },
-    { name: 'session_refresh', columns: ['refreshDigest'], unique: true },
-    { name: 'session_account', columns: ['accountId', 'id'] },
-    { name: 'session_family', columns: ['familyId'] },
-  ],
-);
+export const Session = entity('session', {
+  id: column.key(),
+  accountId: column.text(),
+  /** The id of the first session after a login. Rotation hands it on to each next session. */
+  familyId: column.text(),
+  /** `register`, `login` or `oauth:<client id>`. */
+  source: column.text(),
+  userAgent: nullable(column.text()),
+  scope: column.text(),
+  accessDigest: column.bytes(),
+  refreshDigest: nullable(column.bytes()),
+  expiresAt: column.timestamp(),
+  refreshExpiresAt: column.timestamp(),
+  familyExpiresAt: column.timestamp(),
+  createdAt: column.now(),
+  lastUsedAt: nullable(column.timestamp()),
+  revokedAt: nullable(column.timestamp()),
+  /** When the client spent its refresh token, which also revoked the session. */
+  rotatedAt: nullable(column.timestamp()),
+});
 export type Session = RowOf<typeof Session>;
 
 /** A condition: a session is open while one of its tokens is good. */
@@ -75,56 +53,56 @@ const IS_OPEN = `revoked_at is null
   and (expires_at > now() or (refresh_digest is not null and refresh_expires_at > now()))`;
 
 /** A page of the open sessions of the account $1, newest first, before the id $2, at most $3. */
-export const LIST_OPEN_SESSIONS = statement(
-  Session.columns,
-  `select ${columnsOf(Session)} from session
-    where account_id = $1 and ($2::text is null or id < $2) and ${IS_OPEN} order by id desc limit $3`,
-);
+export const LIST_OPEN_SESSIONS = statement(Session.columns)`
+  select ${columnsOf(Session)} from session
+    where account_id = $1 and ($2::text is null or id < $2) and ${IS_OPEN} order by id desc limit $3`;
 /** The open sessions of the account $1, those first that were unused for longest. */
-export const FIND_OPEN_SESSIONS = statement(
-  { id: key(), source: text() },
-  `select id, source from session where account_id = $1 and ${IS_OPEN} order by greatest(created_at, last_used_at), id`,
-);
+export const FIND_OPEN_SESSIONS = statement({ id: column.key(), source: column.text() })`
+  select id, source from session where account_id = $1 and ${IS_OPEN} order by greatest(created_at, last_used_at), id`;
+/**
+ * Writes a session, and returns the seconds of its tokens. $1 to $8 are columns. $9 is the end of its family; null for a new
+ * family. $10 to $12 are the most seconds of the access token, the refresh token and a new family.
+ */
+export const INSERT_SESSION = statement({ expiresIn: column.int(), refreshExpiresIn: column.int() })`
+  insert into session (id, account_id, family_id, source, user_agent, scope, access_digest, refresh_digest,
+      family_expires_at, expires_at, refresh_expires_at)
+    select $1, $2, $3, $4, $5, $6, $7::bytea, $8::bytea, ends,
+      least(ends, now() + make_interval(secs => $10)), least(ends, now() + make_interval(secs => $11))
+    from (select coalesce($9::timestamptz, now() + make_interval(secs => $12)) as ends) as family
+    returning floor(extract(epoch from expires_at - created_at))::int as expires_in,
+      floor(extract(epoch from refresh_expires_at - created_at))::int as refresh_expires_in`;
+/** The session $1, and whether its refresh token has expired. */
+export const READ_SESSION = statement({ ...Session.columns, isOver: column.boolean() })`
+  select ${columnsOf(Session)}, refresh_expires_at <= now() as is_over from session where id = $1`;
+/** Ends the session $1, whose refresh token was spent. */
+export const ROTATE_SESSION = statement({})`update session set rotated_at = now(), revoked_at = now() where id = $1`;
 /** Ends the open sessions of the account $1 with the ids $2. */
-export const END_SESSIONS = statement(
-  { id: key() },
-  `update session set revoked_at = now() where account_id = $1 and id = any($2::text[]) and ${IS_OPEN} returning id`,
-);
+export const END_SESSIONS = statement({ id: column.key() })`
+  update session set revoked_at = now() where account_id = $1 and id = any($2::text[]) and ${IS_OPEN} returning id`;
 /** Ends the family $1 of the account $2. */
-export const END_FAMILY = statement(
-  { id: key() },
-  'update session set revoked_at = now() where family_id = $1 and account_id = $2 and revoked_at is null returning id',
-);
+export const END_FAMILY = statement({ id: column.key() })`
+  update session set revoked_at = now() where family_id = $1 and account_id = $2 and revoked_at is null returning id`;
 /** Removes the refresh token of the session $1. */
-export const DROP_REFRESH_TOKEN = statement(
-  {},
-  'update session set refresh_digest = null, refresh_expires_at = expires_at, family_expires_at = expires_at where id = $1',
-);
+export const DROP_REFRESH_TOKEN = statement({})`
+  update session set refresh_digest = null, refresh_expires_at = expires_at, family_expires_at = expires_at where id = $1`;
 
-export const ApiKey = entity(
-  'api_key',
-  {
-    id: key(),
-    accountId: text(),
-    name: text(),
-    scope: text(),
-    /** The first 13 characters, to recognise the key by. */
-    prefix: text(),
-    digest: bytes(),
-    status: oneOf('ACTIVE', 'EXPIRED', 'REVOKED'),
-    ipAllowlist: textArray(),
-    /** Micro-USD in a calendar month (UTC). */
-    spendLimitMicros: nullable(bigint()),
-    createdAt: now(),
-    lastUsedAt: nullable(timestamp()),
-    expiresAt: nullable(timestamp()),
-    revokedAt: nullable(timestamp()),
-  },
-  [
-    { name: 'api_key_digest', columns: ['digest'], unique: true },
-    { name: 'api_key_account', columns: ['accountId', 'id'] },
-  ],
-);
+export const ApiKey = entity('api_key', {
+  id: column.key(),
+  accountId: column.text(),
+  name: column.text(),
+  scope: column.text(),
+  /** The first 13 characters, to recognise the key by. */
+  prefix: column.text(),
+  digest: column.bytes(),
+  status: column.oneOf('ACTIVE', 'EXPIRED', 'REVOKED'),
+  ipAllowlist: column.textArray(),
+  /** Micro-USD in a calendar month (UTC). */
+  spendLimitMicros: nullable(column.bigint()),
+  createdAt: column.now(),
+  lastUsedAt: nullable(column.timestamp()),
+  expiresAt: nullable(column.timestamp()),
+  revokedAt: nullable(column.timestamp()),
+});
 export type ApiKey = RowOf<typeof ApiKey>;
 
 export const API_KEY_LIFECYCLE: Lifecycle<ApiKey, ApiKey['status']> = {
@@ -137,18 +115,17 @@ export const API_KEY_LIFECYCLE: Lifecycle<ApiKey, ApiKey['status']> = {
 /** The status by the clock: the worker records an expiry a moment later. */
 const STATUS_NOW = `case when status = 'ACTIVE' and expires_at <= now() then 'EXPIRED' else status end`;
 
+/** The API key $1 of the account $2. */
+export const FIND_OWN_API_KEY = statement(ApiKey.columns)`
+  select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from api_key where id = $1 and account_id = $2`;
 /** How many active keys the account $1 has. */
-export const COUNT_ACTIVE_API_KEYS = statement(
-  { keys: int() },
-  `select count(*)::int as keys from api_key where account_id = $1 and ${STATUS_NOW} = 'ACTIVE'`,
-);
+export const COUNT_ACTIVE_API_KEYS = statement({ keys: column.int() })`
+  select count(*)::int as keys from api_key where account_id = $1 and ${STATUS_NOW} = 'ACTIVE'`;
 /** A page of API keys, newest first. $1 account (null: all), $2 id of the page before, $3 status (null: all), $4 limit. */
-export const LIST_API_KEYS = statement(
-  ApiKey.columns,
-  `select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from api_key
+export const LIST_API_KEYS = statement(ApiKey.columns)`
+  select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from api_key
     where ($1::text is null or account_id = $1) and ($2::text is null or id < $2) and ($3::text is null or ${STATUS_NOW} = $3)
-    order by id desc limit $4`,
-);
+    order by id desc limit $4`;
 
 /** CTEs that find a credential by its digest $1, and note its use with the precision of a minute. */
 const used = (table: string, digest: string) => `
@@ -158,40 +135,40 @@ const used = (table: string, digest: string) => `
       where ${table}.id = found.id and found.revoked_at is null
         and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
 const CREDENTIAL = {
-  accountId: text(),
-  credentialId: key(),
-  name: text(),
-  scope: text(),
-  expiresAt: nullable(timestamp()),
-  revokedAt: nullable(timestamp()),
-  suspendedFor: nullable(text()),
+  accountId: column.text(),
+  credentialId: column.key(),
+  /** The name of an API key, or the source of a session. */
+  name: column.text(),
+  scope: column.text(),
+  expiresAt: nullable(column.timestamp()),
+  revokedAt: nullable(column.timestamp()),
+  /** Why its account is suspended; null: it is not. */
+  suspendedFor: nullable(column.text()),
 };
+const LIMITS = { ipAllowlist: column.textArray(), spendLimitMicros: nullable(column.bigint()) };
+/** A credential, as a request finds it. Only API keys have limits. */
+export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof LIMITS>>;
+
 const SUSPENDED_FOR = '(select suspended_for from account where account.id = found.account_id) as suspended_for';
 
 /** The API key with the digest $1. */
-export const FIND_API_KEY = statement(
-  { ...CREDENTIAL, ipAllowlist: textArray(), spendLimitMicros: nullable(bigint()) },
-  `${used('api_key', 'digest')}
+export const FIND_API_KEY = statement({ ...CREDENTIAL, ...LIMITS })`
+  ${used('api_key', 'digest')}
   select account_id, id as credential_id, name, scope, expires_at, revoked_at,
-    ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`,
-);
+    ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`;
 /** The session whose access token has the digest $1. */
-export const FIND_SESSION = statement(
-  CREDENTIAL,
-  `${used('session', 'access_digest')}
-  select account_id, id as credential_id, source as name, scope, expires_at, revoked_at, ${SUSPENDED_FOR} from found`,
-);
+export const FIND_SESSION = statement(CREDENTIAL)`
+  ${used('session', 'access_digest')}
+  select account_id, id as credential_id, source as name, scope, expires_at, revoked_at, ${SUSPENDED_FOR} from found`;
 
 /** How long the service can still look up an ended credential. */
 export const ENDED_CREDENTIAL_DAYS = 30;
 /** Deletes credentials that ended long ago. $1 their ids are smaller, $2 at most so many. */
 const deleteEnded = (table: string, endedAt: string, also = 'true') =>
-  statement(
-    { id: key() },
-    `delete from ${table} where id in (
+  statement({ id: column.key() })`
+  delete from ${table} where id in (
       select id from ${table} where id < $1 and ${endedAt} < now() - interval '${ENDED_CREDENTIAL_DAYS} days' and ${also}
-      order by id limit $2) returning id`,
-  );
+      order by id limit $2) returning id`;
 /** Keeps a spent refresh token while its family can live, because a second use ends the family. */
 export const DELETE_ENDED_SESSIONS = deleteEnded(
   'session',

@@ -3,26 +3,23 @@
  * or an address. Times are seconds since the epoch, by the clock of the database. The table is unlogged: a crash empties
  * it, and no commit waits for it.
  */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { boolean, type Column, defaulting, entity, key, real } from '../database/table.ts';
+import { defaulting, entity } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
-export const LoginCount = entity(
-  'login_tally',
-  {
-    /** The keyed hash of a name, of a network, or of both. */
-    key: key(),
-    /** The times of failed logins. */
-    failures: { type: 'double precision', array: true, default: () => "'{}'" } as Column<number[]>,
-    /** The times until which logins under way count, unless their process reports an end. */
-    underWay: { type: 'double precision', array: true, default: () => "'{}'" } as Column<number[]>,
-    /** Until this time, the name counts as known from the network. */
-    knownUntil: defaulting(real(), 0),
-    /** When the sweep may delete the row. */
-    forgetAt: real(),
-  },
-  [{ name: 'login_tally_forget', columns: ['forgetAt'] }],
-);
+entity('login_tally', {
+  /** The keyed hash of a name, of a network, or of both. */
+  key: column.key(),
+  /** The times of failed logins. */
+  failures: { type: 'double precision', array: true, default: () => "'{}'" } as column.Column<number[]>,
+  /** The times until which logins under way count, unless their process reports an end. */
+  underWay: { type: 'double precision', array: true, default: () => "'{}'" } as column.Column<number[]>,
+  /** Until this time, the name counts as known from the network. */
+  knownUntil: defaulting(column.real(), 0),
+  /** When the sweep may delete the row. */
+  forgetAt: column.real(),
+});
 
 /** A login under way stops counting after this time, in case its process has died. */
 const UNDER_WAY_SECONDS = 60;
@@ -46,9 +43,8 @@ const after = (column: string, limit: string) =>
  * Counts a login in the row of its pair if that is known, or else in the rows $2. A random fraction of a millisecond in the
  * mark tells logins apart that begin at once. $1 pair, $3 most failures, $4 seconds of the window, $5 seconds under way.
  */
-const BEGIN_LOGIN = statement(
-  { key: key(), mark: real(), fits: boolean(), wait: real() },
-  `with clock as (select ${NOW} as at, ${NOW} + $5 + random() / 1000 as mark),
+const BEGIN_LOGIN = statement({ key: column.key(), mark: column.real(), fits: column.boolean(), wait: column.real() })`
+  with clock as (select ${NOW} as at, ${NOW} + $5 + random() / 1000 as mark),
     known as (select key from login_tally, clock where key = $1 and known_until > at),
     keys as (select key from known union all select key from unnest($2::text[]) as given(key) where not exists (select from known)),
     tallied as (
@@ -64,23 +60,18 @@ const BEGIN_LOGIN = statement(
       returning key, failures, under_way)
   select key, mark, mark = any(under_way) as fits,
     case when cardinality(failures) >= $3 then failures[cardinality(failures) - $3 + 1] + $4 - at else 0 end as wait
-  from tallied, clock`,
-);
+  from tallied, clock`;
 /** Ends the login with the mark $2 in the rows $1. $3 whether it failed. */
-const END_LOGIN = statement(
-  {},
-  `with given as (select key from login_tally where key = any($1) order by key for update)
+const END_LOGIN = statement({})`
+  with given as (select key from login_tally where key = any($1) order by key for update)
     update login_tally as t set under_way = array_remove(t.under_way, $2::double precision),
       failures = case when $3 then t.failures || ${NOW} else t.failures end
-    from given where t.key = given.key`,
-);
+    from given where t.key = given.key`;
 /** Remembers the pair $1 for $2 seconds. */
-const REMEMBER_LOGIN = statement(
-  {},
-  `insert into login_tally as t (key, known_until, forget_at) values ($1, ${NOW} + $2, ${NOW} + $2)
-    on conflict (key) do update set known_until = excluded.known_until, forget_at = greatest(t.forget_at, excluded.forget_at)`,
-);
-const DELETE_OLD_LOGINS = statement({}, `delete from login_tally where forget_at < ${NOW}`);
+const REMEMBER_LOGIN = statement({})`
+  insert into login_tally as t (key, known_until, forget_at) values ($1, ${NOW} + $2, ${NOW} + $2)
+    on conflict (key) do update set known_until = excluded.known_until, forget_at = greatest(t.forget_at, excluded.forget_at)`;
+const DELETE_OLD_LOGINS = statement({})`delete from login_tally where forget_at < ${NOW}`;
 
 /** Begins a login. A known pair of name and network has a count of its own; otherwise each of the two counts. */
 export async function beginLogin(

@@ -1,20 +1,7 @@
 /** OAuth clients (RFC 7591). A machine exchanges the client's secret for access tokens; the table holds its digest. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  boolean,
-  bytes,
-  entity,
-  json,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  real,
-  text,
-  textArray,
-  timestamp,
-} from '../database/table.ts';
+import { entity, nullable, type RowOf } from '../database/table.ts';
 
 export const GRANT_TYPES = ['client_credentials', 'refresh_token'] as const;
 export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
@@ -29,48 +16,36 @@ export interface ClientMetadata {
   softwareVersion?: string | null | undefined;
 }
 
-export const OauthClient = entity(
-  'oauth_client',
-  {
-    id: key(),
-    accountId: text(),
-    secretDigest: bytes(),
-    /** The widest scope that its tokens can have. */
-    scope: text(),
-    grantTypes: textArray(),
-    /** As registered; every client may use both methods. */
-    authMethod: oneOf(...AUTH_METHODS),
-    /** Stored, but unused: the service redirects no browser. */
-    redirectUris: textArray(),
-    metadata: json<ClientMetadata>(),
-    createdAt: now(),
-    /** When the client last got a token, with the precision of a minute. */
-    lastUsedAt: nullable(timestamp()),
-  },
-  [{ name: 'oauth_client_account', columns: ['accountId', 'id'] }],
-);
+export const OauthClient = entity('oauth_client', {
+  id: column.key(),
+  accountId: column.text(),
+  secretDigest: column.bytes(),
+  /** The widest scope that its tokens can have. */
+  scope: column.text(),
+  grantTypes: column.textArray(),
+  /** As registered; every client may use both methods. */
+  authMethod: column.oneOf(...AUTH_METHODS),
+  /** Stored, but unused: the service redirects no browser. */
+  redirectUris: column.textArray(),
+  metadata: column.json<ClientMetadata>(),
+  createdAt: column.now(),
+  /** When the client last got a token, with the precision of a minute. */
+  lastUsedAt: nullable(column.timestamp()),
+});
 export type OauthClient = RowOf<typeof OauthClient>;
 
 /** Notes that the client $1 got a token. No row: the client was deleted. */
-export const NOTE_CLIENT_USE = statement(
-  { id: key() },
-  `update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1 returning id`,
-);
+export const NOTE_CLIENT_USE = statement({ id: column.key() })`
+  update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1 returning id`;
 
 const USED_AT = 'greatest(created_at, last_used_at)';
 /** Seconds since the client $1 last got a token, or was registered. */
-export const FIND_UNUSED_SECONDS = statement(
-  { seconds: real() },
-  `select extract(epoch from now() - ${USED_AT})::float as seconds from oauth_client where id = $1`,
-);
+export const FIND_UNUSED_SECONDS = statement({ seconds: column.real() })`
+  select extract(epoch from now() - ${USED_AT})::float as seconds from oauth_client where id = $1`;
 /** Whether the account $1 has money, or servers that exist. */
-export const HAS_ASSETS = statement(
-  { assets: boolean() },
-  `select exists (select from balance where account_id = $1 and available_micros + held_micros > 0)
-    or exists (select from server where account_id = $1 and status not in ('FAILED', 'DELETED')) as assets`,
-);
+export const HAS_ASSETS = statement({ assets: column.boolean() })`
+  select exists (select from balance where account_id = $1 and available_micros + held_micros > 0)
+    or exists (select from server where account_id = $1 and status not in ('FAILED', 'DELETED')) as assets`;
 /** Deletes the client $1, if it was unused for $2 seconds. */
-export const DELETE_UNUSED_CLIENT = statement(
-  { id: key() },
-  `delete from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) returning id`,
-);
+export const DELETE_UNUSED_CLIENT = statement({ id: column.key() })`
+  delete from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) returning id`;

@@ -1,6 +1,7 @@
 /** The statements of usage, which read the transfers of an account. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { bigint, int, key, nullable, oneOf, type Row, text, timestamp } from '../database/table.ts';
+import { nullable, type Row } from '../database/table.ts';
 
 /**
  * Transfers from and to the available balance. Captures are not among them, because they take held money.
@@ -12,23 +13,21 @@ const RANGE = `
 const AMOUNT = 'case when transfer.credit = $2 then transfer.amount_micros else -transfer.amount_micros end';
 
 /** The sum of a range. */
-export const FIND_USAGE_TOTAL = statement(
-  { totalMicros: bigint() },
-  `select coalesce(sum(${AMOUNT}), 0)::bigint as total_micros from transfer where ${RANGE}`,
-);
+export const FIND_USAGE_TOTAL = statement({ totalMicros: column.bigint() })`
+  select coalesce(sum(${AMOUNT}), 0)::bigint as total_micros from transfer where ${RANGE}`;
 
 const USAGE_ITEM = {
-  id: key(),
-  kind: oneOf('order', 'renewal', 'refund', 'topup', 'bonus', 'adjustment'),
-  orderNumber: nullable(text()),
-  serviceCode: nullable(text()),
-  description: text(),
+  id: column.key(),
+  kind: column.oneOf('order', 'renewal', 'refund', 'topup', 'bonus', 'adjustment'),
+  orderNumber: nullable(column.text()),
+  serviceCode: nullable(column.text()),
+  description: column.text(),
   /** The paid time; without a paid time, `from` and `to` are the moment of the transfer. */
-  from: timestamp(),
-  to: timestamp(),
-  hours: nullable(int()),
+  from: column.timestamp(),
+  to: column.timestamp(),
+  hours: nullable(column.int()),
   /** Negative if the transfer took money from the balance. */
-  amountMicros: bigint(),
+  amountMicros: column.bigint(),
 };
 export type UsageItem = Row<typeof USAGE_ITEM>;
 
@@ -36,9 +35,8 @@ export type UsageItem = Row<typeof USAGE_ITEM>;
  * A page of a range, newest first. $7 id of the page before, $8 limit. For an order, a resize and a resumed server, the
  * capture has the paid time.
  */
-export const LIST_USAGE = statement(
-  USAGE_ITEM,
-  `with page as (
+export const LIST_USAGE = statement(USAGE_ITEM)`
+  with page as (
     select transfer.*, ${AMOUNT} as signed from transfer where ${RANGE} and ($7::text is null or transfer.id < $7)
     order by transfer.id desc limit $8),
   timed as (
@@ -50,5 +48,4 @@ export const LIST_USAGE = statement(
     coalesce(starts, created_at) as from, coalesce(ends, created_at) as to,
     case kind when 'refund' then floor(extract(epoch from ends - starts) / 3600)
       else round(extract(epoch from ends - starts) / 3600) end::int as hours
-  from timed order by id desc`,
-);
+  from timed order by id desc`;

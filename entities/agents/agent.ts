@@ -1,20 +1,7 @@
 /** The public directory of agents. Their owners publish the entries; the service does not show the owner. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  boolean,
-  bytes,
-  columnsOf,
-  defaulting,
-  entity,
-  json,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  textArray,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
 export interface AgentEndpoint {
@@ -32,40 +19,32 @@ export interface AgentSkill {
 /** Owners list and unlist entries. Only the operator hides an entry and shows it again. */
 export const AGENT_STATUSES = ['LISTED', 'UNLISTED', 'HIDDEN'] as const;
 
-export const Agent = entity(
-  'agent',
-  {
-    id: key(),
-    accountId: text(),
-    /** Unique over all accounts. */
-    slug: text(),
-    name: text(),
-    description: text(),
-    url: text(),
-    status: oneOf(...AGENT_STATUSES),
-    version: nullable(text()),
-    providerName: nullable(text()),
-    providerUrl: nullable(text()),
-    documentationUrl: nullable(text()),
-    iconUrl: nullable(text()),
-    endpoints: json<AgentEndpoint[]>(),
-    skills: json<AgentSkill[]>(),
-    /** Ids and tags of the skills, for the search. */
-    skillTerms: textArray(),
-    /** The 32 bytes of an Ed25519 key. */
-    publicKey: nullable(bytes()),
-    /** Whether the agent's own card names this key. */
-    verified: defaulting(boolean(), 'false'),
-    x402: defaulting(boolean(), 'false'),
-    createdAt: now(),
-    updatedAt: now(),
-  },
-  [
-    { name: 'agent_slug', columns: ['slug'], unique: true },
-    { name: 'agent_account', columns: ['accountId', 'id'] },
-    { name: 'agent_listed', columns: ['id'], where: `status = 'LISTED'` },
-  ],
-);
+export const Agent = entity('agent', {
+  id: column.key(),
+  accountId: column.text(),
+  /** Unique over all accounts. */
+  slug: column.text(),
+  name: column.text(),
+  description: column.text(),
+  url: column.text(),
+  status: column.oneOf(...AGENT_STATUSES),
+  version: nullable(column.text()),
+  providerName: nullable(column.text()),
+  providerUrl: nullable(column.text()),
+  documentationUrl: nullable(column.text()),
+  iconUrl: nullable(column.text()),
+  endpoints: column.json<AgentEndpoint[]>(),
+  skills: column.json<AgentSkill[]>(),
+  /** Ids and tags of the skills, for the search. */
+  skillTerms: column.textArray(),
+  /** The 32 bytes of an Ed25519 key. */
+  publicKey: nullable(column.bytes()),
+  /** Whether the agent's own card names this key. */
+  verified: defaulting(column.boolean(), 'false'),
+  x402: defaulting(column.boolean(), 'false'),
+  createdAt: column.now(),
+  updatedAt: column.now(),
+});
 export type Agent = RowOf<typeof Agent>;
 
 /** Publishing an entry again may keep its state. A hidden entry stays hidden; the operator shows it again by hand. */
@@ -80,20 +59,16 @@ export const AGENT_LIFECYCLE: Lifecycle<Agent, Agent['status']> = {
  * Returns $1 listed entries, newest first. The other parameters are filters, and null selects all entries. They are: ids below
  * $2, text pattern $3, skill or tag $4, protocol $5 of an endpoint, verification $6.
  */
-export const SEARCH_AGENTS = statement(
-  Agent.columns,
-  `select ${columnsOf(Agent)} from agent
+export const SEARCH_AGENTS = statement(Agent.columns)`
+  select ${columnsOf(Agent)} from agent
   where status = 'LISTED' and ($2::text is null or id < $2)
     and ($3::text is null or name ilike $3 or description ilike $3 or slug ilike $3)
     and ($4::text is null or $4 = any(skill_terms))
     and ($5::text is null or endpoints @> jsonb_build_array(jsonb_build_object('protocol', $5)))
     and ($6::boolean is null or verified = $6)
-  order by id desc limit $1`,
-);
+  order by id desc limit $1`;
 
 /** Writes the verification $4 of the agent $1 if it is new, and URL $2 and key $3 are unchanged. */
-export const WRITE_VERIFICATION = statement(
-  { accountId: text() },
-  `update agent set verified = $4, updated_at = now()
-  where id = $1 and url = $2 and public_key = $3 and verified <> $4 returning account_id`,
-);
+export const WRITE_VERIFICATION = statement({ accountId: column.text() })`
+  update agent set verified = $4, updated_at = now()
+  where id = $1 and url = $2 and public_key = $3 and verified <> $4 returning account_id`;

@@ -4,7 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Waker, wakeWebhooks } from '../webhooks/outbox.ts';
 import { Bus, type Change } from './bus.ts';
 import { MIGRATIONS } from './migrations/index.ts';
-import { ENTITIES } from './tables.ts';
+import { TABLES } from './tables.ts';
 import { type Queryable, rows, sqlStateOf, type Transaction, within } from './transaction.ts';
 
 // int8 becomes bigint, so that money never passes through a float.
@@ -57,7 +57,7 @@ export class Database implements Queryable {
       type: 'postgres',
       url,
       poolSize,
-      entities: ENTITIES,
+      entities: TABLES,
       migrations: MIGRATIONS,
       migrationsTransactionMode: 'each',
       applicationName: 'freehold',

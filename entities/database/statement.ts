@@ -24,16 +24,21 @@ export interface StatementOptions {
 }
 
 /**
- * Declares a statement. Call it once, when its module loads.
- * @param columns the columns of its rows: those of a table (`Server.columns`), or some of `table.ts`; `{}` for no rows
+ * Declares a statement: its columns, and then its SQL as a template. Call it once, when its module loads. The parts of the
+ * template are SQL, too; the values come later, as `$1` and so on.
+ * @param columns the columns of its rows: those of a table (`Server.columns`), or some of `column.ts`; `{}` for no rows
  */
-export function statement<C extends Columns>(
-  columns: C,
-  text: string,
-  { name }: StatementOptions = {},
-): Statement<Row<C>> {
-  const all = (db: Queryable, parameters?: unknown[]) => db.query<Row<C>>(text, parameters, name);
-  const declared = { text, columns, all, first: async (db: Queryable, given?: unknown[]) => (await all(db, given))[0] };
-  STATEMENTS.push(declared);
-  return declared;
-}
+export const statement =
+  <C extends Columns>(columns: C, { name }: StatementOptions = {}) =>
+  (sql: TemplateStringsArray, ...parts: (string | number)[]): Statement<Row<C>> => {
+    const text = String.raw({ raw: sql }, ...parts).trim();
+    const all = (db: Queryable, given?: unknown[]) => db.query<Row<C>>(text, given, name);
+    const declared = {
+      text,
+      columns,
+      all,
+      first: async (db: Queryable, given?: unknown[]) => (await all(db, given))[0],
+    };
+    STATEMENTS.push(declared);
+    return declared;
+  };

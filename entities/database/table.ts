@@ -1,45 +1,8 @@
 /** The typed notation of tables: an `EntitySchema` with an inferred row type. Node.js cannot strip decorators. */
-import {
-  EntitySchema,
-  type EntitySchemaColumnOptions,
-  type EntitySchemaIndexOptions,
-  type FindOptionsWhere,
-  type ObjectLiteral,
-} from 'typeorm';
+import { EntitySchema, type FindOptionsWhere, type ObjectLiteral } from 'typeorm';
+import type { Column } from './column.ts';
 import type { Queryable, Transaction } from './transaction.ts';
 
-declare const valueType: unique symbol;
-/** A column that remembers the type of its values. */
-export type Column<T> = EntitySchemaColumnOptions & {
-  readonly [valueType]?: T;
-  /** The values of `oneOf` and `measured`. */
-  readonly values?: readonly string[];
-  readonly measured?: boolean;
-};
-
-const asBigInt = {
-  from: (value: unknown) => (value === null ? null : BigInt(value as string)),
-  to: (value: unknown) => value,
-};
-
-export const key = (): Column<string> => ({ type: 'text', primary: true });
-export const text = (): Column<string> => ({ type: 'text' });
-export const textArray = (): Column<string[]> => ({ type: 'text', array: true, default: () => "'{}'" });
-export const oneOf = <const T extends string>(...values: readonly T[]): Column<T> => ({ type: 'text', values });
-/** A state that workers measure. It has no lifecycle: any measurement may follow any other. */
-export const measured = <const T extends string>(...values: readonly T[]): Column<T> => ({
-  ...oneOf(...values),
-  measured: true,
-});
-export const int = (): Column<number> => ({ type: 'int' });
-export const real = (): Column<number> => ({ type: 'double precision' });
-export const bigint = (): Column<bigint> => ({ type: 'bigint', transformer: asBigInt });
-export const boolean = (): Column<boolean> => ({ type: 'boolean' });
-export const bytes = (): Column<Buffer> => ({ type: 'bytea' });
-export const timestamp = (): Column<Date> => ({ type: 'timestamptz', precision: 3 });
-export const now = (): Column<Date> => ({ type: 'timestamptz', precision: 3, default: () => 'now()' });
-export const json = <T>(): Column<T> => ({ type: 'jsonb' });
-export const inet = (): Column<string> => ({ type: 'inet' });
 export const nullable = <T>(column: Column<T>): Column<T | null> => ({ ...column, nullable: true });
 export const defaulting = <T>(column: Column<T>, value: string | number): Column<T> => ({
   ...column,
@@ -57,14 +20,14 @@ export const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${le
 /** A table with its columns. */
 export type Table<C extends Columns> = EntitySchema<Row<C>> & { readonly columns: C };
 
+/** The tables that the loaded modules declare. `tables.ts` loads all of them. */
+export const TABLES: EntitySchema<unknown>[] = [];
+
 /** Declares a table: properties are camelCase, columns snake_case. A test compares it with the migrations. */
-export function entity<C extends Columns>(
-  name: string,
-  columns: C,
-  indices: EntitySchemaIndexOptions[] = [],
-): Table<C> {
+export function entity<C extends Columns>(name: string, columns: C): Table<C> {
   const named = Object.fromEntries(Object.entries(columns).map(([k, column]) => [k, { ...column, name: snake(k) }]));
-  const schema = new EntitySchema<Row<C>>({ name, tableName: name, columns: named as never, indices });
+  const schema = new EntitySchema<Row<C>>({ name, tableName: name, columns: named as never });
+  TABLES.push(schema);
   return Object.assign(schema, { columns });
 }
 
@@ -90,6 +53,10 @@ const of = <T>(table: EntitySchema<T>) => table as unknown as EntitySchema<Objec
 export const find = async <T>(db: Queryable, table: EntitySchema<T>, where: Where<T>): Promise<T | undefined> =>
   ((await db.manager.findOneBy(of(table), where)) ?? undefined) as T | undefined;
 
+/** Returns whether a row fits. */
+export const exists = <T>(db: Queryable, table: EntitySchema<T>, where: Where<T>): Promise<boolean> =>
+  db.manager.existsBy(of(table), where);
+
 /** Returns all rows that fit, in the given order. */
 export const findAll = async <T>(
   db: Queryable,
@@ -104,21 +71,21 @@ export const lock = async <T>(tx: Transaction, table: EntitySchema<T>, where: Wh
 
 /** Inserts rows. The database fills omitted columns with their defaults. */
 export const insert = async <T>(
-  db: Queryable,
+  tx: Transaction,
   table: EntitySchema<T>,
   rows: Values<T> | Values<T>[],
 ): Promise<void> => {
-  await db.manager.insert(of(table), rows as never);
+  await tx.manager.insert(of(table), rows as never);
 };
 
 /** Changes the rows that fit, but not their states: `history/transition.ts` moves those. @returns the number of rows */
 export const update = async <T>(
-  db: Queryable,
+  tx: Transaction,
   table: EntitySchema<T>,
   where: Where<T>,
   set: ChangedColumns<T>,
-): Promise<number> => (await db.manager.update(of(table), where, set as never)).affected ?? 0;
+): Promise<number> => (await tx.manager.update(of(table), where, set as never)).affected ?? 0;
 
 /** Deletes the rows that fit. @returns the number of rows */
-export const remove = async <T>(db: Queryable, table: EntitySchema<T>, where: Where<T>): Promise<number> =>
-  (await db.manager.delete(of(table), where)).affected ?? 0;
+export const remove = async <T>(tx: Transaction, table: EntitySchema<T>, where: Where<T>): Promise<number> =>
+  (await tx.manager.delete(of(table), where)).affected ?? 0;

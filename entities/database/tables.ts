@@ -1,82 +1,36 @@
-/** All tables. */
-import { Account } from '../accounts/account.ts';
-import { ApiKey, Session } from '../accounts/credential.ts';
-import { LoginCount } from '../accounts/login-attempt.ts';
-import { OauthClient } from '../accounts/oauth-client.ts';
-import { SshKey } from '../accounts/ssh-key.ts';
-import { PendingLogin, RecoveryCode, Totp } from '../accounts/totp.ts';
-import { Agent } from '../agents/agent.ts';
-import { CatalogItem, Stock } from '../catalog.ts';
-import { AuditEntry } from '../history/audit.ts';
-import { Event } from '../history/event.ts';
-import { IdempotencyKey } from '../idempotency.ts';
-import { Chain, ChainBlock, Deposit } from '../payments/chain.ts';
-import { CoinRate, CoinSwitch } from '../payments/coin.ts';
-import { Balance, Transfer } from '../payments/ledger.ts';
-import { Payment } from '../payments/payment.ts';
-import { TopUp } from '../payments/top-up.ts';
-import { X402Payment } from '../payments/x402-payment.ts';
-import { RateLimitCount } from '../rate-limit.ts';
-import { Deployment } from '../servers/deployment.ts';
-import { Engine } from '../servers/engine.ts';
-import { CircuitBreaker, Finding } from '../servers/finding.ts';
-import { Host } from '../servers/host.ts';
-import { AddressPool, IpAddress } from '../servers/ip-address.ts';
-import { ManualJob } from '../servers/manual-job.ts';
-import { Place } from '../servers/place.ts';
-import { Placement } from '../servers/placement.ts';
-import { ReverseDnsTold } from '../servers/reverse-dns.ts';
-import { Server } from '../servers/server.ts';
-import { Task } from '../tasks/task.ts';
-import { Health } from '../transparency/health.ts';
-import { Canary, Incident, Peering } from '../transparency/transparency.ts';
-import { WebhookDelivery } from '../webhooks/delivery.ts';
-import { Webhook } from '../webhooks/webhook.ts';
+/** Loads the modules that declare the tables. */
+import '../accounts/account.ts';
+import '../accounts/credential.ts';
+import '../accounts/login-attempt.ts';
+import '../accounts/oauth-client.ts';
+import '../accounts/ssh-key.ts';
+import '../accounts/totp.ts';
+import '../agents/agent.ts';
+import '../catalog.ts';
+import '../history/audit.ts';
+import '../history/event.ts';
+import '../idempotency.ts';
+import '../payments/chain.ts';
+import '../payments/coin.ts';
+import '../payments/ledger.ts';
+import '../payments/payment.ts';
+import '../payments/top-up.ts';
+import '../payments/x402-payment.ts';
+import '../rate-limit.ts';
+import '../servers/deployment.ts';
+import '../servers/engine.ts';
+import '../servers/finding.ts';
+import '../servers/host.ts';
+import '../servers/ip-address.ts';
+import '../servers/manual-job.ts';
+import '../servers/place.ts';
+import '../servers/placement.ts';
+import '../servers/reverse-dns.ts';
+import '../servers/server.ts';
+import '../tasks/task.ts';
+import '../transparency/health.ts';
+import '../transparency/transparency.ts';
+import '../webhooks/delivery.ts';
+import '../webhooks/webhook.ts';
 
-export const ENTITIES = [
-  Account,
-  IpAddress,
-  AddressPool,
-  Agent,
-  ApiKey,
-  AuditEntry,
-  Balance,
-  CircuitBreaker,
-  Canary,
-  CatalogItem,
-  Chain,
-  ChainBlock,
-  CoinRate,
-  CoinSwitch,
-  Deployment,
-  Deposit,
-  Engine,
-  Event,
-  Finding,
-  Health,
-  Host,
-  IdempotencyKey,
-  Incident,
-  LoginCount,
-  ManualJob,
-  OauthClient,
-  Peering,
-  Payment,
-  PendingLogin,
-  Place,
-  Placement,
-  RateLimitCount,
-  RecoveryCode,
-  ReverseDnsTold,
-  Server,
-  Session,
-  SshKey,
-  Stock,
-  Task,
-  TopUp,
-  Totp,
-  Transfer,
-  Webhook,
-  WebhookDelivery,
-  X402Payment,
-];
+export { TABLES } from './table.ts';

@@ -1,6 +1,7 @@
 /** The audit log: the actor, the act and its time. It has no column for an address, a body or a credential. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, entity, int, key, now, nullable, type RowOf, text } from '../database/table.ts';
+import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
 
 /** The actor: a credential of a customer, the operator, or the system. */
 export interface Actor {
@@ -14,30 +15,23 @@ export interface Actor {
 export const OPERATOR_ACCOUNT = 'operator';
 export const SYSTEM: Actor = { type: 'system', id: null, name: null, requestId: null };
 
-export const AuditEntry = entity(
-  'audit_entry',
-  {
-    id: key(),
-    accountId: text(),
-    action: text(),
-    actorType: text(),
-    actorId: nullable(text()),
-    actorName: nullable(text()),
-    /** The changed resource. Null for `api.request`. */
-    resourceType: nullable(text()),
-    resourceId: nullable(text()),
-    requestId: nullable(text()),
-    /** The method, the template of the path, and the status of the response. Only `api.request` has them. */
-    method: nullable(text()),
-    path: nullable(text()),
-    status: nullable(int()),
-    createdAt: now(),
-  },
-  [
-    { name: 'audit_entry_account', columns: ['accountId', 'id'] },
-    { name: 'audit_entry_action', columns: ['accountId', 'action', 'id'] },
-  ],
-);
+export const AuditEntry = entity('audit_entry', {
+  id: column.key(),
+  accountId: column.text(),
+  action: column.text(),
+  actorType: column.text(),
+  actorId: nullable(column.text()),
+  actorName: nullable(column.text()),
+  /** The changed resource. Null for `api.request`. */
+  resourceType: nullable(column.text()),
+  resourceId: nullable(column.text()),
+  requestId: nullable(column.text()),
+  /** The method, the template of the path, and the status of the response. Only `api.request` has them. */
+  method: nullable(column.text()),
+  path: nullable(column.text()),
+  status: nullable(column.int()),
+  createdAt: column.now(),
+});
 export type AuditEntry = RowOf<typeof AuditEntry>;
 
 /** The action of recorded requests. All other actions are types of events. */
@@ -46,13 +40,11 @@ export const API_REQUEST = 'api.request';
 export const AUDIT_DAYS = 90;
 
 const entriesIn = (range: string, order: string) =>
-  statement(
-    AuditEntry.columns,
-    `select ${columnsOf(AuditEntry)} from audit_entry
+  statement(AuditEntry.columns)`
+  select ${columnsOf(AuditEntry)} from audit_entry
       where account_id = $1 and ${range}
         and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
-      order by ${order} limit $6`,
-  );
+      order by ${order} limit $6`;
 /** The entries of the account $1, newest first. $2 and $3 the range of ids, $4 and $5 the range of times, $6 limit. */
 export const LIST_AUDIT_ENTRIES = entriesIn('id >= $2 and id < $3', 'id desc');
 /** The same for the action $7. Only the index by action fits; the other one would read all entries between two of them. */
@@ -61,14 +53,10 @@ export const LIST_ENTRIES_OF_ACTION = entriesIn(
   'action desc, id desc',
 );
 /** Inserts entries with the action $1; the other parameters are arrays with one element for each entry. */
-export const INSERT_REQUESTS = statement(
-  {},
-  `insert into audit_entry (action, id, created_at, account_id, actor_type, actor_id, actor_name, request_id, method, path, status)
+export const INSERT_REQUESTS = statement({})`
+  insert into audit_entry (action, id, created_at, account_id, actor_type, actor_id, actor_name, request_id, method, path, status)
     select $1, given.* from unnest($2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-      $9::text[], $10::text[], $11::int[]) as given on conflict (id) do nothing`,
-);
+      $9::text[], $10::text[], $11::int[]) as given on conflict (id) do nothing`;
 /** Deletes entries whose ids are smaller than $1, at most $2. */
-export const DELETE_OLD_ENTRIES = statement(
-  { id: key() },
-  'delete from audit_entry where id in (select id from audit_entry where id < $1 order by id limit $2) returning id',
-);
+export const DELETE_OLD_ENTRIES = statement({ id: column.key() })`
+  delete from audit_entry where id in (select id from audit_entry where id < $1 order by id limit $2) returning id`;

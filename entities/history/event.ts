@@ -1,6 +1,7 @@
 /** Events: one for each change that concerns a customer. The transaction of the change writes it (outbox). */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, entity, json, key, now, type RowOf, text } from '../database/table.ts';
+import { columnsOf, entity, type RowOf } from '../database/table.ts';
 
 export const EVENT_TYPES = [
   'server.created',
@@ -75,23 +76,16 @@ export type ResourceType =
 /** The types of events whose first word names the resource. */
 export type ResourceEventType = EventType & `${ResourceType}.${string}`;
 
-export const Event = entity(
-  'event',
-  {
-    id: key(),
-    accountId: text(),
-    type: text(),
-    /** The id or order number of the changed resource. */
-    subject: text(),
-    data: json<Record<string, unknown>>(),
-    createdAt: now(),
-  },
-  [
-    { name: 'event_account', columns: ['accountId', 'id'] },
-    { name: 'event_subject', columns: ['accountId', 'subject', 'id'] },
-  ],
-);
+export const Event = entity('event', {
+  id: column.key(),
+  accountId: column.text(),
+  type: column.text(),
+  /** The id or order number of the changed resource. */
+  subject: column.text(),
+  data: column.json<Record<string, unknown>>(),
+  createdAt: column.now(),
+});
 export type Event = RowOf<typeof Event>;
 
 /** Reads the event $1. */
-export const FIND_EVENT = statement(Event.columns, `select ${columnsOf(Event)} from event where id = $1`);
+export const FIND_EVENT = statement(Event.columns)`select ${columnsOf(Event)} from event where id = $1`;

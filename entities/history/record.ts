@@ -17,11 +17,13 @@ import { Webhook } from '../webhooks/webhook.ts';
 import type { Actor } from './audit.ts';
 import type { EventType, ResourceEventType, ResourceType } from './event.ts';
 
-/** A change as its event and its audit entry describe it. */
-export type Happening = { actor: Actor; data?: Record<string, unknown> } & (
+/** A change as its event describes it. */
+export type Act = { data?: Record<string, unknown> } & (
   | { type: ResourceEventType; resource?: undefined }
   | { type: EventType; resource: ResourceType }
 );
+/** A change as its event and its audit entry describe it. */
+export type Happening = Act & { actor: Actor };
 
 /** Returns the kind of the changed resource. */
 const resourceOf = ({ type, resource }: Happening): ResourceType => resource ?? (type.split('.')[0] as ResourceType);
@@ -65,6 +67,33 @@ export const recordParameters = (happening: Happening): unknown[] => {
 /** Returns the expression for the acting API key, which is null for other credentials. `first` as in `recordSql`. */
 export const actingKeySql = (first: number): string => `case when $${first + 4} = 'api_key' then $${first + 5} end`;
 
+/** Composes SQL once for each kind of resource. */
+function byResource(compose: (resource: ResourceType) => string): (resource: ResourceType) => string {
+  const composed = new Map<ResourceType, string>();
+  return (resource) => {
+    const known = composed.get(resource) ?? compose(resource);
+    composed.set(resource, known);
+    return known;
+  };
+}
+
+/** Records one change. $1 account, $2 subject, then `recordParameters`. */
+const recordOne = byResource(
+  (resource) =>
+    `with given as (select $1::text as account_id, $2::text as subject),
+      changed as (select given.*${rowOf(resource, '$2')}),
+      ${recordSql('changed', 3)} select ${WEBHOOK_IDS_SQL}`,
+);
+
+/** Records many changes. $1 a JSON array of [account, subject, `recordParameters`]. */
+const recordMany = byResource(
+  (resource) =>
+    `with given as (select item->>0 as account_id, item->>1 as subject, item->2 as happening
+        from jsonb_array_elements($1::jsonb) as item),
+      changed as (select given.*${rowOf(resource, 'given.subject')}),
+      ${recordedSql('changed', (place) => `(changed.happening->>${place})`)} select ${WEBHOOK_IDS_SQL}`,
+);
+
 /** Records a change that another statement of the transaction makes. @returns the id of the event */
 export async function record(
   tx: Transaction,
@@ -73,12 +102,11 @@ export async function record(
   happening: Happening,
 ): Promise<string> {
   const parameters = recordParameters(happening);
-  const [written] = await tx.query<{ webhookIds: string[] }>(
-    `with given as (select $1::text as account_id, $2::text as subject),
-      changed as (select given.*${rowOf(resourceOf(happening), '$2')}),
-      ${recordSql('changed', 3)} select ${WEBHOOK_IDS_SQL}`,
-    [accountId, subject, ...parameters],
-  );
+  const [written] = await tx.query<{ webhookIds: string[] }>(recordOne(resourceOf(happening)), [
+    accountId,
+    subject,
+    ...parameters,
+  ]);
   tx.changed(...deliveriesFor(written?.webhookIds));
   return parameters[0] as string;
 }
@@ -97,13 +125,7 @@ export async function recordAll(
       subject,
       recordParameters(happening),
     ]);
-    const [written] = await tx.query<{ webhookIds: string[] }>(
-      `with given as (select item->>0 as account_id, item->>1 as subject, item->2 as happening
-          from jsonb_array_elements($1::jsonb) as item),
-        changed as (select given.*${rowOf(resource, 'given.subject')}),
-        ${recordedSql('changed', (place) => `(changed.happening->>${place})`)} select ${WEBHOOK_IDS_SQL}`,
-      [JSON.stringify(given)],
-    );
+    const [written] = await tx.query<{ webhookIds: string[] }>(recordMany(resource), [JSON.stringify(given)]);
     tx.changed(...deliveriesFor(written?.webhookIds));
   }
 }

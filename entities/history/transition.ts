@@ -4,8 +4,9 @@
  * If the lifecycle is told, the statement of a move also writes the event and its audit entry. Other moves are part of an act
  * that the caller records.
  */
+import * as column from '../database/column.ts';
 import { type Statement, type StatementOptions, statement } from '../database/statement.ts';
-import { type Columns, columnsOf, type Table, text } from '../database/table.ts';
+import { type Columns, columnsOf, type Table } from '../database/table.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import { exactJson } from '../json.ts';
 import { deliveriesFor, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
@@ -104,8 +105,8 @@ export function moveStatement<T, State extends string>(
   );
   const from = `array[${statesBefore(lifecycle, to).map((state) => `'${state}'`)}]`;
   const moved = moveSql(shape, { condition, assigned: assigned.join(''), to: `'${to}'`, from });
-  const columns = { ...(lifecycle.table as unknown as Table<Columns>).columns, previousState: text() };
-  return statement(columns, `with ${moved} select * from moved`, options) as Statement<Moved<T, State>>;
+  const columns = { ...(lifecycle.table as unknown as Table<Columns>).columns, previousState: column.text() };
+  return statement(columns, options)`with ${moved} select * from moved` as Statement<Moved<T, State>>;
 }
 
 /** The next state of a locked row, and the other columns that change. */

@@ -2,16 +2,14 @@
  * The proof of the books. Every kept balance is the sum of its transfers. Every payment, top-up and order agrees with the
  * ledger. The proof reads everything, so operators run it occasionally.
  */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { bigint, int, text } from '../database/table.ts';
+import type { Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
+const MISMATCH = { accountId: column.text(), keptMicros: column.bigint(), summedMicros: column.bigint() };
 /** One account whose kept balance is not the sum of its transfers. */
-export interface Mismatch {
-  accountId: string;
-  keptMicros: bigint;
-  summedMicros: bigint;
-}
+export type Mismatch = Row<typeof MISMATCH>;
 export interface Books {
   /** Whether every kept balance is the sum of its transfers. */
   balanced: boolean;
@@ -24,9 +22,8 @@ export interface Books {
 const LEGS =
   'select debit as name, -amount_micros as micros from transfer union all select credit, amount_micros from transfer';
 
-const FIND_MISMATCH = statement(
-  { accountId: text(), keptMicros: bigint(), summedMicros: bigint() },
-  `with summed as (
+const FIND_MISMATCH = statement(MISMATCH)`
+  with summed as (
     select substr(name, strpos(name, ':') + 1) as account_id,
       sum(micros) filter (where name like 'available:%') as available, sum(micros) filter (where name like 'held:%') as held
     from (${LEGS}) legs where name ~ '^(available|held):' group by 1),
@@ -37,14 +34,11 @@ const FIND_MISMATCH = statement(
   select account_id, (available_kept + held_kept)::bigint as kept_micros,
     (available_summed + held_summed)::bigint as summed_micros
   from both_sides where available_kept <> available_summed or held_kept <> held_summed
-  order by account_id limit 1`,
-);
-const SUM_ACCOUNTS = statement(
-  { name: text(), micros: bigint() },
-  `select case when name ~ '^(available|held):' then split_part(name, ':', 1) else name end as name, sum(micros)::bigint as micros
-    from (${LEGS}) legs group by 1 order by 1`,
-);
-const COUNT_TRANSFERS = statement({ transfers: int() }, 'select count(*)::int as transfers from transfer');
+  order by account_id limit 1`;
+const SUM_ACCOUNTS = statement({ name: column.text(), micros: column.bigint() })`
+  select case when name ~ '^(available|held):' then split_part(name, ':', 1) else name end as name, sum(micros)::bigint as micros
+    from (${LEGS}) legs group by 1 order by 1`;
+const COUNT_TRANSFERS = statement({ transfers: column.int() })`select count(*)::int as transfers from transfer`;
 
 /** Proves that the balances are the sums of all transfers, or names the first account that is wrong. */
 export async function verifyBooks(db: Queryable): Promise<Books> {
@@ -134,7 +128,7 @@ const CHECKS = [
         <> (select coalesce(sum(case when credit = 'suspense' then amount_micros else -amount_micros end), 0)
           from transfer where 'suspense' in (debit, credit))`,
   },
-].map(({ wrong, ...check }) => ({ ...check, wrong: statement({ row: text() }, `${wrong} order by 1 limit 1`) }));
+].map(({ wrong, ...check }) => ({ ...check, wrong: statement({ row: column.text() })`${wrong} order by 1 limit 1` }));
 
 /** Verifies the books, then every payment, top-up and order. @returns balanced only without any fault */
 export async function proveBooks(db: Queryable): Promise<Proof> {

@@ -1,17 +1,18 @@
 /** Coins: whether the operator offers them, and the exchange rates that the sources report. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { bigint, boolean, entity, key, now, type RowOf, text, textArray, timestamp } from '../database/table.ts';
+import { entity, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { MICROS_PER_USD } from '../money.ts';
 
 export const CoinRate = entity('coin_rate', {
   /** The code of the coin. */
-  coin: { ...text(), primary: true },
+  coin: { ...column.text(), primary: true },
   /** The name of the source that reports it. */
-  source: { ...text(), primary: true },
+  source: { ...column.text(), primary: true },
   /** Micro-USD for one coin. */
-  rateMicros: bigint(),
-  observedAt: timestamp(),
+  rateMicros: column.bigint(),
+  observedAt: column.timestamp(),
 });
 export type CoinRate = RowOf<typeof CoinRate>;
 
@@ -22,11 +23,9 @@ export const RATE_SOURCES_MIN = 2;
 /** A coin has no rate if its highest rate exceeds its lowest by more. */
 export const RATE_SPREAD_MAX_PERCENT = 3n;
 
-const FIND_FRESH_RATES = statement(
-  { coin: text(), rates: textArray() },
-  `select coin, array_agg(rate_micros::text) as rates from coin_rate
-    where observed_at > now() - interval '${RATE_STALE_SECONDS} seconds' group by coin`,
-);
+const FIND_FRESH_RATES = statement({ coin: column.text(), rates: column.textArray() })`
+  select coin, array_agg(rate_micros::text) as rates from coin_rate
+    where observed_at > now() - interval '${RATE_STALE_SECONDS} seconds' group by coin`;
 
 /** The fresh rates by coin. */
 export async function freshRates(db: Queryable): Promise<Map<string, bigint[]>> {
@@ -35,13 +34,11 @@ export async function freshRates(db: Queryable): Promise<Map<string, bigint[]>> 
 }
 
 /** Keeps the rates $1 as observed now: a JSON array of {coin, source, rate_micros}. */
-export const KEEP_RATES = statement(
-  {},
-  `insert into coin_rate (coin, source, rate_micros, observed_at)
+export const KEEP_RATES = statement({})`
+  insert into coin_rate (coin, source, rate_micros, observed_at)
   select coin, source, rate_micros, now() from jsonb_to_recordset($1::jsonb) as given(coin text, source text, rate_micros bigint)
   order by coin, source
-  on conflict (coin, source) do update set rate_micros = excluded.rate_micros, observed_at = now()`,
-);
+  on conflict (coin, source) do update set rate_micros = excluded.rate_micros, observed_at = now()`;
 
 /** The median of the rates, rounded down; null if there are too few, or if they are too far apart. */
 export function agreedRate(rates: readonly bigint[]): bigint | null {
@@ -64,20 +61,17 @@ export const peggedRate = (rateMicros: bigint | null): bigint | null =>
 
 export const CoinSwitch = entity('coin_switch', {
   /** The code of a coin of the driver. */
-  code: key(),
-  available: boolean(),
-  updatedAt: now(),
+  code: column.key(),
+  available: column.boolean(),
+  updatedAt: column.now(),
 });
 export type CoinSwitch = RowOf<typeof CoinSwitch>;
 
 /** The coins that the operator has switched off. */
-export const FIND_COINS_OFF = statement({ code: text() }, 'select code from coin_switch where not available', {
-  name: 'coins switched off',
-});
+export const FIND_COINS_OFF = statement({ code: column.text() }, { name: 'coins switched off' })`
+  select code from coin_switch where not available`;
 /** Switches the coin $1 on or off, as $2 says. A row means that something changed. */
-export const SWITCH_COIN = statement(
-  { code: text() },
-  `insert into coin_switch as kept (code, available) values ($1, $2)
+export const SWITCH_COIN = statement({ code: column.text() })`
+  insert into coin_switch as kept (code, available) values ($1, $2)
     on conflict (code) do update set available = excluded.available, updated_at = now()
-    where kept.available <> excluded.available returning code`,
-);
+    where kept.available <> excluded.available returning code`;

@@ -6,23 +6,9 @@
  *
  * This file is the only writer of `transfer` and `balance`.
  */
-
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bigint,
-  boolean,
-  defaulting,
-  entity,
-  insert,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { defaulting, entity, insert, nullable, type Row, type RowOf } from '../database/table.ts';
 import { constraintOf, type Queryable, type Transaction } from '../database/transaction.ts';
 import { ApiError } from '../errors.ts';
 import { newId } from '../ids.ts';
@@ -41,40 +27,32 @@ export const TRANSFER_KINDS = [
 ] as const;
 export type TransferKind = (typeof TRANSFER_KINDS)[number];
 
-export const Transfer = entity(
-  'transfer',
-  {
-    id: key(),
-    /** The account of the customer. */
-    accountId: text(),
-    kind: oneOf(...TRANSFER_KINDS),
-    debit: text(),
-    credit: text(),
-    amountMicros: bigint(),
-    /** Unique: posting a transfer again changes nothing. */
-    externalKey: text(),
-    orderNumber: nullable(text()),
-    serviceCode: nullable(text()),
-    description: text(),
-    periodFrom: nullable(timestamp()),
-    periodTo: nullable(timestamp()),
-    /** The API key that spent it, if any. */
-    credentialId: nullable(text()),
-    createdAt: now(),
-  },
-  [
-    { name: 'transfer_external_key', columns: ['externalKey'], unique: true },
-    { name: 'transfer_account', columns: ['accountId', 'id'] },
-    { name: 'transfer_credential', columns: ['credentialId', 'createdAt'], where: 'credential_id is not null' },
-  ],
-);
+export const Transfer = entity('transfer', {
+  id: column.key(),
+  /** The account of the customer. */
+  accountId: column.text(),
+  kind: column.oneOf(...TRANSFER_KINDS),
+  debit: column.text(),
+  credit: column.text(),
+  amountMicros: column.bigint(),
+  /** Unique: posting a transfer again changes nothing. */
+  externalKey: column.text(),
+  orderNumber: nullable(column.text()),
+  serviceCode: nullable(column.text()),
+  description: column.text(),
+  periodFrom: nullable(column.timestamp()),
+  periodTo: nullable(column.timestamp()),
+  /** The API key that spent it, if any. */
+  credentialId: nullable(column.text()),
+  createdAt: column.now(),
+});
 export type Transfer = RowOf<typeof Transfer>;
 
 export const Balance = entity('balance', {
-  accountId: key(),
-  availableMicros: defaulting(bigint(), 0),
-  heldMicros: defaulting(bigint(), 0),
-  updatedAt: now(),
+  accountId: column.key(),
+  availableMicros: defaulting(column.bigint(), 0),
+  heldMicros: defaulting(column.bigint(), 0),
+  updatedAt: column.now(),
 });
 export type Balance = RowOf<typeof Balance>;
 
@@ -91,23 +69,20 @@ export const SUSPENSE = 'suspense';
 /** The income by a network of coins. */
 export const gateway = (network: string): string => `gateway:${network}`;
 
-const LOCK_ACCOUNTS = statement({}, 'select from balance where account_id = any($1) order by account_id for update', {
-  name: 'lock account',
-});
+const AVAILABLE = { accountId: column.text(), availableMicros: column.bigint() };
+const LOCK_ACCOUNTS = statement(AVAILABLE, { name: 'lock account' })`
+  select account_id, available_micros from balance where account_id = any($1) order by account_id for update`;
 /**
- * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else
- * (lock-order.ts). So thirty requests at once are counted one after the other.
+ * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else (lock-order.ts).
+ * So thirty requests at once are counted one after the other.
+ * @returns the available micro-USD of each
  */
-export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<unknown> =>
+export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<Row<typeof AVAILABLE>[]> =>
   LOCK_ACCOUNTS.all(tx, [accountIds]);
 
-const LOCK_AVAILABLE = statement(
-  { availableMicros: bigint() },
-  'select available_micros from balance where account_id = $1 for update',
-);
 /** The available micro-USD of a customer, locked until the end of the transaction. */
 export async function lockAvailable(tx: Transaction, accountId: string): Promise<bigint> {
-  const balance = await LOCK_AVAILABLE.first(tx, [accountId]);
+  const [balance] = await lockAccount(tx, accountId);
   return balance!.availableMicros;
 }
 
@@ -128,12 +103,11 @@ export interface Posting {
 }
 
 /** Opens the balance of a new account. */
-export const openBalance = (tx: Queryable, accountId: string): Promise<void> => insert(tx, Balance, { accountId });
+export const openBalance = (tx: Transaction, accountId: string): Promise<void> => insert(tx, Balance, { accountId });
 
 /** Posts the transfers $1, a JSON array. Returns the new ones, and whether each account has a balance. */
-const POST = statement(
-  { accountId: text(), kept: boolean() },
-  `with given as (
+const POST = statement({ accountId: column.text(), kept: column.boolean() }, { name: 'post' })`
+  with given as (
       select * from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
         "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,
         "credentialId" text)),
@@ -154,9 +128,7 @@ const POST = statement(
     kept as (
       update balance set updated_at = now(), available_micros = available_micros + available, held_micros = held_micros + held
       from sums where balance.account_id = sums.account_id returning balance.account_id)
-  select account_id, account_id in (select account_id from kept) as kept from posted`,
-  { name: 'post' },
-);
+  select account_id, account_id in (select account_id from kept) as kept from posted`;
 
 /**
  * Posts transfers of one customer. It leaves out known external keys, so posting again changes nothing.
@@ -169,6 +141,14 @@ export const post = (tx: Transaction, accountId: string, postings: Posting[]): P
     tx,
     postings.map((posting) => ({ accountId, ...posting })),
   );
+
+const HAS_TRANSFER = statement({ found: column.boolean() })`
+  select exists (select from transfer where external_key = $1) as found`;
+/** Returns whether a transfer with the external key exists. */
+export async function isPosted(db: Queryable, externalKey: string): Promise<boolean> {
+  const transfer = await HAS_TRANSFER.first(db, [externalKey]);
+  return transfer!.found;
+}
 
 const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
 
@@ -211,27 +191,32 @@ export const holdSql = (credential: string, allowed = 'true'): string => `
     insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description, credential_id)
     select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5, ${credential} from paid)`;
 
-const SUM_SPENT = statement(
-  { spentMicros: bigint() },
-  `select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as spent_micros
+const SUM_SPENT = statement({ spentMicros: column.bigint() })`
+  select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as spent_micros
     from transfer spent left join transfer released
       on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
     where spent.credential_id = $1 and spent.created_at >= date_trunc('month', now(), 'UTC')
-      and spent.debit = 'available:' || spent.account_id`,
-);
+      and spent.debit = 'available:' || spent.account_id`;
 /**
  * Micro-USD that an API key has spent in this calendar month (UTC). Released holds do not count. Renewals name no key. The
  * sum is exact under the lock of the account.
  */
-export async function spentThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
+export async function spentByKeyThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
   const spent = await SUM_SPENT.first(tx, [credentialId]);
   return spent!.spentMicros;
 }
 
+const DAILY_TOTAL = {
+  /** The beginning of the day (UTC). */
+  day: column.timestamp(),
+  kind: column.oneOf(...TRANSFER_KINDS),
+  transfers: column.int(),
+  micros: column.bigint(),
+};
+/** The sum of a day's transfers of one kind. */
+export type DailyTotal = Row<typeof DAILY_TOTAL>;
 /** The sums of $1 days (UTC) by kind of transfer, the latest day first. */
-export const SUM_DAYS = statement(
-  { day: timestamp(), kind: oneOf(...TRANSFER_KINDS), transfers: int(), micros: bigint() },
-  `select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers, sum(amount_micros)::bigint as micros
+export const SUM_DAYS = statement(DAILY_TOTAL)`
+  select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers, sum(amount_micros)::bigint as micros
     from transfer where created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $1 - 1)
-    group by 1, 2 order by 1 desc, 2`,
-);
+    group by 1, 2 order by 1 desc, 2`;

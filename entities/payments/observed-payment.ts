@@ -1,6 +1,7 @@
 /** Writes the observed payments of chains and gateways, and finds the payments and top-ups that they concern. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, int, oneOf, text } from '../database/table.ts';
+import { columnsOf } from '../database/table.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { PAYMENT_LIFECYCLE, PAYMENT_STATUSES, Payment } from './payment.ts';
@@ -11,9 +12,13 @@ import { PAYMENT_LIFECYCLE, PAYMENT_STATUSES, Payment } from './payment.ts';
  * $1 is a JSON array of payments, and $2 the network. $3 is the top-up that the worker asked about, or null. $4 and $5 are
  * height and hash of the block, or null. Without $3 the address finds the top-up. Returns new and changed payments.
  */
-export const WRITE_OBSERVED = statement(
-  { id: text(), orderNumber: text(), status: oneOf(...PAYMENT_STATUSES), confirmations: int() },
-  `with given as (
+export const WRITE_OBSERVED = statement({
+  id: column.text(),
+  orderNumber: column.text(),
+  status: column.oneOf(...PAYMENT_STATUSES),
+  confirmations: column.int(),
+})`
+  with given as (
     select * from jsonb_to_recordset($1::jsonb) as given(id text, "txId" text, position int, coin text, address text, units text,
       confirmations int, at timestamptz)),
   known as (
@@ -33,8 +38,7 @@ export const WRITE_OBSERVED = statement(
     confirmations = case when $3::text is null then greatest(excluded.confirmations, kept.confirmations) else excluded.confirmations end
   where kept.status in ('ORPHANED', 'REVERSED', 'WRITTEN_OFF') or excluded.block_hash is distinct from kept.block_hash
     or excluded.confirmations <> kept.confirmations
-  returning id, order_number, status, confirmations`,
-);
+  returning id, order_number, status, confirmations`;
 
 const MOVE_OBSERVED = {
   SEEN: moveStatement(PAYMENT_LIFECYCLE, 'SEEN', 'id = any($1::text[])'),
@@ -71,30 +75,26 @@ export const orphanPayments = (
 };
 
 /** Takes the payments of the network $1 above the height $2 out of their blocks. */
-export const UNMINE_PAYMENTS = statement(
-  { id: text(), status: oneOf(...PAYMENT_STATUSES) },
-  `with above as (
+export const UNMINE_PAYMENTS = statement({ id: column.text(), status: column.oneOf(...PAYMENT_STATUSES) })`
+  with above as (
     select id from payment where network = $1 and height > $2 and block_hash is not null order by id for update)
   update payment set block_hash = null, confirmations = 0 from above where payment.id = above.id
-  returning payment.id, status`,
-);
+  returning payment.id, status`;
 
-const MARK_MISSING = statement(
-  {
-    id: Payment.columns.id,
-    orderNumber: Payment.columns.orderNumber,
-    network: Payment.columns.network,
-    txId: Payment.columns.txId,
-    missingSince: Payment.columns.missingSince,
-  },
-  `with shown as (select * from unnest($3::text[], $4::int[]) as shown(tx_id, position)),
+const MARK_MISSING = statement({
+  id: Payment.columns.id,
+  orderNumber: Payment.columns.orderNumber,
+  network: Payment.columns.network,
+  txId: Payment.columns.txId,
+  missingSince: Payment.columns.missingSince,
+})`
+  with shown as (select * from unnest($3::text[], $4::int[]) as shown(tx_id, position)),
     looked as (
       select id, exists (select 1 from shown where (shown.tx_id, shown.position) = (payment.tx_id, payment.position)) as there
       from payment where network = $1 and order_number = $2 and status = 'CREDITED' order by id for update)
   update payment set missing_since = case when there then null else now() end
   from looked where payment.id = looked.id and there = (missing_since is not null)
-  returning payment.id, order_number, network, tx_id, missing_since`,
-);
+  returning payment.id, order_number, network, tx_id, missing_since`;
 
 /**
  * Marks credited payments of a top-up as missing if the gateway does not report them. It clears the mark of the others.
@@ -105,23 +105,18 @@ export const markMissing = (tx: Transaction, network: string, orderNumber: strin
 
 /** Removed from its chain after it was credited. */
 const GONE = `status = 'CREDITED' and height is not null and block_hash is null`;
-export const FIND_GONE = statement(
-  { id: text(), accountId: text() },
-  `select id, account_id from payment where ${GONE} and network = $1`,
-);
+export const FIND_GONE = statement({ id: column.text(), accountId: column.text() })`
+  select id, account_id from payment where ${GONE} and network = $1`;
 /** Locks the payment $1 if it is gone. */
-export const LOCK_GONE = statement(
-  Payment.columns,
-  `select ${columnsOf(Payment)} from payment where id = $1 and ${GONE} for update`,
-);
+export const LOCK_GONE = statement(Payment.columns)`
+  select ${columnsOf(Payment)} from payment where id = $1 and ${GONE} for update`;
 
 /**
  * Counts confirmations, and finds the top-ups of the network $1 that have something new, or had when a worker died. $2 the
  * height of the chain, $3 top-ups with announced payments.
  */
-export const COUNT_CONFIRMATIONS = statement(
-  { orderNumber: text() },
-  `with uncounted as (
+export const COUNT_CONFIRMATIONS = statement({ orderNumber: column.text() })`
+  with uncounted as (
     select id from payment
     where network = $1 and status in ('SEEN', 'MINED', 'REVERSED', 'WRITTEN_OFF') and block_hash is not null and confirmations <> $2 - height + 1
     order by id for update),
@@ -138,5 +133,4 @@ export const COUNT_CONFIRMATIONS = statement(
           or payment.confirmations < top_up.confirmations)
     union select order_number from payment where network = $1 and status in ('REVERSED', 'WRITTEN_OFF') and block_hash is not null
     union select order_number from top_up
-      where network = $1 and status = 'CONFIRMING' and mode = 'CRYPTO' and expires_at <= now()) as due`,
-);
+      where network = $1 and status = 'CONFIRMING' and mode = 'CRYPTO' and expires_at <= now()) as due`;

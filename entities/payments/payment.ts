@@ -3,22 +3,9 @@
  * The position is that of the output, or of the log within its own receipt. Positions within a block would change when
  * a transaction is mined again. The ledger credits a payment once, however often it is reported.
  */
-
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bigint,
-  columnsOf,
-  defaulting,
-  entity,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { transitionAll } from '../history/transition.ts';
@@ -43,56 +30,41 @@ export const PAYMENT_STATUSES = [
 ] as const;
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 
-export const Payment = entity(
-  'payment',
-  {
-    id: key(),
-    /** Such as base or bitcoin. */
-    network: text(),
-    txId: text(),
-    position: int(),
-    /** The code of the coin that came. */
-    coin: text(),
-    address: text(),
-    /** The account of the top-up that owns the address. */
-    accountId: text(),
-    orderNumber: text(),
-    /** In the smallest unit of the coin, as a decimal string. */
-    units: text(),
-    status: oneOf(...PAYMENT_STATUSES),
-    /** The height of its block. */
-    height: nullable(int()),
-    blockHash: nullable(text()),
-    confirmations: defaulting(int(), 0),
-    /** When the service first saw it, or the time of its block if that is earlier. */
-    seenAt: timestamp(),
-    /** The units of it that were credited at the quoted rate. */
-    quotedUnits: nullable(text()),
-    /** The exchange rate of the other units: micro-USD for one coin. */
-    rateMicros: nullable(bigint()),
-    creditedMicros: defaulting(bigint(), 0),
-    creditedAt: nullable(timestamp()),
-    /** How much of it the service took out of the balance when the chain removed it. */
-    reversedMicros: defaulting(bigint(), 0),
-    /** How often the chain has removed it. */
-    reversals: defaulting(int(), 0),
-    /** When the gateway stopped reporting the credited payment. */
-    missingSince: nullable(timestamp()),
-    createdAt: now(),
-  },
-  [
-    { name: 'payment_key', columns: ['network', 'txId', 'position'], unique: true },
-    { name: 'payment_top_up', columns: ['orderNumber', 'id'] },
-    { name: 'payment_open', columns: ['network', 'orderNumber'], where: `status in ('SEEN', 'MINED')` },
-    { name: 'payment_block', columns: ['network', 'height'] },
-    {
-      name: 'payment_gone',
-      columns: ['network'],
-      where: `status = 'CREDITED' and height is not null and block_hash is null`,
-    },
-    { name: 'payment_suspense', columns: ['id'], where: `status in ('UNMATCHED', 'REVERSED')` },
-  ],
-);
+export const Payment = entity('payment', {
+  id: column.key(),
+  /** Such as base or bitcoin. */
+  network: column.text(),
+  txId: column.text(),
+  position: column.int(),
+  /** The code of the coin that came. */
+  coin: column.text(),
+  address: column.text(),
+  /** The account of the top-up that owns the address. */
+  accountId: column.text(),
+  orderNumber: column.text(),
+  /** In the smallest unit of the coin, as a decimal string. */
+  units: column.text(),
+  status: column.oneOf(...PAYMENT_STATUSES),
+  /** The height of its block. */
+  height: nullable(column.int()),
+  blockHash: nullable(column.text()),
+  confirmations: defaulting(column.int(), 0),
+  /** When the service first saw it, or the time of its block if that is earlier. */
+  seenAt: column.timestamp(),
+  /** The units of it that were credited at the quoted rate. */
+  quotedUnits: nullable(column.text()),
+  /** The exchange rate of the other units: micro-USD for one coin. */
+  rateMicros: nullable(column.bigint()),
+  creditedMicros: defaulting(column.bigint(), 0),
+  creditedAt: nullable(column.timestamp()),
+  /** How much of it the service took out of the balance when the chain removed it. */
+  reversedMicros: defaulting(column.bigint(), 0),
+  /** How often the chain has removed it. */
+  reversals: defaulting(column.int(), 0),
+  /** When the gateway stopped reporting the credited payment. */
+  missingSince: nullable(column.timestamp()),
+  createdAt: column.now(),
+});
 export type Payment = RowOf<typeof Payment>;
 
 /** Moves of a payment. `provisioning/payments/top-ups/credit.ts` posts its transfers. */
@@ -113,12 +85,13 @@ export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> = {
   },
 };
 
+/** Whether a payment of the top-up $1 is unconfirmed. */
+export const HAS_OPEN_PAYMENT = statement({ open: column.boolean() })`
+  select exists (select from payment where order_number = $1 and status in ('SEEN', 'MINED')) as open`;
 /** Locks the payments of the top-ups $1 in the order of their ids. Returns them in the order of their arrival. */
-export const LOCK_PAYMENTS = statement(
-  Payment.columns,
-  `with locked as (select * from payment where order_number = any($1) order by id for update)
-    select ${columnsOf(Payment, 'payment')} from locked as payment order by seen_at, id`,
-);
+export const LOCK_PAYMENTS = statement(Payment.columns)`
+  with locked as (select * from payment where order_number = any($1) order by id for update)
+    select ${columnsOf(Payment, 'payment')} from locked as payment order by seen_at, id`;
 
 /** Writes the new states of locked payments, with the columns that change with a state. @throws Error if a move is not allowed */
 export async function keepPayments(tx: Transaction, payments: readonly Payment[]): Promise<void> {

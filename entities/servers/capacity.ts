@@ -2,8 +2,9 @@
  * Capacity: a place, room on a host, and addresses. An order claims all of it in its own transaction. All of it is released
  * when its machine is confirmed absent. Both take the rows in the same order: place, host, placement, address.
  */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { boolean, inet, nullable, type Row, text } from '../database/table.ts';
+import { nullable, type Row } from '../database/table.ts';
 import { pickAddressSql } from './ip-address.ts';
 import { pickPlaceSql } from './place.ts';
 import { type ClaimSql, holdHostSql, needsHostSql, pickHostSql } from './placement.ts';
@@ -34,23 +35,19 @@ export const claimSql = (claim: ClaimSql): string => `
 /** The columns of a server that its claim fills. */
 const ROOM = {
   /** Null where the region has no hosts of that kind and the engine needs none. */
-  host: nullable(text()),
-  ipv4: inet(),
-  ipv6: inet(),
-  ipv6Prefix: text(),
+  host: nullable(column.text()),
+  ipv4: column.inet(),
+  ipv6: column.inet(),
+  ipv6Prefix: column.text(),
 };
 /** Claims capacity for a server; no row without any. $1 region, $2 service code, $3 order number, $4 generation. */
-export const CLAIM_CAPACITY = statement(
-  ROOM,
-  `with ${claimSql({ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' })}
-  select host, ipv4, ipv6, ipv6_prefix from room`,
-);
+export const CLAIM_CAPACITY = statement(ROOM)`
+  with ${claimSql({ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' })}
+  select host, ipv4, ipv6, ipv6_prefix from room`;
 /** A claim, as the columns of its server. */
 export type Room = Row<typeof ROOM>;
 
 /** Clears what a server has claimed, and says whether it ever ran. $1 order number. */
-export const CLEAR_CAPACITY = statement(
-  { ran: boolean() },
-  `update server set ipv4 = null, ipv6 = null, ipv6_prefix = null, reverse_dns = '[]', change = null, host = null
-  where order_number = $1 returning paid_until is not null as ran`,
-);
+export const CLEAR_CAPACITY = statement({ ran: column.boolean() })`
+  update server set ipv4 = null, ipv6 = null, ipv6_prefix = null, reverse_dns = '[]', change = null, host = null
+  where order_number = $1 returning paid_until is not null as ran`;

@@ -2,21 +2,9 @@
  * Deployments: a dedicated machine on its way to a host, and off it again. A row exists for each host that is not free. It
  * holds the system, the progress, and the next command for the controller. It emits no events: those of the server do.
  */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bytes,
-  columnsOf,
-  defaulting,
-  entity,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type Row,
-  type RowOf,
-  text,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { transition } from '../history/transition.ts';
@@ -31,43 +19,35 @@ export const DEPLOYMENT_STATES = [
   'RETIRED',
 ] as const;
 
-export const Deployment = entity(
-  'deployment',
-  {
-    id: key(),
-    orderNumber: text(),
-    generation: int(),
-    /** The name of the host. */
-    box: text(),
-    /** The MAC address of the card that boots from the network; lower case, with colons. */
-    mac: text(),
-    /** The device that gets the system, such as /dev/nvme0n1. */
-    disk: text(),
-    state: defaulting(oneOf(...DEPLOYMENT_STATES), "'WAITING'"),
-    /** Grows with each installation, and with the wipe. Tokens of earlier runs open nothing. */
-    run: defaulting(int(), 1),
-    image: text(),
-    /** SHA-256 of the specification, in hex. */
-    specDigest: text(),
-    /** Sealed: host name, keys, user data and root password of the new system. Erased when it has booted. */
-    seed: nullable(bytes()),
-    /** The device that the host boots from next. */
-    device: defaulting(oneOf('PXE', 'DISK'), "'PXE'"),
-    /** The halves of a power cycle that are still to do: OFF both, ON the second. Null: none. */
-    cycle: nullable(oneOf('OFF', 'ON')),
-    /** The id of the last change. */
-    change: nullable(text()),
-    /** The reason why the operator overrode the driver. */
-    note: nullable(text()),
-    createdAt: now(),
-    updatedAt: now(),
-  },
-  [
-    { name: 'deployment_machine', columns: ['orderNumber', 'generation'], unique: true },
-    { name: 'deployment_box', columns: ['box'], unique: true },
-    { name: 'deployment_mac', columns: ['mac'], unique: true },
-  ],
-);
+export const Deployment = entity('deployment', {
+  id: column.key(),
+  orderNumber: column.text(),
+  generation: column.int(),
+  /** The name of the host. */
+  box: column.text(),
+  /** The MAC address of the card that boots from the network; lower case, with colons. */
+  mac: column.text(),
+  /** The device that gets the system, such as /dev/nvme0n1. */
+  disk: column.text(),
+  state: defaulting(column.oneOf(...DEPLOYMENT_STATES), "'WAITING'"),
+  /** Grows with each installation, and with the wipe. Tokens of earlier runs open nothing. */
+  run: defaulting(column.int(), 1),
+  image: column.text(),
+  /** SHA-256 of the specification, in hex. */
+  specDigest: column.text(),
+  /** Sealed: host name, keys, user data and root password of the new system. Erased when it has booted. */
+  seed: nullable(column.bytes()),
+  /** The device that the host boots from next. */
+  device: defaulting(column.oneOf('PXE', 'DISK'), "'PXE'"),
+  /** The halves of a power cycle that are still to do: OFF both, ON the second. Null: none. */
+  cycle: nullable(column.oneOf('OFF', 'ON')),
+  /** The id of the last change. */
+  change: nullable(column.text()),
+  /** The reason why the operator overrode the driver. */
+  note: nullable(column.text()),
+  createdAt: column.now(),
+  updatedAt: column.now(),
+});
 export type Deployment = RowOf<typeof Deployment>;
 export type DeploymentState = Deployment['state'];
 
@@ -104,44 +84,31 @@ export function moveDeployment(
 }
 
 /** A deployment with the IPv4 address of its system; null where DHCP decides (seed.ts). */
-const ADDRESSED = { ...Deployment.columns, address: nullable(text()) };
+const ADDRESSED = { ...Deployment.columns, address: nullable(column.text()) };
 const ADDRESSED_SQL = `${columnsOf(Deployment)}, (select host(address) from address
   where held_by = deployment.order_number and family = 'IPV4' and gateway is not null) as address`;
 export type AddressedDeployment = Row<typeof ADDRESSED>;
 
 /** The deployment of a machine. $1 order number, $2 generation. */
-export const FIND_DEPLOYMENT = statement(
-  ADDRESSED,
-  `select ${ADDRESSED_SQL} from deployment where order_number = $1 and generation = $2`,
-);
+export const FIND_DEPLOYMENT = statement(ADDRESSED)`
+  select ${ADDRESSED_SQL} from deployment where order_number = $1 and generation = $2`;
 /** The first $1 deployments. */
-export const LIST_DEPLOYMENTS = statement(
-  ADDRESSED,
-  `select ${ADDRESSED_SQL} from deployment order by id limit $1::int`,
-);
+export const LIST_DEPLOYMENTS = statement(ADDRESSED)`select ${ADDRESSED_SQL} from deployment order by id limit $1::int`;
 /**
  * Reserves a host for a machine, unless either has a deployment. $1 id, $2 order number, $3 generation, $4 host, $5 MAC
  * address, $6 disk, $7 image, $8 digest, $9 seed.
  */
-export const BEGIN_DEPLOYMENT = statement(
-  ADDRESSED,
-  `insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning ${ADDRESSED_SQL}`,
-);
+export const BEGIN_DEPLOYMENT = statement(ADDRESSED)`
+  insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning ${ADDRESSED_SQL}`;
 /** Plans a power cycle. $1 id, $2 run, $3 device, $4 the halves of the cycle, $5 the change or null. */
-export const PLAN_POWER_CYCLE = statement(
-  {},
-  `update deployment set device = $3, cycle = $4, change = coalesce($5, change), updated_at = now()
-  where id = $1 and run = $2`,
-);
+export const PLAN_POWER_CYCLE = statement({})`
+  update deployment set device = $3, cycle = $4, change = coalesce($5, change), updated_at = now()
+  where id = $1 and run = $2`;
 /** Notes that half a cycle is done, unless the plan is another by now. $1 id, $2 run, $3 that half, $4 device. */
-export const NOTE_POWER_CYCLE = statement(
-  {},
-  `update deployment set cycle = case cycle when 'OFF' then 'ON' end, updated_at = now()
-  where id = $1 and run = $2 and cycle = $3 and device = $4`,
-);
+export const NOTE_POWER_CYCLE = statement({})`
+  update deployment set cycle = case cycle when 'OFF' then 'ON' end, updated_at = now()
+  where id = $1 and run = $2 and cycle = $3 and device = $4`;
 /** Frees the host of a deployment that is wiped, or that never got its installer. $1 id, $2 run. */
-export const RELEASE_DEPLOYMENT = statement(
-  {},
-  `delete from deployment where id = $1 and run = $2 and (state = 'WIPED' or (state = 'WAITING' and run = 1))`,
-);
+export const RELEASE_DEPLOYMENT = statement({})`
+  delete from deployment where id = $1 and run = $2 and (state = 'WIPED' or (state = 'WAITING' and run = 1))`;

@@ -1,18 +1,7 @@
 /** Findings: differences between servers and the machines that an engine reports. And the circuit breakers of engines. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  boolean,
-  entity,
-  find,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { entity, nullable, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 /**
@@ -24,61 +13,53 @@ import type { Queryable } from '../database/transaction.ts';
 export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'STUCK'] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-export const Finding = entity(
-  'finding',
-  {
-    id: key(),
-    kind: oneOf(...FINDING_KINDS),
-    driver: text(),
-    orderNumber: text(),
-    generation: int(),
-    detail: text(),
-    firstSeenAt: now(),
-    lastSeenAt: now(),
-    /** When the difference was gone. */
-    resolvedAt: nullable(timestamp()),
-  },
-  [
-    {
-      name: 'finding_open',
-      columns: ['kind', 'orderNumber', 'generation'],
-      unique: true,
-      where: 'resolved_at is null',
-    },
-  ],
-);
+export const Finding = entity('finding', {
+  id: column.key(),
+  kind: column.oneOf(...FINDING_KINDS),
+  driver: column.text(),
+  orderNumber: column.text(),
+  generation: column.int(),
+  detail: column.text(),
+  firstSeenAt: column.now(),
+  lastSeenAt: column.now(),
+  /** When the difference was gone. */
+  resolvedAt: nullable(column.timestamp()),
+});
 export type Finding = RowOf<typeof Finding>;
 
 /** An open circuit breaker: the worker destroys no machine of that driver while the row exists. */
-export const CircuitBreaker = entity('brake', { driver: key(), reason: text(), createdAt: now() });
+export const CircuitBreaker = entity('brake', { driver: column.key(), reason: column.text(), createdAt: column.now() });
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
-export const isBreakerOpen = async (db: Queryable, driver: string): Promise<boolean> =>
-  (await find(db, CircuitBreaker, { driver })) !== undefined;
+const IS_BREAKER_OPEN = statement({ open: column.boolean() })`
+  select exists (select from brake where driver = $1) as open`;
+export async function isBreakerOpen(db: Queryable, driver: string): Promise<boolean> {
+  const breaker = await IS_BREAKER_OPEN.first(db, [driver]);
+  return breaker!.open;
+}
 
 /** Opens the circuit breaker of an engine; no row if it is open. $1 driver, $2 reason. */
-export const OPEN_BREAKER = statement(
-  { driver: text() },
-  'insert into brake (driver, reason) values ($1, $2) on conflict do nothing returning driver',
-);
+export const OPEN_BREAKER = statement({ driver: column.text() })`
+  insert into brake (driver, reason) values ($1, $2) on conflict do nothing returning driver`;
 
-const MACHINE = { order: text(), generation: int() };
+const MACHINE = { order: column.text(), generation: column.int() };
 /** The machines of the open findings of a driver. $1 driver, $2 kind. */
-export const FIND_REPORTED_MACHINES = statement(
-  MACHINE,
-  `select order_number as "order", generation from finding where driver = $1 and kind = $2 and resolved_at is null`,
-);
+export const FIND_REPORTED_MACHINES = statement(MACHINE)`
+  select order_number as "order", generation from finding where driver = $1 and kind = $2 and resolved_at is null`;
 /** Writes findings, and says which are new. $1 driver, $2 the findings as JSON. */
-export const WRITE_FINDINGS = statement(
-  { ...MACHINE, id: text(), kind: Finding.columns.kind, isNew: boolean() },
-  `insert into finding (id, kind, driver, order_number, generation, detail)
+export const WRITE_FINDINGS = statement({
+  ...MACHINE,
+  id: column.text(),
+  kind: Finding.columns.kind,
+  isNew: column.boolean(),
+})`
+  insert into finding (id, kind, driver, order_number, generation, detail)
   select id, kind, $1, "order", generation, detail
   from jsonb_to_recordset($2::jsonb) as given(id text, kind text, "order" text, generation int, detail text)
   order by kind, "order", generation
   on conflict (kind, order_number, generation) where resolved_at is null
     do update set last_seen_at = now(), detail = excluded.detail
-  returning id, kind, order_number as "order", generation, xmax = 0 as is_new`,
-);
+  returning id, kind, order_number as "order", generation, xmax = 0 as is_new`;
 
 const resolveSql = (which: string) => `
   with over as (
@@ -86,21 +67,21 @@ const resolveSql = (which: string) => `
     order by kind, order_number, generation for update)
   update finding set resolved_at = now() from over where finding.id = over.id`;
 /** Resolves findings that were not found again. $1 driver, $2 kinds, $3 the `kind.order.generation` of those that were. */
-export const RESOLVE_OTHERS = statement({}, resolveSql(`kind || '.' || order_number || '.' || generation <> all($3)`));
+export const RESOLVE_OTHERS = statement({})`
+  ${resolveSql(`kind || '.' || order_number || '.' || generation <> all($3)`)}`;
 /** Resolves the findings of machines. $1 driver, $2 kinds, $3 the `order.generation` of the machines. */
-export const RESOLVE_MACHINES = statement({}, resolveSql(`order_number || '.' || generation = any($3)`));
+export const RESOLVE_MACHINES = statement({})`${resolveSql(`order_number || '.' || generation = any($3)`)}`;
 /** Deletes findings that were resolved $1 days ago. */
-export const DELETE_RESOLVED = statement({}, `delete from finding where resolved_at < now() - $1 * interval '1 day'`);
+export const DELETE_RESOLVED = statement({})`delete from finding where resolved_at < now() - $1 * interval '1 day'`;
 
 /** The machines that stable servers should have. $1 kinds of servers. */
-export const FIND_EXPECTED_MACHINES = statement(
-  { ...MACHINE, status: oneOf('RUNNING', 'STOPPED', 'SUSPENDED') },
-  `select order_number as "order", generation, status from server
-  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and kind = any($1)`,
-);
+export const FIND_EXPECTED_MACHINES = statement({
+  ...MACHINE,
+  status: column.oneOf('RUNNING', 'STOPPED', 'SUSPENDED'),
+})`
+  select order_number as "order", generation, status from server
+  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and kind = any($1)`;
 /** Of these orders, the newest generations that belong to a server. $1 order numbers. */
-export const FIND_OWNED_MACHINES = statement(
-  MACHINE,
-  `select order_number as "order", generation from server
-  where order_number = any($1) and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`,
-);
+export const FIND_OWNED_MACHINES = statement(MACHINE)`
+  select order_number as "order", generation from server
+  where order_number = any($1) and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;

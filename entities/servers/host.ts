@@ -1,19 +1,7 @@
 /** Hosts: the machines of servers run on them. Their states, their capacity, and the controllers of bare-metal hosts. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bytes,
-  columnsOf,
-  defaulting,
-  entity,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  real,
-  text,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
@@ -42,48 +30,40 @@ export const bmcPasswordContext = (host: string): string => `host.bmc_password:$
 export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE'] as const;
 export type HostState = (typeof HOST_STATES)[number];
 
-export const Host = entity(
-  'host',
-  {
-    /** The name that the engine uses. */
-    name: key(),
-    regionCode: text(),
-    kind: oneOf('VPS', 'DEDICATED'),
-    driver: text(),
-    state: defaulting(oneOf(...HOST_STATES), "'ACTIVE'"),
-    vcpus: int(),
-    memoryMb: int(),
-    diskGb: int(),
-    /** The factor by which vCPUs are oversold. Memory and disk are never oversold. */
-    vcpuOvercommit: defaulting(real(), 1),
-    claimedVcpus: defaulting(int(), 0),
-    claimedMemoryMb: defaulting(int(), 0),
-    claimedDiskGb: defaulting(int(), 0),
-    machines: defaulting(int(), 0),
-    /** DEDICATED only: the tier as which the host is sold. It holds one machine. */
-    serviceCode: nullable(text()),
-    bmcProtocol: nullable(oneOf(...BMC_PROTOCOLS)),
-    /** IPMI: a name or an IPv4 address, with a port unless it is 623. Redfish: the origin of its URL. */
-    bmcAddress: nullable(text()),
-    bmcUser: nullable(text()),
-    /** Sealed (`bmcPasswordContext`). */
-    bmcPassword: nullable(bytes()),
-    /** PEM of the certificate to trust (Redfish). Null: one of a public authority. */
-    bmcCertificate: nullable(text()),
-    /** The MAC address of the interface that boots from the network; lower case, with colons. */
-    mac: nullable(text()),
-    /** The device that gets the system, and that the wiper erases, such as /dev/nvme0n1. */
-    disk: nullable(text()),
-    firmware: nullable(oneOf(...FIRMWARES)),
-    createdAt: now(),
-    updatedAt: now(),
-  },
-  [
-    { name: 'host_region', columns: ['regionCode', 'kind'] },
-    { name: 'host_mac', columns: ['mac'], unique: true },
-    { name: 'host_bmc_address', columns: ['bmcAddress'], unique: true },
-  ],
-);
+export const Host = entity('host', {
+  /** The name that the engine uses. */
+  name: column.key(),
+  regionCode: column.text(),
+  kind: column.oneOf('VPS', 'DEDICATED'),
+  driver: column.text(),
+  state: defaulting(column.oneOf(...HOST_STATES), "'ACTIVE'"),
+  vcpus: column.int(),
+  memoryMb: column.int(),
+  diskGb: column.int(),
+  /** The factor by which vCPUs are oversold. Memory and disk are never oversold. */
+  vcpuOvercommit: defaulting(column.real(), 1),
+  claimedVcpus: defaulting(column.int(), 0),
+  claimedMemoryMb: defaulting(column.int(), 0),
+  claimedDiskGb: defaulting(column.int(), 0),
+  machines: defaulting(column.int(), 0),
+  /** DEDICATED only: the tier as which the host is sold. It holds one machine. */
+  serviceCode: nullable(column.text()),
+  bmcProtocol: nullable(column.oneOf(...BMC_PROTOCOLS)),
+  /** IPMI: a name or an IPv4 address, with a port unless it is 623. Redfish: the origin of its URL. */
+  bmcAddress: nullable(column.text()),
+  bmcUser: nullable(column.text()),
+  /** Sealed (`bmcPasswordContext`). */
+  bmcPassword: nullable(column.bytes()),
+  /** PEM of the certificate to trust (Redfish). Null: one of a public authority. */
+  bmcCertificate: nullable(column.text()),
+  /** The MAC address of the interface that boots from the network; lower case, with colons. */
+  mac: nullable(column.text()),
+  /** The device that gets the system, and that the wiper erases, such as /dev/nvme0n1. */
+  disk: nullable(column.text()),
+  firmware: nullable(column.oneOf(...FIRMWARES)),
+  createdAt: column.now(),
+  updatedAt: column.now(),
+});
 export type Host = RowOf<typeof Host>;
 
 /**
@@ -105,12 +85,10 @@ export const HOST_LIFECYCLE: Lifecycle<Host, HostState> = {
  * Bare-metal hosts that have all that the driver needs, by name. It includes draining hosts, whose machines still run.
  * $1 the name of a host, or null for all.
  */
-export const FIND_BARE_METAL_HOSTS = statement(
-  Host.columns,
-  `select ${columnsOf(Host)} from host
+export const FIND_BARE_METAL_HOSTS = statement(Host.columns)`
+  select ${columnsOf(Host)} from host
   where kind = 'DEDICATED' and driver = 'bmc' and bmc_password is not null and mac is not null and disk is not null
-    and ($1::text is null or name = $1) order by name`,
-);
+    and ($1::text is null or name = $1) order by name`;
 
 /** The need of a tier, in a query that calls it `tier`. Dedicated servers need 0: they are sold as a whole. */
 export const needSql = (column: 'vcpus' | 'memoryMb' | 'diskGb'): string =>
@@ -141,6 +119,13 @@ export const freeSql = (most?: 'all'): string => `
   least(${freePlacesSql(most)}, coalesce((
     select sum(case host.state when 'ACTIVE' then ${ROOM_SQL} else 0 end)::int
     from host where ${hostsSql('stock.region_code')}), case when ${NEEDS_HOSTS_SQL} then 0 else 2147483647 end))`;
+
+/** The states of the hosts of the driver $1. */
+export const FIND_HOST_STATES = statement({ name: column.key(), state: column.oneOf(...HOST_STATES) })`
+  select name, state from host where driver = $1 order by name`;
+/** The regions with a host that its engine reports offline. */
+export const FIND_OFFLINE_REGIONS = statement({ regionCode: column.text() })`
+  select distinct region_code from host where state = 'OFFLINE'`;
 
 /**
  * Moves a host to another state, and records it for the operator.

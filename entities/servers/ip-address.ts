@@ -1,42 +1,34 @@
 /** IP addresses: all that machines can have, the orders that hold them, and the operator's networks. */
-
 import { STOCK_LOW } from '../catalog.ts';
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, inet, int, key, now, nullable, oneOf, type RowOf, text, timestamp } from '../database/table.ts';
+import { entity, nullable, type RowOf } from '../database/table.ts';
 
-export const IpAddress = entity(
-  'address',
-  {
-    /** An IPv4 address, or an IPv6 prefix; the machine gets the first address of the prefix. */
-    address: { ...inet(), primary: true },
-    family: oneOf('IPV4', 'IPV6'),
-    regionCode: text(),
-    /** The prefix length of its network; null where hosts route the address by itself. */
-    prefixLength: nullable(int()),
-    gateway: nullable(inet()),
-    /** The order that holds it; null: free, or resting until `freeAt`. */
-    heldBy: nullable(text()),
-    freeAt: nullable(timestamp()),
-    /** The operator's network that it belongs to; null for addresses of simulated machines. */
-    poolId: nullable(text()),
-  },
-  [
-    { name: 'address_free', columns: ['regionCode', 'family', 'address'], where: 'held_by is null' },
-    { name: 'address_held_by', columns: ['heldBy'], where: 'held_by is not null' },
-    { name: 'address_pool_id', columns: ['poolId'], where: 'pool_id is not null' },
-  ],
-);
+export const IpAddress = entity('address', {
+  /** An IPv4 address, or an IPv6 prefix; the machine gets the first address of the prefix. */
+  address: { ...column.inet(), primary: true },
+  family: column.oneOf('IPV4', 'IPV6'),
+  regionCode: column.text(),
+  /** The prefix length of its network; null where hosts route the address by itself. */
+  prefixLength: nullable(column.int()),
+  gateway: nullable(column.inet()),
+  /** The order that holds it; null: free, or resting until `freeAt`. */
+  heldBy: nullable(column.text()),
+  freeAt: nullable(column.timestamp()),
+  /** The operator's network that it belongs to; null for addresses of simulated machines. */
+  poolId: nullable(column.text()),
+});
 export type IpAddress = RowOf<typeof IpAddress>;
 
 /** A network of the operator. If a bastion has networks of a family, its machines get addresses of that family from them only. */
 export const AddressPool = entity('address_pool', {
-  id: key(),
-  regionCode: text(),
-  family: oneOf('IPV4', 'IPV6'),
+  id: column.key(),
+  regionCode: column.text(),
+  family: column.oneOf('IPV4', 'IPV6'),
   /** The network, or the prefix that contains the /64s of machines; CIDR notation. */
-  cidr: inet(),
-  gateway: nullable(inet()),
-  createdAt: now(),
+  cidr: column.inet(),
+  gateway: nullable(column.inet()),
+  createdAt: column.now(),
 });
 export type AddressPool = RowOf<typeof AddressPool>;
 
@@ -67,28 +59,28 @@ const countSql = (family: string, most: string) =>
 export const pickAddressSql = (region: string, family: 'IPV4' | 'IPV6', wait: '' | 'skip locked'): string => `
   select address from address where ${freeAddressSql(region, `'${family}'`)} order by address limit 1 for update ${wait}`;
 
-const lockFreeAddress = (family: 'IPV4' | 'IPV6') => statement({ address: inet() }, pickAddressSql('$1', family, ''));
+const lockFreeAddress = (family: 'IPV4' | 'IPV6') =>
+  statement({ address: column.inet() })`${pickAddressSql('$1', family, '')}`;
 /** For each family, locks the first free address, and waits for other claims of it. $1 region. */
 export const LOCK_FREE_ADDRESS = { IPV4: lockFreeAddress('IPV4'), IPV6: lockFreeAddress('IPV6') };
 
 /** Frees the addresses of an order. $1 order number, $2 the seconds that they rest. */
-export const RELEASE_ADDRESSES = statement(
-  {},
-  `with held as (select address from address where held_by = $1 order by address for update)
+export const RELEASE_ADDRESSES = statement({})`
+  with held as (select address from address where held_by = $1 order by address for update)
   update address set held_by = null, free_at = now() + $2 * interval '1 second' from held
-  where address.address = held.address`,
-);
+  where address.address = held.address`;
 
 /** The networks of the addresses of an order. $1 order number. */
-export const FIND_NETWORKS = statement(
-  { family: IpAddress.columns.family, prefixLength: nullable(int()), gateway: nullable(text()) },
-  'select family, prefix_length, host(gateway) as gateway from address where held_by = $1',
-);
+export const FIND_NETWORKS = statement({
+  family: IpAddress.columns.family,
+  prefixLength: nullable(column.int()),
+  gateway: nullable(column.text()),
+})`
+  select family, prefix_length, host(gateway) as gateway from address where held_by = $1`;
 
 /** Shares the networks reserved for documentation (RFC 5737, RFC 3849) out among the bastions, for simulated machines. */
-export const SEED_DOCUMENTATION_ADDRESSES = statement(
-  {},
-  `with bastion as (
+export const SEED_DOCUMENTATION_ADDRESSES = statement({})`
+  with bastion as (
       select code, row_number() over (order by position) - 1 as n, count(*) over () as bastions
       from catalog_item where kind = 'bastion'),
     ipv4 as (
@@ -99,5 +91,4 @@ export const SEED_DOCUMENTATION_ADDRESSES = statement(
   insert into address (address, family, region_code)
   select pool.address, pool.family, bastion.code
   from (select * from ipv4 union all select * from ipv6) pool join bastion on bastion.n = pool.n % bastion.bastions
-  on conflict do nothing`,
-);
+  on conflict do nothing`;

@@ -1,49 +1,30 @@
 /** Manual jobs: the work that an operator does by hand on a machine, and its result. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bytes,
-  columnsOf,
-  defaulting,
-  entity,
-  int,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 
-export const ManualJob = entity(
-  'manual_job',
-  {
-    id: key(),
-    orderNumber: text(),
-    generation: int(),
-    action: oneOf('CREATE', 'POWER', 'REBUILD', 'RESIZE', 'DESTROY'),
-    /** The id of the change; empty for CREATE and DESTROY, which a machine has once. */
-    change: text(),
-    /** The change of power (POWER). */
-    power: nullable(oneOf('on', 'off', 'restart', 'reset')),
-    /** SHA-256 of the specification, in hex. */
-    specDigest: nullable(text()),
-    /** Sealed: the specification of the machine. Erased when the job closes. */
-    spec: nullable(bytes()),
-    state: defaulting(oneOf('OPEN', 'DONE', 'FAILED'), "'OPEN'"),
-    /** The operator's comment. */
-    note: nullable(text()),
-    createdAt: now(),
-    closedAt: nullable(timestamp()),
-  },
-  [
-    { name: 'manual_job_change', columns: ['orderNumber', 'generation', 'action', 'change'], unique: true },
-    { name: 'manual_job_open', columns: ['id'], where: `state = 'OPEN'` },
-  ],
-);
+export const ManualJob = entity('manual_job', {
+  id: column.key(),
+  orderNumber: column.text(),
+  generation: column.int(),
+  action: column.oneOf('CREATE', 'POWER', 'REBUILD', 'RESIZE', 'DESTROY'),
+  /** The id of the change; empty for CREATE and DESTROY, which a machine has once. */
+  change: column.text(),
+  /** The change of power (POWER). */
+  power: nullable(column.oneOf('on', 'off', 'restart', 'reset')),
+  /** SHA-256 of the specification, in hex. */
+  specDigest: nullable(column.text()),
+  /** Sealed: the specification of the machine. Erased when the job closes. */
+  spec: nullable(column.bytes()),
+  state: defaulting(column.oneOf('OPEN', 'DONE', 'FAILED'), "'OPEN'"),
+  /** The operator's comment. */
+  note: nullable(column.text()),
+  createdAt: column.now(),
+  closedAt: nullable(column.timestamp()),
+});
 export type ManualJob = RowOf<typeof ManualJob>;
 
 export const MANUAL_JOB_LIFECYCLE: Lifecycle<ManualJob, ManualJob['state']> = {
@@ -54,31 +35,23 @@ export const MANUAL_JOB_LIFECYCLE: Lifecycle<ManualJob, ManualJob['state']> = {
 };
 
 /** Adds a job, unless the machine has one for that action and change. The parameters are the columns in order. */
-export const ADD_MANUAL_JOB = statement(
-  {},
-  `insert into manual_job (id, order_number, generation, action, change, power, spec_digest, spec)
-  values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
-);
+export const ADD_MANUAL_JOB = statement({})`
+  insert into manual_job (id, order_number, generation, action, change, power, spec_digest, spec)
+  values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`;
 /** The first $1 jobs of machines that are not gone, oldest first. */
-export const LIST_JOBS_OF_MACHINES = statement(
-  ManualJob.columns,
-  `select ${columnsOf(ManualJob)} from manual_job where not exists (
+export const LIST_JOBS_OF_MACHINES = statement(ManualJob.columns)`
+  select ${columnsOf(ManualJob)} from manual_job where not exists (
     select from manual_job gone where gone.order_number = manual_job.order_number
       and gone.generation = manual_job.generation and gone.action = 'DESTROY' and gone.state = 'DONE')
-  order by id limit $1::int`,
-);
+  order by id limit $1::int`;
 /** The first $1 jobs: open ones before the others, the oldest first. */
-export const LIST_MANUAL_JOBS = statement(
-  ManualJob.columns,
-  `select ${columnsOf(ManualJob)} from manual_job order by state <> 'OPEN', id limit $1::int`,
-);
+export const LIST_MANUAL_JOBS = statement(ManualJob.columns)`
+  select ${columnsOf(ManualJob)} from manual_job order by state <> 'OPEN', id limit $1::int`;
 /** Locks the open jobs of the machine of a job. $1 id of that job. */
-export const LOCK_OPEN_JOBS = statement(
-  ManualJob.columns,
-  `select ${columnsOf(ManualJob)} from manual_job
+export const LOCK_OPEN_JOBS = statement(ManualJob.columns)`
+  select ${columnsOf(ManualJob)} from manual_job
   where state = 'OPEN' and (order_number, generation) = (select order_number, generation from manual_job where id = $1)
-  order by id for update`,
-);
+  order by id for update`;
 
 /** The comment of jobs that close because their machine is gone. */
 export const MACHINE_IS_GONE = 'The machine is gone.';

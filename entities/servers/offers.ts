@@ -1,12 +1,13 @@
 /** Statements by which customers read the catalog with its stock, and the operator reads the stock. */
 import { CatalogItem, columnsOfCatalog, Stock } from '../catalog.ts';
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { int, json, type Row } from '../database/table.ts';
+import type { Row } from '../database/table.ts';
 import { freeSql } from './host.ts';
 import { addressRoomSql } from './ip-address.ts';
 
 /** An item, with the number of machines of the tier that can be ordered at each bastion. */
-const OFFER = { ...CatalogItem.columns, stock: json<{ code: string; free: number }[]>() };
+const OFFER = { ...CatalogItem.columns, stock: column.json<{ code: string; free: number }[]>() };
 export type OfferRow = Row<typeof OFFER>;
 
 const offersSql = (which: string, order = ''): string => `
@@ -21,22 +22,21 @@ const offersSql = (which: string, order = ''): string => `
     left join room on room.region_code = stock.region_code
   where ${which} and item.offered group by item.code ${order}`;
 /** The offered items of the kind $1, in their order. */
-export const LIST_OFFERS = statement(OFFER, offersSql('item.kind = $1', 'order by item.position'));
+export const LIST_OFFERS = statement(OFFER)`${offersSql('item.kind = $1', 'order by item.position')}`;
 /** The offered items with the codes $1, in any order. */
-export const FIND_OFFERS = statement(OFFER, offersSql('item.code = any($1)'));
+export const FIND_OFFERS = statement(OFFER)`${offersSql('item.code = any($1)')}`;
 
 const STOCK = {
   ...Stock.columns,
   /** The number of places that orders hold. */
-  claimed: int(),
+  claimed: column.int(),
   /** The number of machines that can still be ordered. */
-  free: int(),
+  free: column.int(),
 };
 export type StockView = Row<typeof STOCK>;
 /** The stock of tiers at bastions. $1 region, $2 service code; null for all. */
-export const LIST_STOCK = statement(
-  STOCK,
-  `with ${addressRoomSql('all')}
+export const LIST_STOCK = statement(STOCK)`
+  with ${addressRoomSql('all')}
   select stock.region_code, stock.service_code, stock.total,
     (select count(*)::int from place where place.region_code = stock.region_code
       and place.service_code = stock.service_code and place.order_number is not null) as claimed,
@@ -44,35 +44,26 @@ export const LIST_STOCK = statement(
   from stock join catalog_item tier on tier.code = stock.service_code
     left join room on room.region_code = stock.region_code
   where ($1::text is null or stock.region_code = $1) and ($2::text is null or stock.service_code = $2)
-  order by stock.region_code, tier.position`,
-);
+  order by stock.region_code, tier.position`;
 
 /** Sets how many machines of a tier the operator offers. $1 region, $2 service code, $3 total. */
-export const SET_STOCK = statement(
-  {},
-  `insert into stock (region_code, service_code, total) values ($1, $2, $3)
-  on conflict (region_code, service_code) do update set total = excluded.total`,
-);
+export const SET_STOCK = statement({})`
+  insert into stock (region_code, service_code, total) values ($1, $2, $3)
+  on conflict (region_code, service_code) do update set total = excluded.total`;
 const IS_OF_TIER = 'region_code = $1 and service_code = $2';
 /** Locks the free places of a tier: earlier orders end first, and later ones wait. $1 region, $2 service code. */
-export const LOCK_FREE_PLACES = statement(
-  {},
-  `select from place where ${IS_OF_TIER} and order_number is null order by number for update`,
-);
+export const LOCK_FREE_PLACES = statement({})`
+  select from place where ${IS_OF_TIER} and order_number is null order by number for update`;
 /** Removes free places until $3 places are left, or none is free. $1 region, $2 service code. */
-export const REMOVE_PLACES = statement(
-  {},
-  `delete from place where ${IS_OF_TIER} and number in (
+export const REMOVE_PLACES = statement({})`
+  delete from place where ${IS_OF_TIER} and number in (
     select number from place where ${IS_OF_TIER} and order_number is null order by number desc
-    limit greatest((select count(*) from place where ${IS_OF_TIER}) - $3::int, 0))`,
-);
+    limit greatest((select count(*) from place where ${IS_OF_TIER}) - $3::int, 0))`;
 /** Adds places until there are $3. $1 region, $2 service code. */
-export const ADD_PLACES = statement(
-  {},
-  `insert into place (region_code, service_code, number)
+export const ADD_PLACES = statement({})`
+  insert into place (region_code, service_code, number)
   select $1, $2, number from generate_series(1, $3::int) number
   where not exists (select from place where ${IS_OF_TIER} and place.number = number.number)
-  order by number limit greatest($3::int - (select count(*) from place where ${IS_OF_TIER}), 0)`,
-);
+  order by number limit greatest($3::int - (select count(*) from place where ${IS_OF_TIER}), 0)`;
 /** Counts the places of a tier. $1 region, $2 service code. */
-export const COUNT_PLACES = statement({ count: int() }, `select count(*)::int from place where ${IS_OF_TIER}`);
+export const COUNT_PLACES = statement({ count: column.int() })`select count(*)::int from place where ${IS_OF_TIER}`;

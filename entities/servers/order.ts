@@ -1,6 +1,7 @@
 /** Statements by which orders and rebuilds read their facts, and the statement that orders a server. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { bigint, boolean, columnsOf, int, json, nullable, type Row, textArray } from '../database/table.ts';
+import { columnsOf, nullable, type Row } from '../database/table.ts';
 import { actingKeySql, recordSql } from '../history/record.ts';
 import { holdSql } from '../payments/ledger.ts';
 import { START_TASK_PARAMETERS, startTaskSql } from '../tasks/start.ts';
@@ -17,17 +18,17 @@ const SERVERS_SQL = `select count(*)::int from server where account_id = $1 and 
 const keysSql = (condition: string): string => `(
   select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
   from ssh_key where account_id = $1 and ${condition})`;
-const keys = json<{ id: string; publicKey: string }[]>();
+const keys = column.json<{ id: string; publicKey: string }[]>();
 
 const FACTS = {
-  balanceMicros: bigint(),
-  servers: int(),
+  balanceMicros: column.bigint(),
+  servers: column.int(),
   /** Prices are text, because JSON cannot hold 64-bit integers. */
-  tier: nullable(json<{ kind: 'vps' | 'dedicated'; priceMonthMicros: string; setupFeeMicros: string }>()),
+  tier: nullable(column.json<{ kind: 'vps' | 'dedicated'; priceMonthMicros: string; setupFeeMicros: string }>()),
   /** The bastions that offer the tier, and how many machines can be ordered there. */
-  regions: json<{ code: string; free: number }[]>(),
-  bastions: textArray(),
-  imageOffered: boolean(),
+  regions: column.json<{ code: string; free: number }[]>(),
+  bastions: column.textArray(),
+  imageOffered: column.boolean(),
   keys,
 };
 export type OrderFacts = Row<typeof FACTS>;
@@ -35,9 +36,8 @@ export type OrderFacts = Row<typeof FACTS>;
  * The facts that an order depends on. $1 account, $2 service code, $3 image, $4 ids of SSH keys, $5 region; null for all.
  * $6 whether to count servers and stock.
  */
-export const READ_ORDER_FACTS = statement(
-  FACTS,
-  `with ${addressRoomSql(undefined, '($5::text is null or bastion.code = $5)')}
+export const READ_ORDER_FACTS = statement(FACTS, { name: 'order facts' })`
+  with ${addressRoomSql(undefined, '($5::text is null or bastion.code = $5)')}
   select
     coalesce((select available_micros from balance where account_id = $1), 0) as balance_micros,
     case when $6::boolean then (${SERVERS_SQL}) else 0 end as servers,
@@ -50,20 +50,16 @@ export const READ_ORDER_FACTS = statement(
       where stock.service_code = $2 and ($5::text is null or stock.region_code = $5)) else '[]' end as regions,
     (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
     exists (select from catalog_item where code = $3 and kind = 'image' and offered) as image_offered,
-    ${keysSql('($4::text[] is null or id = any($4))')} as keys`,
-  { name: 'order facts' },
-);
+    ${keysSql('($4::text[] is null or id = any($4))')} as keys`;
 
 /**
  * The facts that a rebuild depends on. Without a new image it may keep one that is no longer offered. $1 account, $2 the new
  * image, or null, $3 ids of SSH keys.
  */
-export const READ_REBUILD_FACTS = statement(
-  { imageOffered: boolean(), keys },
-  `select
+export const READ_REBUILD_FACTS = statement({ imageOffered: column.boolean(), keys })`
+  select
     $2::text is null or exists (select from catalog_item where code = $2 and kind = 'image' and offered) as image_offered,
-    ${keysSql('id = any($3::text[])')} as keys`,
-);
+    ${keysSql('id = any($3::text[])')} as keys`;
 
 /**
  * Writes the order, its event, its audit entry and its deliveries to webhooks. $1 account, $2 price, $3 id of the hold,
@@ -84,7 +80,7 @@ const orderSql = (head: string, starts: string, first: number): string => `
     ${starts}
     ${recordSql('ordered', first)}
   select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
-const ORDERED = { ...Server.columns, webhookIds: textArray() };
+const ORDERED = { ...Server.columns, webhookIds: column.textArray() };
 
 /** $19: the number of servers that the account may have. */
 const [TASK, AFTER_TASK] = [20, 20 + START_TASK_PARAMETERS];
@@ -92,24 +88,18 @@ const [TASK, AFTER_TASK] = [20, 20 + START_TASK_PARAMETERS];
  * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, has too many
  * servers, or finds no capacity.
  */
-export const ORDER_SERVER = statement(
-  ORDERED,
-  orderSql(
+export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
+  ${orderSql(
     `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1' })},
   ${holdSql(actingKeySql(AFTER_TASK), `(${SERVERS_SQL}) < $19::int`)}`,
     `${startTaskSql('ordered', TASK)},`,
     AFTER_TASK,
-  ),
-  { name: 'order' },
-);
+  )}`;
 /** Writes an order whose payment is still to come. It holds no money and claims no capacity. */
-export const ORDER_UNPAID_SERVER = statement(
-  ORDERED,
-  orderSql(
+export const ORDER_UNPAID_SERVER = statement(ORDERED, { name: 'order unpaid' })`
+  ${orderSql(
     `paid as (select $1::text as account_id, $2::bigint, $3::text),
   room as (select null::inet as ipv4, null::inet as ipv6, null::text as ipv6_prefix, null::text as host)`,
     '',
     19,
-  ),
-  { name: 'order unpaid' },
-);
+  )}`;

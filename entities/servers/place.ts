@@ -1,22 +1,16 @@
 /** Places: one row for each machine of a tier that the operator offers at a bastion. An order claims one. */
 import { STOCK_LOW } from '../catalog.ts';
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, int, key, nullable, type RowOf, text } from '../database/table.ts';
+import { entity, nullable, type RowOf } from '../database/table.ts';
 
-export const Place = entity(
-  'place',
-  {
-    regionCode: key(),
-    serviceCode: key(),
-    number: { ...int(), primary: true },
-    /** The order that holds it; null: it is free. During a resize an order holds one of each tier. */
-    orderNumber: nullable(text()),
-  },
-  [
-    { name: 'place_free', columns: ['regionCode', 'serviceCode', 'number'], where: 'order_number is null' },
-    { name: 'place_held', columns: ['orderNumber'], where: 'order_number is not null' },
-  ],
-);
+export const Place = entity('place', {
+  regionCode: column.key(),
+  serviceCode: column.key(),
+  number: { ...column.int(), primary: true },
+  /** The order that holds it; null: it is free. During a resize an order holds one of each tier. */
+  orderNumber: nullable(column.text()),
+});
 export type Place = RowOf<typeof Place>;
 
 /** The most machines of one tier that the operator can offer at one bastion. */
@@ -34,21 +28,17 @@ export const pickPlaceSql = (region: string, serviceCode: string, wait: '' | 'sk
   order by number limit 1 for update ${wait}`;
 
 /** Locks the first free place of a tier, and waits for other claims of it. $1 region, $2 service code. */
-export const LOCK_FREE_PLACE = statement({ number: int() }, pickPlaceSql('$1', '$2', ''));
+export const LOCK_FREE_PLACE = statement({ number: column.int() })`${pickPlaceSql('$1', '$2', '')}`;
 /** Claims one place, and waits for other claims of it. $1 region, $2 service code, $3 order number. */
-export const CLAIM_PLACE = statement(
-  { number: int() },
-  `with free as (${pickPlaceSql('$1', '$2', '')})
+export const CLAIM_PLACE = statement({ number: column.int() })`
+  with free as (${pickPlaceSql('$1', '$2', '')})
   update place set order_number = $3 from free
-  where place.region_code = $1 and place.service_code = $2 and place.number = free.number returning place.number`,
-);
+  where place.region_code = $1 and place.service_code = $2 and place.number = free.number returning place.number`;
 /** Frees the places of an order. $1 order number, $2 the tier, or null for all. */
-export const RELEASE_PLACES = statement(
-  {},
-  `with held as (
+export const RELEASE_PLACES = statement({})`
+  with held as (
     select region_code, service_code, number from place
     where order_number = $1 and ($2::text is null or service_code = $2)
     order by region_code, service_code, number for update)
   update place set order_number = null from held
-  where place.region_code = held.region_code and place.service_code = held.service_code and place.number = held.number`,
-);
+  where place.region_code = held.region_code and place.service_code = held.service_code and place.number = held.number`;

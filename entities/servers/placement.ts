@@ -4,26 +4,23 @@
  *
  * A transaction that needs several hosts locks them in the order of their names, and then their placements.
  */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { boolean, entity, int, key, nullable, type RowOf, text } from '../database/table.ts';
+import { entity, nullable, type RowOf } from '../database/table.ts';
 import { NEEDS_HOSTS_SQL } from './engine.ts';
 import { hostsSql, needSql, ROOM_SQL } from './host.ts';
 
 /** A generation that was given up keeps its placement until it is confirmed absent. */
-export const Placement = entity(
-  'placement',
-  {
-    orderNumber: key(),
-    generation: { ...int(), primary: true },
-    /** Whether it is the difference that a resize claims until it ends. */
-    resizing: { ...boolean(), primary: true },
-    host: text(),
-    vcpus: int(),
-    memoryMb: int(),
-    diskGb: int(),
-  },
-  [{ name: 'placement_host', columns: ['host'] }],
-);
+export const Placement = entity('placement', {
+  orderNumber: column.key(),
+  generation: { ...column.int(), primary: true },
+  /** Whether it is the difference that a resize claims until it ends. */
+  resizing: { ...column.boolean(), primary: true },
+  host: column.text(),
+  vcpus: column.int(),
+  memoryMb: column.int(),
+  diskGb: column.int(),
+});
 export type Placement = RowOf<typeof Placement>;
 
 /** The machine of a claim, as expressions of the statement, such as parameters. */
@@ -66,14 +63,12 @@ export const holdHostSql = ({ orderNumber, generation }: ClaimSql, picked: strin
     where host is not null returning host)`;
 
 /** Locks all hosts that a machine can be on, and those of its order. $1 region, $2 service code, $3 order number. */
-export const LOCK_HOSTS = statement(
-  {},
-  `select from host
+export const LOCK_HOSTS = statement({})`
+  select from host
   where name in (select host.name ${hostsOf(GIVEN)}) or name in (select host from placement where order_number = $3)
-  order by name for update`,
-);
+  order by name for update`;
 /** Locks all hosts of the driver $1. */
-export const LOCK_HOSTS_OF_DRIVER = statement({}, 'select from host where driver = $1 order by name for update');
+export const LOCK_HOSTS_OF_DRIVER = statement({})`select from host where driver = $1 order by name for update`;
 
 /** Hosts with a given-up machine of the same order come last, and of those the host $5. */
 const GIVEN_UP_LAST = `coalesce(host.name = $5, false),
@@ -82,19 +77,16 @@ const GIVEN_UP_LAST = `coalesce(host.name = $5, false),
  * Claims room for the next machine of an order, under LOCK_HOSTS. `needed` says whether it has to be on a host. $1 region,
  * $2 service code, $3 order number, $4 generation, $5 the host to avoid.
  */
-export const CLAIM_NEXT_HOST = statement(
-  { host: nullable(text()), needed: boolean() },
-  `with free_host as (${pickHostSql(GIVEN, '', GIVEN_UP_LAST)}), ${holdHostSql(GIVEN, 'free_host')}
-  select (select host from placed) as host, ${needsHostSql(GIVEN)} as needed`,
-);
+export const CLAIM_NEXT_HOST = statement({ host: nullable(column.text()), needed: column.boolean() })`
+  with free_host as (${pickHostSql(GIVEN, '', GIVEN_UP_LAST)}), ${holdHostSql(GIVEN, 'free_host')}
+  select (select host from placed) as host, ${needsHostSql(GIVEN)} as needed`;
 
 /**
- * Claims the additional need of a larger tier on the host of the machine; no row without room. $1 order number,
- * $2 generation, $3 service code.
+ * Claims the additional need of a larger tier on the host of the machine. `placed` says whether the machine has a placement:
+ * without one, the engine picks the host. $1 order number, $2 generation, $3 service code.
  */
-export const CLAIM_RESIZE = statement(
-  { host: text() },
-  `with needed as (
+export const CLAIM_RESIZE = statement({ placed: column.boolean(), claimed: column.boolean() })`
+  with needed as (
       select placement.host, ${needSql('vcpus')} - placement.vcpus as vcpus,
         ${needSql('memoryMb')} - placement.memory_mb as memory_mb, ${needSql('diskGb')} - placement.disk_gb as disk_gb
       from placement, catalog_item tier
@@ -106,18 +98,18 @@ export const CLAIM_RESIZE = statement(
         and host.claimed_vcpus + needed.vcpus <= host.vcpus * host.vcpu_overcommit
         and host.claimed_memory_mb + needed.memory_mb <= host.memory_mb
         and host.claimed_disk_gb + needed.disk_gb <= host.disk_gb
-      returning host.name)
-  insert into placement (order_number, generation, resizing, host, vcpus, memory_mb, disk_gb)
-  select $1, $2, true, host, vcpus, memory_mb, disk_gb from needed where exists (select from claimed) returning host`,
-);
+      returning host.name),
+    resizing as (
+      insert into placement (order_number, generation, resizing, host, vcpus, memory_mb, disk_gb)
+      select $1, $2, true, host, vcpus, memory_mb, disk_gb from needed where exists (select from claimed) returning host)
+  select exists (select from placement where order_number = $1 and generation = $2 and not resizing) as placed,
+    exists (select from resizing) as claimed`;
 /** Adds the claim of a completed resize to the placement of the machine. $1 order number. */
-export const KEEP_RESIZE = statement(
-  {},
-  `with more as (delete from placement where order_number = $1 and resizing returning *)
+export const KEEP_RESIZE = statement({})`
+  with more as (delete from placement where order_number = $1 and resizing returning *)
   update placement set vcpus = placement.vcpus + more.vcpus, memory_mb = placement.memory_mb + more.memory_mb,
     disk_gb = placement.disk_gb + more.disk_gb
-  from more where placement.order_number = $1 and placement.generation = more.generation and not placement.resizing`,
-);
+  from more where placement.order_number = $1 and placement.generation = more.generation and not placement.resizing`;
 
 /** Deletes the placements that the condition selects, and gives their claims back to the hosts. */
 const releaseSql = (which: string) => `
@@ -132,11 +124,9 @@ const releaseSql = (which: string) => `
     claimed_memory_mb = claimed_memory_mb - sums.memory_mb, claimed_disk_gb = claimed_disk_gb - sums.disk_gb
   from sums where host.name = sums.host`;
 /** Gives back the claim of a resize that failed. $1 order number. */
-export const RELEASE_RESIZE = statement({}, releaseSql('order_number = $1 and resizing'));
+export const RELEASE_RESIZE = statement({})`${releaseSql('order_number = $1 and resizing')}`;
 /** Gives back the claims of machines that are confirmed absent. $1 order numbers, $2 their generations. */
-export const RELEASE_GENERATIONS = statement(
-  {},
-  releaseSql('(order_number, generation) in (select * from unnest($1::text[], $2::int[]))'),
-);
+export const RELEASE_GENERATIONS = statement({})`
+  ${releaseSql('(order_number, generation) in (select * from unnest($1::text[], $2::int[]))')}`;
 /** Gives back the claims of all machines of an order that are confirmed absent. $1 order number. */
-export const RELEASE_HOSTS = statement({}, releaseSql('order_number = $1'));
+export const RELEASE_HOSTS = statement({})`${releaseSql('order_number = $1')}`;

@@ -1,76 +1,59 @@
-/** Statements of renewal: servers that are due, suspended servers, and the balances that pay for them. */
+/** Statements of renewal: servers that are due, suspended servers, and the accounts that can pay for them. */
 import { statement } from '../database/statement.ts';
-import { bigint, columnsOf } from '../database/table.ts';
+import { columnsOf } from '../database/table.ts';
+import { expression } from '../history/transition.ts';
+import { PAID_HOURS } from '../money.ts';
 import { Server } from './server.ts';
 
 /** Days that a server stays suspended before the worker deletes it. */
 export const SUSPENDED_DAYS = 7;
+
+/** The end of a month that begins now. */
+export const PAID_UNTIL = expression(`now() + ${PAID_HOURS} * interval '1 hour'`);
 
 const { orderNumber, accountId } = Server.columns;
 const IS_DUE = `status in ('RUNNING', 'STOPPED') and paid_until <= now()`;
 const IS_UNPAID = `status = 'SUSPENDED' and change is null and suspended_at <= now() - ${SUSPENDED_DAYS} * interval '1 day'`;
 
 /** The first $1 servers whose paid time has ended. */
-export const FIND_DUE_SERVERS = statement(
-  { orderNumber, accountId },
-  `select order_number, account_id from server where ${IS_DUE} order by paid_until, id limit $1::int`,
-);
+export const FIND_DUE_SERVERS = statement({ orderNumber, accountId })`
+  select order_number, account_id from server where ${IS_DUE} order by paid_until, id limit $1::int`;
 /** Locks those that are still due, without the ones that other transactions have locked. $1 order numbers. */
-export const LOCK_DUE_SERVERS = statement(
-  Server.columns,
-  `select ${columnsOf(Server)} from server where order_number = any($1) and ${IS_DUE}
-  order by order_number for update skip locked`,
-);
-/** Locks the balances of accounts. $1 account ids. */
-export const LOCK_BALANCES = statement(
-  { accountId, availableMicros: bigint() },
-  `select account_id, available_micros from balance
-  where account_id = any($1) order by account_id for update`,
-);
+export const LOCK_DUE_SERVERS = statement(Server.columns)`
+  select ${columnsOf(Server)} from server where order_number = any($1) and ${IS_DUE}
+  order by order_number for update skip locked`;
 /** Extends the paid time of servers. $1 order numbers, $2 their new times. */
-export const EXTEND_PAID_TIME = statement(
-  {},
-  `update server set paid_until = given.paid_until, updated_at = now()
+export const EXTEND_PAID_TIME = statement({})`
+  update server set paid_until = given.paid_until, updated_at = now()
   from unnest($1::text[], $2::timestamptz[]) as given(order_number, paid_until)
-  where server.order_number = given.order_number`,
-);
+  where server.order_number = given.order_number`;
 
 /** Of these accounts, those with suspended servers, in the order of their ids. $1 account ids. */
-export const FIND_ACCOUNTS_WITH_SUSPENDED = statement(
-  { accountId },
-  `select distinct account_id from server where account_id = any($1) and status = 'SUSPENDED' order by 1`,
-);
+export const FIND_ACCOUNTS_WITH_SUSPENDED = statement({ accountId })`
+  select distinct account_id from server where account_id = any($1) and status = 'SUSPENDED' order by 1`;
 /**
  * Accounts that can pay for a suspended server with automatic renewal, in the order of their ids. Accounts with a task for
  * that are left out. $1 how many, $2 the prefix of the subjects of those tasks.
  */
-export const FIND_SOLVENT_ACCOUNTS = statement(
-  { accountId },
-  `select distinct account_id from server join balance using (account_id)
+export const FIND_SOLVENT_ACCOUNTS = statement({ accountId })`
+  select distinct account_id from server join balance using (account_id)
   where status = 'SUSPENDED' and change is null and auto_renew and price_month_micros <= available_micros
     and not exists (select from task where subject = $2 || account_id)
-  order by 1 limit $1::int`,
-);
+  order by 1 limit $1::int`;
 /** Locks the suspended servers of an account that wait for money. $1 account id. */
-export const LOCK_SUSPENDED_SERVERS = statement(
-  Server.columns,
-  `select ${columnsOf(Server)} from server
+export const LOCK_SUSPENDED_SERVERS = statement(Server.columns)`
+  select ${columnsOf(Server)} from server
   where account_id = $1 and status = 'SUSPENDED' and change is null and auto_renew
-  order by order_number for update`,
-);
-/** Notes once that a server could not resume. $1 order number, $2 code, $3 message. */
-export const NOTE_FAILURE = statement(
-  {},
-  'update server set failure_code = $2, failure_message = $3, updated_at = now() where order_number = $1',
-);
+  order by order_number for update`;
+/** Begins a change of a server that keeps its status. $1 order number, $2 the change. */
+export const BEGIN_CHANGE = statement({})`update server set change = $2::jsonb where order_number = $1`;
+/** Notes that a server could not resume. $1 order number, $2 code, $3 message. */
+export const NOTE_FAILURE = statement({})`
+  update server set failure_code = $2, failure_message = $3, updated_at = now() where order_number = $1`;
 /** The first $1 servers that stayed unpaid for too long. */
-export const FIND_UNPAID_SERVERS = statement(
-  { orderNumber },
-  `select order_number from server where ${IS_UNPAID} order by suspended_at limit $1::int`,
-);
+export const FIND_UNPAID_SERVERS = statement({ orderNumber })`
+  select order_number from server where ${IS_UNPAID} order by suspended_at limit $1::int`;
 /** Locks those that are still unpaid. $1 order numbers. */
-export const LOCK_UNPAID_SERVERS = statement(
-  { orderNumber, accountId },
-  `select order_number, account_id from server where order_number = any($1) and ${IS_UNPAID}
-  order by order_number for update`,
-);
+export const LOCK_UNPAID_SERVERS = statement({ orderNumber, accountId })`
+  select order_number, account_id from server where order_number = any($1) and ${IS_UNPAID}
+  order by order_number for update`;

@@ -1,24 +1,6 @@
 /** Servers: the row, and the lifecycle of its status. */
-import {
-  bigint,
-  boolean,
-  bytes,
-  columnsOf,
-  defaulting,
-  entity,
-  inet,
-  int,
-  json,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type Row,
-  type RowOf,
-  text,
-  textArray,
-  timestamp,
-} from '../database/table.ts';
+import * as column from '../database/column.ts';
+import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { ToldLifecycle } from '../history/lifecycle.ts';
 
 export const SERVER_STATUSES = [
@@ -72,57 +54,46 @@ export type ServerChange = {
   | { operation: 'resume'; heldMicros: string }
 );
 
-export const Server = entity(
-  'server',
-  {
-    id: key(),
-    accountId: text(),
-    orderNumber: text(),
-    kind: oneOf('VPS', 'DEDICATED'),
-    status: oneOf(...SERVER_STATUSES),
-    hostname: text(),
-    serviceCode: text(),
-    region: text(),
-    os: text(),
-    /** The host of its machine; null if the driver uses no hosts. */
-    host: nullable(text()),
-    /** The number of the machine of this order. It grows when the worker gives a machine up. */
-    generation: defaulting(int(), 1),
-    ipv4: nullable(inet()),
-    ipv6: nullable(inet()),
-    ipv6Prefix: nullable(text()),
-    reverseDns: defaulting(json<{ ip: string; ptr: string }[]>(), "'[]'"),
-    sshKeyIds: textArray(),
-    /** Copies of the keys, so that a rebuild works after the customer deleted a key. */
-    sshPublicKeys: textArray(),
-    userData: nullable(text()),
-    /** Sealed. The worker erases it once the machine has it. */
-    rootPassword: nullable(bytes()),
-    labels: defaulting(json<Record<string, string>>(), "'{}'"),
-    autoRenew: defaulting(boolean(), 'true'),
-    deleteProtection: defaulting(boolean(), 'false'),
-    priceMonthMicros: bigint(),
-    setupFeeMicros: bigint(),
-    paidUntil: nullable(timestamp()),
-    suspendedAt: nullable(timestamp()),
-    /** The status to which a SUSPENDED server resumes. */
-    suspendedFrom: nullable(oneOf('RUNNING', 'STOPPED')),
-    failureCode: nullable(text()),
-    failureMessage: nullable(text()),
-    /** Null without a change. A deleted server keeps it until its machine is gone. */
-    change: nullable(json<ServerChange>()),
-    createdAt: now(),
-    updatedAt: now(),
-  },
-  [
-    { name: 'server_order_number', columns: ['orderNumber'], unique: true },
-    { name: 'server_account', columns: ['accountId', 'id'] },
-    { name: 'server_live', columns: ['accountId', 'id'], where: `status <> 'DELETED'` },
-    { name: 'server_due', columns: ['paidUntil'], where: `status in ('RUNNING', 'STOPPED')` },
-    { name: 'server_suspended', columns: ['accountId', 'paidUntil'], where: `status = 'SUSPENDED'` },
-    { name: 'server_reverse_dns', columns: ['id'], where: `reverse_dns <> '[]'` },
-  ],
-);
+export const Server = entity('server', {
+  id: column.key(),
+  accountId: column.text(),
+  orderNumber: column.text(),
+  kind: column.oneOf('VPS', 'DEDICATED'),
+  status: column.oneOf(...SERVER_STATUSES),
+  hostname: column.text(),
+  serviceCode: column.text(),
+  region: column.text(),
+  os: column.text(),
+  /** The host of its machine; null if the driver uses no hosts. */
+  host: nullable(column.text()),
+  /** The number of the machine of this order. It grows when the worker gives a machine up. */
+  generation: defaulting(column.int(), 1),
+  ipv4: nullable(column.inet()),
+  ipv6: nullable(column.inet()),
+  ipv6Prefix: nullable(column.text()),
+  reverseDns: defaulting(column.json<{ ip: string; ptr: string }[]>(), "'[]'"),
+  sshKeyIds: column.textArray(),
+  /** Copies of the keys, so that a rebuild works after the customer deleted a key. */
+  sshPublicKeys: column.textArray(),
+  userData: nullable(column.text()),
+  /** Sealed. The worker erases it once the machine has it. */
+  rootPassword: nullable(column.bytes()),
+  labels: defaulting(column.json<Record<string, string>>(), "'{}'"),
+  autoRenew: defaulting(column.boolean(), 'true'),
+  deleteProtection: defaulting(column.boolean(), 'false'),
+  priceMonthMicros: column.bigint(),
+  setupFeeMicros: column.bigint(),
+  paidUntil: nullable(column.timestamp()),
+  suspendedAt: nullable(column.timestamp()),
+  /** The status to which a SUSPENDED server resumes. */
+  suspendedFrom: nullable(column.oneOf('RUNNING', 'STOPPED')),
+  failureCode: nullable(column.text()),
+  failureMessage: nullable(column.text()),
+  /** Null without a change. A deleted server keeps it until its machine is gone. */
+  change: nullable(column.json<ServerChange>()),
+  createdAt: column.now(),
+  updatedAt: column.now(),
+});
 export type Server = RowOf<typeof Server>;
 
 /** The columns that answers show: all but large ones and secrets that only drivers need. */

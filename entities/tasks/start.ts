@@ -1,6 +1,6 @@
 /** How transactions start tasks and signal them. A task exists if and only if the transaction commits. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { text } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { newId } from '../ids.ts';
@@ -63,11 +63,9 @@ export const startTaskParameters = ({
 /** Tells the workers that a lane has a due task. */
 export const taskChange = (lane: string) => ({ kind: 'task', accountId: '', id: lane }) as const;
 
-const START_TASK = statement(
-  { lane: text() },
-  `with given as (select $1::text as account_id, $2::text as subject), ${startTaskSql('given', 3)}
-    select lane from task_started`,
-);
+const START_TASK = statement({ lane: column.text() })`
+  with given as (select $1::text as account_id, $2::text as subject), ${startTaskSql('given', 3)}
+    select lane from task_started`;
 
 /** Starts a task. If the subject has a task, it gets a signal at the time of the new one. A new task replaces a dead one. */
 export async function startTask(tx: Transaction, task: NewTask): Promise<void> {
@@ -102,9 +100,7 @@ export const REDIRECT_TASK = moveStatement(TASK_LIFECYCLE, 'READY', 'subject = $
 });
 
 /** Starts the periodic processes $2 in the lane $3, with the task ids $1. Processes that have a task keep it. */
-export const START_PERIODIC = statement(
-  {},
-  `insert into task (id, lane, process, subject, account_id, step)
+export const START_PERIODIC = statement({})`
+  insert into task (id, lane, process, subject, account_id, step)
   select id, $3, process, 'cron:' || process, '', 'start' from unnest($1::text[], $2::text[]) as given(id, process)
-  on conflict (subject) do nothing`,
-);
+  on conflict (subject) do nothing`;

@@ -1,23 +1,21 @@
 /** The measurements behind the status of the service. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { boolean, json, real } from '../database/table.ts';
 import type { Health } from './health.ts';
 
 /**
  * Reads whether periodic work exists, the health of components, and the offered bastions. `lateSeconds` is the delay of the
  * oldest due task.
  */
-export const MEASURE_STATUS = statement(
-  {
-    scheduled: boolean(),
-    health: json<Record<string, Health['status']>>(),
-    lateSeconds: real(),
-    bastions: json<{ code: string; name: string }[]>(),
-  },
-  `select
+export const MEASURE_STATUS = statement({
+  scheduled: column.boolean(),
+  health: column.json<Record<string, Health['status']>>(),
+  lateSeconds: column.real(),
+  bastions: column.json<{ code: string; name: string }[]>(),
+})`
+  select
     exists (select from task where subject like 'cron:%') as scheduled,
     (select coalesce(json_object_agg(component, status), '{}') from health) as health,
     coalesce((select extract(epoch from now() - min(run_at)) from task where state = 'READY' and run_at < now()), 0)::float8 as late_seconds,
     (select coalesce(json_agg(json_build_object('code', code, 'name', name) order by position), '[]')
-      from catalog_item where kind = 'bastion' and offered) as bastions`,
-);
+      from catalog_item where kind = 'bastion' and offered) as bastions`;

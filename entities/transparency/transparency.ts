@@ -1,18 +1,9 @@
 /** The publications of the operator: canaries, peering, incidents. */
+import * as column from '../database/column.ts';
+import { LOCK_NAME } from '../database/lock-name.ts';
 import { statement } from '../database/statement.ts';
-import {
-  columnsOf,
-  entity,
-  json,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  textArray,
-  timestamp,
-} from '../database/table.ts';
+import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
 /**
@@ -36,33 +27,31 @@ export const CANARY_DAYS = 35;
 
 /** An append-only table: each canary names the digest of its predecessor. */
 export const Canary = entity('canary', {
-  id: key(),
-  version: text(),
-  issuedAt: timestamp(),
-  expiresAt: timestamp(),
-  codes: textArray(),
-  statement: text(),
+  id: column.key(),
+  version: column.text(),
+  issuedAt: column.timestamp(),
+  expiresAt: column.timestamp(),
+  codes: column.textArray(),
+  statement: column.text(),
   /** The text that the operator has signed offline. The service only serves it. */
-  signedText: nullable(text()),
-  fingerprint: nullable(text()),
-  publicKey: nullable(text()),
+  signedText: nullable(column.text()),
+  fingerprint: nullable(column.text()),
+  publicKey: nullable(column.text()),
   /** A proof of the date, such as the hash of a recent Bitcoin block. */
-  freshness: nullable(text()),
+  freshness: nullable(column.text()),
   /** Digest of the signed text, or else of the statement. */
-  sha256: text(),
-  previousSha256: nullable(text()),
-  createdAt: now(),
+  sha256: column.text(),
+  previousSha256: nullable(column.text()),
+  createdAt: column.now(),
 });
 export type Canary = RowOf<typeof Canary>;
 
 /** Reads the latest canary. */
-export const LATEST_CANARY = statement(
-  Canary.columns,
-  `select ${columnsOf(Canary)} from canary order by id desc limit 1`,
-);
+export const LATEST_CANARY = statement(Canary.columns)`
+  select ${columnsOf(Canary)} from canary order by id desc limit 1`;
 
 /** Makes transactions that publish a canary wait for each other, so that two canaries do not name the same predecessor. */
-export const LOCK_CANARIES = statement({}, `select from pg_advisory_xact_lock(hashtext('canary'))`);
+export const lockCanaries = (tx: Transaction): Promise<unknown> => LOCK_NAME.all(tx, ['canary']);
 
 export interface PeeringDocument {
   asn: number | null;
@@ -87,7 +76,11 @@ export interface PeeringDocument {
   facilities: { name: string; city: string; country: string }[];
 }
 /** The table has at most one row. */
-export const Peering = entity('peering', { id: key(), document: json<PeeringDocument>(), updatedAt: now() });
+export const Peering = entity('peering', {
+  id: column.key(),
+  document: column.json<PeeringDocument>(),
+  updatedAt: column.now(),
+});
 export type Peering = RowOf<typeof Peering>;
 
 export const INCIDENT_STATUSES = [
@@ -110,15 +103,15 @@ export interface IncidentUpdate {
   createdAt: string;
 }
 export const Incident = entity('incident', {
-  id: key(),
-  name: text(),
-  status: oneOf(...INCIDENT_STATUSES),
-  impact: oneOf(...IMPACTS),
+  id: column.key(),
+  name: column.text(),
+  status: column.oneOf(...INCIDENT_STATUSES),
+  impact: column.oneOf(...IMPACTS),
   /** Ids of components. */
-  components: textArray(),
-  startedAt: timestamp(),
-  resolvedAt: nullable(timestamp()),
-  updates: json<IncidentUpdate[]>(),
+  components: column.textArray(),
+  startedAt: column.timestamp(),
+  resolvedAt: nullable(column.timestamp()),
+  updates: column.json<IncidentUpdate[]>(),
 });
 export type Incident = RowOf<typeof Incident>;
 
@@ -139,7 +132,5 @@ export const INCIDENT_LIFECYCLE: Lifecycle<Incident, IncidentStatus> = {
 };
 
 /** Returns the latest 50 incidents and maintenances that are open. */
-export const OPEN_INCIDENTS = statement(
-  Incident.columns,
-  `select ${columnsOf(Incident)} from incident where resolved_at is null order by id desc limit 50`,
-);
+export const OPEN_INCIDENTS = statement(Incident.columns)`
+  select ${columnsOf(Incident)} from incident where resolved_at is null order by id desc limit 50`;

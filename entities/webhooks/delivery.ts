@@ -1,54 +1,32 @@
 /** Deliveries: one event on its way to one webhook. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  columnsOf,
-  defaulting,
-  entity,
-  int,
-  json,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  real,
-  text,
-  timestamp,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { WEBHOOK_LIFECYCLE } from './webhook.ts';
 
 export const DELIVERY_STATUSES = ['PENDING', 'DELIVERING', 'RETRYING', 'SUCCEEDED', 'FAILED'] as const;
 
-export const WebhookDelivery = entity(
-  'webhook_delivery',
-  {
-    id: key(),
-    accountId: text(),
-    webhookId: text(),
-    eventId: text(),
-    eventType: text(),
-    /** The changed row after the change, without secrets. Null for an event without a row. */
-    snapshot: nullable(json<Record<string, unknown>>()),
-    status: defaulting(oneOf(...DELIVERY_STATUSES), "'PENDING'"),
-    attempts: defaulting(int(), 0),
-    responseStatus: nullable(int()),
-    durationMs: nullable(int()),
-    /** One of a fixed set of codes. The receiver's answer is not stored. */
-    error: nullable(text()),
-    firstAttemptAt: nullable(timestamp()),
-    /** Null at the end. During an attempt it lies in the past, so that another worker can take the delivery over. */
-    nextAttemptAt: nullable(timestamp()),
-    createdAt: now(),
-  },
-  [
-    { name: 'webhook_delivery_account', columns: ['accountId', 'id'] },
-    { name: 'webhook_delivery_webhook', columns: ['webhookId', 'id'] },
-    { name: 'webhook_delivery_due', columns: ['webhookId', 'nextAttemptAt'], where: `next_attempt_at is not null` },
-    { name: 'webhook_delivery_pending', columns: ['createdAt', 'webhookId'], where: `status = 'PENDING'` },
-  ],
-);
+export const WebhookDelivery = entity('webhook_delivery', {
+  id: column.key(),
+  accountId: column.text(),
+  webhookId: column.text(),
+  eventId: column.text(),
+  eventType: column.text(),
+  /** The changed row after the change, without secrets. Null for an event without a row. */
+  snapshot: nullable(column.json<Record<string, unknown>>()),
+  status: defaulting(column.oneOf(...DELIVERY_STATUSES), "'PENDING'"),
+  attempts: defaulting(column.int(), 0),
+  responseStatus: nullable(column.int()),
+  durationMs: nullable(column.int()),
+  /** One of a fixed set of codes. The receiver's answer is not stored. */
+  error: nullable(column.text()),
+  firstAttemptAt: nullable(column.timestamp()),
+  /** Null at the end. During an attempt it lies in the past, so that another worker can take the delivery over. */
+  nextAttemptAt: nullable(column.timestamp()),
+  createdAt: column.now(),
+});
 export type WebhookDelivery = RowOf<typeof WebhookDelivery>;
 
 /** A worker also takes over a delivery that another worker left in DELIVERING. The customer can have an ended one repeated. */
@@ -115,55 +93,41 @@ export const DISABLE_WEBHOOK = moveStatement(
 );
 
 /** Locks the deliveries $1. */
-export const LOCK_DELIVERIES = statement(
-  {},
-  `select from webhook_delivery where id = any($1::text[]) order by id for update`,
-);
+export const LOCK_DELIVERIES = statement({})`
+  select from webhook_delivery where id = any($1::text[]) order by id for update`;
 
 /** Locks the open deliveries of the webhook $1. */
-export const LOCK_OPEN_DELIVERIES = statement({}, `select from webhook_delivery where ${OPEN} order by id for update`);
+export const LOCK_OPEN_DELIVERIES = statement({})`select from webhook_delivery where ${OPEN} order by id for update`;
 
 /** Returns the seconds until the next attempt of the webhook $1, or null without one. */
-export const SECONDS_TO_NEXT_ATTEMPT = statement(
-  { seconds: nullable(real()) },
-  `select extract(epoch from min(next_attempt_at) - now())::float8 as seconds from webhook_delivery where ${OPEN}`,
-);
+export const SECONDS_TO_NEXT_ATTEMPT = statement({ seconds: nullable(column.real()) })`
+  select extract(epoch from min(next_attempt_at) - now())::float8 as seconds from webhook_delivery where ${OPEN}`;
 
 /** Deletes the deliveries of the webhook $1 that have ended and are older than $2 days. */
-export const DELETE_OLD_DELIVERIES = statement(
-  {},
-  `delete from webhook_delivery
-  where webhook_id = $1 and next_attempt_at is null and created_at < now() - $2::int * interval '1 day'`,
-);
+export const DELETE_OLD_DELIVERIES = statement({})`
+  delete from webhook_delivery
+  where webhook_id = $1 and next_attempt_at is null and created_at < now() - $2::int * interval '1 day'`;
 
 /** Deletes all deliveries of the webhook $1. */
-export const DELETE_DELIVERIES = statement(
-  {},
-  `with dropped as (select id from webhook_delivery where webhook_id = $1 order by id for update)
-  delete from webhook_delivery using dropped where webhook_delivery.id = dropped.id`,
-);
+export const DELETE_DELIVERIES = statement({})`
+  with dropped as (select id from webhook_delivery where webhook_id = $1 order by id for update)
+  delete from webhook_delivery using dropped where webhook_delivery.id = dropped.id`;
 
 /** Writes the result of a test: webhook $1, delivery $2, event $3, status $4. Writes nothing for a deleted webhook. */
-export const INSERT_TEST_DELIVERY = statement(
-  {},
-  `insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, status, attempts, response_status, duration_ms, error)
-  select $2, account_id, id, $3, 'webhook.test', $4, 1, $5, $6, $7 from webhook where id = $1`,
-);
+export const INSERT_TEST_DELIVERY = statement({})`
+  insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, status, attempts, response_status, duration_ms, error)
+  select $2, account_id, id, $3, 'webhook.test', $4, 1, $5, $6, $7 from webhook where id = $1`;
 
 /** Reads the latest delivery of each of the webhooks $1. */
-export const LATEST_DELIVERIES = statement(
-  WebhookDelivery.columns,
-  `select webhook_delivery.* from unnest($1::text[]) as webhook (id) cross join lateral (
+export const LATEST_DELIVERIES = statement(WebhookDelivery.columns)`
+  select webhook_delivery.* from unnest($1::text[]) as webhook (id) cross join lateral (
     select ${columnsOf(WebhookDelivery)} from webhook_delivery where webhook_id = webhook.id order by webhook_delivery.id desc limit 1
-  ) as webhook_delivery`,
-);
+  ) as webhook_delivery`;
 
 /** Finds webhooks with a delivery that has waited $1 seconds. Their task neither runs nor is due within $1 seconds. */
-export const FORGOTTEN_WEBHOOKS = statement(
-  { id: text() },
-  `select distinct webhook_id as id from webhook_delivery
+export const FORGOTTEN_WEBHOOKS = statement({ id: column.text() })`
+  select distinct webhook_id as id from webhook_delivery
   where status = 'PENDING' and created_at < now() - $1::float8 * interval '1 second'
     and not exists (
       select from task where subject = webhook_id and state = 'READY'
-        and (leased_by is not null or run_at <= now() + $1::float8 * interval '1 second'))`,
-);
+        and (leased_by is not null or run_at <= now() + $1::float8 * interval '1 second'))`;

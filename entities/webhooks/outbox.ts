@@ -62,15 +62,12 @@ export const deliveriesFor = (webhookIds: readonly string[] = []): Change[] =>
  * Starts the tasks of the webhooks $1 with the task ids $2, or signals them. A leased task runs again after its step. The
  * statement locks the tasks in the order of their subjects.
  */
-const WAKE = statement(
-  {},
-  `insert into task (id, lane, process, subject, account_id, step)
+const WAKE = statement({}, { name: 'wake webhooks' })`
+  insert into task (id, lane, process, subject, account_id, step)
   select task_id, '${WEBHOOK_LANE}', '${WEBHOOK_PROCESS}', webhook.id, account_id, '${DELIVER_STEP}'
   from unnest($1::text[], $2::text[]) as given(id, task_id) join webhook on webhook.id = given.id order by webhook.id
   on conflict (subject) do update set signals = task.signals + 1, attempts = 0, state = 'READY',
-    run_at = case when task.leased_by is null then least(task.run_at, excluded.run_at) else task.run_at end`,
-  { name: 'wake webhooks' },
-);
+    run_at = case when task.leased_by is null then least(task.run_at, excluded.run_at) else task.run_at end`;
 
 /** Wakes webhooks in a separate statement and tells the workers. */
 export async function wakeWebhooks(db: Queryable, bus: Bus, webhookIds: readonly string[]): Promise<void> {

@@ -1,44 +1,28 @@
 /** Webhooks: the URLs to which an account has its events delivered. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import {
-  bytes,
-  columnsOf,
-  defaulting,
-  entity,
-  key,
-  now,
-  nullable,
-  oneOf,
-  type RowOf,
-  text,
-  textArray,
-  timestamp,
-} from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import { EVENT_TYPES } from '../history/event.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
 export const WEBHOOK_STATUSES = ['ENABLED', 'DISABLED'] as const;
 
-export const Webhook = entity(
-  'webhook',
-  {
-    id: key(),
-    accountId: text(),
-    /** As the URL parser prints it. */
-    url: text(),
-    /** Patterns of events: `*`, `server.*` or exact names. */
-    eventFilter: textArray(),
-    description: nullable(text()),
-    /** `whsec_…`, sealed for `webhookSecretContext`. */
-    secret: bytes(),
-    status: defaulting(oneOf(...WEBHOOK_STATUSES), "'ENABLED'"),
-    /** `endpoint_gone` or `retries_exhausted`. */
-    disabledReason: nullable(text()),
-    lastSuccessAt: nullable(timestamp()),
-    createdAt: now(),
-  },
-  [{ name: 'webhook_account', columns: ['accountId', 'id'] }],
-);
+export const Webhook = entity('webhook', {
+  id: column.key(),
+  accountId: column.text(),
+  /** As the URL parser prints it. */
+  url: column.text(),
+  /** Patterns of events: `*`, `server.*` or exact names. */
+  eventFilter: column.textArray(),
+  description: nullable(column.text()),
+  /** `whsec_…`, sealed for `webhookSecretContext`. */
+  secret: column.bytes(),
+  status: defaulting(column.oneOf(...WEBHOOK_STATUSES), "'ENABLED'"),
+  /** `endpoint_gone` or `retries_exhausted`. */
+  disabledReason: nullable(column.text()),
+  lastSuccessAt: nullable(column.timestamp()),
+  createdAt: column.now(),
+});
 export type Webhook = RowOf<typeof Webhook>;
 
 /** A test that succeeds enables a disabled webhook. */
@@ -50,10 +34,10 @@ export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
 };
 
 /** Reads the webhook $1. */
-export const FIND_WEBHOOK = statement(Webhook.columns, `select ${columnsOf(Webhook)} from webhook where id = $1`);
+export const FIND_WEBHOOK = statement(Webhook.columns)`select ${columnsOf(Webhook)} from webhook where id = $1`;
 
 /** Writes the time of a success of the webhook $1. */
-export const MARK_SUCCESS = statement({}, 'update webhook set last_success_at = clock_timestamp() where id = $1');
+export const MARK_SUCCESS = statement({})`update webhook set last_success_at = clock_timestamp() where id = $1`;
 
 export const WEBHOOK_LANE = 'webhooks';
 export const WEBHOOK_PROCESS = 'webhook';

@@ -1,5 +1,4 @@
 /** Sliding windows. The calls of the fixed window before count by the part of it that is still in view. */
-
 import type { Counted, Taken } from '../../schema/index.ts';
 
 export type { Counted, Taken };

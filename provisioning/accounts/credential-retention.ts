@@ -1,13 +1,11 @@
 /** Deletes credentials that ended long ago. The audit log keeps their history. */
-import { IsNull, LessThan } from 'typeorm';
 import {
   DELETE_ENDED_API_KEYS,
   DELETE_ENDED_SESSIONS,
   ENDED_CREDENTIAL_DAYS,
 } from '../../entities/accounts/credential.ts';
-import { PendingLogin, Totp } from '../../entities/accounts/totp.ts';
+import { DELETE_ENDED_LOGINS, DELETE_UNCONFIRMED_SEEDS } from '../../entities/accounts/totp.ts';
 import type { Database } from '../../entities/database/database.ts';
-import { remove } from '../../entities/database/table.ts';
 import { idFloor } from '../../entities/ids.ts';
 import { periodic } from '../tasks/schedule.ts';
 import { hop, type Process } from '../tasks/tasks.ts';
@@ -26,8 +24,8 @@ export const credentialRetentionProcess = (db: Database): Process =>
         await DELETE_ENDED_SESSIONS.all(db, [before('tok'), CHUNK]),
         await DELETE_ENDED_API_KEYS.all(db, [before('key'), CHUNK]),
       ];
-      await remove(db, PendingLogin, { expiresAt: LessThan(new Date()) });
-      await remove(db, Totp, { enabledAt: IsNull(), setupExpiresAt: LessThan(new Date()) });
+      await DELETE_ENDED_LOGINS.all(db, [null]);
+      await DELETE_UNCONFIRMED_SEEDS.all(db);
       return hop('start', { afterSeconds: deleted.some(({ length }) => length === CHUNK) ? 0 : TICK_SECONDS });
     },
   });

@@ -5,20 +5,21 @@ import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
-import { done, type NewTask, type Process } from '../tasks/tasks.ts';
+import type { NewTask } from '../../entities/tasks/start.ts';
+import { done, type Process } from '../tasks/tasks.ts';
 
 export const API_KEY_LANE = 'api-keys';
 export const API_KEY_PROCESS = 'api-key';
 
-export type ExpiringKey = Pick<ApiKey, 'id' | 'accountId'> & { expiresAt: Date };
+export type ExpiringKey = Pick<ApiKey, 'id' | 'accountId' | 'createdAt'> & { expiresAt: Date };
 
-export const expiryTask = ({ id, accountId, expiresAt }: ExpiringKey): NewTask => ({
+export const expiryTask = ({ id, accountId, createdAt, expiresAt }: ExpiringKey): NewTask => ({
   lane: API_KEY_LANE,
   process: API_KEY_PROCESS,
   subject: id,
   accountId,
   step: 'expire',
-  afterSeconds: Math.max(0, (expiresAt.getTime() - Date.now()) / 1000),
+  afterSeconds: Math.max(0, (expiresAt.getTime() - createdAt.getTime()) / 1000),
 });
 
 export const apiKeyProcess: Process = {

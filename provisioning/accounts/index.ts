@@ -2,7 +2,8 @@
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
-import { startTask, type WorkerPart } from '../tasks/tasks.ts';
+import { startTask } from '../../entities/tasks/start.ts';
+import type { WorkerPart } from '../tasks/tasks.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
 import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
 import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './expire-api-keys.ts';

@@ -10,7 +10,8 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
-import { Conflict, done, hop, type NewTask, type Process } from '../tasks/tasks.ts';
+import type { NewTask } from '../../entities/tasks/start.ts';
+import { Conflict, done, hop, type Process } from '../tasks/tasks.ts';
 
 export const OAUTH_CLIENT_LANE = 'oauth-clients';
 export const OAUTH_CLIENT_PROCESS = 'oauth-client';

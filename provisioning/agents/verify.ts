@@ -8,8 +8,9 @@ import { find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
+import type { NewTask } from '../../entities/tasks/start.ts';
 import { call, type Outbound } from '../outbound/call.ts';
-import { done, hop, type LeasedTask, type NewTask, type Outcome, type Process } from '../tasks/tasks.ts';
+import { done, hop, type LeasedTask, type Outcome, type Process } from '../tasks/tasks.ts';
 import { cardUrl, namedKeys } from './card.ts';
 
 export const AGENT_LANE = 'agents';

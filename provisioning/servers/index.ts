@@ -5,7 +5,8 @@ import type { Vault } from '../../entities/secrets.ts';
 import { WRITE_ENGINE } from '../../entities/servers/engine.ts';
 import { SEED_DOCUMENTATION_ADDRESSES } from '../../entities/servers/ip-address.ts';
 import type { Server } from '../../entities/servers/server.ts';
-import { startTask, type WorkerPart } from '../tasks/tasks.ts';
+import { startTask } from '../../entities/tasks/start.ts';
+import type { WorkerPart } from '../tasks/tasks.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
 import type { HardwareDriver } from './drivers/driver.ts';
 import { OBSERVER_PROCESS, observerProcess } from './reconcile/observe.ts';
@@ -85,6 +86,6 @@ export class Servers implements WorkerPart {
 
   /** Starts a task for the suspended servers of an account, after its balance grew or automatic renewal was turned on. */
   retrySuspended(tx: Transaction, accountId: string): Promise<void> {
-    return retrySuspended(tx, accountId, RESUME_TASK);
+    return retrySuspended(tx, [accountId], RESUME_TASK);
   }
 }

@@ -13,7 +13,7 @@ import {
   MANUAL_JOB_LIFECYCLE,
   ManualJob,
 } from '../../entities/servers/manual-job.ts';
-import { signalTask } from '../tasks/tasks.ts';
+import { signalTask } from '../../entities/tasks/start.ts';
 import type { MachineKey, MachineSpec } from './drivers/driver.ts';
 import type { ManualQueue, QueuedJob } from './drivers/manual.ts';
 

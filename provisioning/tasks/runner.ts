@@ -7,18 +7,10 @@ import { update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { CONTINUE_TASK } from '../../entities/tasks/lease.ts';
+import { taskChange } from '../../entities/tasks/start.ts';
 import { TASK_LIFECYCLE, Task } from '../../entities/tasks/task.ts';
 import { type Holder, type Lease, LeaseLost, retryLater, Signalled, textOf } from './lease.ts';
-import {
-  ATTEMPTS_MAX,
-  backoffSeconds,
-  Conflict,
-  type LeasedTask,
-  nap,
-  type Outcome,
-  type Process,
-  taskChange,
-} from './tasks.ts';
+import { ATTEMPTS_MAX, backoffSeconds, Conflict, type LeasedTask, nap, type Outcome, type Process } from './tasks.ts';
 
 /** How often the runner repeats a step at once after conflicts, before the conflict counts as a failed attempt. */
 const CONFLICT_REPEATS_MAX = 5;

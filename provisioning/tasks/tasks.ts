@@ -9,8 +9,6 @@
  */
 import type { Transaction } from '../../entities/database/transaction.ts';
 
-export { type NewTask, signalTask, startTask, taskChange } from '../../entities/tasks/start.ts';
-
 /** A task during its lease, as its step gets it. */
 export interface LeasedTask {
   id: string;
@@ -71,7 +69,7 @@ export const done = ({ commit }: { commit?: Commit } = {}): Outcome => ({ kind: 
  * once. Several conflicts in a row count as a failed attempt.
  */
 export class Conflict extends Error {
-  override readonly name = 'Stale';
+  override readonly name = 'Conflict';
 }
 
 /** A process has named steps. Each step names the next one. */

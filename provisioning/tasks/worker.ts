@@ -10,9 +10,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { taskChange } from '../../entities/tasks/start.ts';
 import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
 import { Runner } from './runner.ts';
-import { ATTEMPTS_MAX, type LeasedTask, type Outcome, type Process, taskChange } from './tasks.ts';
+import { ATTEMPTS_MAX, type LeasedTask, type Outcome, type Process } from './tasks.ts';
 import { Wakeup } from './wakeup.ts';
 
 /** Seconds that one call of a step may take, and seconds to end after its abort. Longer work naps between calls. */

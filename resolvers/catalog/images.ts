@@ -1,12 +1,10 @@
 /** The images that the operator offers. Drivers know an image by its code. */
-
 import { type CatalogItem, FIND_IMAGES, type ImageDetails, INSERT_IMAGE, OFFER_IMAGE } from '../../entities/catalog.ts';
+import { databaseTime } from '../../entities/database/clock.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
-import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
-import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../errors.ts';
+import type { Context } from '../context.ts';
+import { found, invalid } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 
 export type NewImage = Pick<CatalogItem, 'code' | 'name'> & Omit<ImageDetails, 'deprecatedAt'>;
 
@@ -28,13 +26,12 @@ export async function addImage(context: Context, { code, name, ...details }: New
 /** Offers an image, or retires it. Machines keep a retired image. @throws ApiError not_found */
 export async function offerImage(context: Context, code: string, offered: boolean): Promise<CatalogItem> {
   return context.db.transaction(async (tx) => {
-    const deprecatedAt = offered ? null : new Date().toISOString();
-    const image = await OFFER_IMAGE.first(tx, [code, offered, JSON.stringify({ deprecatedAt })]);
-    if (!image) throw new ApiError('not_found');
+    const deprecatedAt = offered ? null : (await databaseTime(tx)).toISOString();
+    const image = found(await OFFER_IMAGE.first(tx, [code, offered, JSON.stringify({ deprecatedAt })]));
     await recordImage(tx, context, code, { offered });
     return image;
   });
 }
 
 const recordImage = (tx: Transaction, context: Context, code: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, code, { type: 'catalog.updated', resource: 'image', actor: actorOf(context), data });
+  recordByOperator(tx, context, code, { type: 'catalog.updated', resource: 'image', data });

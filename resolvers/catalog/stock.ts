@@ -1,10 +1,7 @@
 /** The stock: how many machines of each tier the operator offers at each bastion. Hosts and addresses can limit it further. */
-
 import { FIND_TIER } from '../../entities/catalog.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import {
   ADD_PLACES,
   COUNT_PLACES,
@@ -15,8 +12,9 @@ import {
   type StockView,
 } from '../../entities/servers/offers.ts';
 import { PLACES_MAX } from '../../entities/servers/place.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
 import { invalid } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 import { requireRegion } from '../servers/hosts.ts';
 
 export const listStock = ({ db }: Context, region?: string | null): Promise<StockView[]> =>
@@ -35,10 +33,9 @@ export async function setStock(
     if (!(await FIND_TIER.first(tx, [serviceCode]))) throw new ApiError('unknown_service_code');
     await SET_STOCK.all(tx, [region, serviceCode, total]);
     await setPlaces(tx, region, serviceCode, total);
-    await record(tx, OPERATOR_ACCOUNT, `${region}/${serviceCode}`, {
+    await recordByOperator(tx, context, `${region}/${serviceCode}`, {
       type: 'catalog.updated',
       resource: 'stock',
-      actor: actorOf(context),
       data: { total },
     });
     return (await LIST_STOCK.first(tx, [region, serviceCode]))!;

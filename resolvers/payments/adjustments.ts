@@ -1,7 +1,6 @@
 /** Money for the operator: adjustments, the totals of each day, and the proof of the books. */
-
 import { Account } from '../../entities/accounts/account.ts';
-import { find } from '../../entities/database/table.ts';
+import { exists, find } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId } from '../../entities/ids.ts';
@@ -11,11 +10,11 @@ import {
   ADJUSTMENT,
   available,
   Balance,
+  type DailyTotal,
   lockAccount,
   post,
   SUM_DAYS,
   Transfer,
-  type TransferKind,
 } from '../../entities/payments/ledger.ts';
 import { actorOf, type Context } from '../context.ts';
 
@@ -54,7 +53,7 @@ export async function adjustBalance(context: Context, adjustment: Adjustment): P
     const known = await find(tx, Transfer, { externalKey });
     if (known && !(known.accountId === accountId && known.debit === debit && known.amountMicros === magnitude))
       throw new ApiError('idempotency_key_reused');
-    if (!(await find(tx, Account, { id: accountId }))) throw new ApiError('not_found');
+    if (!(await exists(tx, Account, { id: accountId }))) throw new ApiError('not_found');
     const posted = await post(tx, accountId, [
       { kind: 'adjustment', debit, credit, amountMicros: magnitude, externalKey, description: reason },
     ]);
@@ -72,17 +71,8 @@ export async function adjustBalance(context: Context, adjustment: Adjustment): P
   });
 }
 
-/** The sum of a day's transfers of one kind. */
-export interface DailyTotal {
-  /** The beginning of the day (UTC). */
-  day: Date;
-  kind: TransferKind;
-  transfers: number;
-  micros: bigint;
-}
-
 /** The latest day first. @param days their number, including today */
 export const findDailyTotals = ({ db }: Context, days: number): Promise<DailyTotal[]> => SUM_DAYS.all(db, [days]);
 
-export type { Proof };
+export type { DailyTotal, Proof };
 export const findBooks = ({ db }: Context): Promise<Proof> => proveBooks(db);

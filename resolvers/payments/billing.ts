@@ -1,6 +1,5 @@
 /** Bonus tiers and top-ups. */
-
-import { find, insert, lock } from '../../entities/database/table.ts';
+import { find, insert } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
@@ -18,6 +17,7 @@ import {
 } from '../../entities/payments/top-up.ts';
 import { confirmPaidTopUp, formatUnits, unitsOf } from '../../provisioning/index.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { findCoin } from './coins.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
@@ -99,9 +99,8 @@ async function openTopUp(context: Context, amountMicros: bigint, crypto: string)
   const accountId = accountOf(context);
   const coin = await findCoin(context, crypto);
   if (!coin.available || coin.rateMicros === null) throw new ApiError('coin_unavailable');
-  await refuseTooMany(context, accountId);
+  const createdAt = await refuseTooMany(context, accountId);
   const orderNumber = newOrderNumber('TOP');
-  const createdAt = new Date();
   const invoice = {
     orderNumber,
     coin: coin.code,
@@ -145,21 +144,25 @@ async function openTopUp(context: Context, amountMicros: bigint, crypto: string)
   });
 }
 
-/** Runs before the gateway is asked for an address, and again under the lock. @throws ApiError topup_limit_reached */
-async function refuseTooMany({ db, limits }: { db: Queryable; limits: Context['limits'] }, accountId: string) {
-  const counted = await COUNT_PENDING_TOP_UPS.first(db, [accountId]);
-  if (counted!.pending >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
+/**
+ * Runs before the gateway is asked for an address, and again under the lock.
+ * @returns the time of the database
+ * @throws ApiError topup_limit_reached
+ */
+async function refuseTooMany(
+  { db, limits }: { db: Queryable; limits: Context['limits'] },
+  accountId: string,
+): Promise<Date> {
+  const { pending, now } = (await COUNT_PENDING_TOP_UPS.first(db, [accountId]))!;
+  if (pending >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
+  return now;
 }
 
 /** @throws ApiError not_found */
 export async function findTopUp({ db, viewer }: Context, orderNumber: string): Promise<TopUp> {
   if (!isOrderNumber('TOP', orderNumber)) throw new ApiError('not_found');
-  const topUp = await find(db, TopUp, {
-    orderNumber,
-    ...(viewer!.accountId && { accountId: viewer!.accountId }),
-  });
-  if (!topUp) throw new ApiError('not_found');
-  return topUp;
+  const { accountId } = viewer!;
+  return found(await find(db, TopUp, { orderNumber, ...(accountId && { accountId }) }));
 }
 
 /**
@@ -169,10 +172,8 @@ export async function findTopUp({ db, viewer }: Context, orderNumber: string): P
 export async function cancelTopUp(context: Context, orderNumber: string): Promise<TopUp> {
   const { accountId } = await findTopUp(context, orderNumber);
   return context.db.transaction(async (tx) => {
-    const topUp = await lock(tx, TopUp, { orderNumber, accountId });
-    const cancelled =
-      topUp?.receivedCrypto === '0' &&
-      (await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CANCELLED', { actor: actorOf(context) }));
+    const unpaid = { actor: actorOf(context), where: { accountId, receivedCrypto: '0' } };
+    const cancelled = await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CANCELLED', unpaid);
     if (!cancelled) throw new ApiError('topup_not_cancellable');
     return cancelled;
   });

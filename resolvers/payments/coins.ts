@@ -1,11 +1,9 @@
 /** The coins of the payment drivers, and the operator's switch for each. */
-
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { FIND_COINS_OFF, SWITCH_COIN } from '../../entities/payments/coin.ts';
 import type { Coin } from '../../provisioning/index.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
+import { recordByOperator } from '../record.ts';
 
 /**
  * A coin of a driver. It is available with a rate and a current chain, unless the operator has switched it off.
@@ -19,7 +17,7 @@ export async function listCoins({ db, provisioning }: Context): Promise<CoinView
     provisioning.payments.chainsBehind(db),
   ]);
   const off = new Set(switches.map(({ code }) => code));
-  return provisioning.payments.coins().map((coin) => {
+  return provisioning.payments.coins.map((coin) => {
     const rateMicros = exchangeRates.get(coin.code)!.quoteMicros;
     return { ...coin, rateMicros, available: rateMicros !== null && !behind.has(coin.network) && !off.has(coin.code) };
   });
@@ -40,7 +38,7 @@ export async function updateCoin(context: Context, code: string, available: bool
   await findCoin(context, code);
   await context.db.transaction(async (tx) => {
     if (await SWITCH_COIN.first(tx, [code, available]))
-      await record(tx, OPERATOR_ACCOUNT, code, { type: 'coin.updated', actor: actorOf(context), data: { available } });
+      await recordByOperator(tx, context, code, { type: 'coin.updated', data: { available } });
   });
   return findCoin(context, code);
 }

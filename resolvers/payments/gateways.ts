@@ -1,5 +1,4 @@
 /** Payment gateways: their chains, their exchange rates, and the webhooks of payment processors. */
-
 import { findAll } from '../../entities/database/table.ts';
 import { CoinRate } from '../../entities/payments/coin.ts';
 import type { Gateway, ProcessorWebhook } from '../../provisioning/index.ts';

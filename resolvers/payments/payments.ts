@@ -1,17 +1,16 @@
 /** Payments in coins for the operator, and decisions about those in suspense. */
-
 import { find, lock } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { expression, transition } from '../../entities/history/transition.ts';
 import { isId } from '../../entities/ids.ts';
-import { available, lockAccount, post, SUSPENSE, Transfer } from '../../entities/payments/ledger.ts';
+import { available, isPosted, lockAccount, post, SUSPENSE } from '../../entities/payments/ledger.ts';
 import { PAYMENT_LIFECYCLE, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
 import { writeOffPayment } from '../../provisioning/index.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
+import { recordByOperator } from '../record.ts';
 
 export { PAYMENT_STATUSES } from '../../entities/payments/payment.ts';
 
@@ -32,7 +31,7 @@ export async function assignPayment(context: Context, id: string, reason: string
     const payment = await lockPayment(tx, id);
     const { accountId, orderNumber, coin, creditedMicros, status } = payment;
     const key = `assign:${id}`;
-    if (status === 'CREDITED' && (await find(tx, Transfer, { externalKey: key }))) return payment;
+    if (status === 'CREDITED' && (await isPosted(tx, key))) return payment;
     if (status !== 'UNMATCHED') throw refuseState(status, 'assigned', 'unmatched');
     if (payment.height !== null && payment.blockHash === null)
       throw new ApiError('validation_failed', 'The chain has removed the payment.', {
@@ -52,11 +51,7 @@ export async function assignPayment(context: Context, id: string, reason: string
         description: `Payment in ${coin}`,
       },
     ]);
-    await record(tx, OPERATOR_ACCOUNT, id, {
-      type: 'payment.assigned',
-      actor: actorOf(context),
-      data: { accountId, orderNumber, reason },
-    });
+    await recordByOperator(tx, context, id, { type: 'payment.assigned', data: { accountId, orderNumber, reason } });
     await context.provisioning.servers.retrySuspended(tx, accountId);
     return credited!;
   });
@@ -74,11 +69,7 @@ export async function writeOff(context: Context, id: string, reason: string): Pr
     if (status === 'WRITTEN_OFF') return payment;
     if (status !== 'REVERSED') throw refuseState(status, 'written off', 'reversed');
     await writeOffPayment(tx, payment);
-    await record(tx, OPERATOR_ACCOUNT, id, {
-      type: 'payment.written_off',
-      actor: actorOf(context),
-      data: { accountId, orderNumber, reason },
-    });
+    await recordByOperator(tx, context, id, { type: 'payment.written_off', data: { accountId, orderNumber, reason } });
     return payment;
   });
 }
@@ -91,8 +82,7 @@ export const refuseState = (status: string, decided: string, wanted: string): Ap
 
 /** @throws ApiError not_found */
 async function lockPayment(tx: Transaction, id: string): Promise<Payment> {
-  const found = isId('pay', id) ? await find(tx, Payment, { id }) : undefined;
-  if (!found) throw new ApiError('not_found');
-  await lockAccount(tx, found.accountId);
+  const { accountId } = found(isId('pay', id) && (await find(tx, Payment, { id })));
+  await lockAccount(tx, accountId);
   return (await lock(tx, Payment, { id }))!;
 }

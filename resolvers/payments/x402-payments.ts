@@ -1,17 +1,16 @@
 /** Payments by x402 for the operator, and decisions about unmatched and reversed ones. */
-
 import { Account } from '../../entities/accounts/account.ts';
-import { find } from '../../entities/database/table.ts';
+import { exists, find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
-import { record } from '../../entities/history/record.ts';
 import { isId } from '../../entities/ids.ts';
 import { lockPayment, X402Payment, type X402Status } from '../../entities/payments/x402-payment.ts';
 import { assignX402, writeOffX402 } from '../../provisioning/index.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
+import { recordByOperator } from '../record.ts';
 import { refuseState } from './payments.ts';
 
 export { X402_STATUSES } from '../../entities/payments/x402-payment.ts';
@@ -33,8 +32,7 @@ export async function assignX402Payment(
   { accountId, reason }: { accountId: string; reason: string },
 ): Promise<X402Payment> {
   const payment = await findPayment(context, id);
-  const account = isId('acct', accountId) && (await find(context.db, Account, { id: accountId }));
-  if (!account) throw new ApiError('not_found');
+  found(isId('acct', accountId) && (await exists(context.db, Account, { id: accountId })));
   if (payment.status === 'UNMATCHED') await requireOnChain(context, payment);
   return decide(context, id, { type: 'payment.assigned', accountId, reason }, async (tx, locked) => {
     if (locked.status === 'SETTLED' && locked.accountId === accountId) return false;
@@ -68,15 +66,13 @@ async function decide(
   const { accountId: payer } = await findPayment(context, id);
   return context.db.transaction(async (tx) => {
     if (await work(tx, await lockPayment(tx, id, payer, data.accountId ?? payer)))
-      await record(tx, OPERATOR_ACCOUNT, id, { type, actor: actorOf(context), data });
+      await recordByOperator(tx, context, id, { type, data });
     return (await find(tx, X402Payment, { id }))!;
   });
 }
 
 async function findPayment({ db }: Context, id: string): Promise<X402Payment> {
-  const payment = isId('pay', id) ? await find(db, X402Payment, { id }) : undefined;
-  if (!payment) throw new ApiError('not_found');
-  return payment;
+  return found(isId('pay', id) && (await find(db, X402Payment, { id })));
 }
 
 async function requireOnChain({ provisioning }: Context, payment: X402Payment): Promise<void> {

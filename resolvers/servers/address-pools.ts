@@ -3,8 +3,6 @@ import { isIP } from 'node:net';
 import { lock, remove } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import {
   ADD_ADDRESS_POOL,
@@ -13,12 +11,13 @@ import {
   type AddressPoolView,
   FIND_POOL_CONFLICTS,
   LIST_ADDRESS_POOLS,
-  LOCK_ADDRESS_POOLS,
   LOCK_POOL_ADDRESSES,
+  lockAddressPools,
 } from '../../entities/servers/address-pool.ts';
 import { AddressPool, IpAddress } from '../../entities/servers/ip-address.ts';
-import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../errors.ts';
+import type { Context } from '../context.ts';
+import { found, invalid } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 import { requireRegion } from './hosts.ts';
 
 export interface NewAddressPool {
@@ -48,7 +47,7 @@ export async function addAddressPool(context: Context, given: NewAddressPool): P
     throw invalid('first', 'An IPv6 prefix has no bounds: machines get all its /64s.');
   return context.db.transaction(async (tx) => {
     await requireRegion(tx, region);
-    await LOCK_ADDRESS_POOLS.all(tx);
+    await lockAddressPools(tx);
     await requireApart(tx, { cidr, gateway, first, last }, version);
     const id = newId('pool');
     await ADD_ADDRESS_POOL.all(tx, [id, region, `IPV${version}`, cidr, gateway]);
@@ -89,8 +88,7 @@ export async function removeAddressPool(context: Context, id: string): Promise<A
   return context.db.transaction(async (tx) => {
     await lock(tx, AddressPool, { id });
     await LOCK_POOL_ADDRESSES.all(tx, [id]);
-    const pool = await LIST_ADDRESS_POOLS.first(tx, [null, id]);
-    if (!pool) throw new ApiError('not_found');
+    const pool = found(await LIST_ADDRESS_POOLS.first(tx, [null, id]));
     if (pool.held) throw invalid('id', `Machines have ${pool.held} addresses of the network.`);
     await remove(tx, IpAddress, { poolId: id });
     await remove(tx, AddressPool, { id });
@@ -100,4 +98,4 @@ export async function removeAddressPool(context: Context, id: string): Promise<A
 }
 
 const recordPool = (tx: Transaction, context: Context, id: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, id, { type: 'address_pool.updated', actor: actorOf(context), data });
+  recordByOperator(tx, context, id, { type: 'address_pool.updated', data });

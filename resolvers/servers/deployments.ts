@@ -2,20 +2,18 @@
  * Deployments on bare-metal hosts, and how the operator overrides a driver that cannot finish one. A host is sold
  * again only after its wiper reported it empty, or an operator declared it so.
  */
-
-import { find, lock, remove } from '../../entities/database/table.ts';
+import { exists, lock, remove } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
-import { record } from '../../entities/history/record.ts';
 import { Deployment, moveDeployment } from '../../entities/servers/deployment.ts';
 import { Host, moveHost } from '../../entities/servers/host.ts';
 import { FIND_MACHINE_OWNER, LIST_OLDEST_DEPLOYMENTS } from '../../entities/servers/operator-lists.ts';
+import { signalTask } from '../../entities/tasks/start.ts';
 import { Task } from '../../entities/tasks/task.ts';
-import { signalTask } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 
 export { DEPLOYMENT_STATES } from '../../entities/servers/deployment.ts';
 
@@ -33,9 +31,9 @@ export const listDeployments = ({ db }: Context, limit: number): Promise<Deploym
  */
 export const declareWiped = (context: Context, host: string, reason: string): Promise<Deployment> =>
   override(context, host, reason, 'host.wiped', async (tx, found) => {
-    const task = await find(tx, Task, { subject: found.orderNumber });
-    if (task && found.state === 'WIPED') return found;
-    if (task && found.state === 'WIPING') return (await moveDeployment(tx, found, 'WIPED', { note: reason }))!;
+    const hasTask = await exists(tx, Task, { subject: found.orderNumber });
+    if (hasTask && found.state === 'WIPED') return found;
+    if (hasTask && found.state === 'WIPING') return (await moveDeployment(tx, found, 'WIPED', { note: reason }))!;
     await remove(tx, Deployment, { id: found.id });
     return { ...found, state: 'WIPED', note: reason };
   });
@@ -67,9 +65,8 @@ async function override(
     const after = await act(tx, found);
     if (after === found) return found;
     await moveHost(tx, host, 'DRAINING', actorOf(context));
-    await record(tx, OPERATOR_ACCOUNT, host, {
+    await recordByOperator(tx, context, host, {
       type,
-      actor: actorOf(context),
       data: { order_number: found.orderNumber, generation: found.generation, state: found.state, reason },
     });
     await signalTask(tx, found.orderNumber);

@@ -1,12 +1,10 @@
 /** The findings of the observers, and the circuit breakers that they opened. */
-
 import { findAll, lock, remove } from '../../entities/database/table.ts';
-import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { CircuitBreaker, type Finding } from '../../entities/servers/finding.ts';
 import { LIST_OPEN_FINDINGS } from '../../entities/servers/operator-lists.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 
 export { FINDING_KINDS } from '../../entities/servers/finding.ts';
 
@@ -19,11 +17,10 @@ export const listBreakers = ({ db }: Context): Promise<CircuitBreaker[]> =>
 /** Closes the circuit breaker of an engine, so that workers destroy its machines again. @throws ApiError not_found */
 export async function closeBreaker(context: Context, driver: string): Promise<CircuitBreaker> {
   return context.db.transaction(async (tx) => {
-    const breaker = await lock(tx, CircuitBreaker, { driver });
-    if (!breaker) throw new ApiError('not_found');
+    const breaker = found(await lock(tx, CircuitBreaker, { driver }));
     await remove(tx, CircuitBreaker, { driver });
     const { reason } = breaker;
-    await record(tx, OPERATOR_ACCOUNT, driver, { type: 'engine.released', actor: actorOf(context), data: { reason } });
+    await recordByOperator(tx, context, driver, { type: 'engine.released', data: { reason } });
     return breaker;
   });
 }

@@ -1,11 +1,9 @@
 /** The operator's hosts. A bare-metal host has a controller, a network card and a disk, too. */
 import { X509Certificate } from 'node:crypto';
 import { CatalogItem, type DedicatedDetails, FIND_TIER } from '../../entities/catalog.ts';
-import { find, findAll, lock, remove, update } from '../../entities/database/table.ts';
+import { exists, find, findAll, lock, remove, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { Deployment } from '../../entities/servers/deployment.ts';
 import {
   type Bmc,
@@ -17,7 +15,8 @@ import {
 } from '../../entities/servers/host.ts';
 import { ADD_HOST, FIND_HOST_CONFLICT, FIND_OCCUPANT, UPDATE_HOST } from '../../entities/servers/host-settings.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../errors.ts';
+import { found, invalid } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 
 export { BMC_PROTOCOLS, FIRMWARES, HOST_STATES } from '../../entities/servers/host.ts';
 
@@ -30,14 +29,15 @@ interface BareMetal {
   firmware?: (typeof FIRMWARES)[number] | null | undefined;
 }
 
-export interface HostSize extends BareMetal {
+/** The settings that the operator can change. Omitted ones stay. */
+export interface HostSettings extends BareMetal {
   vcpus?: number | null | undefined;
   memoryMb?: number | null | undefined;
   diskGb?: number | null | undefined;
   vcpuOvercommit?: number | null | undefined;
 }
 
-export interface NewHost extends HostSize {
+export interface NewHost extends HostSettings {
   name: string;
   region: string;
   kind: Host['kind'];
@@ -81,7 +81,7 @@ export async function addHost(context: Context, given: NewHost): Promise<Host> {
 }
 
 /** Changes the given fields. @throws ApiError not_found, or validation_failed if machines have claimed more */
-export async function updateHost(context: Context, name: string, given: HostSize): Promise<Host> {
+export async function updateHost(context: Context, name: string, given: HostSettings): Promise<Host> {
   const { vcpus = null, memoryMb = null, diskGb = null, vcpuOvercommit = null } = given;
   return context.db.transaction(async (tx) => {
     const before = await lockHost(tx, name);
@@ -122,14 +122,12 @@ export async function removeHost(context: Context, name: string): Promise<Host> 
 
 /** Locks a host, so that no order claims room on it meanwhile. @throws ApiError not_found */
 async function lockHost(tx: Transaction, name: string): Promise<Host> {
-  const host = await lock(tx, Host, { name });
-  if (!host) throw new ApiError('not_found');
-  return host;
+  return found(await lock(tx, Host, { name }));
 }
 
 /** @throws ApiError unknown_region */
 export async function requireRegion(tx: Transaction, code: string): Promise<void> {
-  if (!(await find(tx, CatalogItem, { code, kind: 'bastion' }))) throw new ApiError('unknown_region');
+  if (!(await exists(tx, CatalogItem, { code, kind: 'bastion' }))) throw new ApiError('unknown_region');
 }
 
 async function sizeOfTier(tx: Transaction, code: string) {
@@ -140,11 +138,11 @@ async function sizeOfTier(tx: Transaction, code: string) {
 }
 
 /** The given members of a size. */
-const known = ({ vcpus, memoryMb, diskGb }: HostSize) =>
+const known = ({ vcpus, memoryMb, diskGb }: HostSettings) =>
   Object.fromEntries(Object.entries({ vcpus, memoryMb, diskGb }).filter(([, value]) => value != null));
 
 const recordHost = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>
-  record(tx, OPERATOR_ACCOUNT, name, { type: 'host.updated', actor: actorOf(context), data });
+  recordByOperator(tx, context, name, { type: 'host.updated', data });
 
 /** @throws ApiError validation_failed if the driver would lack something */
 function requireWhole({ bmc, mac, disk }: BareMetal): void {

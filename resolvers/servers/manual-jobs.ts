@@ -1,12 +1,10 @@
 /** The operator's queue of manual jobs on machines. */
-
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { isId } from '../../entities/ids.ts';
 import type { ManualJob } from '../../entities/servers/manual-job.ts';
 import { closeManualJob, listManualJobs, type MachineSpec, manualSpecOf } from '../../provisioning/index.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
+import { recordByOperator } from '../record.ts';
 
 export type { MachineSpec, ManualJob };
 
@@ -28,9 +26,8 @@ export async function endManualJob(
     const closed = await closeManualJob(tx, id, state, note);
     if (!closed.length) throw new ApiError('not_found', 'No open job has this id.');
     for (const job of closed)
-      await record(tx, OPERATOR_ACCOUNT, job.id, {
+      await recordByOperator(tx, context, job.id, {
         type: 'manual_job.closed',
-        actor: actorOf(context),
         data: { order_number: job.orderNumber, action: job.action, state: job.state },
       });
     return closed[0]!;

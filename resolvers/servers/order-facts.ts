@@ -1,5 +1,4 @@
 /** The facts that an order depends on, and the checks that orders, quotes and demands for payment share. */
-
 import { STOCK_LOW, stockLevel } from '../../entities/catalog.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';

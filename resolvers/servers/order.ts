@@ -2,7 +2,6 @@
  * Orders a server. The resolver reads the facts of the order, and then locks the account. One statement under that lock
  * claims capacity, holds the money, and writes the order, its task and its records.
  */
-
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { recordParameters } from '../../entities/history/record.ts';

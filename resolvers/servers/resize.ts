@@ -1,5 +1,6 @@
 /** Plans a resize: checks the new tier, and charges the difference for the rest of the month. */
 import { FIND_TIER, type VpsDetails } from '../../entities/catalog.ts';
+import { databaseTime } from '../../entities/database/clock.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { differenceMicros } from '../../entities/money.ts';
@@ -33,7 +34,8 @@ export async function planResize(
   const present = await FIND_TIER.first(tx, [server.serviceCode]);
   if (server.kind !== 'VPS' || tier.kind !== 'vps' || !present || !isLarger(tier, present))
     throw new ApiError('resize_not_possible');
-  const heldMicros = differenceMicros(server.priceMonthMicros, tier.priceMonthMicros, server.paidUntil!, new Date());
+  const now = await databaseTime(tx);
+  const heldMicros = differenceMicros(server.priceMonthMicros, tier.priceMonthMicros, server.paidUntil!, now);
   const balanceMicros = await lockAvailable(tx, server.accountId);
   await requireSpendable(tx, context, heldMicros);
   if (balanceMicros < heldMicros) throw insufficientBalance(heldMicros, balanceMicros);

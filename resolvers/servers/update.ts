@@ -1,4 +1,5 @@
 /** Changes a server. The resolver writes its fields; a worker carries out the operation, of which there is at most one. */
+import { databaseTime } from '../../entities/database/clock.ts';
 import { type ChangedColumns, update as updateRow } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
@@ -92,7 +93,7 @@ function fieldsOf(server: Server, update: ServerUpdate): ChangedColumns<Server> 
 async function write(tx: Transaction, context: Context, server: Server, set: ChangedColumns<Server>): Promise<Server> {
   if (!Object.keys(set).length) return server;
   const { id, accountId, orderNumber } = server;
-  const updatedAt = new Date();
+  const updatedAt = await databaseTime(tx);
   await updateRow(tx, Server, { id }, { ...set, updatedAt });
   await record(tx, accountId, orderNumber, {
     type: 'server.updated',

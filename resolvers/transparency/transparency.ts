@@ -1,9 +1,8 @@
 /** The publications of the operator: the warrant canary, the peering, and incidents. */
 import { createHash } from 'node:crypto';
+import { databaseTime } from '../../entities/database/clock.ts';
 import { find, insert, lock } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import {
@@ -15,11 +14,13 @@ import {
   Incident,
   type IncidentStatus,
   LATEST_CANARY,
-  LOCK_CANARIES,
+  lockCanaries,
   Peering,
   type PeeringDocument,
 } from '../../entities/transparency/transparency.ts';
-import { actorOf, type Context } from '../context.ts';
+import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
+import { recordByOperator } from '../record.ts';
 
 export { CANARY_CODES, IMPACTS, INCIDENT_STATUSES } from '../../entities/transparency/transparency.ts';
 
@@ -63,9 +64,9 @@ export interface CanaryStatement {
 /** Publishes the next canary, which names the digest of its predecessor. */
 export async function publishCanary(context: Context, given: CanaryStatement): Promise<CanaryView> {
   return context.db.transaction(async (tx) => {
-    await LOCK_CANARIES.all(tx);
+    await lockCanaries(tx);
     const before = await LATEST_CANARY.first(tx);
-    const issuedAt = new Date();
+    const issuedAt = await databaseTime(tx);
     const canary = {
       id: newId('can'),
       version: String(Number(before?.version ?? 0) + 1),
@@ -82,7 +83,7 @@ export async function publishCanary(context: Context, given: CanaryStatement): P
     };
     canary.sha256 = digestOf(canary);
     await insert(tx, Canary, canary);
-    await record(tx, OPERATOR_ACCOUNT, canary.id, { type: 'canary.updated', actor: actorOf(context) });
+    await recordByOperator(tx, context, canary.id, { type: 'canary.updated' });
     return canary;
   });
 }
@@ -116,16 +117,12 @@ export async function findPeering({ db }: Context): Promise<PeeringView> {
 
 /** Replaces the description of the network. */
 export async function publishPeering(context: Context, document: PeeringDocument): Promise<PeeringView> {
-  const updatedAt = new Date();
-  await context.db.transaction(async (tx) => {
+  return context.db.transaction(async (tx) => {
+    const updatedAt = await databaseTime(tx);
     await tx.manager.upsert(Peering, { id: 'peering', document, updatedAt }, ['id']);
-    await record(tx, OPERATOR_ACCOUNT, 'peering', {
-      type: 'status.changed',
-      resource: 'peering',
-      actor: actorOf(context),
-    });
+    await recordByOperator(tx, context, 'peering', { type: 'status.changed', resource: 'peering' });
+    return { ...document, updatedAt };
   });
-  return { ...document, updatedAt };
 }
 
 export interface IncidentReport {
@@ -139,21 +136,17 @@ export interface IncidentReport {
 
 /** Opens an incident, or announces a maintenance. */
 export async function publishIncident(context: Context, { body, ...report }: IncidentReport): Promise<Incident> {
-  const now = new Date();
-  const incident: Incident = {
-    id: newId('inc'),
-    ...report,
-    startedAt: report.startedAt ?? now,
-    resolvedAt: isOver(report.status) ? now : null,
-    updates: [{ status: report.status, body, createdAt: now.toISOString() }],
-  };
   return context.db.transaction(async (tx) => {
+    const now = await databaseTime(tx);
+    const incident: Incident = {
+      id: newId('inc'),
+      ...report,
+      startedAt: report.startedAt ?? now,
+      resolvedAt: isOver(report.status) ? now : null,
+      updates: [{ status: report.status, body, createdAt: now.toISOString() }],
+    };
     await insert(tx, Incident, incident);
-    await record(tx, OPERATOR_ACCOUNT, incident.id, {
-      type: 'status.changed',
-      resource: 'incident',
-      actor: actorOf(context),
-    });
+    await recordByOperator(tx, context, incident.id, { type: 'status.changed', resource: 'incident' });
     return incident;
   });
 }
@@ -166,15 +159,14 @@ export async function updateIncident(
 ): Promise<Incident> {
   if (!isId('inc', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    const incident = await lock(tx, Incident, { id });
-    if (!incident) throw new ApiError('not_found');
-    const now = new Date();
+    const incident = found(await lock(tx, Incident, { id }));
+    const now = await databaseTime(tx);
     const set = {
       resolvedAt: isOver(status) ? (incident.resolvedAt ?? now) : null,
       updates: [...incident.updates, { status, body, createdAt: now.toISOString() }],
     };
     await transition(tx, INCIDENT_LIFECYCLE, id, status, { set });
-    await record(tx, OPERATOR_ACCOUNT, id, { type: 'status.changed', resource: 'incident', actor: actorOf(context) });
+    await recordByOperator(tx, context, id, { type: 'status.changed', resource: 'incident' });
     return { ...incident, ...set, status };
   });
 }

@@ -9,16 +9,17 @@ import {
 } from '../../resolvers/accounts/account.ts';
 import type { AccountLimits } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, objectType } from '../builder.ts';
 
-const AccountKind = builder.enumType('AccountKind', {
-  description: 'The kind of holder: a person, or an agent that registered itself.',
-  values: ['PERSON', 'AGENT'] as const,
-});
+const AccountKind = enumType('AccountKind', 'The kind of holder: a person, or an agent that registered itself.', [
+  'PERSON',
+  'AGENT',
+]);
 
-const AccountLimitsType = builder.objectRef<AccountLimits>('AccountLimits').implement({
-  description: 'The most that the account may have of each thing.',
-  fields: (t) => ({
+const AccountLimitsType = objectType<AccountLimits>(
+  'AccountLimits',
+  'The most that the account may have of each thing.',
+  (t) => ({
     apiKeys: t.exposeInt('apiKeys'),
     servers: t.exposeInt('servers'),
     sshKeys: t.exposeInt('sshKeys'),
@@ -28,11 +29,12 @@ const AccountLimitsType = builder.objectRef<AccountLimits>('AccountLimits').impl
     sessions: t.exposeInt('sessions'),
     oauthClients: t.exposeInt('oauthClients'),
   }),
-});
+);
 
-export const AccountType = builder.objectRef<Account>('Account').implement({
-  description: 'An account. It holds at most an email, and no name.',
-  fields: (t) => ({
+export const AccountType = objectType<Account>(
+  'Account',
+  'An account. It holds at most an email, and no name.',
+  (t) => ({
     id: t.exposeID('id'),
     kind: t.expose('kind', { type: AccountKind }),
     email: t.exposeString('email', { nullable: true, description: 'Null for agents.' }),
@@ -50,30 +52,24 @@ export const AccountType = builder.objectRef<Account>('Account').implement({
     suspendedFor: t.exposeString('suspendedFor', { nullable: true, description: 'The reason of the suspension.' }),
     limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
   }),
-});
+);
 
-const BalanceType = builder.objectRef<BalanceView>('Balance').implement({
-  description: 'The balance of the account.',
-  fields: (t) => ({
-    balanceUsd: t.expose('availableMicros', { type: 'Usd', description: 'The amount that the account can spend now.' }),
-    pendingUsd: t.expose('pendingMicros', {
-      type: 'Usd',
-      description: 'Top-ups that wait for confirmation.',
-    }),
-    currency: t.string({ description: 'Always USD.', resolve: () => 'USD' }),
-    monthlyCostUsd: t.expose('monthlyCostMicros', {
-      type: 'Usd',
-      description: 'The monthly cost of the servers that renew automatically.',
-    }),
-    fundedUntil: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the balance no longer covers the renewals; null without renewals.',
-      resolve: fundedUntil,
-    }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+const BalanceType = objectType<BalanceView>('Balance', 'The balance of the account.', (t) => ({
+  balanceUsd: t.expose('availableMicros', { type: 'Usd', description: 'The amount that the account can spend now.' }),
+  pendingUsd: t.expose('pendingMicros', { type: 'Usd', description: 'Top-ups that wait for confirmation.' }),
+  currency: t.string({ description: 'Always USD.', resolve: () => 'USD' }),
+  monthlyCostUsd: t.expose('monthlyCostMicros', {
+    type: 'Usd',
+    description: 'The monthly cost of the servers that renew automatically.',
   }),
-});
+  fundedUntil: t.field({
+    type: 'DateTime',
+    nullable: true,
+    description: 'When the balance no longer covers the renewals; null without renewals.',
+    resolve: fundedUntil,
+  }),
+  updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+}));
 
 builder.queryFields((t) => ({
   account: t.field({

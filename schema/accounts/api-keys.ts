@@ -1,70 +1,63 @@
 /** Creates, lists and revokes API keys. */
 import type { ApiKey } from '../../entities/accounts/credential.ts';
 import { type CreatedApiKey, createApiKey, listApiKeys, revokeApiKey } from '../../resolvers/accounts/auth/api-keys.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, inputType, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
-const ApiKeyStatus = builder.enumType('ApiKeyStatus', {
-  description: 'The state of an API key. Only active keys work.',
-  values: ['ACTIVE', 'EXPIRED', 'REVOKED'] as const,
-});
+const ApiKeyStatus = enumType('ApiKeyStatus', 'The state of an API key. Only active keys work.', [
+  'ACTIVE',
+  'EXPIRED',
+  'REVOKED',
+]);
 
-const ApiKeyType = builder.objectRef<ApiKey>('ApiKey').implement({
-  description: 'An API key, without its secret.',
-  fields: (t) => ({
-    keyId: t.exposeID('id', { description: 'Identifies the key.' }),
-    name: t.exposeString('name', { description: 'The name that its creator chose.' }),
-    scope: t.exposeString('scope', { description: 'One or more of read, servers, billing, full.' }),
-    prefix: t.exposeString('prefix', { description: 'The first 13 characters of the key.' }),
-    status: t.expose('status', { type: ApiKeyStatus }),
-    ipAllowlist: t.exposeStringList('ipAllowlist', {
-      description: 'Networks (CIDR) that may use the key; none: all networks.',
-    }),
-    spendLimitUsd: t.expose('spendLimitMicros', {
-      type: 'Usd',
-      nullable: true,
-      description: 'The most that the key may spend in a calendar month (UTC).',
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    lastUsedAt: t.expose('lastUsedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'The time of the last use, with the precision of a minute.',
-    }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true }),
-    revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true }),
+const ApiKeyType = objectType<ApiKey>('ApiKey', 'An API key, without its secret.', (t) => ({
+  keyId: t.exposeID('id', { description: 'Identifies the key.' }),
+  name: t.exposeString('name', { description: 'The name that its creator chose.' }),
+  scope: t.exposeString('scope', { description: 'One or more of read, servers, billing, full.' }),
+  prefix: t.exposeString('prefix', { description: 'The first 13 characters of the key.' }),
+  status: t.expose('status', { type: ApiKeyStatus }),
+  ipAllowlist: t.exposeStringList('ipAllowlist', {
+    description: 'Networks (CIDR) that may use the key; none: all networks.',
   }),
-});
+  spendLimitUsd: t.expose('spendLimitMicros', {
+    type: 'Usd',
+    nullable: true,
+    description: 'The most that the key may spend in a calendar month (UTC).',
+  }),
+  createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  lastUsedAt: t.expose('lastUsedAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'The time of the last use, with the precision of a minute.',
+  }),
+  expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true }),
+  revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true }),
+}));
 
-const CreatedApiKeyType = builder.objectRef<CreatedApiKey>('CreatedApiKey').implement({
-  description: 'A new key.',
-  fields: (t) => ({
-    apiKey: t.expose('apiKey', { type: ApiKeyType }),
-    plaintext: t.exposeString('plaintext', { description: 'The key itself. The service shows it only here.' }),
-  }),
-});
+const CreatedApiKeyType = objectType<CreatedApiKey>('CreatedApiKey', 'A new key.', (t) => ({
+  apiKey: t.expose('apiKey', { type: ApiKeyType }),
+  plaintext: t.exposeString('plaintext', { description: 'The key itself. The service shows it only here.' }),
+}));
 
 const ApiKeyPage = pageOf('ApiKey', ApiKeyType);
 
-const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
-  fields: (t) => ({
-    name: t.field({ type: 'KeyName', required: true, description: 'A name to recognise the key by.' }),
-    scope: t.field({
-      type: 'ScopeList',
-      required: true,
-      description: 'One or more of read, servers, billing and full, separated by spaces.',
-    }),
-    ipAllowlist: t.field({
-      type: 'IpAllowlist',
-      description: 'Up to 20 networks (CIDR) that may use the key, as a list or with commas. Default: all networks.',
-    }),
-    expiresAt: t.field({ type: 'DateTime', description: 'When the key stops working. Default: never.' }),
-    spendLimitUsd: t.field({
-      type: 'SpendLimit',
-      description: 'The most that the key may spend in a calendar month (UTC). Default: the whole balance.',
-    }),
+const CreateApiKeyInput = inputType('CreateApiKeyInput', (t) => ({
+  name: t.field({ type: 'KeyName', required: true, description: 'A name to recognise the key by.' }),
+  scope: t.field({
+    type: 'ScopeList',
+    required: true,
+    description: 'One or more of read, servers, billing and full, separated by spaces.',
   }),
-});
+  ipAllowlist: t.field({
+    type: 'IpAllowlist',
+    description: 'Up to 20 networks (CIDR) that may use the key, as a list or with commas. Default: all networks.',
+  }),
+  expiresAt: t.field({ type: 'DateTime', description: 'When the key stops working. Default: never.' }),
+  spendLimitUsd: t.field({
+    type: 'SpendLimit',
+    description: 'The most that the key may spend in a calendar month (UTC). Default: the whole balance.',
+  }),
+}));
 
 builder.queryFields((t) => ({
   apiKeys: t.field({

@@ -1,32 +1,27 @@
 /** The audit log. */
 import type { AuditEntry } from '../../entities/history/audit.ts';
 import { listAudit } from '../../resolvers/accounts/audit.ts';
-import { builder } from '../builder.ts';
+import { builder, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
-const AuditActor = builder.objectRef<AuditEntry>('AuditActor').implement({
-  description: 'The actor of an entry.',
-  fields: (t) => ({
-    type: t.exposeString('actorType', { description: 'api_key, access_token, operator or system.' }),
-    id: t.exposeString('actorId', {
-      nullable: true,
-      description: 'The id of the credential, never the credential itself.',
-    }),
-    name: t.exposeString('actorName', { nullable: true }),
+const AuditActor = objectType<AuditEntry>('AuditActor', 'The actor of an entry.', (t) => ({
+  type: t.exposeString('actorType', { description: 'api_key, access_token, operator or system.' }),
+  id: t.exposeString('actorId', {
+    nullable: true,
+    description: 'The id of the credential, never the credential itself.',
   }),
-});
+  name: t.exposeString('actorName', { nullable: true }),
+}));
 
-const ResourceRef = builder.objectRef<{ type: string; id: string }>('ResourceRef').implement({
-  description: 'A reference to a resource.',
-  fields: (t) => ({
-    type: t.exposeString('type'),
-    id: t.exposeString('id', { description: 'The id or order number of the resource.' }),
-  }),
-});
+const ResourceRef = objectType<{ type: string; id: string }>('ResourceRef', 'A reference to a resource.', (t) => ({
+  type: t.exposeString('type'),
+  id: t.exposeString('id', { description: 'The id or order number of the resource.' }),
+}));
 
-const AuditEntryType = builder.objectRef<AuditEntry>('AuditEntry').implement({
-  description: 'An entry of the audit log. It has no body, query, credential or IP address.',
-  fields: (t) => ({
+const AuditEntryType = objectType<AuditEntry>(
+  'AuditEntry',
+  'An entry of the audit log. It has no body, query, credential or IP address.',
+  (t) => ({
     id: t.exposeID('id'),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     action: t.exposeString('action', { description: 'The type of an event, or api.request.' }),
@@ -49,7 +44,7 @@ const AuditEntryType = builder.objectRef<AuditEntry>('AuditEntry').implement({
       description: 'The id of the request, which all its entries share.',
     }),
   }),
-});
+);
 const AuditEntryPage = pageOf('AuditEntry', AuditEntryType);
 
 builder.queryFields((t) => ({

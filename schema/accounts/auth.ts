@@ -1,91 +1,65 @@
 /** Registration, login, and the password. */
 import { changePassword } from '../../resolvers/accounts/auth/change-password.ts';
-import { type LoginResult, login, loginTotp } from '../../resolvers/accounts/auth/login.ts';
+import { type AwaitsCode, login, loginTotp } from '../../resolvers/accounts/auth/login.ts';
 import { register } from '../../resolvers/accounts/auth/register.ts';
 import type { LoggedIn } from '../../resolvers/accounts/auth/session.ts';
-import { builder } from '../builder.ts';
+import { builder, inputType, objectType } from '../builder.ts';
 import { AccountType } from './account.ts';
 import { TokenPairType } from './sessions.ts';
 
-const Registration = builder.objectRef<LoggedIn>('Registration').implement({
-  description: 'A new account, and its first tokens.',
-  fields: (t) => ({
-    account: t.expose('account', { type: AccountType }),
-    tokens: t.expose('tokens', { type: TokenPairType }),
-  }),
-});
+const Registration = objectType<LoggedIn>('Registration', 'A new account, and its first tokens.', (t) => ({
+  account: t.expose('account', { type: AccountType }),
+  tokens: t.expose('tokens', { type: TokenPairType }),
+}));
 
-const AuthResult = builder.objectRef<LoginResult>('AuthResult').implement({
-  description: 'The result of a login: tokens, or a request for the second factor.',
-  fields: (t) => ({
+const AuthResult = objectType<Partial<LoggedIn & AwaitsCode>>(
+  'AuthResult',
+  'The result of a login: tokens, or a request for the second factor.',
+  (t) => ({
     totpRequired: t.boolean({
       description: 'Whether the login waits for a second factor.',
-      resolve: (result) => 'loginToken' in result,
+      resolve: ({ loginToken }) => loginToken !== undefined,
     }),
-    loginToken: t.string({
+    loginToken: t.exposeString('loginToken', {
       nullable: true,
       description: 'Identifies the pending login. Five wrong codes end it.',
-      resolve: (result) => ('loginToken' in result ? result.loginToken : null),
     }),
-    expiresIn: t.int({
-      nullable: true,
-      description: 'Seconds until the pending login ends.',
-      resolve: (result) => ('expiresIn' in result ? result.expiresIn : null),
-    }),
-    account: t.field({
-      type: AccountType,
-      nullable: true,
-      resolve: (result) => ('account' in result ? result.account : null),
-    }),
-    tokens: t.field({
-      type: TokenPairType,
-      nullable: true,
-      resolve: (result) => ('tokens' in result ? result.tokens : null),
-    }),
+    expiresIn: t.exposeInt('expiresIn', { nullable: true, description: 'Seconds until the pending login ends.' }),
+    account: t.expose('account', { type: AccountType, nullable: true }),
+    tokens: t.expose('tokens', { type: TokenPairType, nullable: true }),
   }),
-});
+);
 
-const PasswordChanged = builder.objectRef<number>('PasswordChanged').implement({
-  description: 'The result of a password change.',
-  fields: (t) => ({
-    changed: t.boolean({ description: 'Always true.', resolve: () => true }),
-    sessionsRevoked: t.int({ description: 'The number of other sessions that ended.', resolve: (ended) => ended }),
-  }),
-});
+const PasswordChanged = objectType<number>('PasswordChanged', 'The result of a password change.', (t) => ({
+  changed: t.boolean({ description: 'Always true.', resolve: () => true }),
+  sessionsRevoked: t.int({ description: 'The number of other sessions that ended.', resolve: (ended) => ended }),
+}));
 
-const RegisterInput = builder.inputType('RegisterInput', {
-  fields: (t) => ({
-    email: t.field({
-      type: 'Email',
-      required: true,
-      description: 'Identifies the account at login. The service sends no mail.',
-    }),
-    password: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
+const RegisterInput = inputType('RegisterInput', (t) => ({
+  email: t.field({
+    type: 'Email',
+    required: true,
+    description: 'Identifies the account at login. The service sends no mail.',
   }),
-});
-const LoginInput = builder.inputType('LoginInput', {
-  fields: (t) => ({
-    email: t.field({ type: 'Email', required: true }),
-    password: t.field({ type: 'CurrentPassword', required: true }),
-    totpCode: t.field({
-      type: 'TotpCode',
-      description: 'The second factor. Without it, an account with two-factor authentication gets a login_token.',
-    }),
+  password: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
+}));
+const LoginInput = inputType('LoginInput', (t) => ({
+  email: t.field({ type: 'Email', required: true }),
+  password: t.field({ type: 'CurrentPassword', required: true }),
+  totpCode: t.field({
+    type: 'TotpCode',
+    description: 'The second factor. Without it, an account with two-factor authentication gets a login_token.',
   }),
-});
-const LoginTotpInput = builder.inputType('LoginTotpInput', {
-  fields: (t) => ({
-    loginToken: t.field({ type: 'Token', required: true, description: 'The login_token of the pending login.' }),
-    totpCode: t.field({ type: 'TotpCode', required: true }),
-  }),
-});
-const ChangePasswordInput = builder.inputType('ChangePasswordInput', {
-  fields: (t) => ({
-    currentPassword: t.field({ type: 'CurrentPassword', required: true }),
-    newPassword: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
-    totpCode: t.field({ type: 'TotpCode', description: 'Required if the account has two-factor authentication.' }),
-  }),
-});
+}));
+const LoginTotpInput = inputType('LoginTotpInput', (t) => ({
+  loginToken: t.field({ type: 'Token', required: true, description: 'The login_token of the pending login.' }),
+  totpCode: t.field({ type: 'TotpCode', required: true }),
+}));
+const ChangePasswordInput = inputType('ChangePasswordInput', (t) => ({
+  currentPassword: t.field({ type: 'CurrentPassword', required: true }),
+  newPassword: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
+  totpCode: t.field({ type: 'TotpCode', description: 'Required if the account has two-factor authentication.' }),
+}));
 
 builder.mutationFields((t) => ({
   register: t.field({

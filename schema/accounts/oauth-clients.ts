@@ -1,25 +1,22 @@
 /** Lists and deletes the OAuth clients of an account. */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
 import { deleteOauthClient, listOauthClients } from '../../resolvers/accounts/oauth/clients.ts';
-import { builder } from '../builder.ts';
+import { builder, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
-const OauthClientEntry = builder.objectRef<OauthClient>('OauthClientEntry').implement({
-  description: 'An OAuth client, without its secret.',
-  fields: (t) => ({
-    clientId: t.exposeID('id', { description: 'Identifies the client.' }),
-    accountId: t.exposeID('accountId', { description: 'The account of the client.' }),
-    clientName: t.string({ nullable: true, resolve: ({ metadata }) => metadata.clientName }),
-    scope: t.exposeString('scope', { description: 'The widest scope of its tokens.' }),
-    grantTypes: t.exposeStringList('grantTypes'),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    lastUsedAt: t.expose('lastUsedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the client last got a token, with the precision of a minute.',
-    }),
+const OauthClientEntry = objectType<OauthClient>('OauthClientEntry', 'An OAuth client, without its secret.', (t) => ({
+  clientId: t.exposeID('id', { description: 'Identifies the client.' }),
+  accountId: t.exposeID('accountId', { description: 'The account of the client.' }),
+  clientName: t.string({ nullable: true, resolve: ({ metadata }) => metadata.clientName }),
+  scope: t.exposeString('scope', { description: 'The widest scope of its tokens.' }),
+  grantTypes: t.exposeStringList('grantTypes'),
+  createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  lastUsedAt: t.expose('lastUsedAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When the client last got a token, with the precision of a minute.',
   }),
-});
+}));
 const OauthClientPage = pageOf('OauthClientEntry', OauthClientEntry);
 const DeletedOauthClient = builder
   .objectRef<Awaited<ReturnType<typeof deleteOauthClient>>>('DeletedOauthClient')

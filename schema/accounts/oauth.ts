@@ -3,11 +3,12 @@ import { type Introspection, introspectOauthToken } from '../../resolvers/accoun
 import { type RegisteredClient, registerOauthClient } from '../../resolvers/accounts/oauth/register.ts';
 import { revokeOauthToken } from '../../resolvers/accounts/oauth/revoke.ts';
 import { type IssuedToken, issueOauthToken } from '../../resolvers/accounts/oauth/token.ts';
-import { builder } from '../builder.ts';
+import { builder, objectType } from '../builder.ts';
 
-const OauthClientType = builder.objectRef<RegisteredClient>('OauthClient').implement({
-  description: 'A new OAuth client (RFC 7591). The service shows the secret only here.',
-  fields: (t) => ({
+const OauthClientType = objectType<RegisteredClient>(
+  'OauthClient',
+  'A new OAuth client (RFC 7591). The service shows the secret only here.',
+  (t) => ({
     clientId: t.id({ description: 'Identifies the client.', resolve: ({ client }) => client.id }),
     clientSecret: t.exposeString('clientSecret', { description: 'The secret that authenticates the client. Keep it.' }),
     clientIdIssuedAt: t.field({ type: 'EpochSeconds', resolve: ({ client }) => client.createdAt }),
@@ -27,11 +28,12 @@ const OauthClientType = builder.objectRef<RegisteredClient>('OauthClient').imple
     softwareId: t.string({ nullable: true, resolve: ({ client }) => client.metadata.softwareId }),
     softwareVersion: t.string({ nullable: true, resolve: ({ client }) => client.metadata.softwareVersion }),
   }),
-});
+);
 
-const OauthTokenType = builder.objectRef<IssuedToken>('OauthToken').implement({
-  description: 'An access token (RFC 6749). The service shows it once.',
-  fields: (t) => ({
+const OauthTokenType = objectType<IssuedToken>(
+  'OauthToken',
+  'An access token (RFC 6749). The service shows it once.',
+  (t) => ({
     accessToken: t.exposeString('accessToken', { description: 'Send it as "Authorization: Bearer …".' }),
     tokenType: t.string({ description: 'Always Bearer.', resolve: () => 'Bearer' }),
     expiresIn: t.exposeInt('expiresIn', { description: 'Seconds until the access token expires.' }),
@@ -41,11 +43,12 @@ const OauthTokenType = builder.objectRef<IssuedToken>('OauthToken').implement({
       description: 'Valid for one refresh. Only clients with the grant type refresh_token get one.',
     }),
   }),
-});
+);
 
-const IntrospectionType = builder.objectRef<Introspection>('TokenIntrospection').implement({
-  description: 'The claims of a token (RFC 7662). A token that is not valid has only `active`.',
-  fields: (t) => ({
+const IntrospectionType = objectType<Introspection>(
+  'TokenIntrospection',
+  'The claims of a token (RFC 7662). A token that is not valid has only `active`.',
+  (t) => ({
     active: t.exposeBoolean('active', { description: 'Whether the token is valid now.' }),
     scope: t.exposeString('scope', { nullable: true, description: 'The scope of the token.' }),
     clientId: t.exposeString('clientId', { nullable: true, description: 'The OAuth client of the token.' }),
@@ -57,7 +60,7 @@ const IntrospectionType = builder.objectRef<Introspection>('TokenIntrospection')
     iss: t.exposeString('iss', { nullable: true, description: 'The issuer of the token.' }),
     jti: t.exposeString('jti', { nullable: true, description: 'The id of the token. It is not secret.' }),
   }),
-});
+);
 
 const RegisterInput = builder.inputType('RegisterOauthClientInput', {
   description: 'Client metadata (RFC 7591). The service ignores unknown members.',
@@ -66,10 +69,7 @@ const RegisterInput = builder.inputType('RegisterOauthClientInput', {
       type: 'OauthParameter',
       description: 'The widest scope of its tokens: read (default), servers, billing, full, separated by spaces.',
     }),
-    grantTypes: t.field({
-      type: ['OauthParameter'],
-      description: 'client_credentials (default), and refresh_token.',
-    }),
+    grantTypes: t.field({ type: ['OauthParameter'], description: 'client_credentials (default), and refresh_token.' }),
     responseTypes: t.field({
       type: ['OauthParameter'],
       description: 'Must be empty: there is no authorization in a browser.',
@@ -93,11 +93,7 @@ const CLIENT_SECRET = 'The client secret, unless HTTP Basic has it.';
 const TokenInput = builder.inputType('IssueOauthTokenInput', {
   description: 'A token request (RFC 6749). The service ignores unknown members.',
   fields: (t) => ({
-    grantType: t.field({
-      type: 'OauthParameter',
-      required: true,
-      description: 'client_credentials or refresh_token.',
-    }),
+    grantType: t.field({ type: 'OauthParameter', required: true, description: 'client_credentials or refresh_token.' }),
     refreshToken: t.field({
       type: 'OauthParameter',
       description: 'Required for the grant type refresh_token. Valid once.',

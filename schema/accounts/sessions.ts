@@ -3,12 +3,13 @@ import type { Session } from '../../entities/accounts/credential.ts';
 import { type Refreshed, refresh } from '../../resolvers/accounts/auth/refresh.ts';
 import type { TokenPair } from '../../resolvers/accounts/auth/session.ts';
 import { listSessions, revokeSession } from '../../resolvers/accounts/auth/sessions.ts';
-import { builder } from '../builder.ts';
+import { builder, inputType, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
-export const TokenPairType = builder.objectRef<TokenPair>('TokenPair').implement({
-  description: 'An access token and the refresh token that renews it. The service shows them once.',
-  fields: (t) => ({
+export const TokenPairType = objectType<TokenPair>(
+  'TokenPair',
+  'An access token and the refresh token that renews it. The service shows them once.',
+  (t) => ({
     tokenId: t.exposeID('tokenId', { description: 'Identifies the session.' }),
     accessToken: t.exposeString('accessToken', { description: 'Send it as "Authorization: Bearer …".' }),
     tokenType: t.string({ description: 'Always Bearer.', resolve: () => 'Bearer' }),
@@ -17,16 +18,16 @@ export const TokenPairType = builder.objectRef<TokenPair>('TokenPair').implement
     refreshExpiresIn: t.exposeInt('refreshExpiresIn', { description: 'Seconds until the refresh token expires.' }),
     scope: t.exposeString('scope', { description: 'The scope of the tokens.' }),
   }),
-});
+);
 
-const RefreshedType = builder.objectRef<Refreshed>('RefreshedTokens').implement({
-  description: 'The new pair of tokens.',
-  fields: (t) => ({ tokens: t.expose('tokens', { type: TokenPairType }) }),
-});
+const RefreshedType = objectType<Refreshed>('RefreshedTokens', 'The new pair of tokens.', (t) => ({
+  tokens: t.expose('tokens', { type: TokenPairType }),
+}));
 
-const SessionType = builder.objectRef<Session>('Session').implement({
-  description: 'An access token and its refresh token, without the tokens themselves.',
-  fields: (t) => ({
+const SessionType = objectType<Session>(
+  'Session',
+  'An access token and its refresh token, without the tokens themselves.',
+  (t) => ({
     tokenId: t.exposeID('id', { description: 'Identifies the session.' }),
     scope: t.exposeString('scope', { description: 'The scope of the tokens.' }),
     source: t.exposeString('source', { description: 'register, login, or oauth: with the id of the client.' }),
@@ -49,26 +50,21 @@ const SessionType = builder.objectRef<Session>('Session').implement({
       description: 'When the access token expires. The refresh token may live longer.',
     }),
   }),
-});
+);
 const SessionPage = pageOf('Session', SessionType);
 
-const RevokedSession = builder.objectRef<{ tokenId: string }>('RevokedSession').implement({
-  description: 'An ended session.',
-  fields: (t) => ({
-    tokenId: t.exposeID('tokenId'),
-    revoked: t.boolean({ description: 'Always true.', resolve: () => true }),
-  }),
-});
+const RevokedSession = objectType<{ tokenId: string }>('RevokedSession', 'An ended session.', (t) => ({
+  tokenId: t.exposeID('tokenId'),
+  revoked: t.boolean({ description: 'Always true.', resolve: () => true }),
+}));
 
-const RefreshTokensInput = builder.inputType('RefreshTokensInput', {
-  fields: (t) => ({
-    refreshToken: t.field({
-      type: 'Token',
-      required: true,
-      description: 'The refresh token. A second use of the same token ends the whole session.',
-    }),
+const RefreshTokensInput = inputType('RefreshTokensInput', (t) => ({
+  refreshToken: t.field({
+    type: 'Token',
+    required: true,
+    description: 'The refresh token. A second use of the same token ends the whole session.',
   }),
-});
+}));
 
 builder.queryFields((t) => ({
   sessions: t.field({

@@ -1,38 +1,33 @@
 /** SSH public keys. */
 import type { SshKey } from '../../entities/accounts/ssh-key.ts';
 import { addSshKey, deleteSshKey, findSshKey, listSshKeys } from '../../resolvers/accounts/ssh-keys.ts';
-import { builder } from '../builder.ts';
+import { builder, inputType, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
-const SshKeyType = builder.objectRef<SshKey>('SshKey').implement({
-  description: 'An SSH public key.',
-  fields: (t) => ({
-    id: t.exposeID('id'),
-    name: t.exposeString('name'),
-    publicKey: t.exposeString('publicKey', { description: 'Type and base64, without the comment.' }),
-    type: t.exposeString('type', { description: 'The type, such as ssh-ed25519.' }),
-    bits: t.exposeInt('bits'),
-    fingerprint: t.exposeString('fingerprint', { description: 'The fingerprint that ssh-keygen -l prints.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-  }),
-});
+const SshKeyType = objectType<SshKey>('SshKey', 'An SSH public key.', (t) => ({
+  id: t.exposeID('id'),
+  name: t.exposeString('name'),
+  publicKey: t.exposeString('publicKey', { description: 'Type and base64, without the comment.' }),
+  type: t.exposeString('type', { description: 'The type, such as ssh-ed25519.' }),
+  bits: t.exposeInt('bits'),
+  fingerprint: t.exposeString('fingerprint', { description: 'The fingerprint that ssh-keygen -l prints.' }),
+  createdAt: t.expose('createdAt', { type: 'DateTime' }),
+}));
 /** The answer to a deletion. */
-export const Deleted = builder.objectRef<{ id: string; deleted: boolean }>('Deleted').implement({
-  description: 'A deleted thing.',
-  fields: (t) => ({ id: t.exposeID('id'), deleted: t.exposeBoolean('deleted') }),
-});
+export const Deleted = objectType<{ id: string; deleted: boolean }>('Deleted', 'A deleted thing.', (t) => ({
+  id: t.exposeID('id'),
+  deleted: t.exposeBoolean('deleted'),
+}));
 const SshKeyPage = pageOf('SshKey', SshKeyType);
 
-const AddSshKeyInput = builder.inputType('AddSshKeyInput', {
-  fields: (t) => ({
-    publicKey: t.field({
-      type: 'PublicKey',
-      required: true,
-      description: 'The content of the .pub file, never the private key.',
-    }),
-    name: t.field({ type: 'KeyName', description: 'Default: the comment of the key.' }),
+const AddSshKeyInput = inputType('AddSshKeyInput', (t) => ({
+  publicKey: t.field({
+    type: 'PublicKey',
+    required: true,
+    description: 'The content of the .pub file, never the private key.',
   }),
-});
+  name: t.field({ type: 'KeyName', description: 'Default: the comment of the key.' }),
+}));
 const idArg = { type: 'ID', required: true, description: 'The id of the key.' } as const;
 
 builder.queryFields((t) => ({

@@ -1,10 +1,11 @@
 /** Two-factor authentication. */
 import { disableTotp, enableTotp, setupTotp, type TotpSetup } from '../../resolvers/accounts/auth/totp.ts';
-import { builder } from '../builder.ts';
+import { builder, inputType, objectType } from '../builder.ts';
 
-const TotpSetupType = builder.objectRef<TotpSetup>('TotpSetup').implement({
-  description: 'A seed that waits for a first code. The service shows it once.',
-  fields: (t) => ({
+const TotpSetupType = objectType<TotpSetup>(
+  'TotpSetup',
+  'A seed that waits for a first code. The service shows it once.',
+  (t) => ({
     provisioningUri: t.exposeString('provisioningUri', {
       description: 'The URI for an authenticator, best as a QR code.',
     }),
@@ -14,37 +15,31 @@ const TotpSetupType = builder.objectRef<TotpSetup>('TotpSetup').implement({
     period: t.int({ description: 'Seconds for which a code is valid.', resolve: () => 30 }),
     expiresIn: t.exposeInt('expiresIn', { description: 'Seconds until the setup expires.' }),
   }),
-});
+);
 
-const TotpEnabled = builder.objectRef<string[]>('TotpEnabled').implement({
-  description: 'The result of turning two-factor authentication on.',
-  fields: (t) => ({
-    totpEnabled: t.boolean({ description: 'Always true.', resolve: () => true }),
-    recoveryCodes: t.stringList({
-      description: 'Ten codes, each valid once in place of a code. The service shows them once.',
-      resolve: (codes) => codes,
-    }),
+const TotpEnabled = objectType<string[]>('TotpEnabled', 'The result of turning two-factor authentication on.', (t) => ({
+  totpEnabled: t.boolean({ description: 'Always true.', resolve: () => true }),
+  recoveryCodes: t.stringList({
+    description: 'Ten codes, each valid once in place of a code. The service shows them once.',
+    resolve: (codes) => codes,
   }),
-});
+}));
 
-const TotpDisabled = builder.objectRef<object>('TotpDisabled').implement({
-  description: 'The result of turning two-factor authentication off.',
-  fields: (t) => ({ totpEnabled: t.boolean({ description: 'Always false.', resolve: () => false }) }),
-});
+const TotpDisabled = objectType<object>(
+  'TotpDisabled',
+  'The result of turning two-factor authentication off.',
+  (t) => ({ totpEnabled: t.boolean({ description: 'Always false.', resolve: () => false }) }),
+);
 
-const SetupTotpInput = builder.inputType('SetupTotpInput', {
-  fields: (t) => ({
-    password: t.field({ type: 'CurrentPassword', required: true }),
-  }),
-});
-const EnableTotpInput = builder.inputType('EnableTotpInput', {
-  fields: (t) => ({
-    totpCode: t.field({ type: 'TotpCode', required: true, description: 'A code of the authenticator.' }),
-  }),
-});
-const DisableTotpInput = builder.inputType('DisableTotpInput', {
-  fields: (t) => ({ totpCode: t.field({ type: 'TotpCode', required: true }) }),
-});
+const SetupTotpInput = inputType('SetupTotpInput', (t) => ({
+  password: t.field({ type: 'CurrentPassword', required: true }),
+}));
+const EnableTotpInput = inputType('EnableTotpInput', (t) => ({
+  totpCode: t.field({ type: 'TotpCode', required: true, description: 'A code of the authenticator.' }),
+}));
+const DisableTotpInput = inputType('DisableTotpInput', (t) => ({
+  totpCode: t.field({ type: 'TotpCode', required: true }),
+}));
 
 builder.mutationFields((t) => ({
   setupTotp: t.field({

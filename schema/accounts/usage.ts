@@ -1,48 +1,39 @@
 /** Usage: the changes of the balance. */
 import type { UsageItem } from '../../entities/accounts/usage.ts';
 import { findUsage, type Usage } from '../../resolvers/accounts/usage.ts';
-import { builder } from '../builder.ts';
+import { builder, objectType } from '../builder.ts';
 import { pageArgs } from '../pages.ts';
 
-const UsageItemType = builder.objectRef<UsageItem>('UsageItem').implement({
-  description: 'One change of the balance.',
-  fields: (t) => ({
-    kind: t.exposeString('kind', {
-      description: 'order, renewal, refund, topup, bonus or adjustment. A failed order gets a refund.',
-    }),
-    orderNumber: t.exposeString('orderNumber', {
-      nullable: true,
-      description: 'The order number of the server or top-up.',
-    }),
-    serviceCode: t.exposeString('serviceCode', { nullable: true }),
-    description: t.exposeString('description'),
-    from: t.expose('from', {
-      type: 'DateTime',
-      description: 'The beginning of the paid time; without a paid time, the moment of the change.',
-    }),
-    to: t.expose('to', { type: 'DateTime', description: 'The end of the paid time.' }),
-    hours: t.exposeInt('hours', { nullable: true, description: 'The number of paid hours.' }),
-    amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'The amount; negative if it left the balance.' }),
+const UsageItemType = objectType<UsageItem>('UsageItem', 'One change of the balance.', (t) => ({
+  kind: t.exposeString('kind', {
+    description: 'order, renewal, refund, topup, bonus or adjustment. A failed order gets a refund.',
   }),
-});
+  orderNumber: t.exposeString('orderNumber', {
+    nullable: true,
+    description: 'The order number of the server or top-up.',
+  }),
+  serviceCode: t.exposeString('serviceCode', { nullable: true }),
+  description: t.exposeString('description'),
+  from: t.expose('from', {
+    type: 'DateTime',
+    description: 'The beginning of the paid time; without a paid time, the moment of the change.',
+  }),
+  to: t.expose('to', { type: 'DateTime', description: 'The end of the paid time.' }),
+  hours: t.exposeInt('hours', { nullable: true, description: 'The number of paid hours.' }),
+  amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'The amount; negative if it left the balance.' }),
+}));
 
-const UsageType = builder.objectRef<Usage>('Usage').implement({
-  description: 'The changes of the balance in a range of days, newest first.',
-  fields: (t) => ({
-    from: t.expose('from', { type: 'DateTime', description: 'The beginning of the range.' }),
-    to: t.expose('to', { type: 'DateTime', description: 'The end of the range: the last millisecond of a day.' }),
-    totalUsd: t.expose('totalMicros', {
-      type: 'Usd',
-      description: 'The sum of the whole range, not only of the page.',
-    }),
-    data: t.expose('data', { type: [UsageItemType] }),
-    nextCursor: t.exposeString('nextCursor', {
-      nullable: true,
-      description: 'Send it as cursor to read the next page; null on the last page.',
-    }),
-    hasMore: t.boolean({ description: 'Whether there is a next page.', resolve: (page) => page.nextCursor !== null }),
+const UsageType = objectType<Usage>('Usage', 'The changes of the balance in a range of days, newest first.', (t) => ({
+  from: t.expose('from', { type: 'DateTime', description: 'The beginning of the range.' }),
+  to: t.expose('to', { type: 'DateTime', description: 'The end of the range: the last millisecond of a day.' }),
+  totalUsd: t.expose('totalMicros', { type: 'Usd', description: 'The sum of the whole range, not only of the page.' }),
+  data: t.expose('data', { type: [UsageItemType] }),
+  nextCursor: t.exposeString('nextCursor', {
+    nullable: true,
+    description: 'Send it as cursor to read the next page; null on the last page.',
   }),
-});
+  hasMore: t.boolean({ description: 'Whether there is a next page.', resolve: (page) => page.nextCursor !== null }),
+}));
 
 builder.queryFields((t) => ({
   usage: t.field({

@@ -1,5 +1,4 @@
 /** The catalog: VPS tiers, dedicated tiers, bastions (data centres) and images of operating systems. */
-
 import DataLoader from 'dataloader';
 import type {
   BastionDetails,
@@ -10,22 +9,16 @@ import type {
 } from '../../entities/catalog.ts';
 import { catalogGroup, catalogItem, catalogItems, type Offer } from '../../resolvers/catalog/catalog.ts';
 import type { Context } from '../../resolvers/context.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, objectType } from '../builder.ts';
 
 type Tier<Details> = Offer & { item: CatalogItem & { details: Details } };
 
-export const StockLevel = builder.enumType('StockLevel', {
-  description: 'The stock of a tier.',
-  values: ['AVAILABLE', 'LOW', 'NONE'] as const,
-});
+export const StockLevel = enumType('StockLevel', 'The stock of a tier.', ['AVAILABLE', 'LOW', 'NONE']);
 
-const RegionStock = builder.objectRef<Offer['regions'][number]>('RegionStock').implement({
-  description: 'The stock of a tier at a bastion.',
-  fields: (t) => ({
-    code: t.exposeString('code', { description: 'The code of the bastion.' }),
-    stock: t.expose('stock', { type: StockLevel }),
-  }),
-});
+const RegionStock = objectType<Offer['regions'][number]>('RegionStock', 'The stock of a tier at a bastion.', (t) => ({
+  code: t.exposeString('code', { description: 'The code of the bastion.' }),
+  stock: t.expose('stock', { type: StockLevel }),
+}));
 
 export const CatalogItemType = builder.interfaceRef<Offer>('CatalogItem').implement({
   description: 'An item of the catalog. Its code is unique in all groups.',
@@ -79,10 +72,11 @@ const VpsTier = builder.objectRef<Tier<VpsDetails>>('VpsTier').implement({
   }),
 });
 
-const Disk = builder.objectRef<DedicatedDetails['disks'][number]>('Disk').implement({
-  description: 'Equal disks of a dedicated server.',
-  fields: (t) => ({ count: t.exposeInt('count'), sizeGb: t.exposeInt('sizeGb'), type: t.exposeString('type') }),
-});
+const Disk = objectType<DedicatedDetails['disks'][number]>('Disk', 'Equal disks of a dedicated server.', (t) => ({
+  count: t.exposeInt('count'),
+  sizeGb: t.exposeInt('sizeGb'),
+  type: t.exposeString('type'),
+}));
 
 const DedicatedTier = builder.objectRef<Tier<DedicatedDetails>>('DedicatedTier').implement({
   description: 'A tier of dedicated servers.',
@@ -165,27 +159,24 @@ export function loadOffer(context: Context, code: string): Promise<Offer | null>
 }
 const loaders = new WeakMap<Context, DataLoader<string, Offer | null>>();
 
-const Catalog = builder.objectRef<Record<never, never>>('Catalog').implement({
-  description: 'The whole catalog.',
-  fields: (t) => ({
-    vps: t.field({
-      type: [VpsTier],
-      resolve: (_, __, context) => catalogGroup(context, 'vps') as Promise<Tier<VpsDetails>[]>,
-    }),
-    dedicated: t.field({
-      type: [DedicatedTier],
-      resolve: (_, __, context) => catalogGroup(context, 'dedicated') as Promise<Tier<DedicatedDetails>[]>,
-    }),
-    bastions: t.field({
-      type: [Bastion],
-      resolve: (_, __, context) => catalogGroup(context, 'bastion') as Promise<Tier<BastionDetails>[]>,
-    }),
-    images: t.field({
-      type: [OsImage],
-      resolve: (_, __, context) => catalogGroup(context, 'image') as Promise<Tier<ImageDetails>[]>,
-    }),
+const Catalog = objectType<Record<never, never>>('Catalog', 'The whole catalog.', (t) => ({
+  vps: t.field({
+    type: [VpsTier],
+    resolve: (_, __, context) => catalogGroup(context, 'vps') as Promise<Tier<VpsDetails>[]>,
   }),
-});
+  dedicated: t.field({
+    type: [DedicatedTier],
+    resolve: (_, __, context) => catalogGroup(context, 'dedicated') as Promise<Tier<DedicatedDetails>[]>,
+  }),
+  bastions: t.field({
+    type: [Bastion],
+    resolve: (_, __, context) => catalogGroup(context, 'bastion') as Promise<Tier<BastionDetails>[]>,
+  }),
+  images: t.field({
+    type: [OsImage],
+    resolve: (_, __, context) => catalogGroup(context, 'image') as Promise<Tier<ImageDetails>[]>,
+  }),
+}));
 
 builder.queryFields((t) => ({
   catalog: t.field({

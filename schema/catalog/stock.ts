@@ -1,20 +1,17 @@
 /** The stock of tiers at bastions, for the operator. */
 import type { StockView } from '../../entities/servers/offers.ts';
 import { listStock, setStock } from '../../resolvers/catalog/stock.ts';
-import { builder } from '../builder.ts';
+import { builder, objectType } from '../builder.ts';
 
-const StockType = builder.objectRef<StockView>('Stock').implement({
-  description: 'The stock of a tier at a bastion.',
-  fields: (t) => ({
-    region: t.exposeString('regionCode'),
-    serviceCode: t.exposeString('serviceCode'),
-    total: t.exposeInt('total', { description: 'The number of machines that the operator offers.' }),
-    claimed: t.exposeInt('claimed', { description: 'The number of machines that orders hold.' }),
-    free: t.exposeInt('free', {
-      description: 'The number of machines that customers can order. Hosts and addresses can limit it.',
-    }),
+const StockType = objectType<StockView>('Stock', 'The stock of a tier at a bastion.', (t) => ({
+  region: t.exposeString('regionCode'),
+  serviceCode: t.exposeString('serviceCode'),
+  total: t.exposeInt('total', { description: 'The number of machines that the operator offers.' }),
+  claimed: t.exposeInt('claimed', { description: 'The number of machines that orders hold.' }),
+  free: t.exposeInt('free', {
+    description: 'The number of machines that customers can order. Hosts and addresses can limit it.',
   }),
-});
+}));
 
 builder.queryFields((t) => ({
   stock: t.field({

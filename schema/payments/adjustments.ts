@@ -7,20 +7,18 @@ import {
   findDailyTotals,
   type Proof,
 } from '../../resolvers/payments/adjustments.ts';
-import { builder } from '../builder.ts';
+import { builder, objectType } from '../builder.ts';
 
-const AdjustmentType = builder.objectRef<Adjusted>('Adjustment').implement({
-  description: 'A change of a balance by the operator.',
-  fields: (t) => ({
-    accountId: t.exposeID('accountId'),
-    amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'Negative: taken from the balance.' }),
-    reason: t.exposeString('reason'),
-    balanceUsd: t.expose('balanceMicros', { type: 'Usd', description: 'The new balance.' }),
-  }),
-});
-const DailyTotalType = builder.objectRef<DailyTotal>('DailyTotal').implement({
-  description: 'The sum of the transfers of one kind on a day (UTC).',
-  fields: (t) => ({
+const AdjustmentType = objectType<Adjusted>('Adjustment', 'A change of a balance by the operator.', (t) => ({
+  accountId: t.exposeID('accountId'),
+  amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'Negative: taken from the balance.' }),
+  reason: t.exposeString('reason'),
+  balanceUsd: t.expose('balanceMicros', { type: 'Usd', description: 'The new balance.' }),
+}));
+const DailyTotalType = objectType<DailyTotal>(
+  'DailyTotal',
+  'The sum of the transfers of one kind on a day (UTC).',
+  (t) => ({
     day: t.expose('day', { type: 'DateTime', description: 'The beginning of the day.' }),
     kind: t.exposeString('kind', {
       description: 'topup, bonus, hold, capture, release, renewal, refund or adjustment.',
@@ -28,7 +26,7 @@ const DailyTotalType = builder.objectRef<DailyTotal>('DailyTotal').implement({
     transfers: t.exposeInt('transfers'),
     totalUsd: t.expose('micros', { type: 'Usd', description: 'The sum, without a sign.' }),
   }),
-});
+);
 
 builder.queryFields((t) => ({
   dailyTotals: t.field({
@@ -66,29 +64,27 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-const LedgerTotal = builder.objectRef<Proof['totals'][number]>('LedgerTotal').implement({
-  description: 'The sum of a ledger account. Those of customers are added up.',
-  fields: (t) => ({ name: t.exposeString('name'), totalUsd: t.expose('micros', { type: 'Usd' }) }),
-});
-const BooksType = builder.objectRef<Proof>('Books').implement({
-  description: 'The proof that the books balance.',
-  fields: (t) => ({
-    balanced: t.exposeBoolean('balanced', {
-      description:
-        'Whether every balance is the sum of its transfers, and every payment, top-up and order agrees with the ledger.',
-    }),
-    transfers: t.exposeInt('transfers'),
-    firstMismatch: t.string({
-      nullable: true,
-      description: 'The first wrong row: its table, its id, and the fault.',
-      resolve: ({ firstFault }) => firstFault && `${firstFault.table} ${firstFault.row}: ${firstFault.detail}`,
-    }),
-    totals: t.expose('totals', {
-      type: [LedgerTotal],
-      description: 'The sums of all ledger accounts. Together they are 0.',
-    }),
+const LedgerTotal = objectType<Proof['totals'][number]>(
+  'LedgerTotal',
+  'The sum of a ledger account. Those of customers are added up.',
+  (t) => ({ name: t.exposeString('name'), totalUsd: t.expose('micros', { type: 'Usd' }) }),
+);
+const BooksType = objectType<Proof>('Books', 'The proof that the books balance.', (t) => ({
+  balanced: t.exposeBoolean('balanced', {
+    description:
+      'Whether every balance is the sum of its transfers, and every payment, top-up and order agrees with the ledger.',
   }),
-});
+  transfers: t.exposeInt('transfers'),
+  firstMismatch: t.string({
+    nullable: true,
+    description: 'The first wrong row: its table, its id, and the fault.',
+    resolve: ({ firstFault }) => firstFault && `${firstFault.table} ${firstFault.row}: ${firstFault.detail}`,
+  }),
+  totals: t.expose('totals', {
+    type: [LedgerTotal],
+    description: 'The sums of all ledger accounts. Together they are 0.',
+  }),
+}));
 builder.queryFields((t) => ({
   books: t.field({
     type: BooksType,

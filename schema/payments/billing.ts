@@ -1,5 +1,4 @@
 /** Coins, bonus tiers and top-ups. */
-
 import { microsFromUsd } from '../../entities/money.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';
 import {
@@ -14,101 +13,91 @@ import {
 } from '../../resolvers/payments/billing.ts';
 import { type CoinView, listCoins, updateCoin } from '../../resolvers/payments/coins.ts';
 import { watchTopUps } from '../../resolvers/subscriptions.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, inputType, objectType } from '../builder.ts';
 import { listOf, pageArgs, pageOf } from '../pages.ts';
 import { paymentArgs } from './x402.ts';
 
-const CoinType = builder.objectRef<CoinView>('Coin').implement({
-  description: 'A coin that the service accepts.',
-  fields: (t) => ({
-    code: t.exposeString('code', { description: 'The code to top up with.' }),
-    name: t.exposeString('name'),
-    network: t.exposeString('network'),
-    decimals: t.exposeInt('decimals'),
-    confirmationsRequired: t.exposeInt('confirmationsRequired', {
-      description: 'The confirmations after which the service credits a payment.',
-    }),
-    rateUsd: t.expose('rateMicros', { type: 'Usd', nullable: true, description: 'The price of one coin.' }),
-    minUsd: t.field({
-      type: 'Usd',
-      description: 'The smallest top-up.',
-      resolve: () => microsFromUsd(TOP_UP_MIN_USD),
-    }),
-    maxUsd: t.field({
-      type: 'Usd',
-      description: 'The largest top-up.',
-      resolve: () => microsFromUsd(TOP_UP_MAX_USD),
-    }),
-    available: t.exposeBoolean('available', { description: 'Whether new top-ups can use it at the moment.' }),
-    x402: t.exposeBoolean('x402', { description: 'Whether it pays for x402 requests.' }),
+const CoinType = objectType<CoinView>('Coin', 'A coin that the service accepts.', (t) => ({
+  code: t.exposeString('code', { description: 'The code to top up with.' }),
+  name: t.exposeString('name'),
+  network: t.exposeString('network'),
+  decimals: t.exposeInt('decimals'),
+  confirmationsRequired: t.exposeInt('confirmationsRequired', {
+    description: 'The confirmations after which the service credits a payment.',
   }),
-});
-const BonusTier = builder.objectRef<(typeof BONUS_TIERS)[number]>('BonusTier').implement({
-  description: 'The bonus of a larger top-up. The highest tier reached counts.',
-  fields: (t) => ({ minUsd: t.expose('minMicros', { type: 'Usd' }), bonusPercent: t.exposeFloat('bonusPercent') }),
-});
-
-const TopUpStatus = builder.enumType('TopUpStatus', {
-  description: 'CONFIRMED is final: the service has credited the balance.',
-  values: TOP_UP_STATUSES,
-});
-const PaymentMode = builder.enumType('PaymentMode', {
-  description: 'The way of payment.',
-  values: ['CRYPTO', 'X402'] as const,
-});
-const PaymentException = builder.enumType('PaymentException', {
-  description: 'The deviation of the payment from the quote.',
-  values: ['UNDERPAID', 'OVERPAID', 'LATE'] as const,
-});
-
-const TopUpType = builder.objectRef<TopUp>('TopUp').implement({
-  description: 'A payment into the balance.',
-  fields: (t) => ({
-    orderNumber: t.exposeID('orderNumber', { description: 'Identifies the top-up.' }),
-    status: t.expose('status', { type: TopUpStatus }),
-    mode: t.expose('mode', { type: PaymentMode }),
-    amountUsd: t.expose('amountMicros', { type: 'Usd' }),
-    bonusUsd: t.expose('bonusMicros', { type: 'Usd', description: 'The bonus in addition to the amount.' }),
-    crypto: t.exposeString('crypto', { description: 'The code of the coin.' }),
-    network: t.exposeString('network'),
-    amountCrypto: t.exposeString('amountCrypto', {
-      description: 'The amount to pay, in the coin, as a decimal string.',
-    }),
-    rateUsd: t.expose('rateMicros', { type: 'Usd', description: 'The price of one coin, locked until expires_at.' }),
-    walletAddress: t.exposeString('walletAddress', {
-      nullable: true,
-      description: 'The address to pay to. It belongs to this top-up only.',
-    }),
-    paymentUri: t.exposeString('paymentUri', {
-      nullable: true,
-      description: 'The payment for wallets: BIP 21, EIP-681 or monero:.',
-    }),
-    receivedCrypto: t.exposeString('receivedCrypto', {
-      description: 'The received amount, in the coin, as a decimal string.',
-    }),
-    confirmations: t.exposeInt('confirmations'),
-    confirmationsRequired: t.exposeInt('confirmationsRequired'),
-    txIds: t.exposeStringList('txIds'),
-    paymentException: t.expose('paymentException', { type: PaymentException, nullable: true }),
-    creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'The credited amount, including the bonus.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'The end of the quoted rate.' }),
-    confirmedAt: t.expose('confirmedAt', { type: 'DateTime', nullable: true }),
+  rateUsd: t.expose('rateMicros', { type: 'Usd', nullable: true, description: 'The price of one coin.' }),
+  minUsd: t.field({
+    type: 'Usd',
+    description: 'The smallest top-up.',
+    resolve: () => microsFromUsd(TOP_UP_MIN_USD),
   }),
-});
+  maxUsd: t.field({
+    type: 'Usd',
+    description: 'The largest top-up.',
+    resolve: () => microsFromUsd(TOP_UP_MAX_USD),
+  }),
+  available: t.exposeBoolean('available', { description: 'Whether new top-ups can use it at the moment.' }),
+  x402: t.exposeBoolean('x402', { description: 'Whether it pays for x402 requests.' }),
+}));
+const BonusTier = objectType<(typeof BONUS_TIERS)[number]>(
+  'BonusTier',
+  'The bonus of a larger top-up. The highest tier reached counts.',
+  (t) => ({ minUsd: t.expose('minMicros', { type: 'Usd' }), bonusPercent: t.exposeFloat('bonusPercent') }),
+);
+
+const TopUpStatus = enumType(
+  'TopUpStatus',
+  'CONFIRMED is final: the service has credited the balance.',
+  TOP_UP_STATUSES,
+);
+const PaymentMode = enumType('PaymentMode', 'The way of payment.', ['CRYPTO', 'X402']);
+const PaymentException = enumType('PaymentException', 'The deviation of the payment from the quote.', [
+  'UNDERPAID',
+  'OVERPAID',
+  'LATE',
+]);
+
+const TopUpType = objectType<TopUp>('TopUp', 'A payment into the balance.', (t) => ({
+  orderNumber: t.exposeID('orderNumber', { description: 'Identifies the top-up.' }),
+  status: t.expose('status', { type: TopUpStatus }),
+  mode: t.expose('mode', { type: PaymentMode }),
+  amountUsd: t.expose('amountMicros', { type: 'Usd' }),
+  bonusUsd: t.expose('bonusMicros', { type: 'Usd', description: 'The bonus in addition to the amount.' }),
+  crypto: t.exposeString('crypto', { description: 'The code of the coin.' }),
+  network: t.exposeString('network'),
+  amountCrypto: t.exposeString('amountCrypto', { description: 'The amount to pay, in the coin, as a decimal string.' }),
+  rateUsd: t.expose('rateMicros', { type: 'Usd', description: 'The price of one coin, locked until expires_at.' }),
+  walletAddress: t.exposeString('walletAddress', {
+    nullable: true,
+    description: 'The address to pay to. It belongs to this top-up only.',
+  }),
+  paymentUri: t.exposeString('paymentUri', {
+    nullable: true,
+    description: 'The payment for wallets: BIP 21, EIP-681 or monero:.',
+  }),
+  receivedCrypto: t.exposeString('receivedCrypto', {
+    description: 'The received amount, in the coin, as a decimal string.',
+  }),
+  confirmations: t.exposeInt('confirmations'),
+  confirmationsRequired: t.exposeInt('confirmationsRequired'),
+  txIds: t.exposeStringList('txIds'),
+  paymentException: t.expose('paymentException', { type: PaymentException, nullable: true }),
+  creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'The credited amount, including the bonus.' }),
+  createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'The end of the quoted rate.' }),
+  confirmedAt: t.expose('confirmedAt', { type: 'DateTime', nullable: true }),
+}));
 const TopUpPage = pageOf('TopUp', TopUpType);
 const CoinPage = pageOf('Coin', CoinType);
 const BonusTierPage = pageOf('BonusTier', BonusTier);
 
-const CreateTopUpInput = builder.inputType('CreateTopUpInput', {
-  fields: (t) => ({
-    amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
-    crypto: t.field({
-      type: 'CoinCode',
-      description: 'A code of /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays.',
-    }),
+const CreateTopUpInput = inputType('CreateTopUpInput', (t) => ({
+  amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
+  crypto: t.field({
+    type: 'CoinCode',
+    description: 'A code of /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays.',
   }),
-});
+}));
 
 builder.queryFields((t) => ({
   coins: t.field({

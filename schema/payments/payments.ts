@@ -7,17 +7,18 @@ import {
   listGateways,
 } from '../../resolvers/payments/gateways.ts';
 import { assignPayment, listPayments, PAYMENT_STATUSES, writeOff } from '../../resolvers/payments/payments.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
-const PaymentStatus = builder.enumType('PaymentStatus', {
-  description:
-    'SEEN: announced. MINED: in a block. CREDITED: in the balance. UNMATCHED: in another coin than requested, in suspense. ORPHANED: removed by its chain before the credit. REVERSED: removed after the credit. WRITTEN_OFF: reversed, and given up by the operator.',
-  values: PAYMENT_STATUSES,
-});
-const PaymentType = builder.objectRef<Payment>('Payment').implement({
-  description: 'A payment in coins. Its network, transaction and position identify it.',
-  fields: (t) => ({
+const PaymentStatus = enumType(
+  'PaymentStatus',
+  'SEEN: announced. MINED: in a block. CREDITED: in the balance. UNMATCHED: in another coin than requested, in suspense. ORPHANED: removed by its chain before the credit. REVERSED: removed after the credit. WRITTEN_OFF: reversed, and given up by the operator.',
+  PAYMENT_STATUSES,
+);
+const PaymentType = objectType<Payment>(
+  'Payment',
+  'A payment in coins. Its network, transaction and position identify it.',
+  (t) => ({
     id: t.exposeID('id'),
     network: t.exposeString('network'),
     txId: t.exposeString('txId'),
@@ -43,59 +44,51 @@ const PaymentType = builder.objectRef<Payment>('Payment').implement({
       description: 'When the wallet or processor stopped reporting the credited payment.',
     }),
   }),
-});
+);
 const PaymentPage = pageOf('Payment', PaymentType);
 
-const ChainType = builder.objectRef<GatewayView['chains'][number]>('Chain').implement({
-  description: 'The progress of reading a chain.',
-  fields: (t) => ({
-    network: t.exposeString('network'),
-    height: t.exposeInt('height', {
-      nullable: true,
-      description: 'The height of the last block that the worker has read.',
-    }),
-    lagBlocks: t.exposeInt('lagBlocks', {
-      nullable: true,
-      description: 'Blocks that the worker has yet to read. Null: the node does not answer.',
-    }),
+const ChainType = objectType<GatewayView['chains'][number]>('Chain', 'The progress of reading a chain.', (t) => ({
+  network: t.exposeString('network'),
+  height: t.exposeInt('height', {
+    nullable: true,
+    description: 'The height of the last block that the worker has read.',
   }),
-});
-const GatewayType = builder.objectRef<GatewayView>('Gateway').implement({
-  description: 'A gateway that receives coins.',
-  fields: (t) => ({
-    name: t.exposeString('name'),
-    simulated: t.exposeBoolean('simulated', { description: 'Whether its payments are simulated.' }),
-    coins: t.exposeStringList('coins'),
-    reachable: t.exposeBoolean('reachable'),
-    warning: t.exposeString('warning', {
-      nullable: true,
-      description:
-        'A problem to solve before the gateway stops accepting payments. The event gateway.warned reported it once.',
-    }),
-    chains: t.expose('chains', { type: [ChainType], description: 'The chains that it reads block by block.' }),
+  lagBlocks: t.exposeInt('lagBlocks', {
+    nullable: true,
+    description: 'Blocks that the worker has yet to read. Null: the node does not answer.',
   }),
-});
+}));
+const GatewayType = objectType<GatewayView>('Gateway', 'A gateway that receives coins.', (t) => ({
+  name: t.exposeString('name'),
+  simulated: t.exposeBoolean('simulated', { description: 'Whether its payments are simulated.' }),
+  coins: t.exposeStringList('coins'),
+  reachable: t.exposeBoolean('reachable'),
+  warning: t.exposeString('warning', {
+    nullable: true,
+    description:
+      'A problem to solve before the gateway stops accepting payments. The event gateway.warned reported it once.',
+  }),
+  chains: t.expose('chains', { type: [ChainType], description: 'The chains that it reads block by block.' }),
+}));
 
-const SourceType = builder.objectRef<ExchangeRateView['sources'][number]>('RateSource').implement({
-  description: 'The last report of a source.',
-  fields: (t) => ({
+const SourceType = objectType<ExchangeRateView['sources'][number]>(
+  'RateSource',
+  'The last report of a source.',
+  (t) => ({
     name: t.exposeString('source'),
     rateUsd: t.expose('rateMicros', { type: 'Usd' }),
     observedAt: t.expose('observedAt', { type: 'DateTime' }),
   }),
-});
-const RateType = builder.objectRef<ExchangeRateView>('Rate').implement({
-  description: 'The exchange rate of a coin.',
-  fields: (t) => ({
-    coin: t.exposeString('coin'),
-    rateUsd: t.expose('quoteMicros', {
-      type: 'Usd',
-      nullable: true,
-      description: 'The rate for new top-ups. Null: its sources disagree, or have reported nothing for ten minutes.',
-    }),
-    sources: t.expose('sources', { type: [SourceType] }),
+);
+const RateType = objectType<ExchangeRateView>('Rate', 'The exchange rate of a coin.', (t) => ({
+  coin: t.exposeString('coin'),
+  rateUsd: t.expose('quoteMicros', {
+    type: 'Usd',
+    nullable: true,
+    description: 'The rate for new top-ups. Null: its sources disagree, or have reported nothing for ten minutes.',
   }),
-});
+  sources: t.expose('sources', { type: [SourceType] }),
+}));
 
 builder.queryFields((t) => ({
   payments: t.field({

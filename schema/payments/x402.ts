@@ -1,5 +1,4 @@
 /** Payments by x402: the arguments of a paid request, and the payments for the operator. */
-
 import type { X402Payment } from '../../entities/payments/x402-payment.ts';
 import {
   assignX402Payment,
@@ -7,26 +6,24 @@ import {
   writeOffX402Payment,
   X402_STATUSES,
 } from '../../resolvers/payments/x402-payments.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
-const X402Status = builder.enumType('X402PaymentStatus', {
-  description:
-    'SETTLING: not known yet. SETTLED: in the balance. FAILED: never moved. UNMATCHED: moved before the service received it, in suspense. REVERSED: removed by its chain after the credit. WRITTEN_OFF: given up by the operator.',
-  values: X402_STATUSES,
-});
-const X402PaymentType = builder.objectRef<X402Payment>('PaymentByX402').implement({
-  description: 'A payment by x402. Its network, payer and nonce identify it.',
-  fields: (t) => ({
+const X402Status = enumType(
+  'X402PaymentStatus',
+  'SETTLING: not known yet. SETTLED: in the balance. FAILED: never moved. UNMATCHED: moved before the service received it, in suspense. REVERSED: removed by its chain after the credit. WRITTEN_OFF: given up by the operator.',
+  X402_STATUSES,
+);
+const X402PaymentType = objectType<X402Payment>(
+  'PaymentByX402',
+  'A payment by x402. Its network, payer and nonce identify it.',
+  (t) => ({
     id: t.exposeID('id'),
     network: t.exposeString('network', { description: 'The network as in CAIP-2, such as eip155:8453.' }),
     payer: t.exposeString('payer'),
     nonce: t.exposeString('nonce'),
     accountId: t.exposeID('accountId', { description: 'The account that sent it.' }),
-    orderNumber: t.exposeID('orderNumber', {
-      nullable: true,
-      description: 'The server or top-up that it paid for.',
-    }),
+    orderNumber: t.exposeID('orderNumber', { nullable: true, description: 'The server or top-up that it paid for.' }),
     amountUsd: t.expose('amountMicros', { type: 'Usd' }),
     status: t.expose('status', { type: X402Status }),
     txId: t.exposeString('txId', { nullable: true, description: 'The transaction that moved it.' }),
@@ -34,14 +31,10 @@ const X402PaymentType = builder.objectRef<X402Payment>('PaymentByX402').implemen
       type: 'Usd',
       description: 'The part that the service took out of the balance after the reversal.',
     }),
-    finalAt: t.expose('finalAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When its block became final.',
-    }),
+    finalAt: t.expose('finalAt', { type: 'DateTime', nullable: true, description: 'When its block became final.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
   }),
-});
+);
 const X402PaymentPage = pageOf('PaymentByX402', X402PaymentType);
 
 builder.queryFields((t) => ({
@@ -82,10 +75,7 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-const RequestedPayment = builder.enumType('RequestedPayment', {
-  description: 'The requested way of payment.',
-  values: ['X402'] as const,
-});
+const RequestedPayment = enumType('RequestedPayment', 'The requested way of payment.', ['X402']);
 
 export const paymentArgs = () =>
   builder.args((t) => ({

@@ -1,11 +1,12 @@
 /** The operator's networks, which machines get their addresses from. */
 import type { AddressPoolView } from '../../entities/servers/address-pool.ts';
 import { addAddressPool, listAddressPools, removeAddressPool } from '../../resolvers/servers/address-pools.ts';
-import { builder } from '../builder.ts';
+import { builder, inputType, objectType } from '../builder.ts';
 
-const AddressPoolType = builder.objectRef<AddressPoolView>('AddressPool').implement({
-  description: 'A network. The counts are of addresses, or of the /64s of an IPv6 prefix.',
-  fields: (t) => ({
+const AddressPoolType = objectType<AddressPoolView>(
+  'AddressPool',
+  'A network. The counts are of addresses, or of the /64s of an IPv6 prefix.',
+  (t) => ({
     id: t.exposeID('id'),
     region: t.exposeString('regionCode'),
     cidr: t.exposeString('cidr'),
@@ -17,26 +18,24 @@ const AddressPoolType = builder.objectRef<AddressPoolView>('AddressPool').implem
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
   }),
-});
-const AddAddressPoolInput = builder.inputType('AddAddressPoolInput', {
-  fields: (t) => ({
-    region: t.field({ type: 'Code', required: true, description: 'The code of a bastion.' }),
-    cidr: t.field({
-      type: 'Cidr',
-      required: true,
-      description: 'IPv4: /16 to /32. IPv6: /48 to /64; each machine gets a /64.',
-    }),
-    gateway: t.field({ type: 'IpAddress', description: 'Default: none; hosts route the addresses.' }),
-    first: t.field({
-      type: 'IpAddress',
-      description: 'The first address for machines (IPv4). Default: the first of the network.',
-    }),
-    last: t.field({
-      type: 'IpAddress',
-      description: 'The last address for machines (IPv4). Default: the last of the network.',
-    }),
+);
+const AddAddressPoolInput = inputType('AddAddressPoolInput', (t) => ({
+  region: t.field({ type: 'Code', required: true, description: 'The code of a bastion.' }),
+  cidr: t.field({
+    type: 'Cidr',
+    required: true,
+    description: 'IPv4: /16 to /32. IPv6: /48 to /64; each machine gets a /64.',
   }),
-});
+  gateway: t.field({ type: 'IpAddress', description: 'Default: none; hosts route the addresses.' }),
+  first: t.field({
+    type: 'IpAddress',
+    description: 'The first address for machines (IPv4). Default: the first of the network.',
+  }),
+  last: t.field({
+    type: 'IpAddress',
+    description: 'The last address for machines (IPv4). Default: the last of the network.',
+  }),
+}));
 
 builder.queryFields((t) => ({
   addressPools: t.field({

@@ -1,21 +1,18 @@
 /** Servers: changing them, and quoting an order. */
-
 import { type OrderedServer, orderServer } from '../../resolvers/servers/order.ts';
 import { type Quote, quoteServer } from '../../resolvers/servers/quote.ts';
 import { type UpdatedServer, updateServer } from '../../resolvers/servers/update.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, inputType, objectType } from '../builder.ts';
 import { StockLevel } from '../catalog/catalog.ts';
 import { paymentArgs } from '../payments/x402.ts';
 import { OrderedServerType, orderFields, orderOf, ServerType } from './servers.ts';
 
-const PowerState = builder.enumType('PowerState', {
-  description: 'The power of a server.',
-  values: ['ON', 'OFF'] as const,
-});
-const ServerAction = builder.enumType('ServerAction', {
-  description: 'Reboot restarts the system, reset cuts the power, and rebuild installs an image anew.',
-  values: ['REBOOT', 'RESET', 'REBUILD'] as const,
-});
+const PowerState = enumType('PowerState', 'The power of a server.', ['ON', 'OFF']);
+const ServerAction = enumType(
+  'ServerAction',
+  'Reboot restarts the system, reset cuts the power, and rebuild installs an image anew.',
+  ['REBOOT', 'RESET', 'REBUILD'],
+);
 
 const UpdateServerInput = builder.inputType('UpdateServerInput', {
   description: 'Any of the fields, and at most one operation: power_state, action or service_code.',
@@ -47,35 +44,29 @@ const UpdateServerInput = builder.inputType('UpdateServerInput', {
   }),
 });
 
-const UpdatedServerType = builder.objectRef<UpdatedServer>('UpdatedServer').implement({
-  description: 'A server in change.',
-  fields: (t) => ({
-    server: t.expose('server', { type: ServerType }),
-    chargedUsd: t.expose('chargedMicros', {
-      type: 'Usd',
-      description: 'The charge of a resize. A failed resize gives it back.',
-    }),
-    rootPassword: t.exposeString('rootPassword', {
-      nullable: true,
-      description:
-        'The given password of a rebuild, or a generated one if there is no SSH key. Only this answer shows it.',
-    }),
+const UpdatedServerType = objectType<UpdatedServer>('UpdatedServer', 'A server in change.', (t) => ({
+  server: t.expose('server', { type: ServerType }),
+  chargedUsd: t.expose('chargedMicros', {
+    type: 'Usd',
+    description: 'The charge of a resize. A failed resize gives it back.',
   }),
-});
+  rootPassword: t.exposeString('rootPassword', {
+    nullable: true,
+    description:
+      'The given password of a rebuild, or a generated one if there is no SSH key. Only this answer shows it.',
+  }),
+}));
 
-const QuoteType = builder.objectRef<Quote>('Quote').implement({
-  description: 'The price of an order. A quote orders nothing.',
-  fields: (t) => ({
-    serviceCode: t.exposeString('serviceCode', { description: 'The code of the tier.' }),
-    region: t.exposeString('region', { description: 'The bastion of the server.' }),
-    totalUsd: t.expose('totalMicros', { type: 'Usd', description: 'The first month and the setup fee.' }),
-    setupFeeUsd: t.expose('setupFeeMicros', { type: 'Usd' }),
-    priceMonthUsd: t.expose('priceMonthMicros', { type: 'Usd' }),
-    balanceUsd: t.expose('balanceMicros', { type: 'Usd', description: 'The available balance.' }),
-    sufficient: t.exposeBoolean('sufficient', { description: 'Whether the balance covers the total.' }),
-    stock: t.expose('stock', { type: StockLevel, description: 'The stock of the tier at that bastion.' }),
-  }),
-});
+const QuoteType = objectType<Quote>('Quote', 'The price of an order. A quote orders nothing.', (t) => ({
+  serviceCode: t.exposeString('serviceCode', { description: 'The code of the tier.' }),
+  region: t.exposeString('region', { description: 'The bastion of the server.' }),
+  totalUsd: t.expose('totalMicros', { type: 'Usd', description: 'The first month and the setup fee.' }),
+  setupFeeUsd: t.expose('setupFeeMicros', { type: 'Usd' }),
+  priceMonthUsd: t.expose('priceMonthMicros', { type: 'Usd' }),
+  balanceUsd: t.expose('balanceMicros', { type: 'Usd', description: 'The available balance.' }),
+  sufficient: t.exposeBoolean('sufficient', { description: 'Whether the balance covers the total.' }),
+  stock: t.expose('stock', { type: StockLevel, description: 'The stock of the tier at that bastion.' }),
+}));
 
 const isQuote = (value: OrderedServer | Quote): value is Quote => 'sufficient' in value;
 const OrderOutcome = builder.unionType('OrderOutcome', {
@@ -83,12 +74,10 @@ const OrderOutcome = builder.unionType('OrderOutcome', {
   types: [OrderedServerType, QuoteType],
   resolveType: (value) => (isQuote(value as Quote) ? 'Quote' : 'OrderedServer'),
 });
-const PlaceOrderInput = builder.inputType('PlaceOrderInput', {
-  fields: (t) => ({
-    ...orderFields(t),
-    dryRun: t.boolean({ required: true, defaultValue: false, description: 'Quotes the order, and orders nothing.' }),
-  }),
-});
+const PlaceOrderInput = inputType('PlaceOrderInput', (t) => ({
+  ...orderFields(t),
+  dryRun: t.boolean({ required: true, defaultValue: false, description: 'Quotes the order, and orders nothing.' }),
+}));
 
 builder.queryFields((t) => ({
   quoteServer: t.field({

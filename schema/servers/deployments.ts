@@ -1,16 +1,17 @@
 /** Deployments on bare-metal hosts, and how the operator overrides a driver that cannot finish one. */
 import type { Deployment } from '../../entities/servers/deployment.ts';
 import { DEPLOYMENT_STATES, declareWiped, listDeployments, retireHost } from '../../resolvers/servers/deployments.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, objectType } from '../builder.ts';
 
-const DeploymentState = builder.enumType('DeploymentState', {
-  description:
-    'Waiting: the box got nothing yet. Installing, installed, booted: its system gets there. Wiping, wiped: its machine leaves. Retired: the box is out of service, and not wiped.',
-  values: DEPLOYMENT_STATES,
-});
-const DeploymentType = builder.objectRef<Deployment>('Deployment').implement({
-  description: 'A machine on a box. While it is there, no other customer gets the box.',
-  fields: (t) => ({
+const DeploymentState = enumType(
+  'DeploymentState',
+  'Waiting: the box got nothing yet. Installing, installed, booted: its system gets there. Wiping, wiped: its machine leaves. Retired: the box is out of service, and not wiped.',
+  DEPLOYMENT_STATES,
+);
+const DeploymentType = objectType<Deployment>(
+  'Deployment',
+  'A machine on a box. While it is there, no other customer gets the box.',
+  (t) => ({
     box: t.exposeString('box', { description: 'The name of its host.' }),
     orderNumber: t.exposeString('orderNumber'),
     generation: t.exposeInt('generation', { description: 'The number of the machine of this order.' }),
@@ -22,7 +23,7 @@ const DeploymentType = builder.objectRef<Deployment>('Deployment').implement({
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
   }),
-});
+);
 
 builder.queryFields((t) => ({
   deployments: t.field({

@@ -1,16 +1,17 @@
 /** Findings of the observers and open circuit breakers, for the operator. */
 import type { CircuitBreaker, Finding } from '../../entities/servers/finding.ts';
 import { closeBreaker, FINDING_KINDS, listBreakers, listFindings } from '../../resolvers/servers/findings.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, objectType } from '../builder.ts';
 
-const FindingKind = builder.enumType('FindingKind', {
-  description:
-    'Orphan: a machine without a server. Lost: a server whose machine is absent. Power: a machine whose power differs from its server. Stuck: a machine that was given up and cannot be removed.',
-  values: FINDING_KINDS,
-});
-const FindingType = builder.objectRef<Finding>('Finding').implement({
-  description: 'A difference between an engine and the database. A finding never deletes a machine.',
-  fields: (t) => ({
+const FindingKind = enumType(
+  'FindingKind',
+  'Orphan: a machine without a server. Lost: a server whose machine is absent. Power: a machine whose power differs from its server. Stuck: a machine that was given up and cannot be removed.',
+  FINDING_KINDS,
+);
+const FindingType = objectType<Finding>(
+  'Finding',
+  'A difference between an engine and the database. A finding never deletes a machine.',
+  (t) => ({
     id: t.exposeID('id'),
     kind: t.expose('kind', { type: FindingKind }),
     engine: t.exposeString('driver', { description: 'The driver that found it.' }),
@@ -20,15 +21,16 @@ const FindingType = builder.objectRef<Finding>('Finding').implement({
     firstSeenAt: t.expose('firstSeenAt', { type: 'DateTime' }),
     lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime' }),
   }),
-});
-const CircuitBreakerType = builder.objectRef<CircuitBreaker>('Brake').implement({
-  description: 'An open circuit breaker: many machines of the engine vanished at once, so workers destroy none of it.',
-  fields: (t) => ({
+);
+const CircuitBreakerType = objectType<CircuitBreaker>(
+  'Brake',
+  'An open circuit breaker: many machines of the engine vanished at once, so workers destroy none of it.',
+  (t) => ({
     engine: t.exposeString('driver'),
     reason: t.exposeString('reason'),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
   }),
-});
+);
 
 builder.queryFields((t) => ({
   findings: t.field({

@@ -11,44 +11,36 @@ import {
   setHostState,
   updateHost,
 } from '../../resolvers/servers/hosts.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, inputType, objectType } from '../builder.ts';
 import { ServerKind } from './servers.ts';
 
-const BmcProtocol = builder.enumType('BmcProtocol', {
-  description: 'The protocol of a management controller.',
-  values: BMC_PROTOCOLS,
-});
-const Firmware = builder.enumType('Firmware', { description: 'The firmware of a box.', values: FIRMWARES });
+const BmcProtocol = enumType('BmcProtocol', 'The protocol of a management controller.', BMC_PROTOCOLS);
+const Firmware = enumType('Firmware', 'The firmware of a box.', FIRMWARES);
 
-const BmcType = builder.objectRef<Host>('Bmc').implement({
-  description: 'The access to a management controller.',
-  fields: (t) => ({
-    protocol: t.field({ type: BmcProtocol, resolve: ({ bmcProtocol }) => bmcProtocol! }),
-    address: t.string({ resolve: ({ bmcAddress }) => bmcAddress! }),
-    certificateSha256: t.string({
-      nullable: true,
-      description: 'The SHA-256 of its certificate. Null: a public authority vouches for it.',
-      resolve: (host) => fingerprintOf(host),
-    }),
+const BmcType = objectType<Host>('Bmc', 'The access to a management controller.', (t) => ({
+  protocol: t.field({ type: BmcProtocol, resolve: ({ bmcProtocol }) => bmcProtocol! }),
+  address: t.string({ resolve: ({ bmcAddress }) => bmcAddress! }),
+  certificateSha256: t.string({
+    nullable: true,
+    description: 'The SHA-256 of its certificate. Null: a public authority vouches for it.',
+    resolve: (host) => fingerprintOf(host),
   }),
-});
+}));
 
-const BmcInput = builder.inputType('BmcInput', {
-  fields: (t) => ({
-    protocol: t.field({ type: BmcProtocol, required: true }),
-    address: t.field({
-      type: 'Line',
-      required: true,
-      description: 'IPMI: a name or an IPv4 address, with a port unless it is 623. Redfish: https://10.1.0.12.',
-    }),
-    user: t.field({ type: 'Line', required: true }),
-    password: t.field({ type: 'Line', required: true, description: 'Stored sealed, and never shown.' }),
-    certificate: t.field({
-      type: 'Prose',
-      description: 'PEM of the certificate of the controller (Redfish). Default: a public authority vouches for it.',
-    }),
+const BmcInput = inputType('BmcInput', (t) => ({
+  protocol: t.field({ type: BmcProtocol, required: true }),
+  address: t.field({
+    type: 'Line',
+    required: true,
+    description: 'IPMI: a name or an IPv4 address, with a port unless it is 623. Redfish: https://10.1.0.12.',
   }),
-});
+  user: t.field({ type: 'Line', required: true }),
+  password: t.field({ type: 'Line', required: true, description: 'Stored sealed, and never shown.' }),
+  certificate: t.field({
+    type: 'Prose',
+    description: 'PEM of the certificate of the controller (Redfish). Default: a public authority vouches for it.',
+  }),
+}));
 
 type Fields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
 const bareMetalInput = (t: Fields) => ({
@@ -64,36 +56,34 @@ const bareMetalInput = (t: Fields) => ({
   firmware: t.field({ type: Firmware, description: 'Default: the present setting of the controller.' }),
 });
 
-const HostState = builder.enumType('HostState', {
-  description: 'Only active hosts get machines. The operator drains a host; its engine reports it offline.',
-  values: HOST_STATES,
-});
-const HostType = builder.objectRef<Host>('Host').implement({
-  description: 'A host, its capacity, and the part that machines have claimed.',
-  fields: (t) => ({
-    name: t.exposeString('name', { description: 'The name that its engine uses.' }),
-    region: t.exposeString('regionCode'),
-    kind: t.expose('kind', { type: ServerKind }),
-    engine: t.exposeString('driver'),
-    state: t.expose('state', { type: HostState }),
-    vcpus: t.exposeInt('vcpus'),
-    memoryMb: t.exposeInt('memoryMb'),
-    diskGb: t.exposeInt('diskGb'),
-    vcpuOvercommit: t.exposeFloat('vcpuOvercommit', { description: 'The factor by which vCPUs are oversold.' }),
-    claimedVcpus: t.exposeInt('claimedVcpus'),
-    claimedMemoryMb: t.exposeInt('claimedMemoryMb'),
-    claimedDiskGb: t.exposeInt('claimedDiskGb'),
-    machines: t.exposeInt('machines'),
-    serviceCode: t.exposeString('serviceCode', {
-      nullable: true,
-      description: 'DEDICATED only: the tier as which the host is sold.',
-    }),
-    bmc: t.field({ type: BmcType, nullable: true, resolve: (host) => (host.bmcProtocol ? host : null) }),
-    mac: t.exposeString('mac', { nullable: true }),
-    disk: t.exposeString('disk', { nullable: true }),
-    firmware: t.expose('firmware', { type: Firmware, nullable: true }),
+const HostState = enumType(
+  'HostState',
+  'Only active hosts get machines. The operator drains a host; its engine reports it offline.',
+  HOST_STATES,
+);
+const HostType = objectType<Host>('Host', 'A host, its capacity, and the part that machines have claimed.', (t) => ({
+  name: t.exposeString('name', { description: 'The name that its engine uses.' }),
+  region: t.exposeString('regionCode'),
+  kind: t.expose('kind', { type: ServerKind }),
+  engine: t.exposeString('driver'),
+  state: t.expose('state', { type: HostState }),
+  vcpus: t.exposeInt('vcpus'),
+  memoryMb: t.exposeInt('memoryMb'),
+  diskGb: t.exposeInt('diskGb'),
+  vcpuOvercommit: t.exposeFloat('vcpuOvercommit', { description: 'The factor by which vCPUs are oversold.' }),
+  claimedVcpus: t.exposeInt('claimedVcpus'),
+  claimedMemoryMb: t.exposeInt('claimedMemoryMb'),
+  claimedDiskGb: t.exposeInt('claimedDiskGb'),
+  machines: t.exposeInt('machines'),
+  serviceCode: t.exposeString('serviceCode', {
+    nullable: true,
+    description: 'DEDICATED only: the tier as which the host is sold.',
   }),
-});
+  bmc: t.field({ type: BmcType, nullable: true, resolve: (host) => (host.bmcProtocol ? host : null) }),
+  mac: t.exposeString('mac', { nullable: true }),
+  disk: t.exposeString('disk', { nullable: true }),
+  firmware: t.expose('firmware', { type: Firmware, nullable: true }),
+}));
 
 const sizeOf = (t: Fields) => ({
   vcpus: t.field({ type: 'Amount' }),
@@ -102,16 +92,14 @@ const sizeOf = (t: Fields) => ({
   vcpuOvercommit: t.field({ type: 'Overcommit', description: 'The factor by which vCPUs are oversold. Default: 1.' }),
   ...bareMetalInput(t),
 });
-const AddHostInput = builder.inputType('AddHostInput', {
-  fields: (t) => ({
-    name: t.field({ type: 'HostName', required: true, description: 'The name that its engine uses.' }),
-    region: t.field({ type: 'Code', required: true, description: 'The code of a bastion.' }),
-    kind: t.field({ type: ServerKind, required: true }),
-    serviceCode: t.field({ type: 'Code', description: 'DEDICATED only: the tier as which the host is sold.' }),
-    ...sizeOf(t),
-  }),
-});
-const UpdateHostInput = builder.inputType('UpdateHostInput', { fields: sizeOf });
+const AddHostInput = inputType('AddHostInput', (t) => ({
+  name: t.field({ type: 'HostName', required: true, description: 'The name that its engine uses.' }),
+  region: t.field({ type: 'Code', required: true, description: 'The code of a bastion.' }),
+  kind: t.field({ type: ServerKind, required: true }),
+  serviceCode: t.field({ type: 'Code', description: 'DEDICATED only: the tier as which the host is sold.' }),
+  ...sizeOf(t),
+}));
+const UpdateHostInput = inputType('UpdateHostInput', sizeOf);
 
 builder.queryFields((t) => ({
   hosts: t.field({

@@ -6,58 +6,52 @@ import {
   type MachineSpec,
   type ManualJob,
 } from '../../resolvers/servers/manual-jobs.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, objectType } from '../builder.ts';
 
-const ManualAction = builder.enumType('ManualAction', {
-  description: 'The work on the machine.',
-  values: ['CREATE', 'POWER', 'REBUILD', 'RESIZE', 'DESTROY'] as const,
-});
-const ManualJobState = builder.enumType('ManualJobState', {
-  description: 'An open job waits for an operator.',
-  values: ['OPEN', 'DONE', 'FAILED'] as const,
-});
+const ManualAction = enumType('ManualAction', 'The work on the machine.', [
+  'CREATE',
+  'POWER',
+  'REBUILD',
+  'RESIZE',
+  'DESTROY',
+]);
+const ManualJobState = enumType('ManualJobState', 'An open job waits for an operator.', ['OPEN', 'DONE', 'FAILED']);
 
-const ManualSpec = builder.objectRef<MachineSpec>('ManualSpec').implement({
-  description: 'The specification of the machine to make.',
-  fields: (t) => ({
-    serviceCode: t.exposeString('serviceCode'),
-    region: t.exposeString('region'),
-    image: t.exposeString('image'),
-    hostname: t.exposeString('hostname'),
-    sshPublicKeys: t.exposeStringList('sshPublicKeys'),
-    rootPassword: t.exposeString('rootPassword', { nullable: true }),
-    userData: t.exposeString('userData', { nullable: true, description: 'cloud-init user data.' }),
-    ipv4: t.string({ nullable: true, resolve: ({ network }) => network.ipv4?.address ?? null }),
-    ipv6: t.string({ nullable: true, resolve: ({ network }) => network.ipv6?.address ?? null }),
-    ipv6Prefix: t.string({ nullable: true, resolve: ({ network }) => network.ipv6Prefix }),
+const ManualSpec = objectType<MachineSpec>('ManualSpec', 'The specification of the machine to make.', (t) => ({
+  serviceCode: t.exposeString('serviceCode'),
+  region: t.exposeString('region'),
+  image: t.exposeString('image'),
+  hostname: t.exposeString('hostname'),
+  sshPublicKeys: t.exposeStringList('sshPublicKeys'),
+  rootPassword: t.exposeString('rootPassword', { nullable: true }),
+  userData: t.exposeString('userData', { nullable: true, description: 'cloud-init user data.' }),
+  ipv4: t.string({ nullable: true, resolve: ({ network }) => network.ipv4?.address ?? null }),
+  ipv6: t.string({ nullable: true, resolve: ({ network }) => network.ipv6?.address ?? null }),
+  ipv6Prefix: t.string({ nullable: true, resolve: ({ network }) => network.ipv6Prefix }),
+}));
+
+const ManualJobType = objectType<ManualJob>('ManualJob', 'Work that an operator does by hand on a machine.', (t) => ({
+  id: t.exposeID('id'),
+  orderNumber: t.exposeString('orderNumber'),
+  generation: t.exposeInt('generation', {
+    description: 'The number of the machine of this order. It grows when a machine is given up.',
   }),
-});
-
-const ManualJobType = builder.objectRef<ManualJob>('ManualJob').implement({
-  description: 'Work that an operator does by hand on a machine.',
-  fields: (t) => ({
-    id: t.exposeID('id'),
-    orderNumber: t.exposeString('orderNumber'),
-    generation: t.exposeInt('generation', {
-      description: 'The number of the machine of this order. It grows when a machine is given up.',
-    }),
-    action: t.expose('action', { type: ManualAction }),
-    power: t.exposeString('power', {
-      nullable: true,
-      description: 'The change of power (POWER): on, off, restart or reset.',
-    }),
-    state: t.expose('state', { type: ManualJobState }),
-    note: t.exposeString('note', { nullable: true }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    closedAt: t.expose('closedAt', { type: 'DateTime', nullable: true }),
-    spec: t.field({
-      type: ManualSpec,
-      nullable: true,
-      description: 'Null once the job is closed.',
-      resolve: (job, _, context) => findManualSpec(context, job),
-    }),
+  action: t.expose('action', { type: ManualAction }),
+  power: t.exposeString('power', {
+    nullable: true,
+    description: 'The change of power (POWER): on, off, restart or reset.',
   }),
-});
+  state: t.expose('state', { type: ManualJobState }),
+  note: t.exposeString('note', { nullable: true }),
+  createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  closedAt: t.expose('closedAt', { type: 'DateTime', nullable: true }),
+  spec: t.field({
+    type: ManualSpec,
+    nullable: true,
+    description: 'Null once the job is closed.',
+    resolve: (job, _, context) => findManualSpec(context, job),
+  }),
+}));
 
 builder.queryFields((t) => ({
   manualJobs: t.field({

@@ -1,122 +1,96 @@
 /** Servers: ordering, reading, deleting and watching them. */
 import type { ShownServer } from '../../entities/servers/server.ts';
 import { type DeletedServer, deleteServer } from '../../resolvers/servers/delete.ts';
-import { listServers, SERVER_STATUSES, waitForServer } from '../../resolvers/servers/find.ts';
+import { listServers, SERVER_STATUSES, STABLE, waitForServer } from '../../resolvers/servers/find.ts';
 import { type OrderedServer, orderServer } from '../../resolvers/servers/order.ts';
 import { type ServerEvent, watchServers } from '../../resolvers/subscriptions.ts';
-import { builder } from '../builder.ts';
+import { builder, enumType, inputType, objectType } from '../builder.ts';
 import { CatalogItemType, loadOffer } from '../catalog/catalog.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
-const ServerStatus = builder.enumType('ServerStatus', {
-  description: 'Running, stopped, suspended, failed and deleted are stable; in the others, an operation runs.',
-  values: SERVER_STATUSES,
-});
-export const ServerKind = builder.enumType('ServerKind', {
-  description: 'The kind of a server.',
-  values: ['VPS', 'DEDICATED'] as const,
-});
+const ServerStatus = enumType(
+  'ServerStatus',
+  'Running, stopped, suspended, failed and deleted are stable; in the others, an operation runs.',
+  SERVER_STATUSES,
+);
+export const ServerKind = enumType('ServerKind', 'The kind of a server.', ['VPS', 'DEDICATED']);
 
-const ReverseDns = builder.objectRef<ShownServer['reverseDns'][number]>('ReverseDns').implement({
-  description: 'The reverse DNS name of an address.',
-  fields: (t) => ({ ip: t.exposeString('ip'), ptr: t.exposeString('ptr') }),
-});
-const Failure = builder.objectRef<{ code: string; message: string }>('Failure').implement({
-  description: 'The reason of a failure.',
-  fields: (t) => ({ code: t.exposeString('code'), message: t.exposeString('message') }),
-});
+const ReverseDns = objectType<ShownServer['reverseDns'][number]>(
+  'ReverseDns',
+  'The reverse DNS name of an address.',
+  (t) => ({ ip: t.exposeString('ip'), ptr: t.exposeString('ptr') }),
+);
+const Failure = objectType<{ code: string; message: string }>('Failure', 'The reason of a failure.', (t) => ({
+  code: t.exposeString('code'),
+  message: t.exposeString('message'),
+}));
 
 /** Seconds between two reads while an operation runs. */
 const POLL_AFTER_SECONDS = 2;
-const IN_PROGRESS: ReadonlySet<string> = new Set([
-  'PENDING',
-  'PROVISIONING',
-  'STARTING',
-  'STOPPING',
-  'REBOOTING',
-  'REBUILDING',
-  'RESIZING',
-  'DELETING',
-]);
 
-export const ServerType = builder.objectRef<ShownServer>('Server').implement({
-  description: 'A virtual or dedicated server.',
-  fields: (t) => ({
-    orderNumber: t.exposeID('orderNumber', { description: 'The id of the server.' }),
-    kind: t.expose('kind', { type: ServerKind }),
-    status: t.expose('status', { type: ServerStatus }),
-    hostname: t.exposeString('hostname'),
-    serviceCode: t.exposeString('serviceCode', { description: 'The code of its tier.' }),
-    region: t.exposeString('region', { description: 'The code of its bastion.' }),
-    os: t.exposeString('os', { description: 'The code of its image.' }),
-    ipv4: t.exposeString('ipv4', { nullable: true }),
-    ipv6: t.exposeString('ipv6', { nullable: true }),
-    ipv6Prefix: t.exposeString('ipv6Prefix', {
-      nullable: true,
-      description: 'The prefix that is routed to the server.',
-    }),
-    reverseDns: t.expose('reverseDns', { type: [ReverseDns] }),
-    sshKeyIds: t.exposeIDList('sshKeyIds', { description: 'The SSH keys that the machine got.' }),
-    labels: t.expose('labels', { type: 'Labels' }),
-    autoRenew: t.exposeBoolean('autoRenew', { description: 'Whether the balance pays the next month.' }),
-    deleteProtection: t.exposeBoolean('deleteProtection'),
-    priceMonthUsd: t.expose('priceMonthMicros', { type: 'Usd' }),
-    paidUntil: t.expose('paidUntil', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'Null until the server has run.',
-    }),
-    failure: t.field({
-      type: Failure,
-      nullable: true,
-      description: 'Why the order or the last operation failed.',
-      resolve: ({ failureCode, failureMessage }) =>
-        failureCode ? { code: failureCode, message: failureMessage ?? '' } : null,
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
-    pollAfterSeconds: t.int({
-      nullable: true,
-      description: 'When to read again; null if no operation runs.',
-      resolve: ({ status }) => (IN_PROGRESS.has(status) ? POLL_AFTER_SECONDS : null),
-    }),
-    tier: t.field({
-      type: CatalogItemType,
-      nullable: true,
-      description: 'Its tier, while the operator offers it.',
-      resolve: ({ serviceCode }, _, context) => loadOffer(context, serviceCode),
-    }),
+export const ServerType = objectType<ShownServer>('Server', 'A virtual or dedicated server.', (t) => ({
+  orderNumber: t.exposeID('orderNumber', { description: 'The id of the server.' }),
+  kind: t.expose('kind', { type: ServerKind }),
+  status: t.expose('status', { type: ServerStatus }),
+  hostname: t.exposeString('hostname'),
+  serviceCode: t.exposeString('serviceCode', { description: 'The code of its tier.' }),
+  region: t.exposeString('region', { description: 'The code of its bastion.' }),
+  os: t.exposeString('os', { description: 'The code of its image.' }),
+  ipv4: t.exposeString('ipv4', { nullable: true }),
+  ipv6: t.exposeString('ipv6', { nullable: true }),
+  ipv6Prefix: t.exposeString('ipv6Prefix', { nullable: true, description: 'The prefix that is routed to the server.' }),
+  reverseDns: t.expose('reverseDns', { type: [ReverseDns] }),
+  sshKeyIds: t.exposeIDList('sshKeyIds', { description: 'The SSH keys that the machine got.' }),
+  labels: t.expose('labels', { type: 'Labels' }),
+  autoRenew: t.exposeBoolean('autoRenew', { description: 'Whether the balance pays the next month.' }),
+  deleteProtection: t.exposeBoolean('deleteProtection'),
+  priceMonthUsd: t.expose('priceMonthMicros', { type: 'Usd' }),
+  paidUntil: t.expose('paidUntil', { type: 'DateTime', nullable: true, description: 'Null until the server has run.' }),
+  failure: t.field({
+    type: Failure,
+    nullable: true,
+    description: 'Why the order or the last operation failed.',
+    resolve: ({ failureCode, failureMessage }) =>
+      failureCode ? { code: failureCode, message: failureMessage ?? '' } : null,
   }),
-});
+  createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+  pollAfterSeconds: t.int({
+    nullable: true,
+    description: 'When to read again; null if no operation runs.',
+    resolve: ({ status }) => (STABLE.has(status) ? null : POLL_AFTER_SECONDS),
+  }),
+  tier: t.field({
+    type: CatalogItemType,
+    nullable: true,
+    description: 'Its tier, while the operator offers it.',
+    resolve: ({ serviceCode }, _, context) => loadOffer(context, serviceCode),
+  }),
+}));
 
-export const OrderedServerType = builder.objectRef<OrderedServer>('OrderedServer').implement({
-  description: 'An ordered and paid server.',
-  fields: (t) => ({
-    server: t.expose('server', { type: ServerType }),
-    chargedUsd: t.expose('chargedMicros', { type: 'Usd', description: 'The first month and the setup fee.' }),
-    paidBy: t.exposeString('paidBy', { description: 'balance or x402.' }),
-    rootPassword: t.exposeString('rootPassword', {
-      nullable: true,
-      description: 'The given password, or a generated one if there is no SSH key. Only this answer shows it.',
-    }),
+export const OrderedServerType = objectType<OrderedServer>('OrderedServer', 'An ordered and paid server.', (t) => ({
+  server: t.expose('server', { type: ServerType }),
+  chargedUsd: t.expose('chargedMicros', { type: 'Usd', description: 'The first month and the setup fee.' }),
+  paidBy: t.exposeString('paidBy', { description: 'balance or x402.' }),
+  rootPassword: t.exposeString('rootPassword', {
+    nullable: true,
+    description: 'The given password, or a generated one if there is no SSH key. Only this answer shows it.',
   }),
-});
-const DeletedServerType = builder.objectRef<DeletedServer>('DeletedServer').implement({
-  description: 'A server in deletion.',
-  fields: (t) => ({
-    server: t.expose('server', { type: ServerType }),
-    refundedUsd: t.expose('refundedMicros', { type: 'Usd', description: 'The amount that went back to the balance.' }),
-  }),
-});
+}));
+const DeletedServerType = objectType<DeletedServer>('DeletedServer', 'A server in deletion.', (t) => ({
+  server: t.expose('server', { type: ServerType }),
+  refundedUsd: t.expose('refundedMicros', { type: 'Usd', description: 'The amount that went back to the balance.' }),
+}));
 const ServerPage = pageOf('Server', ServerType);
-const ServerEventType = builder.objectRef<ServerEvent>('ServerEvent').implement({
-  description: 'The latest event of a server, and the server as it is now.',
-  fields: (t) => ({
+const ServerEventType = objectType<ServerEvent>(
+  'ServerEvent',
+  'The latest event of a server, and the server as it is now.',
+  (t) => ({
     type: t.exposeString('type', { description: 'Such as server.running.' }),
     at: t.expose('at', { type: 'DateTime' }),
     server: t.expose('server', { type: ServerType }),
   }),
-});
+);
 
 type InputFields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
 /** The input of every order. */
@@ -129,11 +103,7 @@ export const orderFields = (t: InputFields) => ({
   rootPassword: t.field({ type: 'RootPassword', description: 'Default: a random one if there is no SSH key.' }),
   userData: t.field({ type: 'UserData', description: 'cloud-init user data.' }),
   labels: t.field({ type: 'Labels', description: 'Your own labels.' }),
-  autoRenew: t.boolean({
-    required: true,
-    defaultValue: true,
-    description: 'Whether the balance pays the next month.',
-  }),
+  autoRenew: t.boolean({ required: true, defaultValue: true, description: 'Whether the balance pays the next month.' }),
   maxPriceUsd: t.field({ type: 'Usd', description: 'The highest total price to accept.' }),
 });
 /** The input of an order as resolvers take it. */
@@ -141,7 +111,7 @@ export const orderOf = <T extends { maxPriceUsd?: bigint | null | undefined }>({
   ...order,
   maxPriceMicros: maxPriceUsd,
 });
-const OrderServerInput = builder.inputType('OrderServerInput', { fields: orderFields });
+const OrderServerInput = inputType('OrderServerInput', orderFields);
 
 builder.queryFields((t) => ({
   server: t.field({

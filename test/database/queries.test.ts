@@ -1,7 +1,7 @@
 /** The cost of requests for the database: the number of queries, and the use of an index for each page. */
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
-import { eventually, startFreehold } from '../setup/freehold.ts';
+import { startFreehold } from '../setup/freehold.ts';
 import { type Query, queriesOf } from '../setup/queries.ts';
 
 const { db, newAccount } = await startFreehold({ ROLES: 'api', RATE_LIMIT_STORE: 'memory' });
@@ -12,12 +12,12 @@ describe('A request', () => {
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'r', scope: 'read' });
     const read = () => rest('GET', '/v1/account/balance', undefined, { authorization: `Bearer ${key.plaintext}` });
     expect((await queriesOf(read)).length).toBeGreaterThan(1);
-    // Queries of the process itself (audit entries, arriving revocations) may fall into any one of the reads.
-    const alone = await eventually(async () => {
-      const queries = await queriesOf(read);
-      return queries.length === 1 && queries;
-    });
-    expect(alone[0]!.text).toContain('balance');
+    // The process writes audit entries by itself. A revocation that arrives late costs one read its cached credential.
+    const reads: string[][] = [];
+    for (let i = 0; i < 10; i++)
+      reads.push((await queriesOf(read)).flatMap(({ text }) => (text.includes('insert into audit_entry') ? [] : text)));
+    const alone = reads.filter((texts) => texts.length === 1 && texts[0]!.includes('from balance'));
+    expect(alone.length, JSON.stringify(reads)).toBeGreaterThanOrEqual(9);
     expect((await read()).headers.get('ratelimit')).toBeTruthy();
   });
 });

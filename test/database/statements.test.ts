@@ -1,8 +1,9 @@
 /** PostgreSQL prepares each statement of the entities, and its columns are those that TypeScript expects. */
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
+import type { Column } from '../../entities/database/column.ts';
 import { STATEMENTS, type Statement } from '../../entities/database/statement.ts';
-import { type Column, snake } from '../../entities/database/table.ts';
+import { snake } from '../../entities/database/table.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { importEntities, sourcesIn, stringsOf } from '../setup/sources.ts';
 

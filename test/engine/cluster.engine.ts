@@ -1,5 +1,4 @@
 /** A customer's VPS in a cluster of three with one dead member. The service uses HTTPS with pinned certificates. */
-
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endpointOf } from '../../provisioning/servers/drivers/lxc/endpoint.ts';

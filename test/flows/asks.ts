@@ -37,5 +37,5 @@ export const tick = (from: ServerStatus, set: string): Ask => [
 export const DUE = `paid_until = now() - interval '1 second'`;
 export const paid: Ask = [
   'SUSPENDED',
-  ({ db, accountId }) => db.transaction((tx) => retrySuspended(tx, accountId, RESUME_TASK)),
+  ({ db, accountId }) => db.transaction((tx) => retrySuspended(tx, [accountId], RESUME_TASK)),
 ];

@@ -1,6 +1,7 @@
 /** Each stored state has a lifecycle, and only entities/history changes stored states. */
 import { describe, expect, it } from 'vitest';
-import type { Column, Columns, Table } from '../../entities/database/table.ts';
+import type { Column } from '../../entities/database/column.ts';
+import type { Columns, Table } from '../../entities/database/table.ts';
 import { statesBefore } from '../../entities/history/lifecycle.ts';
 import { importEntities, sourcesIn, stringsOf } from '../setup/sources.ts';
 

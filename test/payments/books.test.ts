@@ -24,7 +24,7 @@ beforeEach(async () => {
   await db.query('alter table transfer disable trigger all');
   await db.query('truncate transfer, balance, payment, top_up');
   await db.query('alter table transfer enable trigger all');
-  await openBalance(db, account);
+  await db.transaction((tx) => openBalance(tx, account));
   await db.source.manager.insert(TopUp, {
     ...{ id: newId('top'), accountId: account, orderNumber: topUpNumber, status: 'CONFIRMED', mode: 'CRYPTO' },
     ...{ amountMicros: 100n, bonusMicros: 2n, creditedMicros: 102n, crypto: 'BTC', network: 'bitcoin' },

@@ -21,7 +21,7 @@ it('npm run verify reports balanced books, or the wrong row', async () => {
   const db = await Database.open(url, { poolSize: 2 });
   onTestFinished(() => db.close());
   const account = newId('acct');
-  await openBalance(db, account);
+  await db.transaction((tx) => openBalance(tx, account));
   await db.transaction((tx) =>
     post(tx, account, [
       {

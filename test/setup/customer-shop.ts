@@ -17,7 +17,7 @@ export interface CustomerShop extends Shop {
 export const FUNDS_MICROS = 20_000_000n;
 
 /** Seconds that a machine has to prove that it booted. Machines boot at once here, or never. */
-export const PROOF_SECONDS = { VPS: 0.1, DEDICATED: 0.1 };
+const PROOF_SECONDS = { VPS: 0.1, DEDICATED: 0.1 };
 
 export async function openCustomerShop(
   onEnd: OnEnd,

@@ -1,5 +1,4 @@
 /** A TCP proxy before PostgreSQL that causes the wanted faults and counts the passing queries. */
-
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { LOCK_ORDER, UNDER_ACCOUNT } from '../../entities/database/lock-order.ts';
 import { lockAvailable, openBalance } from '../../entities/payments/ledger.ts';
-import { signalTask, startTask } from '../../provisioning/tasks/tasks.ts';
+import { signalTask, startTask } from '../../entities/tasks/start.ts';
 import { newDatabase } from './database.ts';
 import { locksOf, reportsOf } from './lock-order.ts';
 
@@ -11,7 +11,7 @@ const task = (subject: string) => ({ lane: 'lane', process: 'process', subject, 
 describe('A transaction', () => {
   it('is reported if it locks a task before an account, but not the other way round', async () => {
     const db = await newDatabase();
-    await openBalance(db, 'acct_1');
+    await db.transaction((tx) => openBalance(tx, 'acct_1'));
     await db.transaction((tx) => startTask(tx, task('one')));
     const wrong = await reportsOf(() =>
       db.transaction(async (tx) => {
@@ -20,7 +20,7 @@ describe('A transaction', () => {
       }),
     );
     expect(wrong).toHaveLength(1);
-    expect(wrong[0]).toMatch(/^balance after task: .*select available_micros.* AFTER .*update task/);
+    expect(wrong[0]).toMatch(/^balance after task: .*available_micros.* AFTER .*update task/);
     const right = await reportsOf(() =>
       db.transaction(async (tx) => {
         await lockAvailable(tx, 'acct_1');
@@ -45,7 +45,7 @@ describe('A transaction', () => {
 
   it('does not count locks that a savepoint has released', async () => {
     const db = await newDatabase();
-    await openBalance(db, 'acct_1');
+    await db.transaction((tx) => openBalance(tx, 'acct_1'));
     await db.transaction((tx) => startTask(tx, task('one')));
     const reports = await reportsOf(() =>
       db.transaction(async (tx) => {

@@ -6,6 +6,7 @@
  * row that comes too late, with both statements. test/setup/postgres.ts fails the run after a report.
  */
 import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
 import pg from 'pg';
 import { LOCK_ORDER, UNDER_ACCOUNT } from '../../entities/database/lock-order.ts';
 
@@ -161,17 +162,21 @@ class Trace {
   }
 }
 
+const ROOT = join(import.meta.dirname, '../..');
 const oneLine = (sql: string) => sql.replace(/\s+/g, ' ').trim().slice(0, 160);
 function report(fault: string, sql: string, before?: string): void {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 50;
-  const ours = new Error()
+  const places = new Error()
     .stack!.split('\n')
-    .map((line) => /\/(?<!\/test\/)((?:resolvers|provisioning|entities)\/[\w/-]+\.ts:\d+)/.exec(line)?.[1])
-    .filter((place) => place && !/^entities\/database\/[\w-]+\.ts/.test(place));
+    .flatMap((line) =>
+      line.includes(`${ROOT}/`) && !line.includes('/node_modules/') ? line.split(`${ROOT}/`)[1]! : [],
+    )
+    .filter((place) => !place.startsWith('test/setup/lock-order.ts'));
   Error.stackTraceLimit = limit;
+  const ours = places.filter((place) => !/^entities\/database\/[\w-]+\.ts/.test(place));
   // A test did that directly, or a migration, which runs alone.
-  if (!ours.length || ours[0]!.includes('/migrations/')) return;
+  if (ours[0]?.startsWith('test/') || places.some((place) => place.startsWith('entities/database/migrations/'))) return;
   recorder.tell(
     `${fault}: ${oneLine(sql)}${before ? ` AFTER ${oneLine(before)}` : ''} (${ours.slice(0, 3).join(' < ')})`,
   );

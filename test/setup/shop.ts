@@ -21,7 +21,7 @@ import { VAULT } from './vault.ts';
 
 export const PRICE = 6_000_000n;
 /** Connections of a shop. Tests open some hundred shops, and PostgreSQL takes 20 ms of CPU for a connection. */
-export const POOL_SIZE = 3;
+const POOL_SIZE = 3;
 export const HOUR_MS = 3_600_000;
 export const LIMITS: Context['limits'] = {
   apiKeys: 10,
@@ -106,7 +106,7 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
     account: async (micros) => {
       const id = newId('acct');
       await db.query(`insert into account (id, kind) values ($1, 'AGENT')`, [id]);
-      await openBalance(db, id);
+      await db.transaction((tx) => openBalance(tx, id));
       if (micros) await fund(id, micros);
       return id;
     },

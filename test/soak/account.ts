@@ -1,7 +1,7 @@
 /** An account that uses every feature. */
 import { generateKeyPairSync } from 'node:crypto';
+import type { ApiClient } from './api-client.ts';
 import type { Chance } from './chance.ts';
-import type { Door } from './door.ts';
 import { Mailbox } from './mailbox.ts';
 import type { Measurements, Reply } from './measurements.ts';
 import { RestClient } from './rest-client.ts';
@@ -73,7 +73,7 @@ export async function openAccount(opening: Opening): Promise<Account> {
   return account;
 }
 
-export async function turnOnSecondFactor(owner: Door, password: string): Promise<SecondFactor> {
+export async function turnOnSecondFactor(owner: ApiClient, password: string): Promise<SecondFactor> {
   const { secret } = await must(owner, 'setupTotp', { password });
   const factor = new SecondFactor(secret);
   const { recovery_codes } = await must(owner, 'enableTotp', { totp_code: factor.codeOfNow() });
@@ -103,8 +103,11 @@ export function newSshKeyLine(): string {
 }
 
 /** Asks for something that the service must not refuse. @throws Refused */
-export async function must(door: Door, ...[call, args, asking]: Parameters<Door['ask']>): Promise<Reply['body']> {
-  const { code, body } = await door.ask(call, args, asking);
+export async function must(
+  api: ApiClient,
+  ...[call, args, asking]: Parameters<ApiClient['ask']>
+): Promise<Reply['body']> {
+  const { code, body } = await api.ask(call, args, asking);
   if (code !== 'ok') throw new Refused(`${call} was refused: ${code}`);
   return body;
 }

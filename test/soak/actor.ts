@@ -1,14 +1,14 @@
 /** One client at work. It runs one operation after the other, with a pause after each. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Account, Refused } from './account.ts';
+import type { ApiClient } from './api-client.ts';
 import type { Chance } from './chance.ts';
-import type { Door } from './door.ts';
 import type { Measurements } from './measurements.ts';
 
 export interface Actor {
   name: string;
   account: Account;
-  door: Door;
+  api: ApiClient;
   /** The addresses of the API processes. */
   urls: readonly string[];
   /** Error codes that are legitimate for every call of this account. */

@@ -1,8 +1,8 @@
 /** The clients of one account, which all work on it at the same time. */
 import { type Account, must, type Opening } from './account.ts';
 import type { Actor, Operation, Weighed } from './actor.ts';
+import type { ApiClient } from './api-client.ts';
 import { Chance } from './chance.ts';
-import type { Door } from './door.ts';
 import { KEY_OPERATIONS, SSH_KEY_OPERATIONS } from './key-operations.ts';
 import { McpClient } from './mcp-client.ts';
 import { MONEY_OPERATIONS } from './money-operations.ts';
@@ -20,16 +20,16 @@ const SHOPPING = [...SERVER_OPERATIONS, ...MONEY_OPERATIONS, ...SSH_KEY_OPERATIO
 /** A new password of the owner revokes the tokens of OAuth clients. */
 const REVOKED = ['revoked_credential'];
 
-export async function hire(account: Account, opening: Opening, seed: number): Promise<Member[]> {
+export async function newCrew(account: Account, opening: Opening, seed: number): Promise<Member[]> {
   const { who, urls, measurements, always, number } = opening;
-  const member = (role: string, door: Door, operations: Weighed<Operation>): Member => {
+  const member = (role: string, api: ApiClient, operations: Weighed<Operation>): Member => {
     const name = `${role} of account ${number}`;
     let keys = 0;
     const newKey = () => `${role.replaceAll(' ', '-')}-${number}-${++keys}`;
-    return { name, account, door, operations, chance: new Chance(seed, name), measurements, urls, always, newKey };
+    return { name, account, api, operations, chance: new Chance(seed, name), measurements, urls, always, newKey };
   };
   const options = { who, measurements, urls, always };
-  const chance = new Chance(seed, `doors ${number}`);
+  const chance = new Chance(seed, `clients ${number}`);
   const shopKey = () => newKey(account, 'servers billing', { spend_limit_usd: 100_000 });
   const oauth = await registerClient(account, 'full');
   const stranger = new RestClient({ ...options, chance });
@@ -44,8 +44,8 @@ export async function hire(account: Account, opening: Opening, seed: number): Pr
         const url = urls[(number + i) % urls.length]!;
         // One agent may do everything. The other has a limited key.
         const credential = await (i ? newKey(account, 'full') : shopKey());
-        const door = await McpClient.connect({ who, measurements, always, url, credential, generation });
-        return member(`${generation} MCP client`, door, i ? [...SHOPPING, ...KEY_OPERATIONS] : SHOPPING);
+        const api = await McpClient.connect({ who, measurements, always, url, credential, generation });
+        return member(`${generation} MCP client`, api, i ? [...SHOPPING, ...KEY_OPERATIONS] : SHOPPING);
       }),
     )),
   ];

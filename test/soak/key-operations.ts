@@ -12,21 +12,21 @@ const TWO_ORDERS_USD = 12;
 
 const addSshKey: Operation = async (actor) => {
   if (actor.account.sshKeys.size >= KEYS_MOST) return removeSshKey(actor);
-  const { code, body } = await actor.door.ask('addSshKey', { name: 'soak', public_key: newSshKeyLine() });
+  const { code, body } = await actor.api.ask('addSshKey', { name: 'soak', public_key: newSshKeyLine() });
   if (code === 'ok') actor.account.sshKeys.add(body.id);
 };
-const removeSshKey: Operation = async ({ door, chance, account }) => {
+const removeSshKey: Operation = async ({ api, chance, account }) => {
   const id = chance.pick(account.sshKeys);
   if (!id) return;
   account.sshKeys.delete(id);
-  await door.ask('getSshKey', { id }, { refusals: ['not_found'] });
-  await door.ask('deleteSshKey', { id }, { refusals: ['not_found'] });
+  await api.ask('getSshKey', { id }, { refusals: ['not_found'] });
+  await api.ask('deleteSshKey', { id }, { refusals: ['not_found'] });
 };
 
 /** Runs work with a client whose API key has every kind of limit. */
 async function withKey(actor: Actor, limits: object, work: (client: RestClient) => Promise<unknown>): Promise<void> {
-  const { door, urls, chance, measurements, always } = actor;
-  const made = await must(door, 'createApiKey', {
+  const { api, urls, chance, measurements, always } = actor;
+  const made = await must(api, 'createApiKey', {
     name: 'soak',
     scope: 'servers billing',
     ip_allowlist: ['127.0.0.0/8'],
@@ -43,7 +43,7 @@ async function withKey(actor: Actor, limits: object, work: (client: RestClient) 
     always: [...always, 'expired_credential'],
   });
   await work(client);
-  await door.ask('revokeApiKey', { key_id: made.key_id });
+  await api.ask('revokeApiKey', { key_id: made.key_id });
 }
 
 /** Sends three orders at once, of which the key may pay two. A requirement checks the sum at the end. */
@@ -64,8 +64,8 @@ const outlive: Operation = (actor) =>
   });
 
 /** An agent revokes the API key that it calls with, and must still get the answer. */
-const leave: Operation = async ({ name, door, chance, measurements, always, urls }) => {
-  const made = await must(door, 'createApiKey', { name: 'soak', scope: 'full' });
+const leave: Operation = async ({ name, api, chance, measurements, always, urls }) => {
+  const made = await must(api, 'createApiKey', { name: 'soak', scope: 'full' });
   const agent = await McpClient.connect({
     who: name,
     measurements,
@@ -78,18 +78,18 @@ const leave: Operation = async ({ name, door, chance, measurements, always, urls
   await agent.close();
 };
 
-const hook: Operation = async ({ door, chance, account }) => {
+const hook: Operation = async ({ api, chance, account }) => {
   const mailbox = await Mailbox.open(chance);
   account.mailboxes.push(mailbox);
-  const { id, secret } = await must(door, 'createWebhook', { url: mailbox.url, event_filter: 'ssh_key.*,webhook.*' });
+  const { id, secret } = await must(api, 'createWebhook', { url: mailbox.url, event_filter: 'ssh_key.*,webhook.*' });
   mailbox.open(secret);
-  account.sshKeys.add((await must(door, 'addSshKey', { public_key: newSshKeyLine() })).id);
-  await door.ask('testWebhook', { id });
-  await door.ask('deleteWebhook', { id });
+  account.sshKeys.add((await must(api, 'addSshKey', { public_key: newSshKeyLine() })).id);
+  await api.ask('testWebhook', { id });
+  await api.ask('deleteWebhook', { id });
 };
 
-const publish: Operation = async ({ door, chance, account }) => {
-  await door.ask('publishAgent', {
+const publish: Operation = async ({ api, chance, account }) => {
+  await api.ask('publishAgent', {
     slug: `agent-${account.id.slice(-10)}-${chance.between(1, 3)}`,
     name: `Agent ${chance.between(1, 99)}`,
     description: 'Orders servers at night.',

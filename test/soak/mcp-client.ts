@@ -2,14 +2,14 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ApiClient, type ApiClientOptions, PATIENCE_MS } from './api-client.ts';
 import { type CallName, callOf } from './calls.ts';
-import { Door, type DoorOptions, PATIENCE_MS } from './door.ts';
 import type { Arguments, Reply } from './measurements.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the two generations have no type in common
 type Any = any;
 
-export interface McpOptions extends DoorOptions {
+export interface McpOptions extends ApiClientOptions {
   /** The address of an API process. */
   url: string;
   credential: string;
@@ -22,7 +22,7 @@ const KEYED: ReadonlySet<CallName> = new Set(['orderServer', 'createTopup']);
 
 const INFO = { name: 'soak', version: '1.0.0' };
 
-export class McpClient extends Door {
+export class McpClient extends ApiClient {
   readonly #client: Any;
   readonly #generation: McpOptions['generation'];
 

@@ -1,7 +1,7 @@
 /** OAuth clients register, get tokens, introspect them, and revoke them. */
 import { type Account, must } from './account.ts';
 import type { Operation, Weighed } from './actor.ts';
-import type { Door } from './door.ts';
+import type { ApiClient } from './api-client.ts';
 import { RestClient } from './rest-client.ts';
 
 interface Registered {
@@ -17,8 +17,8 @@ export const registerClient = ({ owner }: Pick<Account, 'owner'>, scope: string)
     token_endpoint_auth_method: 'client_secret_post',
   });
 
-export const newTokens = (door: Door, { client_id, client_secret }: Registered) =>
-  must(door, 'issueOauthToken', { grant_type: 'client_credentials', client_id, client_secret });
+export const newTokens = (api: ApiClient, { client_id, client_secret }: Registered) =>
+  must(api, 'issueOauthToken', { grant_type: 'client_credentials', client_id, client_secret });
 
 const useTokens: Operation = async (actor) => {
   const { account, urls, chance, measurements, always } = actor;
@@ -26,13 +26,13 @@ const useTokens: Operation = async (actor) => {
   const { client_id, client_secret } = client;
   const stranger = new RestClient({ who: actor.name, urls, chance, measurements, always });
   const first = await newTokens(stranger, client);
-  const door = new RestClient({ who: actor.name, urls, chance, measurements, always, credential: first.access_token });
-  await door.ask('getBalance');
+  const api = new RestClient({ who: actor.name, urls, chance, measurements, always, credential: first.access_token });
+  await api.ask('getBalance');
   const { refresh_token } = first;
   const grant = { grant_type: 'refresh_token', client_id, client_secret, refresh_token };
   const { access_token: token } = await must(stranger, 'issueOauthToken', grant);
-  door.credential = token;
-  await door.ask('listServers');
+  api.credential = token;
+  await api.ask('listServers');
   const { active } = await must(stranger, 'introspectOauthToken', { token });
   if (!active) measurements.contradiction(`A token of ${client_id} is not active.`);
   await stranger.ask('revokeOauthToken', { token, client_id, client_secret });

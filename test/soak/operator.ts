@@ -1,11 +1,10 @@
 /** The operator works in GraphQL, and watches every server of every customer. */
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listen } from '../setup/subscription.ts';
 import type { Account } from './account.ts';
 import type { Weighed } from './actor.ts';
+import { PATIENCE_MS } from './api-client.ts';
 import type { Chance } from './chance.ts';
-import { PATIENCE_MS } from './door.ts';
 import type { Arguments } from './measurements.ts';
 import { type Measurements, NO_ANSWER } from './measurements.ts';
 

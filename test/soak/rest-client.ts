@@ -1,10 +1,10 @@
 /** A REST client. It picks an API process for each request, as a load balancer does. */
+import { ApiClient, type ApiClientOptions, PATIENCE_MS } from './api-client.ts';
 import { type CallName, callOf } from './calls.ts';
 import type { Chance } from './chance.ts';
-import { Door, type DoorOptions, PATIENCE_MS } from './door.ts';
 import type { Arguments, Reply } from './measurements.ts';
 
-export interface RestOptions extends DoorOptions {
+export interface RestOptions extends ApiClientOptions {
   chance: Chance;
   /** The addresses of the API processes, without /v1. */
   urls: readonly string[];
@@ -13,7 +13,7 @@ export interface RestOptions extends DoorOptions {
   renew?: () => Promise<string>;
 }
 
-export class RestClient extends Door {
+export class RestClient extends ApiClient {
   credential: string | undefined;
   readonly #options: RestOptions;
 

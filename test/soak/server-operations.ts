@@ -24,13 +24,13 @@ const newOrder = ({ chance, account }: Actor): Arguments => ({
 });
 
 const order: Operation = async (actor) => {
-  const { door, chance, account } = actor;
+  const { api, chance, account } = actor;
   if (account.servers.size >= SERVERS_MOST) return destroy(actor);
   const args = newOrder(actor);
   const asking = { refusals: [...UNPAYABLE, 'unknown_ssh_key'], key: chance.oneIn(2) ? actor.newKey() : undefined };
   // A client that lost an answer sends the request again, perhaps while the first one still runs.
   const asks = Array.from({ length: asking.key && chance.oneIn(2) ? 2 : 1 }, () =>
-    door.ask('orderServer', args, asking),
+    api.ask('orderServer', args, asking),
   );
   const ordered = (await Promise.all(asks)).filter(({ code }) => code === 'ok');
   const numbers = new Set(ordered.map(({ body }) => body.order_number as string));
@@ -40,7 +40,7 @@ const order: Operation = async (actor) => {
 };
 
 const dryRun: Operation = async (actor) => {
-  await actor.door.ask('orderServer', { ...newOrder(actor), ssh_key_ids: undefined, dry_run: true });
+  await actor.api.ask('orderServer', { ...newOrder(actor), ssh_key_ids: undefined, dry_run: true });
 };
 
 /** Picks a server by chance and works on it. Forgets the server if it is gone. */
@@ -53,13 +53,13 @@ async function withServer(actor: Actor, work: (number: string) => Promise<Reply>
 }
 
 const wait = (actor: Actor, order_number: string, wait_for: string): Promise<Reply> =>
-  actor.door.ask('waitForServer', { order_number, wait_for, timeout: 5 }, { refusals: GONE });
+  actor.api.ask('waitForServer', { order_number, wait_for, timeout: 5 }, { refusals: GONE });
 
 const change =
   (of: (actor: Actor) => Arguments, ...refusals: string[]): Operation =>
   async (actor) => {
     await withServer(actor, (order_number) =>
-      actor.door.ask(
+      actor.api.ask(
         'updateServer',
         { order_number, ...of(actor) },
         { refusals: [...GONE, 'server_busy', 'server_suspended', ...refusals] },
@@ -71,26 +71,26 @@ const change =
 const resize: Operation = async (actor) => {
   await withServer(actor, async (order_number) => {
     const refusals = [...GONE, 'server_busy', 'server_suspended'];
-    const off = await actor.door.ask('updateServer', { order_number, power_state: 'off' }, { refusals });
+    const off = await actor.api.ask('updateServer', { order_number, power_state: 'off' }, { refusals });
     if (off.code !== 'ok') return off;
     await wait(actor, order_number, 'stopped');
-    const larger = await actor.door.ask(
+    const larger = await actor.api.ask(
       'updateServer',
       { order_number, service_code: actor.chance.oneIn(2) ? 'vps-2' : 'vps-3' },
       { refusals: [...refusals, ...UNPAYABLE, 'server_not_stopped', 'resize_not_possible'] },
     );
     if (larger.code === 'ok') await wait(actor, order_number, 'stopped');
-    return actor.door.ask('updateServer', { order_number, power_state: 'on' }, { refusals });
+    return actor.api.ask('updateServer', { order_number, power_state: 'on' }, { refusals });
   });
 };
 
 const nameAddress: Operation = async (actor) => {
   await withServer(actor, async (order_number) => {
-    const found = await actor.door.ask('getServer', { order_number }, { refusals: GONE });
+    const found = await actor.api.ask('getServer', { order_number }, { refusals: GONE });
     const ip = found.body.ipv4;
     if (found.code !== 'ok' || !ip) return found;
     const reverse_dns = [{ ip, ptr: `host-${actor.chance.between(1, 99)}.example.org` }];
-    return actor.door.ask('updateServer', { order_number, reverse_dns }, { refusals: GONE });
+    return actor.api.ask('updateServer', { order_number, reverse_dns }, { refusals: GONE });
   });
 };
 
@@ -98,9 +98,9 @@ const destroy: Operation = async (actor) => {
   await withServer(actor, async (order_number) => {
     const key = actor.chance.oneIn(3) ? actor.newKey() : undefined;
     const refusals = [...GONE, 'delete_protected'];
-    const deleted = await actor.door.ask('deleteServer', { order_number }, { refusals, ...(key && { key }) });
+    const deleted = await actor.api.ask('deleteServer', { order_number }, { refusals, ...(key && { key }) });
     if (deleted.code === 'delete_protected')
-      await actor.door.ask('updateServer', { order_number, delete_protection: false }, { refusals: GONE });
+      await actor.api.ask('updateServer', { order_number, delete_protection: false }, { refusals: GONE });
     if (deleted.code === 'ok') actor.account.servers.delete(order_number);
     return deleted;
   });
@@ -109,32 +109,32 @@ const destroy: Operation = async (actor) => {
 /** A client changes its mind: it sends three requests for one server at once. */
 const hurry: Operation = async (actor) => {
   await withServer(actor, async (order_number) => {
-    const { door, chance } = actor;
+    const { api, chance } = actor;
     const refusals = [...GONE, 'server_busy', 'server_suspended', 'delete_protected', NOT_POSSIBLE];
     const wishes = [{ power_state: 'off' }, { power_state: 'on' }, { action: 'reboot' }, { auto_renew: true }];
-    const asks = [1, 2].map(() => door.ask('updateServer', { order_number, ...chance.pick(wishes) }, { refusals }));
-    const [deleted] = await Promise.all([door.ask('deleteServer', { order_number }, { refusals }), ...asks]);
+    const asks = [1, 2].map(() => api.ask('updateServer', { order_number, ...chance.pick(wishes) }, { refusals }));
+    const [deleted] = await Promise.all([api.ask('deleteServer', { order_number }, { refusals }), ...asks]);
     if (deleted.code === 'ok') actor.account.servers.delete(order_number);
     return deleted;
   });
 };
 
 const look: Operation = async (actor) => {
-  await withServer(actor, (order_number) => actor.door.ask('getServer', { order_number }, { refusals: GONE }));
+  await withServer(actor, (order_number) => actor.api.ask('getServer', { order_number }, { refusals: GONE }));
 };
-const list: Operation = async ({ door, chance }) => {
-  await door.ask('listServers', chance.oneIn(2) ? {} : { label_selector: `client=c${chance.between(1, 3)}` });
+const list: Operation = async ({ api, chance }) => {
+  await api.ask('listServers', chance.oneIn(2) ? {} : { label_selector: `client=c${chance.between(1, 3)}` });
 };
 
 /** An MCP client subscribes to a server and waits for it. A REST client reads it. */
 const follow: Operation = async (actor) => {
-  const { door } = actor;
-  if (!(door instanceof McpClient)) return look(actor);
+  const { api } = actor;
+  if (!(api instanceof McpClient)) return look(actor);
   await withServer(actor, async (order_number) => {
-    const found = await door.ask('getServer', { order_number }, { refusals: GONE });
+    const found = await api.ask('getServer', { order_number }, { refusals: GONE });
     if (found.code !== 'ok') return found;
-    const waiting = () => door.ask('followServer', { order_number, status: 'stopped', timeout: 2 }, { refusals: GONE });
-    await door.watch(`freehold://servers/${order_number}`, waiting).catch((error) => {
+    const waiting = () => api.ask('followServer', { order_number, status: 'stopped', timeout: 2 }, { refusals: GONE });
+    await api.watch(`freehold://servers/${order_number}`, waiting).catch((error) => {
       if (!/not_found|nothing here/i.test(String(error))) actor.measurements.contradiction(`A watch ended: ${error}`);
     });
     return found;

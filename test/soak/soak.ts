@@ -13,7 +13,7 @@ import { type Account, openAccount } from './account.ts';
 import { type Shift, work } from './actor.ts';
 import { CALENDAR_OPERATIONS } from './calendar.ts';
 import { Chance } from './chance.ts';
-import { hire } from './crew.ts';
+import { newCrew } from './crew.ts';
 import { collisionsIn } from './database-log.ts';
 import { Measurements } from './measurements.ts';
 import { graphqlAsker, OPERATOR_OPERATIONS, openShop, watchServers } from './operator.ts';
@@ -59,7 +59,7 @@ async function soak(world: World): Promise<boolean> {
     always: number === ACCOUNTS - 1 ? ['account_suspended'] : [],
   }));
   const accounts = await Promise.all(openings.map(openAccount));
-  const crews = await Promise.all(accounts.map((account, i) => hire(account, openings[i]!, SEED)));
+  const crews = await Promise.all(accounts.map((account, i) => newCrew(account, openings[i]!, SEED)));
   const members = crews.flat();
 
   const load = measureLoad(world);
@@ -78,7 +78,7 @@ async function soak(world: World): Promise<boolean> {
   const requirements = await requirementsOf({ world, accounts, measurements, watched, answerMsMax: ANSWER_MS_MAX });
   subscription.dispose();
   await Promise.all([
-    ...members.map(({ door }) => door.close()),
+    ...members.map(({ api }) => api.close()),
     ...accounts.flatMap(({ mailboxes }) => mailboxes.map((mailbox) => mailbox.close())),
   ]);
   requirements.push({ name: 'Every process stops as it should', faults: await world.stopProcesses() });

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
 import { isConnectionLost } from '../../entities/database/transaction.ts';
-import { startTask } from '../../provisioning/tasks/tasks.ts';
+import { startTask } from '../../entities/tasks/start.ts';
 import { newDatabase } from '../setup/database.ts';
 import { administer } from '../setup/postgres.ts';
 import { say } from '../setup/say.ts';

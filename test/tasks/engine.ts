@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { type NewTask, signalTask, startTask } from '../../entities/tasks/start.ts';
 import type { Task } from '../../entities/tasks/task.ts';
-import { type NewTask, type Process, signalTask, startTask } from '../../provisioning/tasks/tasks.ts';
+import type { Process } from '../../provisioning/tasks/tasks.ts';
 import { Worker, type WorkerOptions } from '../../provisioning/tasks/worker.ts';
 import { newDatabase } from '../setup/database.ts';
 

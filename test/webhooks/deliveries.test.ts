@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
-import { signalTask } from '../../provisioning/tasks/tasks.ts';
+import { signalTask } from '../../entities/tasks/start.ts';
 import { pauseSeconds, RETRY_SECONDS } from '../../provisioning/webhooks/result.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { type Receiver, startReceiver } from '../setup/receiver.ts';

@@ -87,7 +87,9 @@ describe('A message', () => {
     for (const secret of ['a password of twelve', 'cloud-config', root_password])
       expect(everything).not.toContain(secret);
     const kept = await db.query<{ text: string }>('select snapshot::text as text from webhook_delivery');
-    expect(kept.map(({ text }) => text).join()).not.toMatch(/rootPassword|userData|"secret"|digest/);
+    expect(kept.map(({ text }) => text).join()).not.toMatch(
+      /root_password|user_data|ssh_public_keys|password_hash|"secret"|digest/,
+    );
   });
 
   it('goes only to webhooks of its account whose filter matches', async () => {

@@ -4,9 +4,10 @@
  */
 import { LessThan, MoreThan } from 'typeorm';
 import type { Database } from '../../../entities/database/database.ts';
+import { LOCK_NAME } from '../../../entities/database/lock-name.ts';
 import { findAll, insert, remove } from '../../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
-import { ChainBlock, FIND_TIP, KEEP_CHAIN, LOCK_NAME } from '../../../entities/payments/chain.ts';
+import { ChainBlock, FIND_TIP, KEEP_CHAIN } from '../../../entities/payments/chain.ts';
 import { moveObserved, UNMINE_PAYMENTS } from '../../../entities/payments/observed-payment.ts';
 import { FIND_DEPOSIT_ADDRESSES } from '../../../entities/payments/top-up.ts';
 import type { Block, ChainReader } from '../drivers/driver.ts';
@@ -80,7 +81,7 @@ async function lastOnChain(db: Database, reader: ChainReader, tip: Tip, signal: 
 /** The highest block that the worker has read. */
 export const tipOf = (db: Queryable, network: string): Promise<Tip | undefined> => FIND_TIP.first(db, [network]);
 
-/** Locks the chain, unless another worker has changed its tip. @returns whether the tip still has that hash */
+/** Locks the chain. @returns whether its tip still has that hash: if not, another worker was faster */
 async function lockTip(tx: Transaction, network: string, hash: string | undefined): Promise<boolean> {
   await LOCK_NAME.all(tx, [`follow:${network}`]);
   return (await tipOf(tx, network))?.hash === hash;

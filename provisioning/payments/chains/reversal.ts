@@ -1,5 +1,4 @@
 /** Postings for credited payments that their chain has removed. */
-
 import { setSuspension } from '../../../entities/accounts/account.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';

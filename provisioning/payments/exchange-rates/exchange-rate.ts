@@ -1,5 +1,4 @@
-/** Exchange rates of coins: the sources agree on them, or the operator fixes them. */
-
+/** Exchange rates of coins: the sources agree on them, or the simulation fixes them. */
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { agreedRate, freshRates, peggedRate } from '../../../entities/payments/coin.ts';
 import type { Coin } from '../drivers/driver.ts';

@@ -2,12 +2,15 @@
  * Watches one top-up: it expires, and a driver without chains is asked for its payments. The worker watches an address for
  * a month, so that late payments are credited, too.
  */
-import { In } from 'typeorm';
 import type { Database } from '../../../entities/database/database.ts';
-import { find } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
-import { LOCK_PAYMENTS, Payment } from '../../../entities/payments/payment.ts';
-import { DEPOSIT_ADDRESS_SECONDS, TopUp } from '../../../entities/payments/top-up.ts';
+import { HAS_OPEN_PAYMENT, LOCK_PAYMENTS } from '../../../entities/payments/payment.ts';
+import {
+  DEPOSIT_ADDRESS_SECONDS,
+  IS_KNOWN_ADDRESS,
+  READ_TOP_UP,
+  type TopUp,
+} from '../../../entities/payments/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
 import { orphanUnobserved, tellUnreported, writeObserved } from '../chains/observed-payments.ts';
 import type { PaymentDriver, PaymentTarget } from '../drivers/driver.ts';
@@ -42,7 +45,8 @@ export async function isKnownAddress(
   { walletAddress }: PaymentTarget,
 ): Promise<boolean> {
   const { network } = driver.coins().find((coin) => coin.code === code)!;
-  return (await find(db, TopUp, { network, walletAddress })) !== undefined;
+  const address = await IS_KNOWN_ADDRESS.first(db, [network, walletAddress]);
+  return address!.known;
 }
 
 export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
@@ -54,7 +58,7 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
     return db.transaction((tx) => settleTopUp(tx, orderNumber, exchangeRates));
   };
   const watch = async ({ subject, aborted }: LeasedTask): Promise<Outcome> => {
-    const before = await find(db, TopUp, { orderNumber: subject });
+    const before = await READ_TOP_UP.first(db, [subject]);
     if (!before) return done();
     const driver = driverOf(drivers, before.crypto);
     // The simulation pays every invoice once, but no cancelled one.
@@ -69,7 +73,7 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
         await tellUnreported(tx, origin, payments);
       });
     }
-    const outcome = next(driver, (await settle(subject)) ?? before, pollSeconds);
+    const outcome = next(driver, { ...before, ...(await settle(subject)) }, pollSeconds);
     return outcome.kind === 'done' && driver.observe && (await hasOpen(db, subject)) ? nap(SLOW_POLL_SECONDS) : outcome;
   };
   return {
@@ -80,13 +84,16 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
   };
 }
 
-const hasOpen = async (db: Database, orderNumber: string): Promise<boolean> =>
-  (await find(db, Payment, { orderNumber, status: In(['SEEN', 'MINED']) })) !== undefined;
+async function hasOpen(db: Database, orderNumber: string): Promise<boolean> {
+  const payment = await HAS_OPEN_PAYMENT.first(db, [orderNumber]);
+  return payment!.open;
+}
 
 /** Where the worker syncs the chain, this task only lets the top-up expire. */
-function next(driver: PaymentDriver, { status, createdAt, expiresAt }: TopUp, pollSeconds: number): Outcome {
-  const ageSeconds = (Date.now() - createdAt.getTime()) / 1000;
-  const restSeconds = Math.max(0, (expiresAt!.getTime() - Date.now()) / 1000);
+function next(driver: PaymentDriver, topUp: TopUp & { readAt: Date }, pollSeconds: number): Outcome {
+  const { status, createdAt, expiresAt, readAt } = topUp;
+  const ageSeconds = (readAt.getTime() - createdAt.getTime()) / 1000;
+  const restSeconds = Math.max(0, (expiresAt!.getTime() - readAt.getTime()) / 1000);
   if (ageSeconds > DEPOSIT_ADDRESS_SECONDS || (driver.simulated && status === 'CONFIRMED')) return done();
   if (!driver.observe) return restSeconds > 0 ? nap(restSeconds) : done();
   if (status === 'CONFIRMING') return nap(pollSeconds);

@@ -1,5 +1,4 @@
 /** Moves of one payment: credited, put into suspense, reversed, restored. The caller holds the lock of its row. */
-
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import type { EventType } from '../../../entities/history/event.ts';
@@ -22,6 +21,8 @@ export type AccountPosting = Posting & { accountId: string };
 /** One settlement of several payments: the caller writes the rows and the postings when all are settled. */
 export interface SettlementBatch {
   tx: Transaction;
+  /** The time of the transaction. */
+  now: Date;
   exchangeRates: ExchangeRates;
   /** Transfers that the caller posts at once in the end. */
   postings: AccountPosting[];
@@ -34,7 +35,7 @@ export interface SettlementBatch {
  * @returns credited micro-USD; 0 without an exchange rate
  */
 export function creditPayment(
-  { exchangeRates, postings }: SettlementBatch,
+  { now, exchangeRates, postings }: SettlementBatch,
   topUp: TopUp,
   payment: Payment,
   payments: readonly Payment[],
@@ -51,7 +52,8 @@ export function creditPayment(
   // Shares of a running total, so that the last part makes up exactly the amount of the quote.
   const share = (paid: bigint) => (topUp.amountMicros * paid) / dueUnits;
   const micros = share(usedUnits + quoted) - share(usedUnits) + microsOf(units - quoted, rate ?? 0n, decimals);
-  move(payment, 'CREDITED', { quotedUnits: String(quoted), rateMicros: rate, creditedMicros: micros });
+  const credited = { creditedMicros: micros, creditedAt: now };
+  move(payment, 'CREDITED', { quotedUnits: String(quoted), rateMicros: rate, ...credited });
   postings.push(
     posting(payment, 'topup', gateway(payment.network), available(payment.accountId), micros, keyOf(payment)),
   );
@@ -155,6 +157,5 @@ export const tell = (
 function move(payment: Payment, to: PaymentStatus, set: Partial<Payment>): void {
   if (!statesBefore(PAYMENT_LIFECYCLE, to).includes(payment.status))
     throw new Error(`A payment that is ${payment.status} cannot become ${to}.`);
-  const creditedAt = to === 'CREDITED' ? (payment.creditedAt ?? new Date()) : payment.creditedAt;
-  Object.assign(payment, set, { status: to, creditedAt });
+  Object.assign(payment, set, { status: to });
 }

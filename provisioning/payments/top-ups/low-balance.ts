@@ -1,5 +1,4 @@
 /** Alerts accounts whose balance will not cover the renewals of the next days, at most once in 24 hours. */
-
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';

@@ -2,7 +2,6 @@
  * Settles top-ups: it credits confirmed payments, once each, and moves the state. A caller that has observed something new
  * calls it; called again, it changes nothing.
  */
-
 import { type ChangedColumns, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
@@ -18,7 +17,7 @@ import {
   type TopUpStatus,
 } from '../../../entities/payments/top-up.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
-import { retrySuspended, suspendedAmong } from '../../servers/steps/resume.ts';
+import { retrySuspended } from '../../servers/steps/resume.ts';
 import type { ExchangeRates } from '../exchange-rates/exchange-rate.ts';
 import { formatUnits, parseUnits } from './amount.ts';
 import { bonusPosting, creditPayment, restorePayment, type SettlementBatch, suspendPayment } from './credit.ts';
@@ -38,8 +37,8 @@ export async function settleTopUps(
   orderNumbers: readonly string[],
   exchangeRates: ExchangeRates,
 ): Promise<TopUp[]> {
-  const accounts = await FIND_TOP_UP_ACCOUNTS.all(tx, [orderNumbers]);
-  await lockAccount(tx, ...accounts.map(({ accountId }) => accountId));
+  const { accountIds, now } = (await FIND_TOP_UP_ACCOUNTS.first(tx, [orderNumbers]))!;
+  await lockAccount(tx, ...accountIds);
   const found = await LOCK_COIN_TOP_UPS.all(tx, [orderNumbers]);
   const known = found.filter(({ crypto }) => exchangeRates.has(crypto));
   const payments = await LOCK_PAYMENTS.all(tx, [known.map(({ orderNumber }) => orderNumber)]);
@@ -52,7 +51,7 @@ export async function settleTopUps(
     return { topUp: row, own, others, decimals };
   });
   await moveAll(tx, all.map(begin));
-  const batch: SettlementBatch = { tx, exchangeRates, postings: [] };
+  const batch: SettlementBatch = { tx, now, exchangeRates, postings: [] };
   const conclusions: Conclusion[] = [];
   for (const one of all) conclusions.push(conclude(one, batch, await settlePayments(one, batch)));
   await moveAll(tx, conclusions);
@@ -63,7 +62,7 @@ export async function settleTopUps(
   );
   await postAll(tx, batch.postings);
   const credited = batch.postings.filter(({ kind }) => kind === 'topup').map(({ accountId }) => accountId);
-  for (const accountId of await suspendedAmong(tx, new Set(credited))) await retrySuspended(tx, accountId, RESUME_TASK);
+  await retrySuspended(tx, credited, RESUME_TASK);
   return all.map(({ topUp }) => topUp);
 }
 
@@ -126,7 +125,7 @@ function conclude(settling: Settling, batch: SettlementBatch, creditedMicros: bi
   const credited = live.filter(({ status }) => status === 'CREDITED');
   const creditedUnits = sumOf(credited);
   const dueUnits = parseUnits(topUp.amountCrypto, decimals);
-  const isOver = topUp.expiresAt! <= new Date() || topUp.paymentException === 'LATE';
+  const isOver = topUp.expiresAt! <= batch.now || topUp.paymentException === 'LATE';
   const set = { ...seenOf(settling), creditedMicros };
   if (topUp.status === 'PENDING' && isOver) return { settling, to: 'EXPIRED', set: {} };
   if (topUp.status === 'CONFIRMING' && isOver && !live.length) return { settling, to: 'EXPIRED', set };
@@ -159,11 +158,11 @@ const sumOf = (payments: Payment[]): bigint => payments.reduce((sum, { units }) 
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /** Posts the bonus: for the credited amount, and at most for the requested one. */
-function confirm({ postings }: SettlementBatch, topUp: TopUp, creditedMicros: bigint): ChangedColumns<TopUp> {
+function confirm({ now, postings }: SettlementBatch, topUp: TopUp, creditedMicros: bigint): ChangedColumns<TopUp> {
   const full = creditedMicros >= topUp.amountMicros;
   const bonus = full ? topUp.bonusMicros : least(topUp.bonusMicros, bonusMicros(creditedMicros));
   postings.push(bonusPosting(topUp, bonus));
-  return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: new Date() };
+  return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: now };
 }
 
 /** Writes new columns of a top-up that keeps its state. */

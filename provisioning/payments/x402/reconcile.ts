@@ -3,21 +3,27 @@
  * PENDING server or CONFIRMING top-up that the request made before the outcome then goes on, or fails. If the request died
  * before that, the money stays in the balance. The repeated request then makes the server or top-up.
  */
-
 import type { Database } from '../../../entities/database/database.ts';
 import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { transition } from '../../../entities/history/transition.ts';
+import { expression, transition } from '../../../entities/history/transition.ts';
 import { available, held, lockAvailable, post } from '../../../entities/payments/ledger.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
-import { creditX402, lockPayment, moveX402, X402Payment } from '../../../entities/payments/x402-payment.ts';
+import {
+  creditX402,
+  lockPayment,
+  moveX402,
+  READ_PAYMENT,
+  type X402Payment,
+} from '../../../entities/payments/x402-payment.ts';
 import { LOCK_PENDING_SERVER } from '../../../entities/servers/lock.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended } from '../../servers/steps/resume.ts';
 import { serverTask } from '../../servers/steps/task.ts';
-import { Conflict, done, hop, nap, type Process, startTask } from '../../tasks/tasks.ts';
+import { Conflict, done, hop, nap, type Process } from '../../tasks/tasks.ts';
 import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
 import { bonusPosting } from '../top-ups/credit.ts';
 import { checkFinality } from './finality.ts';
@@ -34,7 +40,7 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
   backoffSeconds: (attempt) => Math.min(300, pollSeconds * 2 ** attempt),
   steps: {
     watch: async ({ subject, data }) => {
-      const payment = await find(db, X402Payment, { id: subject });
+      const payment = await READ_PAYMENT.first(db, [subject]);
       if (payment?.status !== 'SETTLING' && (payment?.status !== 'SETTLED' || payment.finalAt)) return done();
       if (!x402.isOurs(payment)) throw new Error(`The chain ${payment.network} of ${payment.asset} is not configured.`);
       if (payment.status === 'SETTLED') {
@@ -53,13 +59,15 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
   },
 });
 
+type ReadPayment = X402Payment & { readAt: Date };
+
 /** Whether the worker should settle the payment again: no request does, and the last settlement has had its time. */
-const isDue = ({ leaseUntil, createdAt }: X402Payment): boolean =>
-  leaseUntil.getTime() <= Date.now() && Date.now() - createdAt.getTime() > AGAIN_AFTER_MS;
+const isDue = ({ leaseUntil, createdAt, readAt }: ReadPayment): boolean =>
+  leaseUntil <= readAt && readAt.getTime() - createdAt.getTime() > AGAIN_AFTER_MS;
 
 /** The pause grows with the age of the payment: some authorizations are valid for years. */
-const restSeconds = ({ createdAt }: X402Payment, pollSeconds: number): number =>
-  Math.max(pollSeconds, Math.min(300, (Date.now() - createdAt.getTime()) / 10_000));
+const restSeconds = ({ createdAt, readAt }: ReadPayment, pollSeconds: number): number =>
+  Math.max(pollSeconds, Math.min(300, (readAt.getTime() - createdAt.getTime()) / 10_000));
 
 async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: string): Promise<void> {
   const payment = await lockPayment(tx, id, accountId);
@@ -74,7 +82,7 @@ async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: st
     await failServer(tx, server.orderNumber, 'The payment does not cover the price any more. It is in the balance.');
   if (orderNumber?.startsWith('TOP')) await confirmPaidTopUp(tx, (await find(tx, TopUp, { orderNumber }))!, txId);
   if (isCovered) await startTask(tx, serverTask(server));
-  await retrySuspended(tx, accountId, RESUME_TASK);
+  await retrySuspended(tx, [accountId], RESUME_TASK);
 }
 
 async function failed(tx: Transaction, { id, accountId }: X402Payment): Promise<void> {
@@ -123,7 +131,7 @@ export async function confirmPaidTopUp(tx: Transaction, topUp: TopUp, txId: stri
     confirmations: confirmationsRequired,
     txIds: [txId],
     creditedMicros: amountMicros + bonusMicros,
-    confirmedAt: new Date(),
+    confirmedAt: expression('now()'),
   };
   const confirmed = await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CONFIRMED', { actor: SYSTEM, set });
   if (!confirmed) throw new Conflict(`${orderNumber} could not become CONFIRMED.`);

@@ -2,7 +2,7 @@
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { available, gateway, post, SUSPENSE } from '../../../entities/payments/ledger.ts';
 import { moveX402, type X402Payment, x402Key } from '../../../entities/payments/x402-payment.ts';
-import { startTask } from '../../tasks/tasks.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
 import { writeOff } from '../chains/reversal.ts';
 import { tell } from '../top-ups/credit.ts';
 import { x402Task } from './task.ts';

@@ -1,5 +1,5 @@
 /** The task of one payment by x402. */
-import type { NewTask } from '../../tasks/tasks.ts';
+import type { NewTask } from '../../../entities/tasks/start.ts';
 import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
 
 export const X402_PROCESS = 'x402';

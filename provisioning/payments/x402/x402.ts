@@ -1,14 +1,14 @@
 /**
- * Payments by x402: the only calls to the outside within a request. The service commits the row of a payment before it settles
- * the payment, in a transaction of its own. Afterwards it asks the chain for the outcome, not the settling party. From the
- * row on, a task watches the payment, so no money is lost with a process.
+ * Payments by x402, which their requests verify and settle. The service commits the row of a payment before it settles the
+ * payment, in a transaction of its own. Afterwards it asks the chain for the outcome. A refusal by the settling party counts
+ * only while the chain has not moved the money. From the row on, a task watches the payment, so no money is lost with a
+ * process.
  */
-
 import type { Database } from '../../../entities/database/database.ts';
+import { LOCK_NAME } from '../../../entities/database/lock-name.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
-import { LOCK_NAME } from '../../../entities/payments/chain.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import {
   FIND_SIGNED_PAYMENT,
@@ -19,8 +19,7 @@ import {
   type X402Payment,
 } from '../../../entities/payments/x402-payment.ts';
 import { digest, type Vault } from '../../../entities/secrets.ts';
-import { startTaskParameters } from '../../../entities/tasks/start.ts';
-import { startTask } from '../../tasks/tasks.ts';
+import { startTask, startTaskParameters } from '../../../entities/tasks/start.ts';
 import type { Coin } from '../drivers/driver.ts';
 import type { Authorization, Exclusive, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
 import {

@@ -1,10 +1,9 @@
 /** Charges servers for a month: the choice of those that can be paid for, their transfers, paid times and events. */
-
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { recordAll } from '../../../entities/history/record.ts';
-import { available, postAll, REVENUE } from '../../../entities/payments/ledger.ts';
-import { EXTEND_PAID_TIME, LOCK_BALANCES } from '../../../entities/servers/renewal.ts';
+import { available, lockAccount, postAll, REVENUE } from '../../../entities/payments/ledger.ts';
+import { EXTEND_PAID_TIME } from '../../../entities/servers/renewal.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 
 type Due = Pick<Server, 'paidUntil' | 'orderNumber'>;
@@ -23,7 +22,7 @@ export async function chooseAffordable(
   tx: Transaction,
   servers: Server[],
 ): Promise<{ affordable: Server[]; others: Server[] }> {
-  const balances = await LOCK_BALANCES.all(tx, [[...new Set(servers.map(({ accountId }) => accountId))]]);
+  const balances = await lockAccount(tx, ...new Set(servers.map(({ accountId }) => accountId)));
   const left = new Map(balances.map(({ accountId, availableMicros }) => [accountId, availableMicros]));
   const affordable: Server[] = [];
   const others: Server[] = [];

@@ -38,9 +38,8 @@ export function renewalProcess(db: Database): Process {
     },
     resume: async () => {
       const accounts = await FIND_SOLVENT_ACCOUNTS.all(db, [CHUNK, RESUME_SUBJECT]);
-      const commit = async (tx: Transaction) => {
-        for (const { accountId } of accounts) await retrySuspended(tx, accountId, RESUME_TASK);
-      };
+      const accountIds = accounts.map(({ accountId }) => accountId);
+      const commit = (tx: Transaction) => retrySuspended(tx, accountIds, RESUME_TASK);
       return hop(accounts.length < CHUNK ? 'expire' : 'resume', { commit });
     },
     expire: async () => {

@@ -2,7 +2,6 @@
  * The interface of hardware drivers. The order number and generation identify a machine. All calls are idempotent, so a step
  * can repeat after a crash.
  */
-
 import { createHash } from 'node:crypto';
 
 /** `unknown` means that the engine did not answer. Callers must not treat it as `absent`. */
@@ -132,4 +131,23 @@ export class DriverError extends Error {
     super(message);
     this.code = code;
   }
+}
+
+/** Runs the calls for a machine one after the other. */
+export type InTurn = <T>(machine: MachineKey, signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
+
+/** Makes the queues of a driver's machines in this process. The lease of its task excludes calls of other processes. */
+export function turns(): InTurn {
+  const ends = new Map<string, Promise<unknown>>();
+  return ({ order, generation }, signal, work) => {
+    const name = `${order}.${generation}`;
+    const begin = () => {
+      signal.throwIfAborted(); // Before it writes a plan that other processes would carry out.
+      return work();
+    };
+    const turn = (ends.get(name) ?? Promise.resolve()).then(begin, begin);
+    const end: Promise<unknown> = turn.catch(() => {}).then(() => ends.get(name) === end && ends.delete(name));
+    ends.set(name, end);
+    return turn;
+  };
 }

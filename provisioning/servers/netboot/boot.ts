@@ -10,7 +10,7 @@ import type { Queryable } from '../../../entities/database/transaction.ts';
 import { isId } from '../../../entities/ids.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { Deployment, type DeploymentState, moveDeployment } from '../../../entities/servers/deployment.ts';
-import { signalTask } from '../../tasks/tasks.ts';
+import { signalTask } from '../../../entities/tasks/start.ts';
 import { metaData, networkConfig, type Seed, seedContext, userData, vendorData } from './seed.ts';
 
 type Stage = 'install' | 'system' | 'wipe';

@@ -1,14 +1,7 @@
 /** Claims and releases room on hosts, and places of tiers, in the transaction of the caller. */
-import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { CLAIM_PLACE } from '../../../entities/servers/place.ts';
-import {
-  CLAIM_NEXT_HOST,
-  CLAIM_RESIZE,
-  LOCK_HOSTS,
-  Placement,
-  RELEASE_GENERATIONS,
-} from '../../../entities/servers/placement.ts';
+import { CLAIM_NEXT_HOST, CLAIM_RESIZE, LOCK_HOSTS, RELEASE_GENERATIONS } from '../../../entities/servers/placement.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 
 export type Machine = Pick<Server, 'orderNumber' | 'generation' | 'region' | 'serviceCode'>;
@@ -38,9 +31,8 @@ export async function claimHost(
 /** Claims the additional need of a larger tier on the host of the machine. @returns whether there was room */
 export async function claimMore(tx: Transaction, machine: Machine): Promise<boolean> {
   const { orderNumber, generation, serviceCode } = machine;
-  const placed = await find(tx, Placement, { orderNumber, generation, resizing: false });
-  if (!placed) return true; // The engine picks the host, so nothing is counted.
-  return (await CLAIM_RESIZE.first(tx, [orderNumber, generation, serviceCode])) !== undefined;
+  const { placed, claimed } = (await CLAIM_RESIZE.first(tx, [orderNumber, generation, serviceCode]))!;
+  return claimed || !placed; // Without a placement, nothing is counted.
 }
 
 /** Gives back the claims of machines that are confirmed absent. */

@@ -1,7 +1,6 @@
 /** The specification of a machine for its driver: the ordered server, the size of its tier, and its network. */
 import { createHash } from 'node:crypto';
-import { CatalogItem, type DedicatedDetails, type VpsDetails } from '../../../entities/catalog.ts';
-import { find } from '../../../entities/database/table.ts';
+import { type DedicatedDetails, FIND_TIER, type VpsDetails } from '../../../entities/catalog.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { FIND_NETWORKS } from '../../../entities/servers/ip-address.ts';
 import type { Server } from '../../../entities/servers/server.ts';
@@ -13,7 +12,7 @@ export const keyOf = ({ orderNumber, generation }: Server): MachineKey => ({ ord
 /** @param rootPassword in plain text */
 export async function specOf(db: Queryable, server: Server, rootPassword: string | null): Promise<MachineSpec> {
   const key = keyOf(server);
-  const tier = await find(db, CatalogItem, { code: server.serviceCode });
+  const tier = await FIND_TIER.first(db, [server.serviceCode]);
   const networks = await FIND_NETWORKS.all(db, [server.orderNumber]);
   const addressOf = (family: 'IPV4' | 'IPV6', address: string | null): MachineAddress | null => {
     if (!address) return null;
@@ -31,7 +30,7 @@ export async function specOf(db: Queryable, server: Server, rootPassword: string
     sshPublicKeys: server.sshPublicKeys,
     rootPassword,
     userData: server.userData,
-    size: sizeOf(tier!.details as VpsDetails | DedicatedDetails),
+    size: sizeOf(tier!.details),
     host: server.host,
     network: {
       mac: macOf(key),

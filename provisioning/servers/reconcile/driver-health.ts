@@ -2,7 +2,6 @@
  * Asks each driver twice a minute whether it reaches its engine or gateway. The status page shows the answers. An engine
  * with an open circuit breaker is partly out, even if it answers. So is a region with an offline host.
  */
-
 import { CatalogItem } from '../../../entities/catalog.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { findAll } from '../../../entities/database/table.ts';
@@ -10,7 +9,7 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { CircuitBreaker } from '../../../entities/servers/finding.ts';
-import { Host } from '../../../entities/servers/host.ts';
+import { FIND_OFFLINE_REGIONS } from '../../../entities/servers/host.ts';
 import {
   CHANGE_HEALTH,
   type Health,
@@ -45,7 +44,7 @@ export const driverHealthProcess = (db: Database, { machines, payments, x402 }: 
       const ask = (asked: (signal: AbortSignal) => Promise<boolean>) => answered(asked, aborted);
       const regions = await findAll(db, CatalogItem, { kind: 'bastion', offered: true });
       const breakers = await findAll(db, CircuitBreaker, {});
-      const offline = await findAll(db, Host, { state: 'OFFLINE' });
+      const offline = await FIND_OFFLINE_REGIONS.all(db);
       const isBreakerOpen = machines.some(({ name }) => breakers.some(({ driver }) => driver === name));
       let x402Health: X402Health | undefined;
       const askX402 = async (signal: AbortSignal) => {

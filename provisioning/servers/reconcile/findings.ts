@@ -1,5 +1,4 @@
 /** Writes findings. The operator gets an event for each new one, once. */
-
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import { record, recordAll } from '../../../entities/history/record.ts';

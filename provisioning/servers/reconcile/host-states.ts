@@ -1,12 +1,11 @@
 /** Syncs the states of hosts with the reports of their engine. Draining hosts, and hosts without a report, stay as they are. */
-import { findAll } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { Host, moveHost } from '../../../entities/servers/host.ts';
+import { FIND_HOST_STATES, moveHost } from '../../../entities/servers/host.ts';
 import type { HostReport } from '../drivers/driver.ts';
 
 export async function syncHostStates(tx: Transaction, driver: string, reports: HostReport[]): Promise<void> {
-  const hosts = await findAll(tx, Host, { driver });
+  const hosts = await FIND_HOST_STATES.all(tx, [driver]);
   for (const { name, state } of hosts) {
     const reported = reports.find((report) => report.name === name)?.state;
     if (state === 'ACTIVE' && reported === 'offline') await moveHost(tx, name, 'OFFLINE', SYSTEM);

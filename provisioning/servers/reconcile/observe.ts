@@ -150,10 +150,17 @@ async function unowned(db: Database, listed: Observation[]): Promise<Found[]> {
     }));
 }
 
-/** Given-up machines whose absence the engine confirms by now. */
+/** Given-up machines whose absence the engine confirms by now. A machine that it cannot reach stays a finding. */
 async function removedSince(db: Database, driver: HardwareDriver, signal: AbortSignal): Promise<MachineKey[]> {
   const stuck = await FIND_REPORTED_MACHINES.all(db, [driver.name, 'STUCK' satisfies FindingKind]);
-  const gone: MachineKey[] = [];
-  for (const key of stuck) if ((await driver.observe(key, signal)).phase === 'absent') gone.push(key);
-  return gone;
+  const isGone = (key: MachineKey) =>
+    driver.observe(key, signal).then(
+      ({ phase }) => phase === 'absent',
+      (error: unknown) => {
+        if (error instanceof DriverError || signal.aborted) return false;
+        throw error;
+      },
+    );
+  const answers = await Promise.all(stuck.map(isGone));
+  return stuck.filter((_, index) => answers[index]);
 }

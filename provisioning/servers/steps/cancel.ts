@@ -1,5 +1,5 @@
 /** Cancels work that does not end by itself, when the operator asks for it. */
-import { find, remove } from '../../../entities/database/table.ts';
+import { exists, remove } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { LOCK_SERVER } from '../../../entities/servers/lock.ts';
 import { closeJobsOfGone } from '../../../entities/servers/manual-job.ts';
@@ -19,8 +19,8 @@ import { SERVER_LANE, SERVER_PROCESS } from './task.ts';
 export async function cancelServer(tx: Transaction, orderNumber: string): Promise<boolean> {
   const server = await LOCK_SERVER.first(tx, [orderNumber]);
   // The steps of this task commit under the same lock, so the task cannot change now.
-  const task = await find(tx, Task, { subject: orderNumber, process: SERVER_PROCESS });
-  if (!server || !task) return false;
+  const hasTask = await exists(tx, Task, { subject: orderNumber, process: SERVER_PROCESS });
+  if (!server || !hasTask) return false;
   const { status } = server;
   if (status === 'DELETING' || status === 'FAILED') {
     await closeJobsOfGone(tx, orderNumber);

@@ -68,8 +68,9 @@ async function succeed(tx: Transaction, server: Server): Promise<void> {
   const { operation } = change;
   const set = { ...changedBy(change), ...ENDED, failureCode: null, failureMessage: null };
   const updated = operation === 'rebuild' || operation === 'resize';
-  await move(tx, server, targetOf(server), set, { data: { operation }, ...(updated && { event: 'server.updated' }) });
-  if (operation === 'resize') await completeResize(tx, server, change);
+  const more = { data: { operation }, ...(updated && { event: 'server.updated' as const }) };
+  const { updatedAt } = await move(tx, server, targetOf(server), set, more);
+  if (operation === 'resize') await completeResize(tx, server, change, updatedAt);
 }
 
 const DONE: Record<CarriedOut['operation'], string> = {

@@ -2,9 +2,8 @@
  * The steps from an order to a running server. The money is captured only when the machine has given proof. An order that
  * fails is refunded in full, and its machine is removed.
  */
-
-import { hoursFromNow, PAID_HOURS } from '../../../entities/money.ts';
 import { held, post, REVENUE } from '../../../entities/payments/ledger.ts';
+import { PAID_UNTIL } from '../../../entities/servers/renewal.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';
 import { releaseCapacity, reserveCapacity } from '../placement/capacity.ts';
 import { keyOf } from '../placement/spec.ts';
@@ -50,10 +49,10 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
     const isUndone = seen.phase === 'absent' || seen.phase === 'incomplete';
     return isUndone ? hop('create', { afterSeconds: pollSeconds }) : nap(pollSeconds);
   }
-  const paidUntil = hoursFromNow(PAID_HOURS);
   return done({
     commit: async (tx) => {
-      await move(tx, server, 'RUNNING', { paidUntil, rootPassword: null, failureCode: null, failureMessage: null });
+      const ended = { rootPassword: null, failureCode: null, failureMessage: null };
+      const running = await move(tx, server, 'RUNNING', { paidUntil: PAID_UNTIL, ...ended });
       await post(tx, server.accountId, [
         {
           kind: 'capture',
@@ -64,8 +63,8 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
           orderNumber: server.orderNumber,
           serviceCode: server.serviceCode,
           description: `First month of ${server.serviceCode}`,
-          periodFrom: new Date(),
-          periodTo: paidUntil,
+          periodFrom: running.updatedAt,
+          periodTo: running.paidUntil!,
         },
       ]);
     },

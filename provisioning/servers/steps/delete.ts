@@ -1,5 +1,4 @@
 /** The steps of deletion. The worker tries to destroy machines until the engine confirms their absence. */
-
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transition } from '../../../entities/history/transition.ts';

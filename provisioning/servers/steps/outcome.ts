@@ -1,9 +1,8 @@
 /** Moves of a server to another state, and the refund of orders that fail. */
-import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { type Move, transition } from '../../../entities/history/transition.ts';
-import { available, held, post, Transfer } from '../../../entities/payments/ledger.ts';
+import { available, held, isPosted, post } from '../../../entities/payments/ledger.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { Conflict } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode } from '../drivers/driver.ts';
@@ -30,7 +29,7 @@ export async function fail(
  * @returns micro-USD; 0 if the order held none
  */
 export async function releaseHold(tx: Transaction, server: Server): Promise<bigint> {
-  if (!(await find(tx, Transfer, { externalKey: `hold:${server.orderNumber}` }))) return 0n;
+  if (!(await isPosted(tx, `hold:${server.orderNumber}`))) return 0n;
   const amountMicros = server.priceMonthMicros + server.setupFeeMicros;
   await post(tx, server.accountId, [
     {
@@ -52,9 +51,10 @@ export async function move(
   tx: Transaction,
   server: Server,
   to: Server['status'],
-  set: Partial<Server>,
+  set: NonNullable<Move<Server>['set']>,
   more: Pick<Move<Server>, 'event' | 'data'> = {},
-): Promise<void> {
+): Promise<Server> {
   const moved = await transition(tx, SERVER_LIFECYCLE, server.orderNumber, to, { actor: SYSTEM, set, ...more });
   if (!moved) throw new Conflict(`${server.orderNumber} cannot become ${to} any more.`);
+  return moved;
 }

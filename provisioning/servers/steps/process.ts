@@ -1,10 +1,9 @@
 /** The process of a server. Each server has one task for its whole life, so two workers never act on its machine at once. */
 import type { Database } from '../../../entities/database/database.ts';
-import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
-import { LOCK_SERVER, LOCK_SERVER_ONLY } from '../../../entities/servers/lock.ts';
-import { CHANGING, Server, type ServerStatus } from '../../../entities/servers/server.ts';
+import { LOCK_SERVER, LOCK_SERVER_ONLY, READ_SERVER } from '../../../entities/servers/lock.ts';
+import { CHANGING, type Server, type ServerStatus } from '../../../entities/servers/server.ts';
 import { done, hop, type LeasedTask, type Outcome, type Process } from '../../tasks/tasks.ts';
 import type { HardwareDriver } from '../drivers/driver.ts';
 import { specOf } from '../placement/spec.ts';
@@ -40,7 +39,7 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
   const step =
     (run: ServerStep, ...statuses: ServerStatus[]) =>
     async (task: LeasedTask): Promise<Outcome> => {
-      const server = await find(db, Server, { orderNumber: task.subject });
+      const server = await READ_SERVER.first(db, [task.subject]);
       if (!server || server.status === 'DELETED') return done();
       // Customers can delete a server at any time, so every step checks that first.
       if (server.status === 'DELETING' && run !== destroy) return hop('destroy');

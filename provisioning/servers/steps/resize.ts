@@ -29,9 +29,9 @@ export async function beginResize(
   return true;
 }
 
-/** Captures the difference, and releases the place of the old tier. */
-export async function completeResize(tx: Transaction, server: Server, resize: Resize): Promise<void> {
-  const period = server.paidUntil && { periodFrom: new Date(), periodTo: server.paidUntil };
+/** Captures the difference from a time on, and releases the place of the old tier. */
+export async function completeResize(tx: Transaction, server: Server, resize: Resize, from: Date): Promise<void> {
+  const period = server.paidUntil && { periodFrom: from, periodTo: server.paidUntil };
   await transferHeld(tx, server, resize, 'capture', period ?? {});
   await RELEASE_PLACES.all(tx, [server.orderNumber, server.serviceCode]);
   await KEEP_RESIZE.all(tx, [server.orderNumber]);

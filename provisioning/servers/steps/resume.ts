@@ -3,21 +3,21 @@
  * if it was on before. With the proof the server returns to its earlier state, the month begins, and the money is captured.
  * Until then it is SUSPENDED, and deletion releases the whole month. No API key's spending limit counts it.
  */
-
-import { find, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
-import { hoursFromNow, PAID_HOURS } from '../../../entities/money.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import {
+  BEGIN_CHANGE,
   FIND_ACCOUNTS_WITH_SUSPENDED,
   LOCK_SUSPENDED_SERVERS,
   NOTE_FAILURE,
+  PAID_UNTIL,
 } from '../../../entities/servers/renewal.ts';
-import { Server, type ServerChange } from '../../../entities/servers/server.ts';
-import { done, hop, type LeasedTask, type NewTask, nap, type Outcome, startTask } from '../../tasks/tasks.ts';
+import type { Server, ServerChange } from '../../../entities/servers/server.ts';
+import { type NewTask, startTask } from '../../../entities/tasks/start.ts';
+import { done, hop, type LeasedTask, nap, type Outcome } from '../../tasks/tasks.ts';
 import { byDueTime, byOrderNumber, chooseAffordable } from '../billing/charge.ts';
 import { transferHeld } from '../billing/hold.ts';
 import { move } from './outcome.ts';
@@ -29,21 +29,16 @@ type Resume = Extract<ServerChange, { operation: 'resume' }>;
 /** The prefix of the subjects of tasks that resume the servers of an account. */
 export const RESUME_SUBJECT = 'resume:';
 
-/** Starts the task that resumes the suspended servers of an account, if it has any. */
+/** Starts the task that resumes the suspended servers of an account, for each of the accounts that has any. */
 export async function retrySuspended(
   tx: Transaction,
-  accountId: string,
+  accountIds: readonly string[],
   task: Pick<NewTask, 'lane' | 'process' | 'step'>,
 ): Promise<void> {
-  const suspended = await find(tx, Server, { accountId, status: 'SUSPENDED' });
-  if (suspended) await startTask(tx, { ...task, subject: RESUME_SUBJECT + accountId, accountId });
-}
-
-/** Of these accounts, those with suspended servers, in the order of their ids. */
-export async function suspendedAmong(tx: Transaction, accountIds: ReadonlySet<string>): Promise<string[]> {
-  if (!accountIds.size) return [];
-  const rows = await FIND_ACCOUNTS_WITH_SUSPENDED.all(tx, [[...accountIds]]);
-  return rows.map(({ accountId }) => accountId);
+  if (!accountIds.length) return;
+  const suspended = await FIND_ACCOUNTS_WITH_SUSPENDED.all(tx, [accountIds]);
+  for (const { accountId } of suspended)
+    await startTask(tx, { ...task, subject: RESUME_SUBJECT + accountId, accountId });
 }
 
 /** The step that resumes the servers that an account can pay for. */
@@ -65,7 +60,7 @@ export async function resumeAffordable(tx: Transaction, accountId: string): Prom
       from: server.suspendedFrom ?? 'STOPPED',
       heldMicros: String(server.priceMonthMicros),
     };
-    await update(tx, Server, { orderNumber: server.orderNumber }, { change });
+    await BEGIN_CHANGE.all(tx, [server.orderNumber, JSON.stringify(change)]);
     await transferHeld(tx, server, change, 'renewal');
   }
   for (const server of affordable.toSorted(byOrderNumber)) await startTask(tx, serverTask(server, 'resume'));
@@ -83,15 +78,14 @@ export const powerOn: ServerStep = async (task, { server, driver, pollSeconds })
 };
 
 async function resumed(tx: Transaction, server: Server, change: Resume): Promise<void> {
-  const paidUntil = hoursFromNow(PAID_HOURS);
-  const set = { change: null, suspendedAt: null, suspendedFrom: null, paidUntil };
+  const set = { change: null, suspendedAt: null, suspendedFrom: null, paidUntil: PAID_UNTIL };
   const well = { failureCode: null, failureMessage: null };
-  await move(tx, server, change.from, { ...set, ...well }, { data: { operation: 'resume' } });
-  await transferHeld(tx, server, change, 'capture', { periodFrom: new Date(), periodTo: paidUntil });
+  const moved = await move(tx, server, change.from, { ...set, ...well }, { data: { operation: 'resume' } });
+  await transferHeld(tx, server, change, 'capture', { periodFrom: moved.updatedAt, periodTo: moved.paidUntil });
   await record(tx, server.accountId, server.orderNumber, {
     type: 'server.renewed',
     actor: SYSTEM,
-    data: { paidUntil: paidUntil.toISOString() },
+    data: { paidUntil: moved.paidUntil!.toISOString() },
   });
 }
 

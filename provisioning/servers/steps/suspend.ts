@@ -1,10 +1,11 @@
 /** Suspension of a server whose next month is not paid. The worker turns its machine off, and deletes it after a week. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { transition } from '../../../entities/history/transition.ts';
+import { expression, transition } from '../../../entities/history/transition.ts';
 import { LOCK_UNPAID_SERVERS } from '../../../entities/servers/renewal.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
-import { done, hop, nap, startTask } from '../../tasks/tasks.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
+import { done, hop, nap } from '../../tasks/tasks.ts';
 import type { ServerStep } from './step.ts';
 import { destroyTask, serverTask } from './task.ts';
 
@@ -24,7 +25,7 @@ export async function suspend(
   if (status !== 'RUNNING' && status !== 'STOPPED') return false;
   const moved = await transition(tx, SERVER_LIFECYCLE, orderNumber, 'SUSPENDED', {
     actor: SYSTEM,
-    set: { suspendedAt: new Date(), suspendedFrom: status },
+    set: { suspendedAt: expression('now()'), suspendedFrom: status },
     data: { reason },
   });
   if (moved) await startTask(tx, serverTask(server, 'suspend'));

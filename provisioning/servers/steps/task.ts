@@ -1,6 +1,6 @@
 /** The task of a server: its process, its lane and its deadlines. */
 import type { Server } from '../../../entities/servers/server.ts';
-import type { NewTask } from '../../tasks/tasks.ts';
+import type { NewTask } from '../../../entities/tasks/start.ts';
 
 export const SERVER_PROCESS = 'server';
 export const SERVER_LANE = 'servers';

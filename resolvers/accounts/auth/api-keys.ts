@@ -3,17 +3,19 @@ import {
   API_KEY_LIFECYCLE,
   ApiKey,
   COUNT_ACTIVE_API_KEYS,
+  FIND_OWN_API_KEY,
   LIST_API_KEYS,
 } from '../../../entities/accounts/credential.ts';
-import { find, insert } from '../../../entities/database/table.ts';
+import { insert } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
-import { transition } from '../../../entities/history/transition.ts';
+import { expression, transition } from '../../../entities/history/transition.ts';
 import { isId, newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
+import { found } from '../../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../../pages.ts';
 
 export interface CreatedApiKey {
@@ -60,9 +62,10 @@ export async function createApiKey(context: Context, given: NewApiKey): Promise<
       expiresAt,
       spendLimitMicros,
     });
-    if (expiresAt) await context.provisioning.accounts.expireApiKey(tx, { id, accountId, expiresAt });
+    const created = await tx.manager.findOneByOrFail(ApiKey, { id });
+    if (expiresAt) await context.provisioning.accounts.expireApiKey(tx, { ...created, expiresAt });
     await record(tx, accountId, id, { type: 'api_key.created', actor: actorOf(context) });
-    return tx.manager.findOneByOrFail(ApiKey, { id });
+    return created;
   });
   return { apiKey, plaintext };
 }
@@ -99,11 +102,9 @@ export async function revokeApiKey(context: Context, id: string): Promise<ApiKey
   if (!isId('key', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    const apiKey = await find(tx, ApiKey, { id, accountId });
-    if (!apiKey) throw new ApiError('not_found');
+    const apiKey = found(await FIND_OWN_API_KEY.first(tx, [id, accountId]));
     if (apiKey.status !== 'ACTIVE') return apiKey;
-    if (apiKey.expiresAt && apiKey.expiresAt.getTime() <= Date.now()) return { ...apiKey, status: 'EXPIRED' };
-    const set = { revokedAt: new Date() };
+    const set = { revokedAt: expression('now()') };
     const revoked = await transition(tx, API_KEY_LIFECYCLE, id, 'REVOKED', { set });
     await record(tx, accountId, id, { type: 'api_key.revoked', actor: actorOf(context) });
     tx.changed({ kind: 'credential', accountId, id });

@@ -3,7 +3,12 @@
  * revocation clears them from this process at once, and from the others through the bus.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
-import { expandScopes, FIND_API_KEY, FIND_SESSION } from '../../../entities/accounts/credential.ts';
+import {
+  expandScopes,
+  FIND_API_KEY,
+  FIND_SESSION,
+  type FoundCredential,
+} from '../../../entities/accounts/credential.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import type { Statement } from '../../../entities/database/statement.ts';
@@ -22,19 +27,6 @@ interface Cached {
   allows: (address: string | null) => boolean;
   /** When the entry expires, in milliseconds since the epoch. */
   validUntil: number;
-}
-
-interface Found {
-  accountId: string;
-  credentialId: string;
-  name: string | null;
-  scope: string;
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-  suspendedFor: string | null;
-  /** Only API keys have networks and a limit. */
-  ipAllowlist?: string[];
-  spendLimitMicros?: bigint | null;
 }
 
 export class Authenticator {
@@ -79,7 +71,7 @@ export class Authenticator {
       return { viewer: OPERATOR, allows: () => true };
     if (kind !== 'live' && kind !== 'at') throw new ApiError('invalid_credential');
     const revocations = this.#revocations;
-    const statement: Statement<Found> = kind === 'live' ? FIND_API_KEY : FIND_SESSION;
+    const statement: Statement<FoundCredential> = kind === 'live' ? FIND_API_KEY : FIND_SESSION;
     const found = await statement.first(this.#db, [digest(credential)]);
     if (!found) throw new ApiError('invalid_credential');
     if (found.revokedAt) throw new ApiError('revoked_credential');
@@ -109,7 +101,7 @@ export class Authenticator {
 const concerns = ({ accountId, id }: Change, viewer: Viewer): boolean =>
   id === null ? !accountId || accountId === viewer.accountId : id === viewer.credentialId;
 
-const viewerOf = (kind: 'live' | 'at', found: Found): Viewer => ({
+const viewerOf = (kind: 'live' | 'at', found: FoundCredential): Viewer => ({
   accountId: found.accountId,
   kind: kind === 'live' ? 'api_key' : 'access_token',
   credentialId: found.credentialId,
@@ -134,8 +126,9 @@ const OPERATOR: Viewer = {
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /**
- * Calls back when a credential is revoked or expires, or when the operator suspends or resumes its account. Also calls
- * back when the bus may have missed a revocation, so the caller must authenticate again.
+ * Calls back when a credential is revoked or expires, or when its account is suspended or resumed. Also calls back when the
+ * bus may have missed a revocation. Timers wait 24 days at most, so a later expiry calls back early. The credential may
+ * still be valid then, and the caller must authenticate again. Calls may repeat.
  * @returns a function that ends the watch
  */
 export function onCredentialEnd(db: Database, viewer: Viewer, ended: () => void): () => void {

@@ -2,10 +2,15 @@
  * Login by email, password, and the second factor of accounts that have one. A wrong email takes as long as a wrong
  * password, and gets the same answer.
  */
-import { LessThanOrEqual } from 'typeorm';
 import { Account } from '../../../entities/accounts/account.ts';
-import { FIND_PENDING_LOGIN, PendingLogin } from '../../../entities/accounts/totp.ts';
-import { find, insert, remove, update } from '../../../entities/database/table.ts';
+import {
+  ADD_PENDING_LOGIN,
+  COUNT_WRONG_CODES,
+  DELETE_ENDED_LOGINS,
+  FIND_PENDING_LOGIN,
+  PendingLogin,
+} from '../../../entities/accounts/totp.ts';
+import { find, remove, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
@@ -54,13 +59,8 @@ export async function login(context: Context, { email, password, totpCode }: Log
 
 async function awaitCode(tx: Transaction, accountId: string): Promise<AwaitsCode> {
   const loginToken = mintCredential('lt');
-  await remove(tx, PendingLogin, { accountId, expiresAt: LessThanOrEqual(new Date()) });
-  await insert(tx, PendingLogin, {
-    id: newId('login'),
-    accountId,
-    digest: digest(loginToken),
-    expiresAt: new Date(Date.now() + PENDING_SECONDS * 1000),
-  });
+  await DELETE_ENDED_LOGINS.all(tx, [accountId]);
+  await ADD_PENDING_LOGIN.all(tx, [newId('login'), accountId, digest(loginToken), PENDING_SECONDS]);
   return { loginToken, expiresIn: PENDING_SECONDS };
 }
 
@@ -89,8 +89,8 @@ async function complete(
   totpCode: string,
 ): Promise<LoggedIn | ApiError> {
   const account = await lockedAccount(tx, accountId);
-  const pending = await find(tx, PendingLogin, { id });
-  if (!pending || pending.expiresAt.getTime() <= Date.now()) return new ApiError('login_token_expired');
+  const pending = await COUNT_WRONG_CODES.first(tx, [id]);
+  if (!pending) return new ApiError('login_token_expired');
   try {
     await useSecondFactor(context, tx, accountId, totpCode);
   } catch (error) {

@@ -2,8 +2,8 @@
  * Refresh tokens, each for one use (RFC 9700, section 4.14.2). A refresh replaces the pair of tokens. A second use means
  * that a thief has the token, so the service ends all sessions of the same login.
  */
-import { END_FAMILY, Session } from '../../../entities/accounts/credential.ts';
-import { find, update } from '../../../entities/database/table.ts';
+import { END_FAMILY, READ_SESSION, ROTATE_SESSION, Session } from '../../../entities/accounts/credential.ts';
+import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
@@ -38,14 +38,14 @@ export async function refresh(
     if (!found || (source && found.source !== source)) return 'invalid_credential';
     // Every change of sessions holds this lock, so no session escapes while a family ends.
     await lockAccount(tx, found.accountId);
-    const session = await find(tx, Session, { id: found.id });
+    const session = await READ_SESSION.first(tx, [found.id]);
     if (!session) return 'invalid_credential';
     if (session.rotatedAt) {
       await endFamily(context, tx, session);
       return 'refresh_token_reused';
     }
     if (session.revokedAt) return 'revoked_credential';
-    if (session.refreshExpiresAt.getTime() <= Date.now()) return 'expired_credential';
+    if (session.isOver) return 'expired_credential';
     return rotate(context, tx, session);
   });
   // The throw is outside the transaction, so that the end of a family is committed.
@@ -55,8 +55,7 @@ export async function refresh(
 
 async function rotate(context: Context, tx: Transaction, session: Session): Promise<Refreshed> {
   const { id, accountId, source, scope } = session;
-  const now = new Date();
-  await update(tx, Session, { id }, { rotatedAt: now, revokedAt: now });
+  await ROTATE_SESSION.all(tx, [id]);
   tx.changed({ kind: 'credential', accountId, id });
   const tokens = await insertSession(context, tx, { accountId, source, scope, rotated: session });
   return { accountId, tokens };

@@ -3,11 +3,12 @@ import type { Account } from '../../../entities/accounts/account.ts';
 import {
   ACCESS_TOKEN_SECONDS,
   FIND_OPEN_SESSIONS,
+  INSERT_SESSION,
   REFRESH_FAMILY_SECONDS,
   REFRESH_TOKEN_SECONDS,
   Session,
 } from '../../../entities/accounts/credential.ts';
-import { find, insert } from '../../../entities/database/table.ts';
+import { find } from '../../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
@@ -86,30 +87,10 @@ export async function insertSession(
   const id = newId('tok');
   const accessToken = mintCredential('at');
   const refreshToken = mintCredential('rt');
-  const now = Date.now();
-  const familyEnds = rotated?.familyExpiresAt.getTime() ?? now + REFRESH_FAMILY_SECONDS * 1000;
-  const ends = (seconds: number) => new Date(Math.min(now + seconds * 1000, familyEnds));
-  const [expiresAt, refreshExpiresAt] = [ends(ACCESS_TOKEN_SECONDS), ends(REFRESH_TOKEN_SECONDS)];
-  const secondsUntil = (time: Date) => Math.floor((time.getTime() - now) / 1000);
-  await insert(tx, Session, {
-    id,
-    accountId,
-    familyId: rotated?.familyId ?? id,
-    source,
-    userAgent: userAgent?.slice(0, 200) ?? null,
-    scope,
-    accessDigest: digest(accessToken),
-    refreshDigest: digest(refreshToken),
-    expiresAt,
-    refreshExpiresAt,
-    familyExpiresAt: new Date(familyEnds),
-  });
-  return {
-    tokenId: id,
-    accessToken,
-    expiresIn: secondsUntil(expiresAt),
-    refreshToken,
-    refreshExpiresIn: secondsUntil(refreshExpiresAt),
-    scope,
-  };
+  const inserted = await INSERT_SESSION.first(tx, [
+    ...[id, accountId, rotated?.familyId ?? id, source, userAgent?.slice(0, 200) ?? null, scope],
+    ...[digest(accessToken), digest(refreshToken), rotated?.familyExpiresAt ?? null],
+    ...[ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, REFRESH_FAMILY_SECONDS],
+  ]);
+  return { tokenId: id, accessToken, refreshToken, scope, ...inserted! };
 }

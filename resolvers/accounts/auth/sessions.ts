@@ -9,7 +9,7 @@ import { PendingLogin } from '../../../entities/accounts/totp.ts';
 import { remove } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { record } from '../../../entities/history/record.ts';
+import { record, recordAll } from '../../../entities/history/record.ts';
 import { isId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
@@ -64,10 +64,11 @@ export async function endSessions(
   reason: 'revoked' | 'session_limit' | 'client_deleted' | LoginChange,
 ): Promise<number> {
   const ended = await END_SESSIONS.all(tx, [accountId, ids]);
-  for (const { id } of ended) {
-    const happening = { type: 'session.revoked', actor: actorOf(context) } as const;
-    await record(tx, accountId, id, { ...happening, data: { reason } });
-    tx.changed({ kind: 'credential', accountId, id });
-  }
+  const happening = { type: 'session.revoked', actor: actorOf(context), data: { reason } } as const;
+  await recordAll(
+    tx,
+    ended.map(({ id: subject }) => ({ accountId, subject, ...happening })),
+  );
+  tx.changed(...ended.map(({ id }) => ({ kind: 'credential', accountId, id }) as const));
   return ended.length;
 }

@@ -5,7 +5,7 @@
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
-import { spentThisMonth } from '../../../entities/payments/ledger.ts';
+import { spentByKeyThisMonth } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
 
 /** Returns the id of the caller's API key for a transfer, or null if the caller uses another credential. */
@@ -20,7 +20,7 @@ export const spendingKey = ({ viewer }: Context): string | null =>
 export async function requireSpendable(tx: Queryable, { viewer }: Context, micros: bigint): Promise<void> {
   const limit = viewer?.spendLimitMicros ?? null;
   if (!viewer || limit === null || micros === 0n) return;
-  const spent = await spentThisMonth(tx, viewer.credentialId);
+  const spent = await spentByKeyThisMonth(tx, viewer.credentialId);
   if (spent + micros <= limit) return;
   const [used, most, price] = [spent, limit, micros].map(usdFromMicros);
   throw new ApiError(

@@ -1,7 +1,14 @@
 /** Two-factor authentication: off, in setup for ten minutes, or on. */
 import { Account } from '../../../entities/accounts/account.ts';
-import { RecoveryCode, seedContext, Totp } from '../../../entities/accounts/totp.ts';
-import { find, remove, update } from '../../../entities/database/table.ts';
+import {
+  BEGIN_SETUP,
+  CONFIRM_SEED,
+  FIND_SETUP,
+  RecoveryCode,
+  seedContext,
+  Totp,
+} from '../../../entities/accounts/totp.ts';
+import { remove, update } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { accountOf, type Context } from '../../context.ts';
 import { findAccount, lockedAccount } from '../account.ts';
@@ -26,9 +33,7 @@ export async function setupTotp(context: Context, password: string): Promise<Tot
   await context.db.transaction(async (tx) => {
     const { totpEnabled } = await lockedAccount(tx, accountId);
     if (totpEnabled) throw new ApiError('totp_already_enabled');
-    const setupExpiresAt = new Date(Date.now() + SETUP_SECONDS * 1000);
-    const seed = context.vault.seal(secret, seedContext(accountId));
-    await tx.manager.upsert(Totp, { accountId, seed, setupExpiresAt, enabledAt: null, lastStep: 0 }, ['accountId']);
+    await BEGIN_SETUP.all(tx, [accountId, context.vault.seal(secret, seedContext(accountId)), SETUP_SECONDS]);
   });
   return { secret, expiresIn: SETUP_SECONDS, provisioningUri: provisioningUri(email ?? accountId, secret) };
 }
@@ -49,10 +54,9 @@ export function enableTotp(context: Context, code: string): Promise<string[]> {
   return context.db.transaction(async (tx) => {
     const { totpEnabled } = await lockedAccount(tx, accountId);
     if (totpEnabled) throw new ApiError('totp_already_enabled');
-    const totp = await find(tx, Totp, { accountId });
-    if (!totp || totp.setupExpiresAt.getTime() <= Date.now()) throw new ApiError('totp_setup_missing');
+    if (!(await FIND_SETUP.first(tx, [accountId]))) throw new ApiError('totp_setup_missing');
     if (!(await useTotp(context, tx, accountId, code))) throw new ApiError('invalid_totp');
-    await update(tx, Totp, { accountId }, { enabledAt: new Date() });
+    await CONFIRM_SEED.all(tx, [accountId]);
     await update(tx, Account, { id: accountId }, { totpEnabled: true });
     await recordLoginChange(context, tx, accountId, 'totp_enabled');
     return newRecoveryCodes(context, tx, accountId);

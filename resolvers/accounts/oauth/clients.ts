@@ -8,6 +8,7 @@ import { record } from '../../../entities/history/record.ts';
 import { isId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { actorOf, type Context } from '../../context.ts';
+import { found } from '../../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../../pages.ts';
 import { endSessions } from '../auth/sessions.ts';
 import { sourceOf } from './token.ts';
@@ -20,8 +21,7 @@ export const listOauthClients = (context: Context, request: PageRequest): Promis
 export async function deleteOauthClient(context: Context, id: string): Promise<{ id: string; tokensRevoked: number }> {
   if (!isId('cl', id)) throw new ApiError('not_found');
   const accountId = context.viewer?.accountId;
-  const client = await find(context.db, OauthClient, { id, ...(accountId && { accountId }) });
-  if (!client) throw new ApiError('not_found');
+  const client = found(await find(context.db, OauthClient, { id, ...(accountId && { accountId }) }));
   return context.db.transaction((tx) => deleteClient(context, tx, client));
 }
 

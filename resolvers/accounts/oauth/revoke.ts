@@ -1,7 +1,7 @@
 /** Token revocation (RFC 7009). A client ends its own tokens, and the holder of a token ends that token. */
 import { END_FAMILY } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { record } from '../../../entities/history/record.ts';
+import { recordAll } from '../../../entities/history/record.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { credentialKind } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
@@ -31,10 +31,13 @@ export async function revokeOauthToken(context: Context, request: RevocationRequ
   await db.transaction(async (tx) => {
     // Under this lock, no rotation escapes while the family ends.
     await lockAccount(tx, accountId);
-    for (const { id } of await END_FAMILY.all(tx, [familyId, accountId])) {
-      await record(tx, accountId, id, { type: 'session.revoked', actor, data: { reason: 'revoked' } });
-      tx.changed({ kind: 'credential', accountId, id });
-    }
+    const ended = await END_FAMILY.all(tx, [familyId, accountId]);
+    const happening = { type: 'session.revoked', actor, data: { reason: 'revoked' } } as const;
+    await recordAll(
+      tx,
+      ended.map(({ id: subject }) => ({ accountId, subject, ...happening })),
+    );
+    tx.changed(...ended.map(({ id }) => ({ kind: 'credential', accountId, id }) as const));
   });
   return {};
 }

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
-import { signalTask } from '../../../provisioning/tasks/tasks.ts';
+import { signalTask } from '../../../entities/tasks/start.ts';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';

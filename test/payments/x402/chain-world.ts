@@ -1,5 +1,4 @@
 /** The service with x402 payments on a private chain: replicas that share a database, and payers with coins. */
-
 import type { LocalAccount } from 'viem';
 import { afterAll } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';

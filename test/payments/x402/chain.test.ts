@@ -1,5 +1,4 @@
 /** Payments on their way to a real chain: the service loses none, takes none twice, and requests none twice. */
-
 import type { Hex, LocalAccount } from 'viem';
 import { afterEach, describe, expect, it } from 'vitest';
 import { proveBooks, verifyBooks } from '../../../entities/payments/books.ts';

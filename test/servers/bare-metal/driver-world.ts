@@ -2,7 +2,6 @@
  * Simulated bare-metal hosts: they boot as told, install the image, phone home, and have a disk.
  * With them the bmc driver can run its contract tests without root and without QEMU.
  */
-
 import type { Database } from '../../../entities/database/database.ts';
 import { newOrderNumber } from '../../../entities/ids.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';

@@ -2,12 +2,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { ServerStatus } from '../../../entities/servers/server.ts';
+import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
 import { deathOf, runScript } from '../../setup/spawn.ts';
 
 const MONTH_MS = 730 * HOUR_MS;
-const shop = await openShop(afterAll);
+const shop = await openShop(afterAll, { db: await newDatabase(afterAll) });
 beforeEach(() => shop.db.query('truncate task, server, event, audit_entry'));
 
 const tick = () => shop.tick('renewals');

@@ -1,5 +1,4 @@
 /** The requests of the lxc driver, as far as a test without an engine can check them. */
-
 import { verify } from 'unixcrypt';
 import { describe, expect, it } from 'vitest';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';

@@ -2,6 +2,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
 import { Host } from '../../../entities/servers/host.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
 import {
   DriverError,
   type HostReport,
@@ -13,7 +14,6 @@ import { report } from '../../../provisioning/servers/reconcile/findings.ts';
 import { confirmMissing } from '../../../provisioning/servers/reconcile/missing.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { destroyTask } from '../../../provisioning/servers/steps/task.ts';
-import { startTask } from '../../../provisioning/tasks/tasks.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { openShop, type Shop } from '../../setup/shop.ts';
 
@@ -22,6 +22,8 @@ class LyingDriver extends SimulatedDriver {
   hidden: 'all' | 'listed' | undefined;
   down = false;
   hosts: HostReport[] = [];
+  /** Orders whose machines it cannot reach, such as those with a broken BMC. */
+  readonly unreachable = new Set<string>();
   /** Runs while it lists. */
   meanwhile = async () => {};
   /** Runs before each answer about one machine. */
@@ -36,6 +38,7 @@ class LyingDriver extends SimulatedDriver {
   }
   override async observe(key: MachineKey, signal: AbortSignal): Promise<Observation> {
     await this.slowly();
+    if (this.unreachable.has(key.order)) throw new DriverError('unreachable', 'no answer of the BMC');
     if (this.hidden === 'listed') return { ...key, phase: 'unknown', proven: false };
     return super.observe(key, signal);
   }
@@ -91,6 +94,22 @@ describe('The observer', () => {
     await db.query(`update finding set resolved_at = now() - interval '91 days'`);
     await look();
     expect(await findings()).toEqual([]);
+  });
+
+  it('still looks at the other machines while it cannot reach one that was given up', async () => {
+    const [lost, stuck, removed] = await servers(20);
+    const givenUp = [stuck!, removed!].map((order) => ({ kind: 'STUCK' as const, order, generation: 2, detail: '' }));
+    await db.transaction((tx) => report(tx, driver.name, givenUp));
+    driver.unreachable.add(stuck!);
+    await gone(lost!);
+    await look();
+    expect((await findings()).toSorted()).toEqual(
+      [
+        ['LOST', lost, 'open'],
+        ['STUCK', removed, 'resolved'],
+        ['STUCK', stuck, 'open'],
+      ].toSorted(),
+    );
   });
 
   it('does not report unknown machines as missing, and nothing while the engine is unreachable', async () => {

@@ -1,5 +1,4 @@
 /** Top-ups on a real chain of the Bitcoin family, through the whole service. */
-
 import { HDKey } from '@scure/bip32';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHAINS } from '../../../../provisioning/payments/drivers/utxo/chains.ts';

@@ -9,7 +9,7 @@ export interface Asking {
   key?: string;
 }
 
-export interface DoorOptions {
+export interface ApiClientOptions {
   /** The name of the client in the report. */
   who: string;
   measurements: Measurements;
@@ -20,10 +20,10 @@ export interface DoorOptions {
 /** A client gives up on an answer after this time. */
 export const PATIENCE_MS = 30_000;
 
-export abstract class Door {
-  readonly #options: DoorOptions;
+export abstract class ApiClient {
+  readonly #options: ApiClientOptions;
 
-  constructor(options: DoorOptions) {
+  constructor(options: ApiClientOptions) {
     this.#options = options;
   }
 
