@@ -15,6 +15,7 @@ import { confirmMissing } from '../../../provisioning/servers/reconcile/missing.
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { destroyTask } from '../../../provisioning/servers/steps/task.ts';
 import { newDatabase } from '../../setup/database.ts';
+import { reportsOf } from '../../setup/lock-order.ts';
 import { openShop, type Shop } from '../../setup/shop.ts';
 
 /** Reports its machines as the test demands. */
@@ -180,12 +181,13 @@ describe('The observer', () => {
     await driver.power({ order: off!, generation: 1 }, 'off', 'by hand', signal);
     await driver.power({ order: on, generation: 1 }, 'on', 'by hand', signal);
     await look();
-    expect((await findings()).sort()).toEqual(
-      [
-        ['POWER', off, 'open'],
-        ['POWER', on, 'open'],
-      ].sort(),
-    );
+    const power = [off!, on].map((order) => ['POWER', order, 'open']).sort();
+    expect((await findings()).sort()).toEqual(power);
+    // The next look writes findings and then resolves one with a lower key: it locks all of them before.
+    const lost = { kind: 'LOST', order: 'SRV-0000000000', generation: 1, detail: '' } as const;
+    await db.transaction((tx) => report(tx, driver.name, [lost]));
+    expect(await reportsOf(look)).toEqual([]);
+    expect((await findings()).sort()).toEqual([['LOST', lost.order, 'resolved'], ...power]);
   });
 
   it('marks hosts as offline when their engine does, but keeps drained hosts as they are', async () => {
