@@ -62,6 +62,7 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
     await make('/v1/servers', { service_code: 'vps-2' }),
   ];
   const keys = [1, 2].map(() => make('/v1/auth/api-keys', { name: 'k', scope: 'read' }));
+  await newClient({ scope: 'read' }, account.rest);
   const client = await newClient({ scope: 'read', grant_types: ['client_credentials', 'refresh_token'] }, account.rest);
   await tokenOf(client);
   for (const { order_number } of servers)
@@ -125,6 +126,7 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/billing/topups/{order_number}/cancel': 'topup',
   '/v1/servers/{order_number}': 'server',
   '/v1/ssh-keys/{id}': 'sshKey',
+  '/v1/oauth/clients/{client_id}': 'client',
   '/v1/webhooks/{id}': 'webhook',
   '/v1/webhooks/{id}/test': 'webhook',
 };
@@ -218,13 +220,10 @@ describe('An id of another account', () => {
   });
 
   const ofTools: Record<string, Thing> = {
-    ...{
-      get_topup: 'topup',
-      cancel_topup: 'topup',
-    },
+    ...{ get_topup: 'topup', cancel_topup: 'topup' },
     ...{ get_server: 'server', wait_for_server: 'server', update_server: 'server' },
     ...{ cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey', remove_ssh_key: 'sshKey' },
-    ...{ delete_webhook: 'webhook', test_webhook: 'webhook' },
+    ...{ delete_webhook: 'webhook', test_webhook: 'webhook', delete_oauth_client: 'client' },
   };
   const MORE: Record<string, object> = {
     wait_for_server: { status: 'running', timeout: 1 },

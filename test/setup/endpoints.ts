@@ -59,6 +59,8 @@ export const ENDPOINTS: Endpoint[] = [
 
 /** The endpoints beside the table of the specification. */
 export const EXTENSIONS: Endpoint[] = [
+  ['GET', '/v1/oauth/clients', 'full', 'LIVE'],
+  ['DELETE', '/v1/oauth/clients/{client_id}', 'full', 'LIVE'],
   // Libraries for RFC 7662 only use POST.
   ['POST', '/v1/oauth/introspect', 'public', 'LIVE'],
 ];
