@@ -13,3 +13,9 @@ export const faultOf = (thrown: unknown): ApiError =>
 /** Returns `validation_failed` for one field. */
 export const invalid = (field: string, message: string): ApiError =>
   new ApiError('validation_failed', message, { errors: [{ field, code: 'not_possible', message }] });
+
+/** Returns what the caller asked for. @throws ApiError not_found if there is no such thing */
+export function found<T>(thing: T | undefined | null | false): T {
+  if (thing === undefined || thing === null || thing === false) throw new ApiError('not_found');
+  return thing;
+}

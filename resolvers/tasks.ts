@@ -1,12 +1,11 @@
 /** Tasks for the operator: list them, retry them, and cancel them. */
 import { find } from '../entities/database/table.ts';
 import type { Transaction } from '../entities/database/transaction.ts';
-import { ApiError } from '../entities/errors.ts';
 import { signalTask } from '../entities/tasks/start.ts';
 import { LIST_TASKS, Task, type WorkState } from '../entities/tasks/task.ts';
 import { cancelServer } from '../provisioning/index.ts';
 import type { Context } from './context.ts';
-import { invalid } from './errors.ts';
+import { found, invalid } from './errors.ts';
 import { recordByOperator } from './record.ts';
 
 export { WORK_STATES } from '../entities/tasks/task.ts';
@@ -42,9 +41,7 @@ export async function cancelTask(context: Context, subject: string): Promise<Tas
 
 /** @throws ApiError not_found */
 async function findTask(tx: Transaction, subject: string): Promise<Task> {
-  const task = await find(tx, Task, { subject });
-  if (!task) throw new ApiError('not_found');
-  return task;
+  return found(await find(tx, Task, { subject }));
 }
 
 const recordTask = (tx: Transaction, context: Context, { subject, process, step }: Task, what: string) =>

@@ -15,6 +15,7 @@ import { isEventPattern, Webhook, webhookSecretContext } from '../entities/webho
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
+import { found } from './errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
 export { DELIVERY_STATUSES } from '../entities/webhooks/delivery.ts';
@@ -101,8 +102,7 @@ export async function deleteWebhook(context: Context, id: string): Promise<{ id:
 /** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired */
 export async function testWebhook(context: Context, id: string): Promise<WebhookTest> {
   const accountId = accountOf(context);
-  const webhook = isId('whk', id) && (await find(context.db, Webhook, { id, accountId }));
-  if (!webhook) throw new ApiError('not_found');
+  const webhook = found(isId('whk', id) && (await find(context.db, Webhook, { id, accountId })));
   if (webhook.expiresAt && webhook.expiresAt.getTime() <= Date.now())
     throw new ApiError('validation_failed', 'The webhook has expired. Create a new one with POST /v1/webhooks.');
   return context.provisioning.webhooks.test(webhook, actorOf(context));
@@ -130,8 +130,7 @@ export async function redeliver(context: Context, id: string): Promise<WebhookDe
   if (!isId('dlv', id)) throw new ApiError('not_found');
   const where = { id, ...(context.viewer!.accountId && { accountId: context.viewer!.accountId }) };
   return context.db.transaction(async (tx) => {
-    const delivery = await lock(tx, WebhookDelivery, where);
-    if (!delivery) throw new ApiError('not_found');
+    const delivery = found(await lock(tx, WebhookDelivery, where));
     const webhook = await find(tx, Webhook, { id: delivery.webhookId });
     if (webhook?.status !== 'ENABLED')
       throw new ApiError('validation_failed', 'The webhook is disabled. A test that succeeds enables it again.');

@@ -1,5 +1,4 @@
 /** Mounts the MCP endpoint on the public listener: POST, GET and DELETE. */
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import {
   localhostAllowedOrigins,
@@ -88,10 +87,11 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
       handler: async (request, reply) => {
         await readmit(request);
         const view = parts.lists.viewOf(request.query as Record<string, unknown>);
-        const headers = headersOf(reply);
+        for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
+        reply.raw.removeHeader('content-type');
         reply.hijack();
-        const auth = authOf(request, view, counter(rateLimits, request, headers));
-        await serve(Object.assign(request.raw, { auth }), withHeaders(reply.raw, headers), request.body);
+        const auth = authOf(request, view, counter(rateLimits, request, reply));
+        await serve(Object.assign(request.raw, { auth }), reply.raw, request.body);
       },
     });
   }
@@ -118,25 +118,12 @@ function readMessages(app: FastifyInstance): void {
 const authOf = ({ viewer, id, headers, ip }: FastifyRequest, view: View, count: Count) =>
   authInfoOf({ viewer, requestId: id, userAgent: headers['user-agent'] ?? null, address: ip, count, view });
 
-/** The headers of the listener. The SDK adds the content type, if the response has a body. */
-function headersOf(reply: FastifyReply): OutgoingHttpHeaders {
-  const { 'content-type': _, ...headers } = reply.getHeaders() as OutgoingHttpHeaders;
-  return headers;
-}
-
-/** Adds the headers to those of the SDK's response. Node writes them faster at once than one by one. */
-function withHeaders(raw: ServerResponse, headers: OutgoingHttpHeaders): ServerResponse {
-  const writeHead = raw.writeHead.bind(raw);
-  const merged = (status: number, own: OutgoingHttpHeaders) => writeHead(status, { ...headers, ...own });
-  return Object.assign(raw, { writeHead: merged as typeof writeHead });
-}
-
-/** Counts calls, and adds the rate headers, which have no effect after the response has begun. */
-function counter(rateLimits: RateLimits | undefined, { ip }: FastifyRequest, headers: OutgoingHttpHeaders): Count {
+/** Counts calls, and sets the rate headers unless they were sent before. */
+function counter(rateLimits: RateLimits | undefined, { ip }: FastifyRequest, { raw }: FastifyReply): Count {
   return async (viewer) => {
     if (!rateLimits) return;
     const standing = await rateLimits.take(viewer, ip);
-    Object.assign(headers, rateHeaders(standing));
+    if (!raw.headersSent) for (const [name, value] of Object.entries(rateHeaders(standing))) raw.setHeader(name, value);
     refuseDenied(standing);
   };
 }

@@ -6,7 +6,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RATE_SOURCES_MIN } from '../../entities/payments/coin.ts';
 import { btcpay } from './drivers/btcpay/btcpay.ts';
-import type { GatewayKind, PaymentDriver } from './drivers/driver.ts';
+import { closedObject, type GatewayKind, type PaymentDriver } from './drivers/driver.ts';
 import { EVM } from './drivers/evm/evm.ts';
 import { monero } from './drivers/monero/monero.ts';
 import { UTXO } from './drivers/utxo/utxo.ts';
@@ -18,19 +18,14 @@ import { EXCHANGE_RATE_SOURCE_SCHEMA, type ExchangeRateSource } from './exchange
 // biome-ignore lint/suspicious/noExplicitAny: each kind checks its own settings by its schema
 const KINDS: Record<string, GatewayKind<any>> = { btcpay, evm: EVM, monero, utxo: UTXO };
 
-const SCHEMA = {
-  type: 'object',
-  required: ['gateways'],
-  additionalProperties: false,
-  properties: {
-    rates: { type: 'array', items: EXCHANGE_RATE_SOURCE_SCHEMA, default: [] },
-    gateways: {
-      type: 'array',
-      items: { type: 'object', required: ['driver'], properties: { driver: { type: 'string' } } },
-    },
-    x402: { type: 'object' },
+const SCHEMA = closedObject(['gateways'], {
+  rates: { type: 'array', items: EXCHANGE_RATE_SOURCE_SCHEMA, default: [] },
+  gateways: {
+    type: 'array',
+    items: { type: 'object', required: ['driver'], properties: { driver: { type: 'string' } } },
   },
-};
+  x402: { type: 'object' },
+});
 
 export interface Gateways {
   payments: PaymentDriver[];

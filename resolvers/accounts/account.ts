@@ -7,11 +7,10 @@ import { isId } from '../../entities/ids.ts';
 import { hourlyMicros } from '../../entities/money.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
+import { found } from '../errors.ts';
 
 export async function findAccount(context: Context): Promise<Account> {
-  const account = await find(context.db, Account, { id: accountOf(context) });
-  if (!account) throw new ApiError('not_found');
-  return account;
+  return found(await find(context.db, Account, { id: accountOf(context) }));
 }
 
 /** Locks an account until the end of the transaction, and reads it. */
@@ -21,9 +20,7 @@ export async function lockedAccount(tx: Transaction, id: string): Promise<Accoun
 }
 
 export async function findBalance(context: Context): Promise<BalanceView> {
-  const balance = await FIND_BALANCE.first(context.db, [accountOf(context)]);
-  if (!balance) throw new ApiError('not_found');
-  return balance;
+  return found(await FIND_BALANCE.first(context.db, [accountOf(context)]));
 }
 
 const HOURS_MAX = 100 * 365 * 24;
@@ -53,8 +50,6 @@ async function changeSuspension(context: Context, id: string, reason: string | n
     // Under this lock, no new or rotated credential misses the change.
     await lockAccount(tx, id);
     await setSuspension(tx, id, reason, actorOf(context));
-    const account = await find(tx, Account, { id });
-    if (!account) throw new ApiError('not_found');
-    return account;
+    return found(await find(tx, Account, { id }));
   });
 }

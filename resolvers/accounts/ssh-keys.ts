@@ -7,6 +7,7 @@ import { record } from '../../entities/history/record.ts';
 import { isId, newId, randomText } from '../../entities/ids.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 
 /** @throws ApiError private_key_rejected, invalid_public_key, key_too_weak or ssh_key_limit_reached */
@@ -31,9 +32,7 @@ export async function addSshKey(
 
 /** @throws ApiError not_found */
 export async function findSshKey(context: Context, id: string): Promise<SshKey> {
-  const sshKey = isId('sshkey', id) && (await find(context.db, SshKey, { id, accountId: accountOf(context) }));
-  if (!sshKey) throw new ApiError('not_found');
-  return sshKey;
+  return found(isId('sshkey', id) && (await find(context.db, SshKey, { id, accountId: accountOf(context) })));
 }
 
 export function listSshKeys(context: Context, request: PageRequest): Promise<Page<SshKey>> {

@@ -1,9 +1,9 @@
 /** Reads the catalog. It counts stock as an order does. */
 import { type CatalogItem, type CatalogKind, type StockLevel, stockLevel } from '../../entities/catalog.ts';
-import { ApiError } from '../../entities/errors.ts';
 import { hourlyMicros } from '../../entities/money.ts';
 import { FIND_OFFERS, LIST_OFFERS, type OfferRow } from '../../entities/servers/offers.ts';
 import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
 
 /** An item with its hourly rate, and its present stock at each bastion. */
 export interface Offer {
@@ -18,9 +18,7 @@ export const catalogGroup = async ({ db }: Context, kind: CatalogKind): Promise<
 
 /** One offered item. @throws ApiError not_found */
 export async function catalogItem(context: Context, code: string): Promise<Offer> {
-  const found = /^[a-z0-9][a-z0-9.-]{0,31}$/.test(code) && (await catalogItems(context, [code]))[0];
-  if (!found) throw new ApiError('not_found');
-  return found;
+  return found(/^[a-z0-9][a-z0-9.-]{0,31}$/.test(code) && (await catalogItems(context, [code]))[0]);
 }
 
 /** The offered items of some codes, in the order of the codes; null for a code without one. */

@@ -2,9 +2,8 @@
 import { type CatalogItem, FIND_IMAGES, type ImageDetails, INSERT_IMAGE, OFFER_IMAGE } from '../../entities/catalog.ts';
 import { databaseTime } from '../../entities/database/clock.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
-import { ApiError } from '../../entities/errors.ts';
 import type { Context } from '../context.ts';
-import { invalid } from '../errors.ts';
+import { found, invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
 
 export type NewImage = Pick<CatalogItem, 'code' | 'name'> & Omit<ImageDetails, 'deprecatedAt'>;
@@ -28,8 +27,7 @@ export async function addImage(context: Context, { code, name, ...details }: New
 export async function offerImage(context: Context, code: string, offered: boolean): Promise<CatalogItem> {
   return context.db.transaction(async (tx) => {
     const deprecatedAt = offered ? null : (await databaseTime(tx)).toISOString();
-    const image = await OFFER_IMAGE.first(tx, [code, offered, JSON.stringify({ deprecatedAt })]);
-    if (!image) throw new ApiError('not_found');
+    const image = found(await OFFER_IMAGE.first(tx, [code, offered, JSON.stringify({ deprecatedAt })]));
     await recordImage(tx, context, code, { offered });
     return image;
   });

@@ -17,6 +17,7 @@ import {
 } from '../../entities/payments/top-up.ts';
 import { confirmPaidTopUp, formatUnits, unitsOf } from '../../provisioning/index.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { findCoin } from './coins.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
@@ -160,12 +161,8 @@ async function refuseTooMany(
 /** @throws ApiError not_found */
 export async function findTopUp({ db, viewer }: Context, orderNumber: string): Promise<TopUp> {
   if (!isOrderNumber('TOP', orderNumber)) throw new ApiError('not_found');
-  const topUp = await find(db, TopUp, {
-    orderNumber,
-    ...(viewer!.accountId && { accountId: viewer!.accountId }),
-  });
-  if (!topUp) throw new ApiError('not_found');
-  return topUp;
+  const { accountId } = viewer!;
+  return found(await find(db, TopUp, { orderNumber, ...(accountId && { accountId }) }));
 }
 
 /**

@@ -8,6 +8,7 @@ import { available, isPosted, lockAccount, post, SUSPENSE } from '../../entities
 import { PAYMENT_LIFECYCLE, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
 import { writeOffPayment } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { recordByOperator } from '../record.ts';
 
@@ -39,17 +40,15 @@ export async function assignPayment(context: Context, id: string, reason: string
     const credited = await transition(tx, PAYMENT_LIFECYCLE, id, 'CREDITED', {
       set: { creditedAt: expression('now()') },
     });
-    await post(tx, accountId, [
-      {
-        kind: 'adjustment',
-        debit: SUSPENSE,
-        credit: available(accountId),
-        externalKey: key,
-        orderNumber,
-        amountMicros: creditedMicros,
-        description: `Payment in ${coin}`,
-      },
-    ]);
+    await post(tx, accountId, {
+      kind: 'adjustment',
+      debit: SUSPENSE,
+      credit: available(accountId),
+      externalKey: key,
+      orderNumber,
+      amountMicros: creditedMicros,
+      description: `Payment in ${coin}`,
+    });
     await recordByOperator(tx, context, id, { type: 'payment.assigned', data: { accountId, orderNumber, reason } });
     await context.provisioning.servers.retrySuspended(tx, accountId);
     return credited!;
@@ -81,8 +80,7 @@ export const refuseState = (status: string, decided: string, wanted: string): Ap
 
 /** @throws ApiError not_found */
 async function lockPayment(tx: Transaction, id: string): Promise<Payment> {
-  const found = isId('pay', id) ? await find(tx, Payment, { id }) : undefined;
-  if (!found) throw new ApiError('not_found');
-  await lockAccount(tx, found.accountId);
+  const { accountId } = found(isId('pay', id) && (await find(tx, Payment, { id })));
+  await lockAccount(tx, accountId);
   return (await lock(tx, Payment, { id }))!;
 }

@@ -8,6 +8,7 @@ import { isId } from '../../entities/ids.ts';
 import { lockPayment, X402Payment, type X402Status } from '../../entities/payments/x402-payment.ts';
 import { assignX402, writeOffX402 } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { recordByOperator } from '../record.ts';
 import { refuseState } from './payments.ts';
@@ -31,8 +32,7 @@ export async function assignX402Payment(
   { accountId, reason }: { accountId: string; reason: string },
 ): Promise<X402Payment> {
   const payment = await findPayment(context, id);
-  const isAccount = isId('acct', accountId) && (await exists(context.db, Account, { id: accountId }));
-  if (!isAccount) throw new ApiError('not_found');
+  found(isId('acct', accountId) && (await exists(context.db, Account, { id: accountId })));
   if (payment.status === 'UNMATCHED') await requireOnChain(context, payment);
   return decide(context, id, { type: 'payment.assigned', accountId, reason }, async (tx, locked) => {
     if (locked.status === 'SETTLED' && locked.accountId === accountId) return false;
@@ -72,9 +72,7 @@ async function decide(
 }
 
 async function findPayment({ db }: Context, id: string): Promise<X402Payment> {
-  const payment = isId('pay', id) ? await find(db, X402Payment, { id }) : undefined;
-  if (!payment) throw new ApiError('not_found');
-  return payment;
+  return found(isId('pay', id) && (await find(db, X402Payment, { id })));
 }
 
 async function requireOnChain({ provisioning }: Context, payment: X402Payment): Promise<void> {

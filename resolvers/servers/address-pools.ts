@@ -16,7 +16,7 @@ import {
 } from '../../entities/servers/address-pool.ts';
 import { AddressPool, IpAddress } from '../../entities/servers/ip-address.ts';
 import type { Context } from '../context.ts';
-import { invalid } from '../errors.ts';
+import { found, invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
 import { requireRegion } from './hosts.ts';
 
@@ -88,8 +88,7 @@ export async function removeAddressPool(context: Context, id: string): Promise<A
   return context.db.transaction(async (tx) => {
     await lock(tx, AddressPool, { id });
     await LOCK_POOL_ADDRESSES.all(tx, [id]);
-    const pool = await LIST_ADDRESS_POOLS.first(tx, [null, id]);
-    if (!pool) throw new ApiError('not_found');
+    const pool = found(await LIST_ADDRESS_POOLS.first(tx, [null, id]));
     if (pool.held) throw invalid('id', `Machines have ${pool.held} addresses of the network.`);
     await remove(tx, IpAddress, { poolId: id });
     await remove(tx, AddressPool, { id });

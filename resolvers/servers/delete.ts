@@ -7,6 +7,7 @@ import { available, post, REVENUE } from '../../entities/payments/ledger.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../entities/servers/server.ts';
 import { releaseChange, releaseHold } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { lockServer } from './find.ts';
 
 export interface DeletedServer {
@@ -24,8 +25,7 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
     const present = await lockServer(tx, context, orderNumber);
     if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
     if (present.deleteProtection) throw new ApiError('delete_protected');
-    const server = await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) });
-    if (!server) throw new ApiError('not_found');
+    const server = found(await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) }));
     const refundedMicros = await refund(tx, server);
     await context.provisioning.servers.destroy(tx, server);
     return { server, refundedMicros };
@@ -37,19 +37,17 @@ async function refund(tx: Transaction, server: Server & { previousState: Server[
   if (server.previousState === 'FAILED') return 0n; // the failure of the order gave it back
   if (!server.paidUntil) return releaseHold(tx, server);
   const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, server.updatedAt);
-  await post(tx, server.accountId, [
-    {
-      kind: 'refund',
-      debit: REVENUE,
-      credit: available(server.accountId),
-      amountMicros,
-      externalKey: `refund:${server.orderNumber}`,
-      orderNumber: server.orderNumber,
-      serviceCode: server.serviceCode,
-      description: `Unused hours of ${server.serviceCode}`,
-      periodFrom: server.updatedAt,
-      periodTo: server.paidUntil,
-    },
-  ]);
+  await post(tx, server.accountId, {
+    kind: 'refund',
+    debit: REVENUE,
+    credit: available(server.accountId),
+    amountMicros,
+    externalKey: `refund:${server.orderNumber}`,
+    orderNumber: server.orderNumber,
+    serviceCode: server.serviceCode,
+    description: `Unused hours of ${server.serviceCode}`,
+    periodFrom: server.updatedAt,
+    periodTo: server.paidUntil,
+  });
   return amountMicros + (await releaseChange(tx, server));
 }

@@ -1,30 +1,24 @@
 /** Reads one server, waits for its status, or reads a page of servers. */
 import type { Transaction } from '../../entities/database/transaction.ts';
-import { ApiError } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
 import { FIND_SERVER, LIST_SERVERS, LOCK_OWN_SERVER } from '../../entities/servers/find.ts';
 import { type Server, type ServerStatus, type ShownServer, STABLE } from '../../entities/servers/server.ts';
 import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
 
-export { SERVER_STATUSES } from '../../entities/servers/server.ts';
+export { SERVER_STATUSES, STABLE } from '../../entities/servers/server.ts';
 
 /** One server of the caller. @throws ApiError not_found, also for servers of other accounts and for deleted ones */
 export async function findServer({ db, viewer }: Context, orderNumber: string): Promise<ShownServer> {
-  const server = isOrderNumber('SRV', orderNumber)
-    ? await FIND_SERVER.first(db, [orderNumber, viewer!.accountId])
-    : undefined;
-  if (!server) throw new ApiError('not_found');
-  return server;
+  return found(isOrderNumber('SRV', orderNumber) && (await FIND_SERVER.first(db, [orderNumber, viewer!.accountId])));
 }
 
 /** Locks a server of the caller, and its account before it. @throws ApiError not_found, as `findServer` does */
 export async function lockServer(tx: Transaction, { viewer }: Context, orderNumber: string): Promise<Server> {
-  const server = isOrderNumber('SRV', orderNumber)
-    ? await LOCK_OWN_SERVER.first(tx, [orderNumber, viewer!.accountId])
-    : undefined;
-  if (!server) throw new ApiError('not_found');
-  return server;
+  return found(
+    isOrderNumber('SRV', orderNumber) && (await LOCK_OWN_SERVER.first(tx, [orderNumber, viewer!.accountId])),
+  );
 }
 
 export interface Waiting {

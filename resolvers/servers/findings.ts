@@ -1,9 +1,9 @@
 /** The findings of the observers, and the circuit breakers that they opened. */
 import { findAll, lock, remove } from '../../entities/database/table.ts';
-import { ApiError } from '../../entities/errors.ts';
 import { CircuitBreaker, type Finding } from '../../entities/servers/finding.ts';
 import { LIST_OPEN_FINDINGS } from '../../entities/servers/operator-lists.ts';
 import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
 
 export { FINDING_KINDS } from '../../entities/servers/finding.ts';
@@ -17,8 +17,7 @@ export const listBreakers = ({ db }: Context): Promise<CircuitBreaker[]> =>
 /** Closes the circuit breaker of an engine, so that workers destroy its machines again. @throws ApiError not_found */
 export async function closeBreaker(context: Context, driver: string): Promise<CircuitBreaker> {
   return context.db.transaction(async (tx) => {
-    const breaker = await lock(tx, CircuitBreaker, { driver });
-    if (!breaker) throw new ApiError('not_found');
+    const breaker = found(await lock(tx, CircuitBreaker, { driver }));
     await remove(tx, CircuitBreaker, { driver });
     const { reason } = breaker;
     await recordByOperator(tx, context, driver, { type: 'engine.released', data: { reason } });

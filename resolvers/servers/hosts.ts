@@ -15,7 +15,7 @@ import {
 } from '../../entities/servers/host.ts';
 import { ADD_HOST, FIND_HOST_CONFLICT, FIND_OCCUPANT, UPDATE_HOST } from '../../entities/servers/host-settings.ts';
 import { actorOf, type Context } from '../context.ts';
-import { invalid } from '../errors.ts';
+import { found, invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
 
 export { BMC_PROTOCOLS, FIRMWARES, HOST_STATES } from '../../entities/servers/host.ts';
@@ -122,9 +122,7 @@ export async function removeHost(context: Context, name: string): Promise<Host> 
 
 /** Locks a host, so that no order claims room on it meanwhile. @throws ApiError not_found */
 async function lockHost(tx: Transaction, name: string): Promise<Host> {
-  const host = await lock(tx, Host, { name });
-  if (!host) throw new ApiError('not_found');
-  return host;
+  return found(await lock(tx, Host, { name }));
 }
 
 /** @throws ApiError unknown_region */

@@ -19,6 +19,7 @@ import {
   type PeeringDocument,
 } from '../../entities/transparency/transparency.ts';
 import type { Context } from '../context.ts';
+import { found } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
 
 export { CANARY_CODES, IMPACTS, INCIDENT_STATUSES } from '../../entities/transparency/transparency.ts';
@@ -158,8 +159,7 @@ export async function updateIncident(
 ): Promise<Incident> {
   if (!isId('inc', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    const incident = await lock(tx, Incident, { id });
-    if (!incident) throw new ApiError('not_found');
+    const incident = found(await lock(tx, Incident, { id }));
     const now = await databaseTime(tx);
     const set = {
       resolvedAt: isOver(status) ? (incident.resolvedAt ?? now) : null,

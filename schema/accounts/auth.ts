@@ -1,6 +1,6 @@
 /** Registration, login, and the password. */
 import { changePassword } from '../../resolvers/accounts/auth/change-password.ts';
-import { type LoginResult, login, loginTotp } from '../../resolvers/accounts/auth/login.ts';
+import { type AwaitsCode, login, loginTotp } from '../../resolvers/accounts/auth/login.ts';
 import { register } from '../../resolvers/accounts/auth/register.ts';
 import type { LoggedIn } from '../../resolvers/accounts/auth/session.ts';
 import { builder, inputType, objectType } from '../builder.ts';
@@ -12,34 +12,21 @@ const Registration = objectType<LoggedIn>('Registration', 'A new account, and it
   tokens: t.expose('tokens', { type: TokenPairType }),
 }));
 
-const AuthResult = objectType<LoginResult>(
+const AuthResult = objectType<Partial<LoggedIn & AwaitsCode>>(
   'AuthResult',
   'The result of a login: tokens, or a request for the second factor.',
   (t) => ({
     totpRequired: t.boolean({
       description: 'Whether the login waits for a second factor.',
-      resolve: (result) => 'loginToken' in result,
+      resolve: ({ loginToken }) => loginToken !== undefined,
     }),
-    loginToken: t.string({
+    loginToken: t.exposeString('loginToken', {
       nullable: true,
       description: 'Identifies the pending login. Five wrong codes end it.',
-      resolve: (result) => ('loginToken' in result ? result.loginToken : null),
     }),
-    expiresIn: t.int({
-      nullable: true,
-      description: 'Seconds until the pending login ends.',
-      resolve: (result) => ('expiresIn' in result ? result.expiresIn : null),
-    }),
-    account: t.field({
-      type: AccountType,
-      nullable: true,
-      resolve: (result) => ('account' in result ? result.account : null),
-    }),
-    tokens: t.field({
-      type: TokenPairType,
-      nullable: true,
-      resolve: (result) => ('tokens' in result ? result.tokens : null),
-    }),
+    expiresIn: t.exposeInt('expiresIn', { nullable: true, description: 'Seconds until the pending login ends.' }),
+    account: t.expose('account', { type: AccountType, nullable: true }),
+    tokens: t.expose('tokens', { type: TokenPairType, nullable: true }),
   }),
 );
 

@@ -1,7 +1,7 @@
 /** Servers: ordering, reading, deleting and watching them. */
 import type { ShownServer } from '../../entities/servers/server.ts';
 import { type DeletedServer, deleteServer } from '../../resolvers/servers/delete.ts';
-import { listServers, SERVER_STATUSES, waitForServer } from '../../resolvers/servers/find.ts';
+import { listServers, SERVER_STATUSES, STABLE, waitForServer } from '../../resolvers/servers/find.ts';
 import { type OrderedServer, orderServer } from '../../resolvers/servers/order.ts';
 import { type ServerEvent, watchServers } from '../../resolvers/subscriptions.ts';
 import { builder, enumType, inputType, objectType } from '../builder.ts';
@@ -27,16 +27,6 @@ const Failure = objectType<{ code: string; message: string }>('Failure', 'The re
 
 /** Seconds between two reads while an operation runs. */
 const POLL_AFTER_SECONDS = 2;
-const IN_PROGRESS: ReadonlySet<string> = new Set([
-  'PENDING',
-  'PROVISIONING',
-  'STARTING',
-  'STOPPING',
-  'REBOOTING',
-  'REBUILDING',
-  'RESIZING',
-  'DELETING',
-]);
 
 export const ServerType = objectType<ShownServer>('Server', 'A virtual or dedicated server.', (t) => ({
   orderNumber: t.exposeID('orderNumber', { description: 'The id of the server.' }),
@@ -68,7 +58,7 @@ export const ServerType = objectType<ShownServer>('Server', 'A virtual or dedica
   pollAfterSeconds: t.int({
     nullable: true,
     description: 'When to read again; null if no operation runs.',
-    resolve: ({ status }) => (IN_PROGRESS.has(status) ? POLL_AFTER_SECONDS : null),
+    resolve: ({ status }) => (STABLE.has(status) ? null : POLL_AFTER_SECONDS),
   }),
   tier: t.field({
     type: CatalogItemType,

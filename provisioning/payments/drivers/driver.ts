@@ -142,3 +142,11 @@ export interface GatewayKind<Settings> {
   /** Makes no calls, because the service must start while a gateway is down. @throws Error that names the fault */
   open(settings: Settings): PaymentDriver;
 }
+
+/** The JSON Schema of an object in the operator's file, which refuses unknown members. */
+export const closedObject = (required: readonly string[], properties: object) => ({
+  type: 'object',
+  required,
+  additionalProperties: false,
+  properties,
+});

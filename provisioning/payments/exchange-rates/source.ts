@@ -2,6 +2,7 @@
  * A source of exchange rates: a URL that answers JSON, and the place of each coin's rate in it. So the operator configures
  * any exchange as a source, and none is built in.
  */
+import { closedObject } from '../drivers/driver.ts';
 export interface ExchangeRateSource {
   /** Identifies the source: sources of one name are one. */
   name: string;
@@ -13,21 +14,16 @@ export interface ExchangeRateSource {
 }
 
 /** JSON Schema of a source in the operator's file. */
-export const EXCHANGE_RATE_SOURCE_SCHEMA = {
-  type: 'object',
-  required: ['name', 'url', 'coins'],
-  additionalProperties: false,
-  properties: {
-    name: { type: 'string', pattern: '^[a-z0-9][a-z0-9.-]{0,39}$' },
-    url: { type: 'string', pattern: '^https?://' },
-    coins: {
-      type: 'object',
-      minProperties: 1,
-      additionalProperties: { type: 'string', pattern: '^(/([^~/]|~[01])*)*$' },
-    },
-    inverse: { type: 'boolean', default: false },
+export const EXCHANGE_RATE_SOURCE_SCHEMA = closedObject(['name', 'url', 'coins'], {
+  name: { type: 'string', pattern: '^[a-z0-9][a-z0-9.-]{0,39}$' },
+  url: { type: 'string', pattern: '^https?://' },
+  coins: {
+    type: 'object',
+    minProperties: 1,
+    additionalProperties: { type: 'string', pattern: '^(/([^~/]|~[01])*)*$' },
   },
-} as const;
+  inverse: { type: 'boolean', default: false },
+});
 
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 /** Rates from this on are wrong: 10⁹ dollars for one coin. */

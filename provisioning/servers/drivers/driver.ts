@@ -132,3 +132,22 @@ export class DriverError extends Error {
     this.code = code;
   }
 }
+
+/** Runs the calls for a machine one after the other. */
+export type InTurn = <T>(machine: MachineKey, signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
+
+/** Makes the queues of a driver's machines in this process. The lease of its task excludes calls of other processes. */
+export function turns(): InTurn {
+  const ends = new Map<string, Promise<unknown>>();
+  return ({ order, generation }, signal, work) => {
+    const name = `${order}.${generation}`;
+    const begin = () => {
+      signal.throwIfAborted(); // Before it writes a plan that other processes would carry out.
+      return work();
+    };
+    const turn = (ends.get(name) ?? Promise.resolve()).then(begin, begin);
+    const end: Promise<unknown> = turn.catch(() => {}).then(() => ends.get(name) === end && ends.delete(name));
+    ends.set(name, end);
+    return turn;
+  };
+}

@@ -13,6 +13,7 @@ import { isId, newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
+import { found } from '../../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../../pages.ts';
 import { type AskedLimits, newLimits } from './inherited-limits.ts';
 
@@ -78,8 +79,7 @@ export async function revokeApiKey(context: Context, id: string): Promise<ApiKey
   if (!isId('key', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    const apiKey = await FIND_OWN_API_KEY.first(tx, [id, accountId]);
-    if (!apiKey) throw new ApiError('not_found');
+    const apiKey = found(await FIND_OWN_API_KEY.first(tx, [id, accountId]));
     if (apiKey.status !== 'ACTIVE') return apiKey;
     const { apiKeys } = await revokeCredentials(tx, accountId, [id], actorOf(context));
     return apiKeys.find((revoked) => revoked.id === id)!;

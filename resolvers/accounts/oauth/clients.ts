@@ -6,6 +6,7 @@ import { ApiError } from '../../../entities/errors.ts';
 import { isId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { actorOf, type Context } from '../../context.ts';
+import { found } from '../../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../../pages.ts';
 
 /** Lists the clients, newest first; the operator reads the clients of all accounts. */
@@ -16,9 +17,7 @@ export const listOauthClients = (context: Context, request: PageRequest): Promis
 export async function deleteOauthClient(context: Context, id: string): Promise<{ id: string; tokensRevoked: number }> {
   if (!isId('cl', id)) throw new ApiError('not_found');
   const owner = context.viewer?.accountId;
-  const client = await find(context.db, OauthClient, { id, ...(owner && { accountId: owner }) });
-  if (!client) throw new ApiError('not_found');
-  const { accountId } = client;
+  const { accountId } = found(await find(context.db, OauthClient, { id, ...(owner && { accountId: owner }) }));
   return context.db.transaction(async (tx) => {
     // Under this lock, the client can neither get nor refresh a token.
     await lockAccount(tx, accountId);

@@ -2,16 +2,17 @@
  * BTCPay Server, and with it Lightning. By the Greenfield API the driver makes one invoice of a store for each top-up. A
  * webhook of BTCPay credits nothing. The worker credits only payments that it reads from BTCPay itself.
  */
-import type {
-  Coin,
-  GatewayKind,
-  Invoice,
-  ObservedPayment,
-  OpenInvoice,
-  PaymentDriver,
-  PaymentTarget,
-  ProcessorWebhook,
-  WebhookSubject,
+import {
+  type Coin,
+  closedObject,
+  type GatewayKind,
+  type Invoice,
+  type ObservedPayment,
+  type OpenInvoice,
+  type PaymentDriver,
+  type PaymentTarget,
+  type ProcessorWebhook,
+  type WebhookSubject,
 } from '../driver.ts';
 import { roundedUp, unitsIn } from './amounts.ts';
 import { CONFIRMATIONS, coinOf, currencyOf, DEFAULT_METHODS, type MethodSettings, type SpeedPolicy } from './coins.ts';
@@ -31,36 +32,26 @@ interface Settings {
 const text = (pattern: string) => ({ type: 'string', pattern });
 
 export const btcpay: GatewayKind<Settings> = {
-  schema: {
-    type: 'object',
-    required: ['url', 'store', 'api_key'],
-    additionalProperties: false,
-    properties: {
-      url: text('^https?://'),
-      store: text('^[A-Za-z0-9]+$'),
-      api_key: text('^[!-~]+$'),
-      webhook_secret: { type: 'string', minLength: 16 },
-      speed_policy: { enum: Object.keys(CONFIRMATIONS), default: 'LowMediumSpeed' },
-      methods: {
-        type: 'array',
-        minItems: 1,
-        default: DEFAULT_METHODS,
-        items: {
-          type: 'object',
-          required: ['method', 'code', 'name', 'network', 'decimals'],
-          additionalProperties: false,
-          properties: {
-            method: text('^[A-Z0-9]+-[A-Z]+$'),
-            code: text('^[A-Z0-9-]{2,32}$'),
-            name: text('^.{1,64}$'),
-            network: text('^[a-z0-9-]{1,32}$'),
-            decimals: { type: 'integer', minimum: 0, maximum: 18 },
-            pegged: { type: 'boolean', default: false },
-          },
-        },
-      },
+  schema: closedObject(['url', 'store', 'api_key'], {
+    url: text('^https?://'),
+    store: text('^[A-Za-z0-9]+$'),
+    api_key: text('^[!-~]+$'),
+    webhook_secret: { type: 'string', minLength: 16 },
+    speed_policy: { enum: Object.keys(CONFIRMATIONS), default: 'LowMediumSpeed' },
+    methods: {
+      type: 'array',
+      minItems: 1,
+      default: DEFAULT_METHODS,
+      items: closedObject(['method', 'code', 'name', 'network', 'decimals'], {
+        method: text('^[A-Z0-9]+-[A-Z]+$'),
+        code: text('^[A-Z0-9-]{2,32}$'),
+        name: text('^.{1,64}$'),
+        network: text('^[a-z0-9-]{1,32}$'),
+        decimals: { type: 'integer', minimum: 0, maximum: 18 },
+        pegged: { type: 'boolean', default: false },
+      }),
     },
-  },
+  }),
   open: (settings) => new BtcpayDriver(settings),
 };
 

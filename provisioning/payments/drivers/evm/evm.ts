@@ -1,6 +1,13 @@
 /** Coins of an EVM chain: its tokens (ERC-20) and its native coin. Each top-up has its own address. */
 import { ECDH } from 'node:crypto';
-import type { Coin, GatewayKind, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
+import {
+  type Coin,
+  closedObject,
+  type GatewayKind,
+  type Invoice,
+  type PaymentDriver,
+  type PaymentTarget,
+} from '../driver.ts';
 import { ExtendedKey } from '../extended-key.ts';
 import { EvmReader } from './reader.ts';
 
@@ -110,40 +117,28 @@ const COIN = {
 const POSITIVE = { type: 'integer', minimum: 1 };
 
 export const EVM: GatewayKind<Settings> = {
-  schema: {
-    type: 'object',
-    required: ['network', 'chainId', 'urls', 'xpub', 'confirmations'],
-    additionalProperties: false,
-    properties: {
-      network: { type: 'string', pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 40 },
-      chainId: POSITIVE,
-      urls: { type: 'array', minItems: 1, items: { type: 'string', pattern: '^https?://' } },
-      xpub: { type: 'string' },
-      confirmations: { ...POSITIVE, maximum: 900 },
-      native: {
-        type: 'object',
-        required: ['code', 'name'],
-        additionalProperties: false,
-        properties: { ...COIN, decimals: { type: 'integer', minimum: 0, maximum: 36, default: 18 } },
-      },
-      tokens: {
-        type: 'array',
-        default: [],
-        items: {
-          type: 'object',
-          required: ['code', 'name', 'contract', 'decimals'],
-          additionalProperties: false,
-          properties: {
-            ...COIN,
-            contract: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },
-            decimals: { type: 'integer', minimum: 0, maximum: 36 },
-          },
-        },
-      },
-      pollSeconds: { type: 'number', exclusiveMinimum: 0, maximum: 60, default: 2 },
-      batchMax: { ...POSITIVE, maximum: 100, default: 10 },
-      rangeMax: { ...POSITIVE, maximum: 10_000, default: 1_000 },
+  schema: closedObject(['network', 'chainId', 'urls', 'xpub', 'confirmations'], {
+    network: { type: 'string', pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 40 },
+    chainId: POSITIVE,
+    urls: { type: 'array', minItems: 1, items: { type: 'string', pattern: '^https?://' } },
+    xpub: { type: 'string' },
+    confirmations: { ...POSITIVE, maximum: 900 },
+    native: closedObject(['code', 'name'], {
+      ...COIN,
+      decimals: { type: 'integer', minimum: 0, maximum: 36, default: 18 },
+    }),
+    tokens: {
+      type: 'array',
+      default: [],
+      items: closedObject(['code', 'name', 'contract', 'decimals'], {
+        ...COIN,
+        contract: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },
+        decimals: { type: 'integer', minimum: 0, maximum: 36 },
+      }),
     },
-  },
+    pollSeconds: { type: 'number', exclusiveMinimum: 0, maximum: 60, default: 2 },
+    batchMax: { ...POSITIVE, maximum: 100, default: 10 },
+    rangeMax: { ...POSITIVE, maximum: 10_000, default: 1_000 },
+  }),
   open: (settings) => new EvmPayments(settings),
 };

@@ -1,12 +1,13 @@
 /** Monero: each top-up has a subaddress of a view-only wallet, and the wallet reports its payments. */
-import type {
-  Coin,
-  GatewayKind,
-  Invoice,
-  ObservedPayment,
-  OpenInvoice,
-  PaymentDriver,
-  PaymentTarget,
+import {
+  type Coin,
+  closedObject,
+  type GatewayKind,
+  type Invoice,
+  type ObservedPayment,
+  type OpenInvoice,
+  type PaymentDriver,
+  type PaymentTarget,
 } from '../driver.ts';
 import type { Login } from './digest.ts';
 import { MoneroRpc } from './rpc.ts';
@@ -25,28 +26,18 @@ interface Settings {
   confirmations: number;
 }
 
-const ENDPOINT = {
-  type: 'object',
-  required: ['url'],
-  additionalProperties: false,
-  properties: {
-    url: { type: 'string', pattern: '^https?://' },
-    login: { type: 'string', pattern: '^[^:"]+:.+$' },
-  },
-};
+const ENDPOINT = closedObject(['url'], {
+  url: { type: 'string', pattern: '^https?://' },
+  login: { type: 'string', pattern: '^[^:"]+:.+$' },
+});
 
 export const monero: GatewayKind<Settings> = {
-  schema: {
-    type: 'object',
-    required: ['wallet', 'daemon', 'address'],
-    additionalProperties: false,
-    properties: {
-      wallet: ENDPOINT,
-      daemon: ENDPOINT,
-      address: { type: 'string', pattern: '^[1-9A-HJ-NP-Za-km-z]{95}$' },
-      confirmations: { type: 'integer', minimum: 1, maximum: 720, default: 10 },
-    },
-  },
+  schema: closedObject(['wallet', 'daemon', 'address'], {
+    wallet: ENDPOINT,
+    daemon: ENDPOINT,
+    address: { type: 'string', pattern: '^[1-9A-HJ-NP-Za-km-z]{95}$' },
+    confirmations: { type: 'integer', minimum: 1, maximum: 720, default: 10 },
+  }),
   open: ({ wallet, daemon, address, confirmations }) =>
     new MoneroDriver(new ViewWallet(rpcOf(wallet), rpcOf(daemon), address), confirmations),
 };

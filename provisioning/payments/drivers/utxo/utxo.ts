@@ -1,6 +1,13 @@
 /** Coins of Bitcoin and its descendants, read from the operator's node. Each top-up has its own address. */
 import { readFileSync } from 'node:fs';
-import type { Coin, GatewayKind, Invoice, PaymentDriver, PaymentTarget } from '../driver.ts';
+import {
+  type Coin,
+  closedObject,
+  type GatewayKind,
+  type Invoice,
+  type PaymentDriver,
+  type PaymentTarget,
+} from '../driver.ts';
 import { ExtendedKey } from '../extended-key.ts';
 import { CHAINS, type UtxoChain } from './chains.ts';
 import { UtxoReader } from './reader.ts';
@@ -64,20 +71,15 @@ export class UtxoPayments implements PaymentDriver {
 }
 
 export const UTXO: GatewayKind<Settings> = {
-  schema: {
-    type: 'object',
-    required: ['chain', 'url', 'xpub'],
-    additionalProperties: false,
-    properties: {
-      chain: { enum: Object.keys(CHAINS) },
-      url: { type: 'string', pattern: '^https?://' },
-      user: { type: 'string', minLength: 1 },
-      password: { type: 'string', minLength: 1 },
-      cookieFile: { type: 'string', minLength: 1 },
-      xpub: { type: 'string' },
-      confirmations: { type: 'integer', minimum: 1, maximum: 900 },
-      pollSeconds: { type: 'number', exclusiveMinimum: 0, maximum: 60, default: 5 },
-    },
-  },
+  schema: closedObject(['chain', 'url', 'xpub'], {
+    chain: { enum: Object.keys(CHAINS) },
+    url: { type: 'string', pattern: '^https?://' },
+    user: { type: 'string', minLength: 1 },
+    password: { type: 'string', minLength: 1 },
+    cookieFile: { type: 'string', minLength: 1 },
+    xpub: { type: 'string' },
+    confirmations: { type: 'integer', minimum: 1, maximum: 900 },
+    pollSeconds: { type: 'number', exclusiveMinimum: 0, maximum: 60, default: 5 },
+  }),
   open: (settings) => new UtxoPayments(settings),
 };

@@ -2,17 +2,9 @@
  * Payment by x402 on a real EVM chain, in a token with EIP-3009 such as USDC. Either a gas wallet of this process or a remote
  * facilitator settles. The driver trusts only the chain.
  */
+import { closedObject } from '../driver.ts';
 import type { X402Chain } from './chain.ts';
-import type {
-  Authorization,
-  AuthorizationKey,
-  Settlement,
-  SettleOptions,
-  Settling,
-  X402Driver,
-  X402Health,
-  X402Terms,
-} from './driver.ts';
+import type { X402Driver, X402Health, X402Terms } from './driver.ts';
 import type { Facilitator } from './facilitator.ts';
 
 /** The block `x402` of the gateways file. */
@@ -34,34 +26,24 @@ export interface EvmX402Settings extends Partial<X402Terms> {
 const ADDRESS = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' };
 
 /** JSON Schema (2020-12) of the block `x402`. */
-export const EVM_X402_SCHEMA = {
-  type: 'object',
-  required: ['network', 'payTo', 'rpcUrls'],
-  additionalProperties: false,
-  properties: {
-    network: { type: 'string', pattern: '^(base|base-sepolia|eip155:[1-9][0-9]{0,14})$' },
-    networkV1: { type: 'string' },
-    asset: ADDRESS,
-    domain: {
-      type: 'object',
-      required: ['name', 'version'],
-      additionalProperties: false,
-      properties: { name: { type: 'string' }, version: { type: 'string' } },
-    },
-    coin: { type: 'string', pattern: '^[A-Z0-9]{2,10}(-[A-Z0-9]{1,10})?$' },
-    payTo: ADDRESS,
-    rpcUrls: { type: 'array', minItems: 1, items: { type: 'string', pattern: '^https?://' } },
-    gasKeyFile: { type: 'string', pattern: '^/' },
-    facilitatorUrl: { type: 'string', pattern: '^https?://' },
-    facilitatorHeaders: { type: 'object', additionalProperties: { type: 'string' }, default: {} },
-    walletFactories: { type: 'array', items: ADDRESS, default: [] },
-    confirmations: { type: 'integer', minimum: 1, maximum: 1000, default: 1 },
-    safeAboveUsd: { type: 'number', minimum: 0, default: 1000 },
-    settleSeconds: { type: 'number', minimum: 0.1, maximum: 60, default: 15 },
-    logBlocks: { type: 'integer', minimum: 1, maximum: 100_000, default: 1000 },
-    gasReserve: { type: 'integer', minimum: 1, default: 500 },
-  },
-};
+export const EVM_X402_SCHEMA = closedObject(['network', 'payTo', 'rpcUrls'], {
+  network: { type: 'string', pattern: '^(base|base-sepolia|eip155:[1-9][0-9]{0,14})$' },
+  networkV1: { type: 'string' },
+  asset: ADDRESS,
+  domain: closedObject(['name', 'version'], { name: { type: 'string' }, version: { type: 'string' } }),
+  coin: { type: 'string', pattern: '^[A-Z0-9]{2,10}(-[A-Z0-9]{1,10})?$' },
+  payTo: ADDRESS,
+  rpcUrls: { type: 'array', minItems: 1, items: { type: 'string', pattern: '^https?://' } },
+  gasKeyFile: { type: 'string', pattern: '^/' },
+  facilitatorUrl: { type: 'string', pattern: '^https?://' },
+  facilitatorHeaders: { type: 'object', additionalProperties: { type: 'string' }, default: {} },
+  walletFactories: { type: 'array', items: ADDRESS, default: [] },
+  confirmations: { type: 'integer', minimum: 1, maximum: 1000, default: 1 },
+  safeAboveUsd: { type: 'number', minimum: 0, default: 1000 },
+  settleSeconds: { type: 'number', minimum: 0.1, maximum: 60, default: 15 },
+  logBlocks: { type: 'integer', minimum: 1, maximum: 100_000, default: 1000 },
+  gasReserve: { type: 'integer', minimum: 1, default: 500 },
+});
 
 type Known = Omit<X402Terms, 'payTo'>;
 const BASE: Known = {
@@ -116,25 +98,10 @@ export class EvmX402 implements X402Driver {
     this.terms = termsOf(settings);
   }
 
-  async verify(authorization: Authorization, signature: `0x${string}`, signal: AbortSignal) {
-    const { facilitator } = await this.#open();
-    return facilitator.verify(authorization, signature, signal);
-  }
-
-  async settle(authorization: Authorization, signature: `0x${string}`, options: SettleOptions): Promise<Settling> {
-    const { facilitator } = await this.#open();
-    return facilitator.settle(authorization, signature, options);
-  }
-
-  async observe(key: AuthorizationKey, txId?: string): Promise<Settlement> {
-    const { chain } = await this.#open();
-    return chain.observe(key, txId);
-  }
-
-  async isFinal(txId: string): Promise<boolean> {
-    const { chain } = await this.#open();
-    return chain.isFinal(txId);
-  }
+  verify: X402Driver['verify'] = async (...given) => (await this.#open()).facilitator.verify(...given);
+  settle: X402Driver['settle'] = async (...given) => (await this.#open()).facilitator.settle(...given);
+  observe: X402Driver['observe'] = async (...given) => (await this.#open()).chain.observe(...given);
+  isFinal: X402Driver['isFinal'] = async (txId) => (await this.#open()).chain.isFinal(txId);
 
   async health(signal: AbortSignal): Promise<X402Health> {
     const { chain, facilitator } = await this.#open();

@@ -13,6 +13,7 @@ import {
   type Observation,
   type Power,
   type PowerChange,
+  turns,
 } from '../driver.ts';
 import type { Controller } from './controller.ts';
 import type { DeploymentStore, HostDeployment } from './deployment.ts';
@@ -48,8 +49,7 @@ export class BmcDriver implements HardwareDriver {
   readonly #controller: (host: BareMetalHost) => Controller;
   readonly #patience: Patience;
   readonly #proof: Proof;
-  /** By order and generation: the end of the last call for that machine in this process. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #exclusive = turns();
 
   constructor({ inventory, store, controller = controllerOf, probe, ...patience }: BmcOptions) {
     this.#inventory = inventory;
@@ -214,21 +214,6 @@ export class BmcDriver implements HardwareDriver {
         () => true,
         () => false,
       );
-  }
-
-  /** Makes one call at a time for each machine. The lease of its task excludes calls of other processes. */
-  #exclusive<T>({ order, generation }: MachineKey, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const name = `${order}.${generation}`;
-    const begin = () => {
-      signal.throwIfAborted(); // Before it writes a plan that other processes would carry out.
-      return work();
-    };
-    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(begin, begin);
-    const end: Promise<unknown> = turn
-      .catch(() => {})
-      .then(() => this.#turns.get(name) === end && this.#turns.delete(name));
-    this.#turns.set(name, end);
-    return turn;
   }
 }
 

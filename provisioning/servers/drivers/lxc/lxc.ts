@@ -10,6 +10,7 @@ import {
   type MachineSpec,
   type Observation,
   type PowerChange,
+  turns,
 } from '../driver.ts';
 import { LxcClient } from './client.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -46,8 +47,7 @@ export class LxcDriver implements HardwareDriver {
   readonly #engine: LxcEngine;
   readonly #pool: string;
   readonly #probe: Probe;
-  /** The call under way, by the name of the machine. */
-  readonly #busy = new Map<string, Promise<unknown>>();
+  readonly #exclusive = turns();
 
   constructor({ endpoints, project, probe = probeByConnecting, ...engine }: LxcOptions) {
     this.#engine = new LxcEngine(new LxcClient({ endpoints, project }), engine);
@@ -86,7 +86,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
-    return this.#exclusive(spec, async () => {
+    return this.#exclusive(spec, signal, async () => {
       const found = await this.#finished(spec, signal);
       if (!found) await this.#make(spec, {}, signal);
       else if (found.config?.[MARK.spec] !== specDigestOf(spec))
@@ -97,7 +97,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   power(key: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#exclusive(key, async () => {
+    return this.#exclusive(key, signal, async () => {
       const { name, status, config } = await this.#existing(key, signal);
       const off = status === 'Stopped';
       if (want === 'off') {
@@ -135,7 +135,7 @@ export class LxcDriver implements HardwareDriver {
 
   /** LXD before 5.20 cannot rebuild. The driver then removes the machine, and makes it again with the same name. */
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#exclusive(spec, async () => {
+    return this.#exclusive(spec, signal, async () => {
       const { extensions } = await this.#engine.facts(signal);
       const found = await this.#finished(spec, signal);
       const marks = { [MARK.change]: change };
@@ -153,7 +153,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
-    return this.#exclusive(spec, async () => {
+    return this.#exclusive(spec, signal, async () => {
       const { name, status, config } = await this.#existing(spec, signal);
       if (config?.[MARK.change] !== change) {
         if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
@@ -165,7 +165,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   destroy(key: MachineKey, signal: AbortSignal): Promise<Observation> {
-    return this.#exclusive(key, async () => {
+    return this.#exclusive(key, signal, async () => {
       const seen = await this.observe(key, signal);
       if (seen.phase === 'absent' || seen.phase === 'unknown') return seen;
       const found = await this.#engine.ours(key, signal);
@@ -217,22 +217,6 @@ export class LxcDriver implements HardwareDriver {
     for (const end = Date.now() + PROOF_MS; ; await pause(PROOF_POLL_MS, signal)) {
       const seen = await this.observe(key, signal);
       if (seen.proven || seen.phase !== 'present' || seen.power !== 'on' || Date.now() > end) return seen;
-    }
-  }
-
-  /** Makes one call at a time for each machine. The lease of its task excludes calls of other processes. */
-  async #exclusive<T>(key: MachineKey, work: () => Promise<T>): Promise<T> {
-    const name = nameOf(key);
-    const before = this.#busy.get(name);
-    const mine = (async () => {
-      await before?.catch(() => {});
-      return work();
-    })();
-    this.#busy.set(name, mine);
-    try {
-      return await mine;
-    } finally {
-      if (this.#busy.get(name) === mine) this.#busy.delete(name);
     }
   }
 }
