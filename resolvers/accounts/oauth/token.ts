@@ -5,7 +5,7 @@ import { ApiError, apiErrorOf } from '../../../entities/errors.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
 import { refresh } from '../auth/refresh.ts';
-import { findSession, openSession, type SessionSource, type TokenPair } from '../auth/session.ts';
+import { findSession, openSession, type TokenPair } from '../auth/session.ts';
 import { authenticateClient, type ClientCredentials } from './client.ts';
 import { narrowedScope, readScope } from './scope.ts';
 
@@ -23,7 +23,7 @@ export type IssuedToken = Pick<TokenPair, 'accessToken' | 'expiresIn' | 'scope'>
 };
 
 /** The source of a client's sessions. */
-export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): SessionSource => `oauth:${id}`;
+export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): `oauth:${string}` => `oauth:${id}`;
 
 /** The resources of the tokens: the public addresses of the API and of the MCP endpoint. */
 export const resourcesOf = ({ publicUrl }: Context): string[] => [
@@ -75,7 +75,7 @@ async function renewed(context: Context, client: OauthClient, request: TokenRequ
   const source = sourceOf(client);
   if (scope) await requireSameScope(context, scope, refreshToken, source);
   try {
-    const { tokens } = await refresh(context, refreshToken, { source });
+    const { tokens } = await refresh(context, refreshToken, source);
     await NOTE_CLIENT_USE.first(context.db, [client.id]);
     return tokens;
   } catch (error) {
