@@ -1,6 +1,7 @@
 /**
  * Denies by default. The schema does not build if a root field states no scope, and a caller without the scope is
- * refused. Suspended accounts are refused mutations, except those with `whileSuspended`.
+ * refused. Suspended accounts are refused mutations, except those with `whileSuspended`. The schema also hands the limits of
+ * a credential on, where a field `creates` something.
  */
 import SchemaBuilder, {
   BasePlugin,
@@ -12,6 +13,7 @@ import SchemaBuilder, {
 } from '@pothos/core';
 import type { GraphQLFieldResolver } from 'graphql';
 import type { RequiredScope } from '../entities/accounts/credential.ts';
+import { type Created, limitsOfCreator } from '../resolvers/accounts/auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
 import type { Context } from '../resolvers/context.ts';
 
@@ -40,6 +42,8 @@ declare global {
       scope: RequiredScope;
       /** A suspended account may call it too, because it only ends something. */
       whileSuspended?: boolean;
+      /** Something new by which a caller acts. Its resolver gets the limits that the caller's credential hands on. */
+      creates?: Created;
     }
     export interface SubscriptionFieldOptions<
       Types extends SchemaTypes,
@@ -65,11 +69,19 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     if (!scope) throw new Error(`${field.parentType}.${field.name}: a root field must state its scope, or 'public'.`);
     return {
       ...field,
-      extensions: { ...field.extensions, scope, activeOnly: isActiveOnly(field.kind, field.pothosOptions) },
+      extensions: {
+        ...field.extensions,
+        scope,
+        activeOnly: isActiveOnly(field.kind, field.pothosOptions),
+        creates: createdBy(field.pothosOptions),
+      },
     };
   }
   override wrapResolve(resolver: Resolver, { kind, pothosOptions }: PothosOutputFieldConfig<Types>): Resolver {
-    return ROOTS.has(kind) ? guarded(resolver, scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions)) : resolver;
+    if (!ROOTS.has(kind)) return resolver;
+    const created = createdBy(pothosOptions);
+    const inner = created ? creating(resolver, created) : resolver;
+    return guarded(inner, scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions));
   }
   override wrapSubscribe(subscriber: Resolver | undefined, { kind, pothosOptions }: PothosOutputFieldConfig<Types>) {
     return subscriber && ROOTS.has(kind) ? guarded(subscriber, scopeOf(pothosOptions)!) : subscriber;
@@ -80,6 +92,7 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
 const isActiveOnly = (kind: string, options: object) =>
   kind === 'Mutation' && scopeOf(options) !== 'public' && !(options as { whileSuspended?: boolean }).whileSuspended;
 const scopeOf = (options: object) => (options as { scope?: RequiredScope }).scope;
+const createdBy = (options: object) => (options as { creates?: Created }).creates;
 
 const guarded =
   (resolver: Resolver, scope: RequiredScope, activeOnly = false): Resolver =>
@@ -88,6 +101,14 @@ const guarded =
     requireScope(viewer, scope);
     if (activeOnly) requireActive(viewer);
     return resolver(parent, args, context, info);
+  };
+
+/** Hands the limits of the caller's credential to the resolver. */
+const creating =
+  (resolver: Resolver, created: Created): Resolver =>
+  (parent, args, context, info) => {
+    const inherited = limitsOfCreator((context as Context).viewer, created);
+    return resolver(parent, args, { ...context, inherited }, info);
   };
 
 SchemaBuilder.registerPlugin('scope', ScopePlugin);

@@ -51,9 +51,14 @@ const WebhookType = objectType<ShownWebhook>('Webhook', 'A URL that receives eve
   status: t.expose('status', { type: WebhookStatus }),
   disabledReason: t.exposeString('disabledReason', {
     nullable: true,
-    description: 'endpoint_gone or retries_exhausted; null while it is enabled.',
+    description: 'endpoint_gone, retries_exhausted or expired; null while it is enabled.',
   }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  expiresAt: t.expose('expiresAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it stops: the expiry of the credential that created it.',
+  }),
   lastDelivery: t.field({
     type: DeliveryType,
     nullable: true,
@@ -122,6 +127,7 @@ builder.mutationFields((t) => ({
   createWebhook: t.field({
     type: CreatedWebhookType,
     scope: 'full',
+    creates: 'webhook',
     description: 'Registers a URL that receives events.',
     args: { input: t.arg({ type: CreateWebhookInput, required: true }) },
     resolve: (_, { input }, context) => createWebhook(context, input),

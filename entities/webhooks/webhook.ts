@@ -18,10 +18,12 @@ export const Webhook = entity('webhook', {
   /** `whsec_…`, sealed for `webhookSecretContext`. */
   secret: column.bytes(),
   status: defaulting(column.oneOf(...WEBHOOK_STATUSES), "'ENABLED'"),
-  /** `endpoint_gone` or `retries_exhausted`. */
+  /** `endpoint_gone`, `retries_exhausted` or `expired`. */
   disabledReason: nullable(column.text()),
   lastSuccessAt: nullable(column.timestamp()),
   createdAt: column.now(),
+  /** The expiry of the credential that created it. */
+  expiresAt: nullable(column.timestamp()),
 });
 export type Webhook = RowOf<typeof Webhook>;
 
@@ -33,8 +35,9 @@ export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
   transitions: { ENABLED: ['DISABLED'], DISABLED: ['ENABLED'] },
 };
 
-/** Reads the webhook $1. */
-export const FIND_WEBHOOK = statement(Webhook.columns)`select ${columnsOf(Webhook)} from webhook where id = $1`;
+/** Reads the webhook $1, and the seconds until it expires; null: it never does. */
+export const FIND_WEBHOOK = statement({ ...Webhook.columns, secondsLeft: nullable(column.real()) })`
+  select ${columnsOf(Webhook)}, extract(epoch from expires_at - now())::float8 as seconds_left from webhook where id = $1`;
 
 /** Writes the time of a success of the webhook $1. */
 export const MARK_SUCCESS = statement({})`update webhook set last_success_at = clock_timestamp() where id = $1`;

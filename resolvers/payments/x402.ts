@@ -13,6 +13,7 @@ import { usdFromMicros } from '../../entities/money.ts';
 import { answerPayment, creditX402, lockPayment, type X402Payment } from '../../entities/payments/x402-payment.ts';
 import { Vault } from '../../entities/secrets.ts';
 import type { SignedPayment } from '../../provisioning/index.ts';
+import { spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, type Context } from '../context.ts';
 import { requireCoin } from './coins.ts';
 
@@ -83,10 +84,10 @@ export async function demandPayment(context: Context, sale: Sale<unknown>): Prom
 export async function pay<T>(context: Context, header: string, sale: Sale<T>): Promise<T> {
   const x402 = available(context);
   const payment = x402.decode(header);
-  const { viewer, vault } = context;
+  const { vault } = context;
   const buyer = {
     accountId: accountOf(context),
-    credentialId: viewer?.kind === 'api_key' ? viewer.credentialId : null,
+    ...spenderOf(context),
     requestMac: vault.keyedDigest(canonicalJson([sale.path, sale.input]), 'x402 request'),
   };
   // Verifies in the background, because a refusal of the sale comes first.

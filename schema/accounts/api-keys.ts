@@ -76,6 +76,7 @@ builder.mutationFields((t) => ({
   createApiKey: t.field({
     type: CreatedApiKeyType,
     scope: 'full',
+    creates: 'credential',
     description: 'Creates an API key. An account can have ten active keys.',
     args: { input: t.arg({ type: CreateApiKeyInput, required: true }) },
     resolve: (_, { input: { spendLimitUsd: spendLimitMicros, ...input } }, context) =>

@@ -39,7 +39,7 @@ const RegisterInput = inputType('RegisterInput', (t) => ({
   email: t.field({
     type: 'Email',
     required: true,
-    description: 'Identifies the account at login. The service sends no mail.',
+    description: 'Identifies the account at login.',
   }),
   password: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
 }));
@@ -65,6 +65,7 @@ builder.mutationFields((t) => ({
   register: t.field({
     type: Registration,
     scope: 'public',
+    creates: 'tokens',
     description: 'Creates an account and logs it in.',
     args: { input: t.arg({ type: RegisterInput, required: true }) },
     resolve: (_, { input }, context) => register(context, input),
@@ -72,6 +73,7 @@ builder.mutationFields((t) => ({
   login: t.field({
     type: AuthResult,
     scope: 'public',
+    creates: 'tokens',
     description: 'Exchanges an email and a password for tokens, or for a pending login that needs the second factor.',
     args: { input: t.arg({ type: LoginInput, required: true }) },
     resolve: (_, { input }, context) => login(context, input),
@@ -79,6 +81,7 @@ builder.mutationFields((t) => ({
   loginTotp: t.field({
     type: AuthResult,
     scope: 'public',
+    creates: 'tokens',
     description: 'Completes a pending login with its second factor.',
     args: { input: t.arg({ type: LoginTotpInput, required: true }) },
     resolve: (_, { input }, context) => loginTotp(context, input),

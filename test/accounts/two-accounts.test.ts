@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { readOperations } from '../../facades/compile/read.ts';
 import { schema } from '../../schema/index.ts';
-import { ENDPOINTS } from '../setup/endpoints.ts';
+import { ALL_ENDPOINTS } from '../setup/endpoints.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { listen } from '../setup/subscription.ts';
@@ -62,6 +62,7 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
     await make('/v1/servers', { service_code: 'vps-2' }),
   ];
   const keys = [1, 2].map(() => make('/v1/auth/api-keys', { name: 'k', scope: 'read' }));
+  await newClient({ scope: 'read' }, account.rest);
   const client = await newClient({ scope: 'read', grant_types: ['client_credentials', 'refresh_token'] }, account.rest);
   await tokenOf(client);
   for (const { order_number } of servers)
@@ -125,6 +126,7 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/billing/topups/{order_number}/cancel': 'topup',
   '/v1/servers/{order_number}': 'server',
   '/v1/ssh-keys/{id}': 'sshKey',
+  '/v1/oauth/clients/{client_id}': 'client',
   '/v1/webhooks/{id}': 'webhook',
   '/v1/webhooks/{id}/test': 'webhook',
 };
@@ -137,7 +139,7 @@ const BODIES: Record<string, object[]> = {
 };
 
 describe('An id of another account', () => {
-  const inPaths = ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
+  const inPaths = ALL_ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
   it.each(inPaths)('does not exist in the path of %s %s', async (method, path) => {
     const thing = IN_PATHS[path];
     expect(thing, 'say in IN_PATHS what the path names').toBeDefined();
@@ -225,6 +227,7 @@ describe('An id of another account', () => {
     ...{ get_topup: 'topup', cancel_topup: 'topup', get_server: 'server', wait_for_server: 'server' },
     ...{ update_server: 'server', cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey' },
     ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook' },
+    delete_oauth_client: 'client',
   };
   const MORE: Record<string, object> = {
     wait_for_server: { status: 'running', timeout: 1 },

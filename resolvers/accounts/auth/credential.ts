@@ -8,10 +8,10 @@ import {
   FIND_API_KEY,
   FIND_SESSION,
   type FoundCredential,
+  type Limits,
 } from '../../../entities/accounts/credential.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
-import type { Statement } from '../../../entities/database/statement.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Viewer } from '../../context.ts';
@@ -71,12 +71,11 @@ export class Authenticator {
       return { viewer: OPERATOR, allows: () => true };
     if (kind !== 'live' && kind !== 'at') throw new ApiError('invalid_credential');
     const revocations = this.#revocations;
-    const statement: Statement<FoundCredential> = kind === 'live' ? FIND_API_KEY : FIND_SESSION;
-    const found = await statement.first(this.#db, [digest(credential)]);
+    const found = await (kind === 'live' ? FIND_API_KEY : FIND_SESSION).first(this.#db, [digest(credential)]);
     if (!found) throw new ApiError('invalid_credential');
     if (found.revokedAt) throw new ApiError('revoked_credential');
     if (found.expiresAt && found.expiresAt.getTime() <= Date.now()) throw new ApiError('expired_credential');
-    const known = { viewer: viewerOf(kind, found), allows: networkCheck(found.ipAllowlist ?? []) };
+    const known = { viewer: viewerOf(kind, found), allows: networkCheck(found.ipAllowlist) };
     // A revocation during the read may have made this row out of date.
     if (revocations === this.#revocations) this.#remember(cacheKey, known);
     return known;
@@ -108,9 +107,18 @@ const viewerOf = (kind: 'live' | 'at', found: FoundCredential): Viewer => ({
   name: found.name,
   scopes: expandScopes(found.scope),
   expiresAt: found.expiresAt,
-  spendLimitMicros: found.spendLimitMicros ?? null,
+  holder: found.holder,
+  limits: limitsOf(found),
+  family: found.family,
   suspendedFor: found.suspendedFor,
 });
+
+/** The limits of the holder, or undefined if it has none. */
+function limitsOf(found: FoundCredential): Limits | undefined {
+  const { ipAllowlist, spendLimitMicros, holderExpiresAt: expiresAt, limitedBy } = found;
+  const isLimited = ipAllowlist.length || spendLimitMicros !== null || expiresAt || limitedBy;
+  return isLimited ? { ipAllowlist, spendLimitMicros, expiresAt, limitedBy } : undefined;
+}
 
 const OPERATOR: Viewer = {
   accountId: null,
@@ -119,7 +127,6 @@ const OPERATOR: Viewer = {
   name: 'operator',
   scopes: expandScopes('operator'),
   expiresAt: null,
-  spendLimitMicros: null,
 };
 
 /** The longest delay of a timer of Node. */
