@@ -41,16 +41,14 @@ export async function seed(db: Database): Promise<Seeded> {
 export async function newOrderer(db: Database): Promise<SeededAccount> {
   const orderer = await newAccount(db);
   await db.transaction((tx) =>
-    post(tx, orderer.id, [
-      {
-        kind: 'adjustment',
-        debit: gateway('bench'),
-        credit: available(orderer.id),
-        amountMicros: FUNDS_MICROS,
-        externalKey: `bench ${orderer.id}`,
-        description: 'Funds of the benchmark',
-      },
-    ]),
+    post(tx, orderer.id, {
+      kind: 'adjustment',
+      debit: gateway('bench'),
+      credit: available(orderer.id),
+      amountMicros: FUNDS_MICROS,
+      externalKey: `bench ${orderer.id}`,
+      description: 'Funds of the benchmark',
+    }),
   );
   await db.source.manager.insert(SshKey, {
     id: newId('sshkey'),

@@ -136,7 +136,7 @@ const POST = statement({ accountId: column.text(), kept: column.boolean() }, { n
  * @throws ApiError insufficient_balance if one of the customer's accounts would become negative
  * @throws Error if the customer has no balance, or a posting names another customer's account
  */
-export const post = (tx: Transaction, accountId: string, postings: Posting[]): Promise<number> =>
+export const post = (tx: Transaction, accountId: string, ...postings: Posting[]): Promise<number> =>
   postAll(
     tx,
     postings.map((posting) => ({ accountId, ...posting })),

@@ -186,15 +186,13 @@ export async function creditX402(
   { accountId, network, payer, nonce, amountMicros }: X402Payment,
   orderNumber?: string,
 ): Promise<void> {
-  await post(tx, accountId, [
-    {
-      kind: 'topup',
-      debit: gateway(`x402:${network}`),
-      credit: available(accountId),
-      amountMicros,
-      externalKey: x402Key({ network, payer, nonce }),
-      ...(orderNumber !== undefined && { orderNumber }),
-      description: 'Payment by x402',
-    },
-  ]);
+  await post(tx, accountId, {
+    kind: 'topup',
+    debit: gateway(`x402:${network}`),
+    credit: available(accountId),
+    amountMicros,
+    externalKey: x402Key({ network, payer, nonce }),
+    ...(orderNumber !== undefined && { orderNumber }),
+    description: 'Payment by x402',
+  });
 }

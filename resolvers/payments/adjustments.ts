@@ -54,9 +54,14 @@ export async function adjustBalance(context: Context, adjustment: Adjustment): P
     if (known && !(known.accountId === accountId && known.debit === debit && known.amountMicros === magnitude))
       throw new ApiError('idempotency_key_reused');
     if (!(await exists(tx, Account, { id: accountId }))) throw new ApiError('not_found');
-    const posted = await post(tx, accountId, [
-      { kind: 'adjustment', debit, credit, amountMicros: magnitude, externalKey, description: reason },
-    ]);
+    const posted = await post(tx, accountId, {
+      kind: 'adjustment',
+      debit,
+      credit,
+      amountMicros: magnitude,
+      externalKey,
+      description: reason,
+    });
     if (posted) {
       await record(tx, accountId, accountId, {
         type: 'balance.adjusted',

@@ -40,17 +40,15 @@ export async function assignPayment(context: Context, id: string, reason: string
     const credited = await transition(tx, PAYMENT_LIFECYCLE, id, 'CREDITED', {
       set: { creditedAt: expression('now()') },
     });
-    await post(tx, accountId, [
-      {
-        kind: 'adjustment',
-        debit: SUSPENSE,
-        credit: available(accountId),
-        externalKey: key,
-        orderNumber,
-        amountMicros: creditedMicros,
-        description: `Payment in ${coin}`,
-      },
-    ]);
+    await post(tx, accountId, {
+      kind: 'adjustment',
+      debit: SUSPENSE,
+      credit: available(accountId),
+      externalKey: key,
+      orderNumber,
+      amountMicros: creditedMicros,
+      description: `Payment in ${coin}`,
+    });
     await recordByOperator(tx, context, id, { type: 'payment.assigned', data: { accountId, orderNumber, reason } });
     await context.provisioning.servers.retrySuspended(tx, accountId);
     return credited!;

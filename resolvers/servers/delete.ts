@@ -37,19 +37,17 @@ async function refund(tx: Transaction, server: Server & { previousState: Server[
   if (server.previousState === 'FAILED') return 0n; // the failure of the order gave it back
   if (!server.paidUntil) return releaseHold(tx, server);
   const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, server.updatedAt);
-  await post(tx, server.accountId, [
-    {
-      kind: 'refund',
-      debit: REVENUE,
-      credit: available(server.accountId),
-      amountMicros,
-      externalKey: `refund:${server.orderNumber}`,
-      orderNumber: server.orderNumber,
-      serviceCode: server.serviceCode,
-      description: `Unused hours of ${server.serviceCode}`,
-      periodFrom: server.updatedAt,
-      periodTo: server.paidUntil,
-    },
-  ]);
+  await post(tx, server.accountId, {
+    kind: 'refund',
+    debit: REVENUE,
+    credit: available(server.accountId),
+    amountMicros,
+    externalKey: `refund:${server.orderNumber}`,
+    orderNumber: server.orderNumber,
+    serviceCode: server.serviceCode,
+    description: `Unused hours of ${server.serviceCode}`,
+    periodFrom: server.updatedAt,
+    periodTo: server.paidUntil,
+  });
   return amountMicros + (await releaseChange(tx, server));
 }

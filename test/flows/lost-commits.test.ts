@@ -18,16 +18,14 @@ const { db, publicUrl, newAccount, operator } = freehold;
 
 async function fund(accountId: string, usd: number) {
   await db.transaction((tx) =>
-    post(tx, accountId, [
-      {
-        kind: 'topup',
-        debit: gateway('test'),
-        credit: available(accountId),
-        amountMicros: BigInt(usd) * 1_000_000n,
-        externalKey: `test:${accountId}`,
-        description: 'For the test',
-      },
-    ]),
+    post(tx, accountId, {
+      kind: 'topup',
+      debit: gateway('test'),
+      credit: available(accountId),
+      amountMicros: BigInt(usd) * 1_000_000n,
+      externalKey: `test:${accountId}`,
+      description: 'For the test',
+    }),
   );
 }
 

@@ -39,7 +39,9 @@ beforeEach(async () => {
   const common = { orderNumber: topUpNumber, description: 'test' };
   const credit = available(account);
   await db.transaction((tx) =>
-    post(tx, account, [
+    post(
+      tx,
+      account,
       {
         ...common,
         kind: 'topup',
@@ -57,7 +59,7 @@ beforeEach(async () => {
         amountMicros: 7n,
         externalKey: 'pay:bitcoin:two:0',
       },
-    ]),
+    ),
   );
 });
 
@@ -84,12 +86,10 @@ describe('The proof of the books', () => {
 
   it('names a transfer that credits an x402 payment without a row', async () => {
     await db.transaction((tx) =>
-      post(tx, account, [
-        {
-          ...{ kind: 'topup', debit: gateway('x402'), credit: available(account), amountMicros: 5n },
-          ...{ externalKey: 'x402:eip155:1:0x1:0x2', description: 'test' },
-        },
-      ]),
+      post(tx, account, {
+        ...{ kind: 'topup', debit: gateway('x402'), credit: available(account), amountMicros: 5n },
+        ...{ externalKey: 'x402:eip155:1:0x1:0x2', description: 'test' },
+      }),
     );
     expect((await proveBooks(db)).firstFault).toMatchObject({ table: 'transfer' });
   });
@@ -108,12 +108,10 @@ describe('The proof of the books', () => {
       ...{ signatureDigest: Buffer.alloc(32), requestMac: Buffer.alloc(32), leaseUntil: new Date() },
     });
     await db.transaction((tx) =>
-      post(tx, account, [
-        {
-          ...{ kind: 'topup', debit: gateway('x402:eip155:1'), credit: available(account), amountMicros: 5n },
-          ...{ externalKey: 'x402:eip155:1:0x3:0x4', description: 'test' },
-        },
-      ]),
+      post(tx, account, {
+        ...{ kind: 'topup', debit: gateway('x402:eip155:1'), credit: available(account), amountMicros: 5n },
+        ...{ externalKey: 'x402:eip155:1:0x3:0x4', description: 'test' },
+      }),
     );
     expect(await proveBooks(db)).toMatchObject({ balanced: true, firstFault: null });
     await db.query('truncate x402_payment');
@@ -127,12 +125,10 @@ describe('The proof of the books', () => {
       [newId('srv'), account, orderNumber],
     );
     await db.transaction((tx) =>
-      post(tx, account, [
-        {
-          ...{ kind: 'hold', debit: available(account), credit: held(account), amountMicros: 10n, orderNumber },
-          ...{ externalKey: `hold:${orderNumber}`, description: 'test' },
-        },
-      ]),
+      post(tx, account, {
+        ...{ kind: 'hold', debit: available(account), credit: held(account), amountMicros: 10n, orderNumber },
+        ...{ externalKey: `hold:${orderNumber}`, description: 'test' },
+      }),
     );
     expect((await proveBooks(db)).firstFault).toMatchObject({ table: 'server' });
     await db.query('truncate server');

@@ -38,7 +38,7 @@ const move = (kind: Posting['kind'], debit: string, credit: string, amountMicros
 });
 const hold = (account: string, micros: bigint) => move('hold', available(account), held(account), micros);
 
-const posted = (account: string, ...postings: Posting[]) => db.transaction((tx) => post(tx, account, postings));
+const posted = (account: string, ...postings: Posting[]) => db.transaction((tx) => post(tx, account, ...postings));
 const balanceOf = async (accountId: string) => {
   const { availableMicros, heldMicros } = await db.source.manager.findOneByOrFail(Balance, { accountId });
   return { availableMicros, heldMicros };

@@ -26,12 +26,10 @@ it('npm run verify reports balanced books, or the wrong row', async () => {
   const account = newId('acct');
   await db.transaction((tx) => openBalance(tx, account));
   await db.transaction((tx) =>
-    post(tx, account, [
-      {
-        ...{ kind: 'topup', debit: gateway('test'), credit: available(account), amountMicros: 5_000_000n },
-        ...{ externalKey: 'one', description: 'test' },
-      },
-    ]),
+    post(tx, account, {
+      ...{ kind: 'topup', debit: gateway('test'), credit: available(account), amountMicros: 5_000_000n },
+      ...{ externalKey: 'one', description: 'test' },
+    }),
   );
   const right = await verify(url);
   expect(right).toMatchObject({ code: 0 });

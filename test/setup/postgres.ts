@@ -37,8 +37,8 @@ export default async function setup(project: TestProject) {
 }
 
 /**
- * Returns the folder for shared memory, if it has room. The test files create and drop some hundred databases of a
- * thousand files each, and a disk takes longer to find room for these files than PostgreSQL takes for the tests.
+ * Returns the folder for shared memory, if it has room. The test files create and drop some hundred databases, each with
+ * a thousand files. On a disk, the search for free inodes takes longer than the statements of the tests.
  */
 function folderInMemory(): string | undefined {
   if (!existsSync(MEMORY)) return undefined;

@@ -95,9 +95,13 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
   const fund = (accountId: string, amountMicros: bigint) =>
     db.transaction(async (tx) => {
       const sides = { debit: gateway('test'), credit: available(accountId) };
-      await post(tx, accountId, [
-        { kind: 'topup', ...sides, amountMicros, externalKey: newId('xfr'), description: 'Funds' },
-      ]);
+      await post(tx, accountId, {
+        kind: 'topup',
+        ...sides,
+        amountMicros,
+        externalKey: newId('xfr'),
+        description: 'Funds',
+      });
     });
   return {
     ...{ db, folder, driver, provisioning, newProvisioning },

@@ -26,17 +26,15 @@ export async function reverse(
 ): Promise<bigint> {
   const leftMicros = await lockAvailable(tx, accountId);
   const amountMicros = leftMicros < creditedMicros ? leftMicros : creditedMicros;
-  await post(tx, accountId, [
-    {
-      kind: 'adjustment',
-      debit: available(accountId),
-      credit: SUSPENSE,
-      amountMicros,
-      description,
-      externalKey: `reverse:${key}`,
-      ...(orderNumber !== null && { orderNumber }),
-    },
-  ]);
+  await post(tx, accountId, {
+    kind: 'adjustment',
+    debit: available(accountId),
+    credit: SUSPENSE,
+    amountMicros,
+    description,
+    externalKey: `reverse:${key}`,
+    ...(orderNumber !== null && { orderNumber }),
+  });
   await setSuspension(tx, accountId, 'The chain has removed a payment of this account.', SYSTEM);
   return amountMicros;
 }
@@ -49,7 +47,9 @@ export const writeOff = (
 ): Promise<number> => {
   const posted = { kind: 'adjustment', credit: gateway(network), description: 'Written off' } as const;
   const named = orderNumber !== null && { orderNumber };
-  return post(tx, accountId, [
+  return post(
+    tx,
+    accountId,
     { ...posted, ...named, debit: SUSPENSE, amountMicros: reversedMicros, externalKey: `write-off:${key}` },
     {
       ...posted,
@@ -58,5 +58,5 @@ export const writeOff = (
       amountMicros: creditedMicros - reversedMicros,
       externalKey: `loss:${key}`,
     },
-  ]);
+  );
 };

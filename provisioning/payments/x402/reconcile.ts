@@ -108,24 +108,22 @@ async function covers(tx: Transaction, { accountId, priceMonthMicros, setupFeeMi
 
 /** Holds the price. The statement of an order that is paid at once does this itself. */
 const hold = (tx: Transaction, server: Server, credentialId: string | null): Promise<number> =>
-  post(tx, server.accountId, [
-    {
-      kind: 'hold',
-      debit: available(server.accountId),
-      credit: held(server.accountId),
-      amountMicros: server.priceMonthMicros + server.setupFeeMicros,
-      externalKey: `hold:${server.orderNumber}`,
-      orderNumber: server.orderNumber,
-      serviceCode: server.serviceCode,
-      description: `Order of ${server.serviceCode}`,
-      ...(credentialId !== null && { credentialId }),
-    },
-  ]);
+  post(tx, server.accountId, {
+    kind: 'hold',
+    debit: available(server.accountId),
+    credit: held(server.accountId),
+    amountMicros: server.priceMonthMicros + server.setupFeeMicros,
+    externalKey: `hold:${server.orderNumber}`,
+    orderNumber: server.orderNumber,
+    serviceCode: server.serviceCode,
+    description: `Order of ${server.serviceCode}`,
+    ...(credentialId !== null && { credentialId }),
+  });
 
 /** Confirms a top-up by x402 whose payment was credited, and posts its bonus. */
 export async function confirmPaidTopUp(tx: Transaction, topUp: TopUp, txId: string): Promise<TopUp> {
   const { accountId, orderNumber, amountMicros, bonusMicros, amountCrypto, confirmationsRequired } = topUp;
-  await post(tx, accountId, [bonusPosting(topUp, bonusMicros)]);
+  await post(tx, accountId, bonusPosting(topUp, bonusMicros));
   const set = {
     receivedCrypto: amountCrypto,
     confirmations: confirmationsRequired,

@@ -13,16 +13,14 @@ const gatewayOf = ({ network }: X402Payment) => `x402:${network}`;
 export async function suspendX402(tx: Transaction, payment: X402Payment, txId: string): Promise<void> {
   const { id, accountId, network, amountMicros } = payment;
   await moveX402(tx, payment, 'UNMATCHED', { txId });
-  await post(tx, accountId, [
-    {
-      kind: 'topup',
-      debit: gateway(gatewayOf(payment)),
-      credit: SUSPENSE,
-      amountMicros,
-      externalKey: x402Key(payment),
-      description: 'Payment by x402',
-    },
-  ]);
+  await post(tx, accountId, {
+    kind: 'topup',
+    debit: gateway(gatewayOf(payment)),
+    credit: SUSPENSE,
+    amountMicros,
+    externalKey: x402Key(payment),
+    description: 'Payment by x402',
+  });
   await tell(tx, { id, orderNumber: null, network, txId }, 'payment.unmatched');
 }
 
@@ -30,16 +28,14 @@ export async function suspendX402(tx: Transaction, payment: X402Payment, txId: s
 export async function assignX402(tx: Transaction, payment: X402Payment, accountId: string): Promise<void> {
   const { id, amountMicros } = payment;
   await moveX402(tx, payment, 'SETTLED', { accountId });
-  await post(tx, accountId, [
-    {
-      kind: 'adjustment',
-      debit: SUSPENSE,
-      credit: available(accountId),
-      amountMicros,
-      externalKey: `assign:${id}`,
-      description: 'Payment by x402',
-    },
-  ]);
+  await post(tx, accountId, {
+    kind: 'adjustment',
+    debit: SUSPENSE,
+    credit: available(accountId),
+    amountMicros,
+    externalKey: `assign:${id}`,
+    description: 'Payment by x402',
+  });
   await startTask(tx, x402Task({ id, accountId }));
 }
 

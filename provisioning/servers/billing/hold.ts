@@ -24,21 +24,19 @@ export const transferHeld = (
   kind: keyof typeof SIDES,
   more: Partial<Pick<Transfer, 'periodFrom' | 'periodTo' | 'credentialId'>> = {},
 ): Promise<number> =>
-  post(tx, server.accountId, [
-    {
-      kind,
-      ...SIDES[kind](server.accountId),
-      amountMicros: BigInt(change.heldMicros),
-      externalKey: `${kind}:${change.id}`,
-      orderNumber: server.orderNumber,
-      serviceCode: change.operation === 'resize' ? change.serviceCode : server.serviceCode,
-      description:
-        change.operation === 'resize'
-          ? `Resize of ${server.serviceCode} to ${change.serviceCode}`
-          : `Renewal of ${server.serviceCode}`,
-      ...(Object.fromEntries(Object.entries(more).filter(([, value]) => value)) as object),
-    },
-  ]);
+  post(tx, server.accountId, {
+    kind,
+    ...SIDES[kind](server.accountId),
+    amountMicros: BigInt(change.heldMicros),
+    externalKey: `${kind}:${change.id}`,
+    orderNumber: server.orderNumber,
+    serviceCode: change.operation === 'resize' ? change.serviceCode : server.serviceCode,
+    description:
+      change.operation === 'resize'
+        ? `Resize of ${server.serviceCode} to ${change.serviceCode}`
+        : `Renewal of ${server.serviceCode}`,
+    ...(Object.fromEntries(Object.entries(more).filter(([, value]) => value)) as object),
+  });
 
 /** Releases the money held for a change that will not end. @returns micro-USD; 0 if none is held */
 export async function releaseChange(tx: Transaction, server: Server): Promise<bigint> {

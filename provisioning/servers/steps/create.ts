@@ -53,20 +53,18 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
     commit: async (tx) => {
       const ended = { rootPassword: null, failureCode: null, failureMessage: null };
       const running = await move(tx, server, 'RUNNING', { paidUntil: PAID_UNTIL, ...ended });
-      await post(tx, server.accountId, [
-        {
-          kind: 'capture',
-          debit: held(server.accountId),
-          credit: REVENUE,
-          amountMicros: server.priceMonthMicros + server.setupFeeMicros,
-          externalKey: `capture:${server.orderNumber}`,
-          orderNumber: server.orderNumber,
-          serviceCode: server.serviceCode,
-          description: `First month of ${server.serviceCode}`,
-          periodFrom: running.updatedAt,
-          periodTo: running.paidUntil!,
-        },
-      ]);
+      await post(tx, server.accountId, {
+        kind: 'capture',
+        debit: held(server.accountId),
+        credit: REVENUE,
+        amountMicros: server.priceMonthMicros + server.setupFeeMicros,
+        externalKey: `capture:${server.orderNumber}`,
+        orderNumber: server.orderNumber,
+        serviceCode: server.serviceCode,
+        description: `First month of ${server.serviceCode}`,
+        periodFrom: running.updatedAt,
+        periodTo: running.paidUntil!,
+      });
     },
   });
 };

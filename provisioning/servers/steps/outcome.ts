@@ -31,18 +31,16 @@ export async function fail(
 export async function releaseHold(tx: Transaction, server: Server): Promise<bigint> {
   if (!(await isPosted(tx, `hold:${server.orderNumber}`))) return 0n;
   const amountMicros = server.priceMonthMicros + server.setupFeeMicros;
-  await post(tx, server.accountId, [
-    {
-      kind: 'release',
-      debit: held(server.accountId),
-      credit: available(server.accountId),
-      amountMicros,
-      externalKey: `release:${server.orderNumber}`,
-      orderNumber: server.orderNumber,
-      serviceCode: server.serviceCode,
-      description: `${server.serviceCode} was not delivered`,
-    },
-  ]);
+  await post(tx, server.accountId, {
+    kind: 'release',
+    debit: held(server.accountId),
+    credit: available(server.accountId),
+    amountMicros,
+    externalKey: `release:${server.orderNumber}`,
+    orderNumber: server.orderNumber,
+    serviceCode: server.serviceCode,
+    description: `${server.serviceCode} was not delivered`,
+  });
   return amountMicros;
 }
 

@@ -82,12 +82,10 @@ describe('A credited payment that its chain reverts', () => {
     const { db, context, accountId } = shop;
     await eventually(async () => (await traces(shop, orderNumber)).balance.held === 0n);
     await db.transaction((tx) =>
-      post(tx, accountId, [
-        {
-          ...{ kind: 'adjustment', debit: available(accountId), credit: ADJUSTMENT, externalKey: 'spent' },
-          ...{ amountMicros: FUNDS_MICROS - 1_000_000n, description: 'test' },
-        },
-      ]),
+      post(tx, accountId, {
+        ...{ kind: 'adjustment', debit: available(accountId), credit: ADJUSTMENT, externalKey: 'spent' },
+        ...{ amountMicros: FUNDS_MICROS - 1_000_000n, description: 'test' },
+      }),
     );
     shop.chain.mood = 'silent';
     await expireAuthorizations(shop);
