@@ -29,6 +29,7 @@ import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/creden
 import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { prepareDummy } from './resolvers/accounts/auth/password.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
+import { SecurityLog } from './resolvers/accounts/security-log.ts';
 import type { Context } from './resolvers/context.ts';
 import { IdempotencyKeys } from './resolvers/idempotency.ts';
 import { schema } from './schema/index.ts';
@@ -119,9 +120,11 @@ async function compose(
   const audit = new RequestAudit(db);
   onStop(() => audit.flush());
   const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
-  const authenticator = new Authenticator(db, operatorToken);
+  const security = new SecurityLog(db);
+  onStop(() => security.flush());
+  const authenticator = new Authenticator(db, operatorToken, security);
   const { limits, publicUrl } = config;
-  const logins = loginsOf(config, db, vault);
+  const logins = loginsOf(config, db, vault, security);
   const contextOf = ({
     requestId = newId('req'),
     ...request
@@ -133,6 +136,7 @@ async function compose(
     stopping,
     publicUrl,
     logins,
+    security,
     requestId,
     ...request,
   });
@@ -238,9 +242,16 @@ function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop:
 }
 
 /** Login attempts live in the store of the rate limits, except Redis: a login needs the database anyway. */
-function loginsOf({ rateLimitStore, loginFailuresMax }: Config, db: Database, vault: Vault) {
-  if (rateLimitStore === 'memory') return new LoginThrottle(loginFailuresMax);
-  return new LoginThrottle(loginFailuresMax, new SharedLoginAttempts(db, report), vault.derive('logins'));
+function loginsOf(
+  { rateLimitStore, loginFailuresMax: max }: Config,
+  db: Database,
+  vault: Vault,
+  security: SecurityLog,
+) {
+  const isShared = rateLimitStore !== 'memory';
+  const attempts = isShared ? new SharedLoginAttempts(db, report) : undefined;
+  const key = isShared ? vault.derive('logins') : undefined;
+  return new LoginThrottle(max, attempts, key, (name, code) => security.login(name, code));
 }
 
 /** Logs unexpected errors. */

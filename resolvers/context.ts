@@ -6,6 +6,7 @@ import type { Actor } from '../entities/history/audit.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
+import type { SecurityLog } from './accounts/security-log.ts';
 
 /** The caller by a checked credential. */
 export interface Viewer {
@@ -32,6 +33,7 @@ export interface Context {
   /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;
   logins: LoginThrottle;
+  security: SecurityLog;
   viewer: Viewer | null;
   requestId: string;
   userAgent: string | null;

@@ -127,13 +127,18 @@ export const LIST_API_KEYS = statement(ApiKey.columns)`
     where ($1::text is null or account_id = $1) and ($2::text is null or id < $2) and ($3::text is null or ${STATUS_NOW} = $3)
     order by id desc limit $4`;
 
-/** CTEs that find a credential by its digest $1, and note its use with the precision of a minute. */
-const used = (table: string, digest: string) => `
+/** A use counts with the precision of a minute. */
+const NOT_NOTED = (row: string) => `(${row}.last_used_at is null or ${row}.last_used_at < date_trunc('minute', now()))`;
+/**
+ * CTEs that find a credential by its digest $1, and note its use. A refused use does not count. The caller must note that of
+ * a credential with networks, after it has checked the address.
+ */
+const used = (table: string, digest: string, also = 'true') => `
   with found as (select * from ${table} where ${digest} = $1),
     used as (
       update ${table} set last_used_at = date_trunc('minute', now()) from found
-      where ${table}.id = found.id and found.revoked_at is null
-        and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
+      where ${table}.id = found.id and found.revoked_at is null and (found.expires_at is null or found.expires_at > now())
+        and ${also} and ${NOT_NOTED('found')})`;
 const CREDENTIAL = {
   accountId: column.text(),
   credentialId: column.key(),
@@ -146,20 +151,26 @@ const CREDENTIAL = {
   suspendedFor: nullable(column.text()),
 };
 const LIMITS = { ipAllowlist: column.textArray(), spendLimitMicros: nullable(column.bigint()) };
+/** Whether a refresh ended the session. */
+const ROTATION = { isRotated: column.boolean() };
 /** A credential, as a request finds it. Only API keys have limits. */
-export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof LIMITS>>;
+export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof LIMITS> & Row<typeof ROTATION>>;
 
 const SUSPENDED_FOR = '(select suspended_for from account where account.id = found.account_id) as suspended_for';
 
 /** The API key with the digest $1. */
 export const FIND_API_KEY = statement({ ...CREDENTIAL, ...LIMITS })`
-  ${used('api_key', 'digest')}
+  ${used('api_key', 'digest', 'cardinality(found.ip_allowlist) = 0')}
   select account_id, id as credential_id, name, scope, expires_at, revoked_at,
     ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`;
+/** Notes a use of the API key $1. */
+export const NOTE_API_KEY_USE = statement({})`
+  update api_key set last_used_at = date_trunc('minute', now()) where id = $1 and ${NOT_NOTED('api_key')}`;
 /** The session whose access token has the digest $1. */
-export const FIND_SESSION = statement(CREDENTIAL)`
+export const FIND_SESSION = statement({ ...CREDENTIAL, ...ROTATION })`
   ${used('session', 'access_digest')}
-  select account_id, id as credential_id, source as name, scope, expires_at, revoked_at, ${SUSPENDED_FOR} from found`;
+  select account_id, id as credential_id, source as name, scope, expires_at, revoked_at,
+    rotated_at is not null as is_rotated, ${SUSPENDED_FOR} from found`;
 
 /** How long the service can still look up an ended credential. */
 export const ENDED_CREDENTIAL_DAYS = 30;

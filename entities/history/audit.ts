@@ -54,6 +54,10 @@ export const LIST_ENTRIES_OF_ACTION = entriesIn(
   '(action, id) >= ($7, $2) and (action, id) < ($7, $3)',
   'action desc, id desc',
 );
+/** An entry of the last minute: $1 account, $2 action, $3 resource, $4 the bound of its id. */
+export const FIND_RECENT_ENTRY = statement({ id: column.key() })`
+  select id from audit_entry where account_id = $1 and action = $2 and resource_id = $3 and id >= $4
+    and created_at > now() - interval '1 minute' limit 1`;
 /** Inserts entries with the action $1; the other parameters are arrays with one element for each entry. */
 export const INSERT_REQUESTS = statement({})`
   insert into audit_entry (action, id, created_at, account_id, actor_type, actor_id, actor_name, request_id, method, path, status)

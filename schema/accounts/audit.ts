@@ -1,6 +1,7 @@
 /** The audit log. */
 import type { AuditEntry } from '../../entities/history/audit.ts';
 import { listAudit } from '../../resolvers/accounts/audit.ts';
+import { SECURITY_EVENTS } from '../../resolvers/accounts/security-log.ts';
 import { builder, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
@@ -38,6 +39,11 @@ const AuditEntryType = objectType<AuditEntry>(
       description: 'The changed resource; null for api.request.',
       resolve: ({ resourceType, resourceId }) =>
         resourceType !== null && resourceId !== null ? { type: resourceType, id: resourceId } : null,
+    }),
+    count: t.int({
+      nullable: true,
+      description: 'How often an attack came since its entry before, at most one entry a minute; else null.',
+      resolve: ({ action, count }) => (SECURITY_EVENTS.has(action) ? count : null),
     }),
     requestId: t.exposeString('requestId', {
       nullable: true,

@@ -16,12 +16,20 @@ export interface ClientCredentials {
 }
 
 /** Returns the client that sent its id and secret, by HTTP Basic or in the body. @throws ApiError invalid_client */
-export async function authenticateClient({ db }: Context, credentials: ClientCredentials): Promise<OauthClient> {
+export async function authenticateClient(
+  { db, security }: Context,
+  credentials: ClientCredentials,
+): Promise<OauthClient> {
   const [id, secret] = basicOf(credentials.authorization) ?? [credentials.clientId, credentials.clientSecret];
   if (!id || !secret)
     throw new ApiError('invalid_client', 'Send client_id and client_secret, by HTTP Basic or in the body.');
   const client = isId('cl', id) && credentialKind(secret) === 'cs' && (await find(db, OauthClient, { id }));
-  if (!client || !timingSafeEqual(client.secretDigest, digest(secret))) throw new ApiError('invalid_client');
+  if (!client || !timingSafeEqual(client.secretDigest, digest(secret))) {
+    const resource = { type: 'oauth_client' as const, id };
+    if (client) security.note({ type: 'oauth_client.refused', account: client.accountId, resource });
+    else security.count('unknown credentials');
+    throw new ApiError('invalid_client');
+  }
   return client;
 }
 
