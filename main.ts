@@ -24,11 +24,11 @@ import { hardwareDriversOf } from './provisioning/servers/hardware-drivers.ts';
 import { Netboot } from './provisioning/servers/netboot/boot.ts';
 import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
 import { endLeases } from './provisioning/tasks/lease.ts';
-import { RequestAudit } from './resolvers/accounts/audit.ts';
 import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/credential.ts';
 import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { prepareDummy } from './resolvers/accounts/auth/password.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
+import { RequestAudit } from './resolvers/accounts/request-audit.ts';
 import { SecurityLog } from './resolvers/accounts/security-log.ts';
 import type { Context } from './resolvers/context.ts';
 import { IdempotencyKeys } from './resolvers/idempotency.ts';
@@ -137,6 +137,7 @@ async function compose(
     publicUrl,
     logins,
     security,
+    audit,
     requestId,
     ...request,
   });

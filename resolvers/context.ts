@@ -6,6 +6,7 @@ import type { Actor } from '../entities/history/audit.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
+import type { RequestAudit } from './accounts/request-audit.ts';
 import type { SecurityLog } from './accounts/security-log.ts';
 
 /** The caller by a checked credential. */
@@ -34,6 +35,7 @@ export interface Context {
   publicUrl: string;
   logins: LoginThrottle;
   security: SecurityLog;
+  audit: RequestAudit;
   viewer: Viewer | null;
   requestId: string;
   userAgent: string | null;

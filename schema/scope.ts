@@ -13,6 +13,7 @@ import SchemaBuilder, {
 import type { GraphQLFieldResolver } from 'graphql';
 import type { RequiredScope } from '../entities/accounts/credential.ts';
 import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
+import { accountsIn } from '../resolvers/accounts/request-audit.ts';
 import type { Context } from '../resolvers/context.ts';
 
 /* biome-ignore-start lint/correctness/noUnusedVariables: the extended declarations have these parameters */
@@ -69,10 +70,12 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     };
   }
   override wrapResolve(resolver: Resolver, { kind, pothosOptions }: PothosOutputFieldConfig<Types>): Resolver {
-    return ROOTS.has(kind) ? guarded(resolver, scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions)) : resolver;
+    return ROOTS.has(kind)
+      ? guarded(audited(resolver, kind), scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions))
+      : resolver;
   }
   override wrapSubscribe(subscriber: Resolver | undefined, { kind, pothosOptions }: PothosOutputFieldConfig<Types>) {
-    return subscriber && ROOTS.has(kind) ? guarded(subscriber, scopeOf(pothosOptions)!) : subscriber;
+    return subscriber && ROOTS.has(kind) ? guarded(audited(subscriber, kind), scopeOf(pothosOptions)!) : subscriber;
   }
 }
 
@@ -89,5 +92,20 @@ const guarded =
     if (activeOnly) requireActive(viewer);
     return resolver(parent, args, context, info);
   };
+
+/** Records which accounts the operator read. Mutations have entries of their own. */
+const audited = (resolver: Resolver, kind: string): Resolver =>
+  kind === 'Mutation'
+    ? resolver
+    : (parent, args, context, info) => {
+        const answer: unknown = resolver(parent, args, context, info);
+        const { viewer, audit } = context as Context;
+        if (viewer?.kind !== 'operator') return answer;
+        return Promise.resolve(answer).then((shown) => {
+          const accounts = accountsIn(shown);
+          if (accounts.length || kind === 'Subscription') audit.read(context as Context, info.fieldName, accounts);
+          return shown;
+        });
+      };
 
 SchemaBuilder.registerPlugin('scope', ScopePlugin);

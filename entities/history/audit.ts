@@ -22,7 +22,7 @@ export const AuditEntry = entity('audit_entry', {
   actorType: column.text(),
   actorId: nullable(column.text()),
   actorName: nullable(column.text()),
-  /** The changed resource. Null for `api.request`. */
+  /** The changed resource. `api.request` has one if the operator read or changed something of a customer. */
   resourceType: nullable(column.text()),
   resourceId: nullable(column.text()),
   requestId: nullable(column.text()),
@@ -60,9 +60,11 @@ export const FIND_RECENT_ENTRY = statement({ id: column.key() })`
     and created_at > now() - interval '1 minute' limit 1`;
 /** Inserts entries with the action $1; the other parameters are arrays with one element for each entry. */
 export const INSERT_REQUESTS = statement({})`
-  insert into audit_entry (action, id, created_at, account_id, actor_type, actor_id, actor_name, request_id, method, path, status)
+  insert into audit_entry (action, id, created_at, account_id, actor_type, actor_id, actor_name, request_id, method, path, status,
+      resource_type, resource_id)
     select $1, given.* from unnest($2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-      $9::text[], $10::text[], $11::int[]) as given on conflict (id) do nothing`;
+      $9::text[], $10::text[], $11::int[],
+      $12::text[], $13::text[]) as given on conflict (id) do nothing`;
 /**
  * Deletes entries older than `AUDIT_DAYS` from the beginning of each hash chain, at most $1 of an account. The last deleted
  * link stays as the anchor of its chain. The role of the service may delete entries in no other way.
