@@ -136,10 +136,11 @@ async function compose(
     requestId,
     ...request,
   });
-  const authenticate = (authorization: string | undefined, address: string | null) =>
-    authenticator.fromHeader(authorization, address);
+  const authenticateOn =
+    (listener: 'public' | 'internal') => (authorization: string | undefined, address: string | null) =>
+      authenticator.fromHeader(authorization, address, listener);
   const internal = internalServer({
-    authenticate,
+    authenticate: authenticateOn('internal'),
     contextOf,
     auditRequest,
     onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
@@ -161,7 +162,7 @@ async function compose(
     }, SWEEP_MS).unref();
     onStop(async () => clearInterval(sweeper));
     const app = await publicServer({
-      authenticate,
+      authenticate: authenticateOn('public'),
       contextOf,
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),

@@ -48,13 +48,19 @@ export class Authenticator {
 
   /**
    * Returns the viewer of an Authorization header (RFC 6750), or null without one. Checks the address, and never keeps it.
+   * The operator's token is valid on the internal listener alone.
    * @throws ApiError invalid_, expired_ or revoked_credential, or ip_not_allowed
    */
-  async fromHeader(authorization: string | undefined, address: string | null): Promise<Viewer | null> {
+  async fromHeader(
+    authorization: string | undefined,
+    address: string | null,
+    listener: 'public' | 'internal',
+  ): Promise<Viewer | null> {
     if (authorization === undefined) return null;
     const credential = /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
     if (!credential)
       throw new ApiError('invalid_credential', 'Send the credential as "Authorization: Bearer <credential>".');
+    if (listener === 'internal' && this.#isOperator(credential)) return OPERATOR;
     const { viewer, allows } = await this.#find(credential);
     if (!allows(address)) throw new ApiError('ip_not_allowed');
     return viewer;
@@ -67,8 +73,6 @@ export class Authenticator {
     if (cached && cached.validUntil > Date.now() && this.#db.bus.connected) return cached;
     this.#cache.delete(cacheKey);
     const kind = credentialKind(credential);
-    if (kind === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest))
-      return { viewer: OPERATOR, allows: () => true };
     if (kind !== 'live' && kind !== 'at') throw new ApiError('invalid_credential');
     const revocations = this.#revocations;
     const statement: Statement<FoundCredential> = kind === 'live' ? FIND_API_KEY : FIND_SESSION;
@@ -80,6 +84,10 @@ export class Authenticator {
     // A revocation during the read may have made this row out of date.
     if (revocations === this.#revocations) this.#remember(cacheKey, known);
     return known;
+  }
+
+  #isOperator(credential: string): boolean {
+    return credentialKind(credential) === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest);
   }
 
   #remember(cacheKey: string, known: Omit<Cached, 'validUntil'>) {
