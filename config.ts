@@ -261,7 +261,7 @@ const INTRODUCTION = `Freehold reads environment variables, and every one is opt
 stops the start, and the error says what was expected. \`test/config.test.ts\` prints this page from \`config.ts\`.
 
 A secret can also lie in a file, which the second name of its variable gives: \`SECRET_KEY_FILE=/run/secrets/key\`. The
-file must be readable to the service, and to nobody else. Set one of the two variables.`;
+service refuses a file that every user of the machine can read. Set one of the two variables.`;
 
 /** Prints docs/operate/configuration.md. */
 export function configurationMarkdown(): string {

@@ -88,7 +88,7 @@ export class Vault {
   derive(purpose: string): Buffer {
     return derived(this.#current.key, purpose);
   }
-  /** Returns the secret of `derive`, then those of previous keys, for what they have signed. */
+  /** Returns the secret of `derive`, then those of previous keys, which may have signed a text. */
   deriveAll(purpose: string): Buffer[] {
     return this.#keys.map(({ key }) => derived(key, purpose));
   }

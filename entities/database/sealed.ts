@@ -17,7 +17,7 @@ export interface SealedColumn {
   open(vault: Vault, sealed: Buffer, key: string, secret?: string): string;
   /** The context of a row's value. */
   contextOf(key: string): string;
-  /** The values that do not begin with $1, in the order of their keys, after the key $2, $3 at most. */
+  /** The values that do not begin with $1. In the order of their keys, it returns the first $3 after the key $2. */
   readonly LIST_OTHERS: Statement<{ key: string; sealed: Buffer }>;
   /** Replaces the values $2 of the keys $1 by $3, except those that changed or that another transaction has locked. */
   readonly REPLACE: Statement<{ key: string }>;

@@ -1,4 +1,4 @@
-/** A database as the first versions left it: without the migrations from 0013 on, and with values without a key id. */
+/** A database of the first versions. It lacks the migrations from 0013 on, and its values have no key id. */
 import { createCipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
