@@ -8,7 +8,7 @@ import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
 import { sweepRateLimits, takeRateLimit } from './entities/rate-limit.ts';
-import { mintCredential, type Vault } from './entities/secrets.ts';
+import { credentialKind, mintCredential, type Vault } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
@@ -73,6 +73,12 @@ async function compose(
   onStop: (stop: () => Promise<unknown>) => void,
 ): Promise<Omit<Service, 'stop'>> {
   mkdirSync(config.dataDir, { recursive: true });
+  const operatorToken = config.operatorToken ?? keptSecret(config, 'operator-token', () => mintCredential('op'));
+  if (credentialKind(operatorToken) !== 'op')
+    throw new Error(
+      'OPERATOR_TOKEN has a wrong checksum. Use a token that a service made (operator-token in DATA_DIR).',
+    );
+
   // The database may still be starting, so the parts that do not need it come first.
   const operations = readOperations(schema);
   const render = resourceRenderer(operations);
@@ -86,7 +92,6 @@ async function compose(
   const db = await Database.open(url, { poolSize: config.databasePoolSize });
   onStop(() => db.close());
   await useKey(db, vault);
-  const operatorToken = config.operatorToken ?? keptSecret(config, 'operator-token', () => mintCredential('op'));
 
   const gateways = config.paymentsFile ? readGateways(config.paymentsFile) : simulatedGateways(config);
   const provisioning = new Provisioning({

@@ -100,19 +100,15 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
 /** Reads every body as JSON, because the SDK refuses other content types itself. Fastify finds a named type faster. */
 function readMessages(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    ['application/json', '*'],
-    { parseAs: 'buffer', bodyLimit: BODY_MAX },
-    (_request, body: Buffer, done) => {
-      try {
-        const message = body.length ? JSON.parse(readUtf8(body)) : undefined;
-        if (deeperThan(message, DEPTH_MAX)) throw new ApiError('malformed_json');
-        done(null, message);
-      } catch {
-        done(new ApiError('malformed_json'), undefined);
-      }
-    },
-  );
+  app.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer', bodyLimit: BODY_MAX }, (_request, body: Buffer, done) => {
+    try {
+      const message = body.length ? JSON.parse(readUtf8(body)) : undefined;
+      if (deeperThan(message, DEPTH_MAX)) throw new ApiError('malformed_json');
+      done(null, message);
+    } catch {
+      done(new ApiError('malformed_json'), undefined);
+    }
+  });
 }
 
 const authOf = ({ viewer, id, headers, ip }: FastifyRequest, view: View, count: Count) =>

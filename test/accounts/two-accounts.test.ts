@@ -128,19 +128,23 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/webhooks/{id}': 'webhook',
   '/v1/webhooks/{id}/test': 'webhook',
 };
-const PATCHES = [
-  ...[{ hostname: 'mine.example' }, { labels: { mine: 'yes' } }, { auto_renew: false }, { delete_protection: true }],
-  ...[{ power_state: 'off' }, { action: 'reboot' }, { action: 'rebuild' }, { service_code: 'vps-3' }],
-];
+/** Valid bodies of each PATCH. */
+const BODIES: Record<string, object[]> = {
+  '/v1/servers/{order_number}': [
+    ...[{ hostname: 'mine.example' }, { labels: { mine: 'yes' } }, { auto_renew: false }, { delete_protection: true }],
+    ...[{ power_state: 'off' }, { action: 'reboot' }, { action: 'rebuild' }, { service_code: 'vps-3' }],
+  ],
+};
 
 describe('An id of another account', () => {
   const inPaths = ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
   it.each(inPaths)('does not exist in the path of %s %s', async (method, path) => {
     const thing = IN_PATHS[path];
     expect(thing, 'say in IN_PATHS what the path names').toBeDefined();
-    const bodies = method === 'PATCH' ? PATCHES : [undefined];
+    const bodies = method === 'PATCH' ? BODIES[path] : [undefined];
+    expect(bodies, 'add valid bodies to BODIES').toBeDefined();
     const query = method === 'GET' ? '?wait_for=running' : '';
-    for (const body of bodies) {
+    for (const body of bodies!) {
       const [real, madeUp] = [owner.ids[thing!], MADE_UP[thing!]()];
       const ask = async (id: string) => {
         const { status, body: answer } = await stranger.rest(
@@ -264,6 +268,8 @@ describe('An id of another account', () => {
     },
     ...{ redeliver: 'delivery', deleteOauthClient: 'client', serverUpdated: 'server', topUpUpdated: 'topup' },
   };
+  /** A valid input of each field with an id. */
+  const INPUTS: Record<string, string> = { updateServer: '{ autoRenew: false }' };
   const fields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap((root) =>
     Object.values(root!.getFields()).flatMap((field) => {
       const id = field.args.find(({ type }) => getNamedType(type).name === 'ID');
@@ -275,7 +281,9 @@ describe('An id of another account', () => {
   it.each(fields)('does not exist in GraphQL for the %s %s', async (kind, name, argument, field) => {
     const thing = ofFields[name];
     expect(thing, 'say in ofFields what it names').toBeDefined();
-    const input = field.args.some((arg) => arg.name === 'input') ? ', input: { autoRenew: false }' : '';
+    const takesInput = field.args.some((arg) => arg.name === 'input');
+    expect(INPUTS[name] !== undefined, 'add a valid input to INPUTS').toBe(takesInput);
+    const input = takesInput ? `, input: ${INPUTS[name]}` : '';
     const document = `${kind} ($id: ID!) { ${name}(${argument}: $id${input}) { ${leafOf(field)} } }`;
     const ask = async (id: string) => {
       if (kind !== 'subscription') return same(await stranger.graphql(document, { id }));
