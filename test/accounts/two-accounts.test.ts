@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { readOperations } from '../../facades/compile/read.ts';
 import { schema } from '../../schema/index.ts';
-import { ENDPOINTS } from '../setup/endpoints.ts';
+import { ALL_ENDPOINTS } from '../setup/endpoints.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { listen } from '../setup/subscription.ts';
@@ -137,7 +137,7 @@ const BODIES: Record<string, object[]> = {
 };
 
 describe('An id of another account', () => {
-  const inPaths = ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
+  const inPaths = ALL_ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
   it.each(inPaths)('does not exist in the path of %s %s', async (method, path) => {
     const thing = IN_PATHS[path];
     expect(thing, 'say in IN_PATHS what the path names').toBeDefined();
