@@ -11,7 +11,7 @@ import {
   LATEST_DELIVERIES,
   WebhookDelivery,
 } from '../entities/webhooks/delivery.ts';
-import { isEventPattern, Webhook, webhookSecretContext } from '../entities/webhooks/webhook.ts';
+import { isEventPattern, WEBHOOK_SECRET, Webhook } from '../entities/webhooks/webhook.ts';
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
@@ -57,7 +57,7 @@ export async function createWebhook(
       url: checkedUrl,
       eventFilter: [...new Set(eventFilter)],
       description: description ?? null,
-      secret: context.vault.seal(secret, webhookSecretContext(id)),
+      secret: WEBHOOK_SECRET.seal(context.vault, secret, id),
       expiresAt,
     });
     await record(tx, accountId, id, { type: 'webhook.created', actor: actorOf(context) });

@@ -1,5 +1,6 @@
 /** Webhooks: the URLs to which an account has its events delivered. */
 import * as column from '../database/column.ts';
+import { sealedColumn } from '../database/sealed.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import { EVENT_TYPES } from '../history/event.ts';
@@ -15,8 +16,11 @@ export const Webhook = entity('webhook', {
   /** Patterns of events: `*`, `server.*` or exact names. */
   eventFilter: column.textArray(),
   description: nullable(column.text()),
-  /** `whsec_…`, sealed for `webhookSecretContext`. */
+  /** Sealed: `whsec_…`. */
   secret: column.bytes(),
+  /** Sealed: the secret before the last rotation. It also signs until the time after it. */
+  previousSecret: nullable(column.bytes()),
+  previousSecretUntil: nullable(column.timestamp()),
   status: defaulting(column.oneOf(...WEBHOOK_STATUSES), "'ENABLED'"),
   /** `endpoint_gone`, `retries_exhausted` or `expired`. */
   disabledReason: nullable(column.text()),
@@ -26,6 +30,9 @@ export const Webhook = entity('webhook', {
   expiresAt: nullable(column.timestamp()),
 });
 export type Webhook = RowOf<typeof Webhook>;
+
+export const WEBHOOK_SECRET = sealedColumn(Webhook, 'secret', 'id');
+export const PREVIOUS_WEBHOOK_SECRET = sealedColumn(Webhook, 'previousSecret', 'id');
 
 /** A test that succeeds enables a disabled webhook. */
 export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
@@ -46,9 +53,6 @@ export const WEBHOOK_LANE = 'webhooks';
 export const WEBHOOK_PROCESS = 'webhook';
 /** The step of the process that sends due deliveries. */
 export const DELIVER_STEP = 'deliver';
-
-/** The context for which a webhook's secret is sealed. */
-export const webhookSecretContext = (id: string): string => `webhook.secret:${id}`;
 
 /** Whether a filter may contain the pattern: `*`, a group such as `server.*`, or the name of an event. */
 export const isEventPattern = (pattern: string): boolean =>

@@ -18,8 +18,8 @@ import {
   DELIVER_STEP,
   FIND_WEBHOOK,
   WEBHOOK_LANE,
+  WEBHOOK_SECRET,
   type Webhook,
-  webhookSecretContext,
 } from '../../entities/webhooks/webhook.ts';
 import type { Outbound } from '../outbound/call.ts';
 import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks/tasks.ts';
@@ -86,7 +86,7 @@ export async function send(
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Freehold-Webhooks/1.0',
-    ...signedHeaders([vault.open(secret, webhookSecretContext(id))], { id: delivery.eventId, body }),
+    ...signedHeaders([WEBHOOK_SECRET.open(vault, secret, id)], { id: delivery.eventId, body }),
   };
   return post({ url, headers, body }, { rules, resolve, ...limits });
 }

@@ -52,13 +52,19 @@ export class Authenticator {
 
   /**
    * Returns the viewer of an Authorization header (RFC 6750), or null without one. Checks the address, and never keeps it.
+   * The operator's token is valid on the internal listener alone.
    * @throws ApiError invalid_, expired_ or revoked_credential, or ip_not_allowed
    */
-  async fromHeader(authorization: string | undefined, address: string | null): Promise<Viewer | null> {
+  async fromHeader(
+    authorization: string | undefined,
+    address: string | null,
+    listener: 'public' | 'internal',
+  ): Promise<Viewer | null> {
     if (authorization === undefined) return null;
     const credential = /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
     if (!credential)
       throw new ApiError('invalid_credential', 'Send the credential as "Authorization: Bearer <credential>".');
+    if (listener === 'internal' && this.#isOperator(credential)) return OPERATOR;
     const { viewer, allows, unnoted } = await this.#find(credential);
     if (!allows(address)) {
       this.#refused(viewer, 'network_refused');
@@ -83,8 +89,6 @@ export class Authenticator {
     if (cached && cached.validUntil > Date.now() && this.#db.bus.connected) return cached;
     this.#cache.delete(cacheKey);
     const kind = credentialKind(credential);
-    if (kind === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest))
-      return { viewer: OPERATOR, allows: () => true };
     if (kind !== 'live' && kind !== 'at') throw this.#unknown();
     const revocations = this.#revocations;
     const key = [digest(credential)];
@@ -107,6 +111,10 @@ export class Authenticator {
   #unknown(): ApiError {
     this.#security.count('unknown credentials');
     return new ApiError('invalid_credential');
+  }
+
+  #isOperator(credential: string): boolean {
+    return credentialKind(credential) === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest);
   }
 
   #remember(cacheKey: string, known: Omit<Cached, 'validUntil'>) {

@@ -1,13 +1,6 @@
 /** Two-factor authentication: off, in setup for ten minutes, or on. */
 import { Account } from '../../../entities/accounts/account.ts';
-import {
-  BEGIN_SETUP,
-  CONFIRM_SEED,
-  FIND_SETUP,
-  RecoveryCode,
-  seedContext,
-  Totp,
-} from '../../../entities/accounts/totp.ts';
+import { BEGIN_SETUP, CONFIRM_SEED, FIND_SETUP, TOTP_SEED, Totp } from '../../../entities/accounts/totp.ts';
 import { remove, update } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { accountOf, type Context } from '../../context.ts';
@@ -33,7 +26,7 @@ export async function setupTotp(context: Context, password: string): Promise<Tot
   await context.db.transaction(async (tx) => {
     const { totpEnabled } = await lockedAccount(tx, accountId);
     if (totpEnabled) throw new ApiError('totp_already_enabled');
-    await BEGIN_SETUP.all(tx, [accountId, context.vault.seal(secret, seedContext(accountId)), SETUP_SECONDS]);
+    await BEGIN_SETUP.all(tx, [accountId, TOTP_SEED.seal(context.vault, secret, accountId), SETUP_SECONDS]);
   });
   return { secret, expiresIn: SETUP_SECONDS, provisioningUri: provisioningUri(email ?? accountId, secret) };
 }
@@ -72,7 +65,6 @@ export async function disableTotp(context: Context, code: string): Promise<void>
       if (!totpEnabled) throw new ApiError('totp_not_enabled');
       await useSecondFactor(context, tx, accountId, code);
       await remove(tx, Totp, { accountId });
-      await remove(tx, RecoveryCode, { accountId });
       await update(tx, Account, { id: accountId }, { totpEnabled: false });
       await recordLoginChange(context, tx, accountId, 'totp_disabled');
     }),
