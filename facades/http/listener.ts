@@ -5,7 +5,7 @@ import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
-import { admission, readmission } from '../rate-limit/rate-limit.ts';
+import { type AdmitPublic, admission, publicAdmission, readmission } from '../rate-limit/rate-limit.ts';
 import { clientErrors, refuseLargeHead } from './client-errors.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
@@ -73,10 +73,13 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   });
   app.decorateRequest('viewer', null);
   app.setErrorHandler(send);
+  const admit = admission(authenticate, rateLimits);
+  const admitPublic = publicAdmission(admit);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(API_HEADERS).header('x-request-id', request.id);
     refuseLargeHead(request, reply);
-    done(request.is404 ? new ApiError('not_found', NO_SUCH_PATH) : undefined);
+    if (!request.is404) return done();
+    admitPublic(request, reply).then(() => done(new ApiError('not_found', NO_SUCH_PATH)), done);
   });
   if (onAnswer) app.addHook('onResponse', accessLogger(onAnswer));
   // A kept-alive connection would delay the shutdown, so responses during it close theirs.
@@ -100,30 +103,30 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found', NO_SUCH_PATH);
   });
-  docs(app);
-  const admit = admission(authenticate, rateLimits);
+  docs(app, admitPublic);
   downloads(app, { ...options, admit });
   processorWebhooks(app, { ...options, admit });
   rest(app, { ...options, operations, admit, readmit: readmission(authenticate) });
-  oauth(app, publicUrl);
+  oauth(app, publicUrl, admitPublic);
   const document = JSON.stringify(openapi(operations, publicUrl));
   app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>
     cached(request, reply, document, 'public, max-age=60'),
   );
   await app.register(mcp, { ...options, operations, errorResponse });
-  otherMethods(app, operations);
+  otherMethods(app, operations, admitPublic);
   return app;
 }
 
 /** Answers the other methods of a path with 404 and the header Allow, and OPTIONS. The contract has no 405. */
-function otherMethods(app: FastifyInstance, operations: readonly Operation[]): void {
+function otherMethods(app: FastifyInstance, operations: readonly Operation[], admit: AdmitPublic): void {
   for (const { url, methods, others } of methodsOf(operations)) {
     const allow = methods.join(', ');
     const headers = preflightHeaders(allow);
-    const refuse = async () => {
+    const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
+      await admit(request, reply);
       throw new ApiError('not_found', `The path does not have this method. It has ${allow}.`, { headers: { allow } });
     };
-    app.route({ method: others, url, onRequest: refuse, handler: refuse });
+    app.route({ method: others, url, onRequest: refuse, handler: () => {} });
     app.options(url, (_request, reply) => reply.headers(headers).send(''));
   }
 }

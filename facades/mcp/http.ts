@@ -9,7 +9,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 import type { OnCredentialEnd } from '../compile/run.ts';
-import type { Log } from '../http/errors.ts';
+import { type Log, scrubbed } from '../http/errors.ts';
 import { JSON_TYPE } from '../http/headers.ts';
 import { deeperThan, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
@@ -57,9 +57,9 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
   } = options;
   const parts = partsOf({ ...options, secret });
   // The SDK also reports refused requests. They have their answer, and need no line in the log.
-  const report = ({ name, stack }: Error) => !REFUSALS.has(name) && onError({ name, stack });
+  const report = (error: Error) => !REFUSALS.has(error.name) && onError(scrubbed(error));
   const versions = new ProtocolVersions({ ...options, factory: factoryOf(parts), parts, secret, onError: report });
-  const serve = toNodeHandler(versions, { onerror: ({ name, stack }) => onError({ name, stack }) });
+  const serve = toNodeHandler(versions, { onerror: (error) => onError(scrubbed(error)) });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
   // The listener counts refused credentials. Each tool counts its own calls.
   const admit = admission(authenticate, rateLimits, 'refused');

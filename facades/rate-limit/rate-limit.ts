@@ -194,6 +194,19 @@ export function admission(
   };
 }
 
+export type AdmitPublic = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+/** Admits a request to a public page or an unknown path: a refused credential is no error there, and counts as none. */
+export const publicAdmission =
+  (admit: Admit): AdmitPublic =>
+  async (request, reply) => {
+    try {
+      await admit(request, reply);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'rate_limited') throw error;
+    }
+  };
+
 async function count(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const standing = await rateLimits.take(request.viewer, request.ip);
   reply.headers(rateHeaders(standing));
