@@ -7,6 +7,7 @@ import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
 import { type AdmitPublic, admission, publicAdmission, readmission } from '../rate-limit/rate-limit.ts';
 import { clientErrors, refuseLargeHead } from './client-errors.ts';
+import { limitConnections } from './connections.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
 import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
@@ -15,6 +16,7 @@ import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
 import { cached, rest } from './rest.ts';
+import { COUNTED_MIN, UnreadBytes } from './unread-bytes.ts';
 
 export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorResponse'> {
   newRequestId: () => string;
@@ -24,6 +26,8 @@ export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorRes
   operations?: readonly Operation[];
   /** The proxies (addresses or CIDR) whose X-Forwarded-For the service trusts. Default: none. */
   trustedProxies?: string[];
+  /** The most connections of a network; absent without a limit. */
+  connectionsMax?: number;
   /** The folder of the downloads. Default: the folder that `npm run package` writes. */
   downloads?: string;
 }
@@ -81,6 +85,14 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     if (!request.is404) return done();
     admitPublic(request, reply).then(() => done(new ApiError('not_found', NO_SUCH_PATH)), done);
   });
+  limitConnections(app, options.trustedProxies ?? [], options.connectionsMax);
+  const unread = new UnreadBytes();
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    // Only after this hook do the bytes wait.
+    const { length = 0 } = (payload ?? {}) as { length?: number };
+    if (length >= COUNTED_MIN) setImmediate(unread.note, reply.raw);
+    done(null, payload);
+  });
   if (onAnswer) app.addHook('onResponse', accessLogger(onAnswer));
   // A kept-alive connection would delay the shutdown, so responses during it close theirs.
   let closing = false;
@@ -112,7 +124,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>
     cached(request, reply, document, 'public, max-age=60'),
   );
-  await app.register(mcp, { ...options, operations, errorResponse });
+  await app.register(mcp, { ...options, operations, errorResponse, onWrite: unread.note });
   otherMethods(app, operations, admitPublic);
   return app;
 }
