@@ -5,17 +5,23 @@
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { ApiError, networkCheck, networkFrom, networkOf } from '../../schema/index.ts';
+import { rawResponse } from './client-errors.ts';
+import type { ErrorResponder } from './errors.ts';
 
 const RETRY_SECONDS = 5;
-const REFUSAL = `HTTP/1.1 429 Too Many Requests\r\nretry-after: ${RETRY_SECONDS}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
 
-/** @param max for one network; absent without a limit */
+export interface ConnectionOptions {
+  trustedProxies: readonly string[];
+  /** For one network. */
+  max: number;
+  errorResponse: ErrorResponder;
+  newRequestId: () => string;
+}
+
 export function limitConnections(
   app: FastifyInstance,
-  trustedProxies: readonly string[],
-  max: number | undefined,
+  { trustedProxies, max, errorResponse, newRequestId }: ConnectionOptions,
 ): void {
-  if (max === undefined) return;
   const open = new Map<string, number>();
   /** @returns a function that ends the stay, or undefined if the network has too many */
   const enter = (address: string): (() => void) | undefined => {
@@ -31,23 +37,24 @@ export function limitConnections(
   };
   const networks = trustedProxies.map((proxy) => networkFrom(proxy)!);
   const isProxy = networks.length ? networkCheck(networks) : () => false;
+  const detail = `Your network has ${max} connections or requests under way. Wait until one ends.`;
+  const refusal = new ApiError('rate_limited', detail, { retryAfter: RETRY_SECONDS });
+  const rawRefusal = () => {
+    const requestId = newRequestId();
+    return rawResponse(errorResponse(refusal, requestId), requestId);
+  };
   const proxied = new WeakSet<Socket>();
   app.server.on('connection', (socket) => {
     const address = socket.remoteAddress;
     if (!address || isProxy(address)) return void proxied.add(socket);
     const leave = enter(address);
     if (leave) socket.once('close', leave);
-    else socket.end(REFUSAL, () => socket.destroy());
+    else socket.end(rawRefusal(), () => socket.destroy());
   });
   app.addHook('onRequest', (request, reply, done) => {
     if (!proxied.has(request.socket)) return done();
     const leave = enter(request.ip);
     if (leave) reply.raw.once('close', leave);
-    done(leave ? undefined : refusal(max));
+    done(leave ? undefined : refusal);
   });
 }
-
-const refusal = (max: number) =>
-  new ApiError('rate_limited', `Your network has ${max} requests under way. Wait until one ends.`, {
-    retryAfter: RETRY_SECONDS,
-  });

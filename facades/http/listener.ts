@@ -53,6 +53,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     onAnswer,
     authenticate,
     rateLimits,
+    trustedProxies = [],
+    connectionsMax,
     operations = readOperations(schema),
   } = options;
   const errorResponse = errorResponder(publicUrl, onError);
@@ -62,7 +64,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     genReqId: newRequestId,
     requestTimeout: REQUEST_TIMEOUT_MS,
     bodyLimit: BODY_MAX,
-    trustProxy: options.trustedProxies?.length ? options.trustedProxies : false,
+    trustProxy: trustedProxies.length ? trustedProxies : false,
     return503OnClosing: false,
     http: {
       maxHeaderSize: NODE_HEADERS_MAX,
@@ -85,7 +87,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     if (!request.is404) return done();
     admitPublic(request, reply).then(() => done(new ApiError('not_found', NO_SUCH_PATH)), done);
   });
-  limitConnections(app, options.trustedProxies ?? [], options.connectionsMax);
+  if (connectionsMax) limitConnections(app, { trustedProxies, max: connectionsMax, errorResponse, newRequestId });
   const unread = new UnreadBytes();
   app.addHook('onSend', (_request, reply, payload, done) => {
     // Only after this hook do the bytes wait.

@@ -90,11 +90,10 @@ describe('A batch', () => {
     const client = stranger();
     const body = [
       rpc('ping', {}, 1),
-      call('list_coins'),
+      { ...call('list_coins'), id: 2 },
       notification('notifications/initialized'),
       rpc('tools/list', {}, 3),
     ];
-    body[1] = { ...call('list_coins'), id: 2 };
     expect((await client({ body })).remaining).toBe(QUOTA - 4);
   });
 
