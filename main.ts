@@ -177,6 +177,7 @@ async function compose(
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),
       trustedProxies: config.trustedProxyCidrs,
+      connectionsMax: config.connectionsMax,
       mcpSecret: vault.derive('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
