@@ -8,7 +8,7 @@ import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
 import { sweepRateLimits, takeRateLimit } from './entities/rate-limit.ts';
-import { mintCredential, Vault } from './entities/secrets.ts';
+import { credentialKind, mintCredential, Vault } from './entities/secrets.ts';
 import { readOperations } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
 import { compiled } from './facades/compile/run.ts';
@@ -72,6 +72,10 @@ async function compose(
 ): Promise<Omit<Service, 'stop'>> {
   mkdirSync(config.dataDir, { recursive: true });
   const operatorToken = config.operatorToken ?? kept(config, 'operator-token', () => mintCredential('op'));
+  if (credentialKind(operatorToken) !== 'op')
+    throw new Error(
+      'OPERATOR_TOKEN has a wrong checksum. Use a token that a service made (operator-token in DATA_DIR).',
+    );
   const secretKey =
     config.secretKey ??
     kept(config, 'secret-key', () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64'));

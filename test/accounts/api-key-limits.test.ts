@@ -105,8 +105,8 @@ describe('An API key with expires_at', () => {
 
   it('does not expire after its revocation', async () => {
     const account = await newAccount();
-    const { body } = await make(account, { expires_at: soon(1) });
-    await account.rest('DELETE', `/v1/auth/api-keys/${body.key_id}`);
+    const { body } = await make(account, { expires_at: soon(3) });
+    expect((await account.rest('DELETE', `/v1/auth/api-keys/${body.key_id}`)).body.status).toBe('revoked');
     await eventually(async () => !(await db.query('select 1 from task where subject = $1', [body.key_id])).length);
     const [key] = (await account.rest('GET', '/v1/auth/api-keys?status=revoked')).body.data;
     expect([key.key_id, key.status]).toEqual([body.key_id, 'revoked']);
