@@ -15,6 +15,7 @@ import type { GraphQLFieldResolver } from 'graphql';
 import type { RequiredScope } from '../entities/accounts/credential.ts';
 import { type Created, limitsOfCreator } from '../resolvers/accounts/auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
+import { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 import { accountsIn } from '../resolvers/accounts/request-audit.ts';
 import type { Context } from '../resolvers/context.ts';
 
@@ -43,7 +44,10 @@ declare global {
       scope: RequiredScope;
       /** A suspended account may call it too, because it only ends something. */
       whileSuspended?: boolean;
-      /** Something new by which a caller acts. Its resolver gets the limits that the caller's credential hands on. */
+      /**
+       * Something new by which a caller acts. Its resolver gets the limits that the caller's credential hands on. The
+       * caller proves the second factor again by `input.totpCode`, unless the login is recent.
+       */
       creates?: Created;
     }
     export interface SubscriptionFieldOptions<
@@ -104,12 +108,15 @@ const guarded =
     return resolver(parent, args, context, info);
   };
 
-/** Hands the limits of the caller's credential to the resolver. */
+/** Hands the limits of the caller's credential to the resolver, and demands the second factor. */
 const creating =
   (resolver: Resolver, created: Created): Resolver =>
-  (parent, args, context, info) => {
-    const inherited = limitsOfCreator((context as Context).viewer, created);
-    return resolver(parent, args, { ...context, inherited }, info);
+  async (parent, args, context, info) => {
+    const caller = context as Context;
+    if (created === 'tokens') return resolver(parent, args, context, info);
+    const inherited = limitsOfCreator(caller.viewer, created);
+    await requireStepUp(caller, (args as { input: { totpCode?: string | null } }).input.totpCode);
+    return resolver(parent, args, { ...caller, inherited }, info);
   };
 /** Records which accounts the operator read. Mutations have entries of their own. */
 const audited = (resolver: Resolver, kind: string): Resolver =>

@@ -14,7 +14,7 @@ import {
   type WebhookTest,
 } from '../resolvers/webhooks.ts';
 import { Deleted } from './accounts/ssh-keys.ts';
-import { builder, enumType, inputType, objectType } from './builder.ts';
+import { builder, enumType, inputType, objectType, STEP_UP } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
 const WebhookStatus = enumType(
@@ -98,6 +98,7 @@ const CreateWebhookInput = inputType('CreateWebhookInput', (t) => ({
     description: '*, groups such as server.*, or names such as topup.confirmed.',
   }),
   description: t.field({ type: 'WebhookDescription', description: 'A note for people.' }),
+  totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
 }));
 const idArg = { type: 'ID', required: true, description: 'The id of the webhook.' } as const;
 

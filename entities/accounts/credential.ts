@@ -191,6 +191,17 @@ export const FIND_SESSION = statement({ ...CREDENTIAL, ...ROTATION })`
     client.expires_at as holder_expires_at, client.limited_by, family_id as family, ${SUSPENDED_FOR},
     rotated_at is not null as is_rotated
   from found left join oauth_client client on source like 'oauth:%' and client.id = substr(source, 7)`;
+/** The account of the session $1, and whether its login is younger than $2 seconds. A login begins the family of a session. */
+export const FIND_LOGIN = statement({
+  accountId: column.text(),
+  /** The name under which attempts at the second factor count. */
+  name: column.text(),
+  totpEnabled: column.boolean(),
+  isRecent: column.boolean(),
+})`
+  select account.id as account_id, coalesce(email, account.id) as name, totp_enabled,
+    family_expires_at > now() + make_interval(secs => ${REFRESH_FAMILY_SECONDS} - $2::float8) as is_recent
+  from session join account on account.id = session.account_id where session.id = $1`;
 /** Whether the API key or session $1 still works. */
 export const IS_OPEN_CREDENTIAL = statement({ open: column.boolean() })`
   select exists (select from api_key where id = $1 and status = 'ACTIVE')

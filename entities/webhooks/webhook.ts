@@ -46,6 +46,10 @@ export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
 export const FIND_WEBHOOK = statement({ ...Webhook.columns, secondsLeft: nullable(column.real()) })`
   select ${columnsOf(Webhook)}, extract(epoch from expires_at - now())::float8 as seconds_left from webhook where id = $1`;
 
+/** Locks the webhooks of the account $1. */
+export const LOCK_WEBHOOKS = statement({ id: column.key() })`
+  select id from webhook where account_id = $1 order by id for update`;
+
 /** Writes the time of a success of the webhook $1. */
 export const MARK_SUCCESS = statement({})`update webhook set last_success_at = clock_timestamp() where id = $1`;
 

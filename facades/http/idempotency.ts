@@ -46,8 +46,8 @@ export const takesKey = ({ http, parameters }: Operation): boolean =>
   http !== undefined && http.method !== 'GET' && http.keyed && !parameters.some(readsCredential);
 
 /**
- * The owner of the keys: the account. A credential with limits has its own keys where it creates something, because the
- * answer to another credential can show an unlimited one.
+ * The owner of the keys: the account. A credential with limits has its own keys where it creates something. The answers to
+ * other credentials can show unlimited ones.
  */
 const ownerOf = ({ accountId, kind, limits, holder }: Viewer, { creates }: Operation): string =>
   limits && creates ? `${accountId} ${holder}` : (accountId ?? kind);

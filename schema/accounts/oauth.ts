@@ -3,7 +3,7 @@ import { type Introspection, introspectOauthToken } from '../../resolvers/accoun
 import { type RegisteredClient, registerOauthClient } from '../../resolvers/accounts/oauth/register.ts';
 import { revokeOauthToken } from '../../resolvers/accounts/oauth/revoke.ts';
 import { type IssuedToken, issueOauthToken } from '../../resolvers/accounts/oauth/token.ts';
-import { builder, objectType } from '../builder.ts';
+import { builder, objectType, STEP_UP } from '../builder.ts';
 
 const OauthClientType = objectType<RegisteredClient>(
   'OauthClient',
@@ -104,6 +104,7 @@ const RegisterInput = builder.inputType('RegisterOauthClientInput', {
       type: 'IpAllowlist',
       description: 'Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks.',
     }),
+    totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
   }),
 });
 

@@ -226,8 +226,7 @@ describe('An id of another account', () => {
   const ofTools: Record<string, Thing> = {
     ...{ get_topup: 'topup', cancel_topup: 'topup', get_server: 'server', wait_for_server: 'server' },
     ...{ update_server: 'server', cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey' },
-    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook' },
-    delete_oauth_client: 'client',
+    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook', delete_oauth_client: 'client' },
   };
   const MORE: Record<string, object> = {
     wait_for_server: { status: 'running', timeout: 1 },

@@ -24,7 +24,7 @@ export type Created = 'credential' | 'webhook' | 'tokens';
  * Returns the limits that a new credential takes over from the caller's; null: none.
  * @throws ApiError insufficient_scope if a credential with limits created the caller's
  */
-export function limitsOfCreator(viewer: Viewer | null, created: Created): Limits | null {
+export function limitsOfCreator(viewer: Viewer | null, created: Exclude<Created, 'tokens'>): Limits | null {
   const { limits, holder = null } = viewer ?? {};
   if (!limits) return null;
   if (limits.limitedBy && created === 'credential')
