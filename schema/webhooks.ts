@@ -7,7 +7,9 @@ import {
   deleteWebhook,
   listWebhookDeliveries,
   listWebhooks,
+  type RotatedWebhookSecret,
   redeliver,
+  rotateWebhookSecret,
   type ShownWebhook,
   testWebhook,
   WEBHOOK_STATUSES,
@@ -68,6 +70,18 @@ const CreatedWebhookType = objectType<CreatedWebhook>(
     webhook: t.expose('webhook', { type: WebhookType }),
     secret: t.exposeString('secret', {
       description: 'The secret for Standard Webhooks. The service shows it only here.',
+    }),
+  }),
+);
+const RotatedWebhookSecretType = objectType<RotatedWebhookSecret>(
+  'RotatedWebhookSecret',
+  'A webhook with a new secret.',
+  (t) => ({
+    webhook: t.expose('webhook', { type: WebhookType }),
+    secret: t.exposeString('secret', { description: 'The new secret. The service shows it only here.' }),
+    previousSecretUntil: t.expose('previousSecretUntil', {
+      type: 'DateTime',
+      description: 'When the secret before it stops signing.',
     }),
   }),
 );
@@ -133,6 +147,13 @@ builder.mutationFields((t) => ({
     description: 'Deletes a webhook and its deliveries.',
     args: { id: t.arg(idArg) },
     resolve: (_, { id }, context) => deleteWebhook(context, id),
+  }),
+  rotateWebhookSecret: t.field({
+    type: RotatedWebhookSecretType,
+    scope: 'full',
+    description: 'Replaces the secret of a webhook. Both secrets sign for 24 hours.',
+    args: { id: t.arg(idArg) },
+    resolve: (_, { id }, context) => rotateWebhookSecret(context, id),
   }),
   testWebhook: t.field({
     type: WebhookTestType,

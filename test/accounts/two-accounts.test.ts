@@ -127,6 +127,7 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/ssh-keys/{id}': 'sshKey',
   '/v1/webhooks/{id}': 'webhook',
   '/v1/webhooks/{id}/test': 'webhook',
+  '/v1/webhooks/{id}/rotate-secret': 'webhook',
 };
 /** Valid bodies of each PATCH. */
 const BODIES: Record<string, object[]> = {
@@ -264,6 +265,7 @@ describe('An id of another account', () => {
       revokeApiKey: 'key',
       revokeSession: 'session',
       deleteWebhook: 'webhook',
+      rotateWebhookSecret: 'webhook',
       testWebhook: 'webhook',
     },
     ...{ redeliver: 'delivery', deleteOauthClient: 'client', serverUpdated: 'server', topUpUpdated: 'topup' },

@@ -61,6 +61,7 @@ export const ENDPOINTS: Endpoint[] = [
 export const EXTENSIONS: Endpoint[] = [
   // Libraries for RFC 7662 only use POST.
   ['POST', '/v1/oauth/introspect', 'public', 'LIVE'],
+  ['POST', '/v1/webhooks/{id}/rotate-secret', 'full', 'LIVE'],
 ];
 
 export const ALL_ENDPOINTS: Endpoint[] = [...ENDPOINTS, ...EXTENSIONS];
