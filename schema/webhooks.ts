@@ -7,7 +7,9 @@ import {
   deleteWebhook,
   listWebhookDeliveries,
   listWebhooks,
+  type RotatedWebhookSecret,
   redeliver,
+  rotateWebhookSecret,
   type ShownWebhook,
   testWebhook,
   WEBHOOK_STATUSES,
@@ -76,6 +78,18 @@ const CreatedWebhookType = objectType<CreatedWebhook>(
     }),
   }),
 );
+const RotatedWebhookSecretType = objectType<RotatedWebhookSecret>(
+  'RotatedWebhookSecret',
+  'A webhook with a new secret.',
+  (t) => ({
+    webhook: t.expose('webhook', { type: WebhookType }),
+    secret: t.exposeString('secret', { description: 'The new secret. The service shows it only here.' }),
+    previousSecretUntil: t.expose('previousSecretUntil', {
+      type: 'DateTime',
+      description: 'When the secret before it stops signing.',
+    }),
+  }),
+);
 const WebhookTestType = objectType<WebhookTest>('WebhookTest', 'The result of a test.', (t) => ({
   delivered: t.exposeBoolean('delivered', { description: 'Whether the receiver answered with 2xx.' }),
   eventId: t.exposeID('eventId'),
@@ -140,6 +154,13 @@ builder.mutationFields((t) => ({
     description: 'Deletes a webhook and its deliveries.',
     args: { id: t.arg(idArg) },
     resolve: (_, { id }, context) => deleteWebhook(context, id),
+  }),
+  rotateWebhookSecret: t.field({
+    type: RotatedWebhookSecretType,
+    scope: 'full',
+    description: 'Replaces the secret of a webhook. Both secrets sign for 24 hours.',
+    args: { id: t.arg(idArg) },
+    resolve: (_, { id }, context) => rotateWebhookSecret(context, id),
   }),
   testWebhook: t.field({
     type: WebhookTestType,

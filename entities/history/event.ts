@@ -27,6 +27,7 @@ export const EVENT_TYPES = [
   'ssh_key.deleted',
   'webhook.created',
   'webhook.deleted',
+  'webhook.secret_rotated',
   'webhook.disabled',
   'webhook.test',
   'session.created',

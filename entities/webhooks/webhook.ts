@@ -42,13 +42,27 @@ export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
   transitions: { ENABLED: ['DISABLED'], DISABLED: ['ENABLED'] },
 };
 
-/** Reads the webhook $1, and the seconds until it expires; null: it never does. */
+/** Reads the webhook $1, and the seconds until it expires; null: it never does. Its previous secret is null once it signs no more. */
 export const FIND_WEBHOOK = statement({ ...Webhook.columns, secondsLeft: nullable(column.real()) })`
-  select ${columnsOf(Webhook)}, extract(epoch from expires_at - now())::float8 as seconds_left from webhook where id = $1`;
+  select ${columnsOf(Webhook, 'webhook', ['previousSecret', 'previousSecretUntil'])},
+    case when previous_secret_until > now() then previous_secret end as previous_secret, previous_secret_until,
+    extract(epoch from expires_at - now())::float8 as seconds_left
+  from webhook where id = $1`;
 
 /** Locks the webhooks of the account $1. */
 export const LOCK_WEBHOOKS = statement({ id: column.key() })`
   select id from webhook where account_id = $1 order by id for update`;
+
+const BOTH_SIGN_HOURS = 24;
+/** Replaces the secret of the webhook $1 by $2. The earlier one, $3, signs too for a day. */
+export const ROTATE_SECRET = statement(Webhook.columns)`
+  update webhook set secret = $2, previous_secret = $3,
+    previous_secret_until = now() + make_interval(hours => ${BOTH_SIGN_HOURS})
+  where id = $1 returning ${columnsOf(Webhook)}`;
+/** Erases previous secrets that sign no more. */
+export const ERASE_PREVIOUS_SECRETS = statement({})`
+  update webhook set previous_secret = null, previous_secret_until = null
+  where id in (select id from webhook where previous_secret_until <= now() for update skip locked)`;
 
 /** Writes the time of a success of the webhook $1. */
 export const MARK_SUCCESS = statement({})`update webhook set last_success_at = clock_timestamp() where id = $1`;

@@ -17,6 +17,7 @@ import {
 import {
   DELIVER_STEP,
   FIND_WEBHOOK,
+  PREVIOUS_WEBHOOK_SECRET,
   WEBHOOK_LANE,
   WEBHOOK_SECRET,
   type Webhook,
@@ -77,16 +78,18 @@ async function rest(db: Database, { id, secondsLeft }: ExpiringWebhook): Promise
 /** Signs and sends one message. @throws if the caller aborts it */
 export async function send(
   { db, vault, rules, resolve, render }: DeliveryOptions,
-  { id, url, secret }: Webhook,
+  { id, url, secret, previousSecret }: Webhook,
   delivery: Pick<WebhookDelivery, 'accountId' | 'eventId' | 'snapshot'>,
   limits: { timeoutSeconds: number; aborted?: AbortSignal },
 ): Promise<Posted> {
   const event = await FIND_EVENT.first(db, [delivery.eventId]);
   const body = await messageOf(delivery, event!, render);
+  const secrets = [WEBHOOK_SECRET.open(vault, secret, id)];
+  if (previousSecret) secrets.push(PREVIOUS_WEBHOOK_SECRET.open(vault, previousSecret, id));
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Freehold-Webhooks/1.0',
-    ...signedHeaders([WEBHOOK_SECRET.open(vault, secret, id)], { id: delivery.eventId, body }),
+    ...signedHeaders(secrets, { id: delivery.eventId, body }),
   };
   return post({ url, headers, body }, { rules, resolve, ...limits });
 }

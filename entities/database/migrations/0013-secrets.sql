@@ -32,3 +32,4 @@ update webhook_delivery set snapshot = snapshot #- '{change,userData}' where sna
 alter table webhook add column previous_secret bytea;
 alter table webhook add column previous_secret_until timestamptz(3);
 alter table webhook add check ((previous_secret is null) = (previous_secret_until is null));
+create index webhook_rotated on webhook (previous_secret_until) where previous_secret_until is not null;

@@ -70,6 +70,11 @@ export async function changePassword(context: Context, change: PasswordChange): 
 async function replaceSecrets({ vault }: Context, tx: Transaction, accountId: string): Promise<number> {
   const webhooks = await LOCK_WEBHOOKS.all(tx, [accountId]);
   for (const { id } of webhooks)
-    await update(tx, Webhook, { id }, { secret: WEBHOOK_SECRET.seal(vault, newWebhookSecret(), id) });
+    await update(
+      tx,
+      Webhook,
+      { id },
+      { secret: WEBHOOK_SECRET.seal(vault, newWebhookSecret(), id), previousSecret: null, previousSecretUntil: null },
+    );
   return webhooks.length;
 }
