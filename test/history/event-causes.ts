@@ -40,6 +40,9 @@ const AGENT = {
 const CODES = ['CEASE', 'DURESS', 'GAG', 'RAID', 'SEIZE', 'SUBP', 'TRAP', 'WAR', 'XCRED', 'XOPERS'];
 const INCIDENT = { name: 'Power', status: 'INVESTIGATING', impact: 'MINOR', components: ['api'], body: 'We look.' };
 
+/** Ends as the work does. The event has another subject than what the work returns. */
+const after = (work: Promise<unknown>): Promise<undefined> => work.then(() => undefined);
+
 export type By = 'caller' | 'system' | 'operator';
 /** Each event with its actor, its cause and the shown values. A cause returns the subject of the event. */
 export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<string | undefined>, shows: object]>> = {
@@ -251,18 +254,12 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
   ],
   'account.recovery_codes_renewed': [
     'caller',
-    async () => {
-      await owner.rest('POST', '/v1/auth/totp/recovery-codes', { totp_code: await totpCode() });
-      return undefined;
-    },
+    () => after(owner.rest('POST', '/v1/auth/totp/recovery-codes', { totp_code: await totpCode() })),
     {},
   ],
   'account.totp_disabled': [
     'caller',
-    async () => {
-      await owner.rest('POST', '/v1/auth/totp/disable', { totp_code: await totpCode() });
-      return undefined;
-    },
+    () => after(owner.rest('POST', '/v1/auth/totp/disable', { totp_code: await totpCode() })),
     {},
   ],
   'account.suspended': [
