@@ -6,6 +6,8 @@ import type { Actor } from '../entities/history/audit.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
+import type { RequestAudit } from './accounts/request-audit.ts';
+import type { SecurityLog } from './accounts/security-log.ts';
 
 /** The caller by a checked credential. */
 export interface Viewer {
@@ -36,6 +38,8 @@ export interface Context {
   /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;
   logins: LoginThrottle;
+  security: SecurityLog;
+  audit: RequestAudit;
   viewer: Viewer | null;
   /** The limits that new credentials take over, or null. The schema sets it for each field that `creates` something. */
   inherited?: Limits | null;

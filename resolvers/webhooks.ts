@@ -11,7 +11,14 @@ import {
   LATEST_DELIVERIES,
   WebhookDelivery,
 } from '../entities/webhooks/delivery.ts';
-import { isEventPattern, Webhook, webhookSecretContext } from '../entities/webhooks/webhook.ts';
+import {
+  FIND_WEBHOOK,
+  isEventPattern,
+  PREVIOUS_WEBHOOK_SECRET,
+  ROTATE_SECRET,
+  WEBHOOK_SECRET,
+  Webhook,
+} from '../entities/webhooks/webhook.ts';
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
@@ -57,7 +64,7 @@ export async function createWebhook(
       url: checkedUrl,
       eventFilter: [...new Set(eventFilter)],
       description: description ?? null,
-      secret: context.vault.seal(secret, webhookSecretContext(id)),
+      secret: WEBHOOK_SECRET.seal(context.vault, secret, id),
       expiresAt,
     });
     await record(tx, accountId, id, { type: 'webhook.created', actor: actorOf(context) });
@@ -99,11 +106,34 @@ export async function deleteWebhook(context: Context, id: string): Promise<{ id:
   });
 }
 
+/** A webhook with its new secret. The caller cannot read the secret again. */
+export interface RotatedWebhookSecret extends CreatedWebhook {
+  /** Until then, the secret before it also signs. */
+  previousSecretUntil: Date;
+}
+
+/** Replaces the secret of a webhook. Both sign for a day, so that the receiver can change over. @throws ApiError not_found */
+export async function rotateWebhookSecret(context: Context, id: string): Promise<RotatedWebhookSecret> {
+  const accountId = accountOf(context);
+  const { vault } = context;
+  const secret = newWebhookSecret();
+  return context.db.transaction(async (tx) => {
+    await lockAccount(tx, accountId);
+    const before = found(isId('whk', id) && (await lock(tx, Webhook, { id, accountId })));
+    const previous = PREVIOUS_WEBHOOK_SECRET.seal(vault, WEBHOOK_SECRET.open(vault, before.secret, id), id);
+    const webhook = (await ROTATE_SECRET.first(tx, [id, WEBHOOK_SECRET.seal(vault, secret, id), previous]))!;
+    await record(tx, accountId, id, { type: 'webhook.secret_rotated', actor: actorOf(context) });
+    const [lastDelivery = null] = await LATEST_DELIVERIES.all(tx, [[id]]);
+    return { webhook: { ...webhook, lastDelivery }, secret, previousSecretUntil: webhook.previousSecretUntil! };
+  });
+}
+
 /** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired */
 export async function testWebhook(context: Context, id: string): Promise<WebhookTest> {
   const accountId = accountOf(context);
-  const webhook = found(isId('whk', id) && (await find(context.db, Webhook, { id, accountId })));
-  if (webhook.expiresAt && webhook.expiresAt.getTime() <= Date.now())
+  const webhook = found(isId('whk', id) && (await FIND_WEBHOOK.first(context.db, [id])));
+  if (webhook.accountId !== accountId) throw new ApiError('not_found');
+  if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
     throw new ApiError('validation_failed', 'The webhook has expired. Create a new one with POST /v1/webhooks.');
   return context.provisioning.webhooks.test(webhook, actorOf(context));
 }

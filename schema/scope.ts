@@ -16,6 +16,7 @@ import type { RequiredScope } from '../entities/accounts/credential.ts';
 import { type Created, limitsOfCreator } from '../resolvers/accounts/auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
 import { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
+import { accountsIn } from '../resolvers/accounts/request-audit.ts';
 import type { Context } from '../resolvers/context.ts';
 
 /* biome-ignore-start lint/correctness/noUnusedVariables: the extended declarations have these parameters */
@@ -84,11 +85,11 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(resolver: Resolver, { kind, pothosOptions }: PothosOutputFieldConfig<Types>): Resolver {
     if (!ROOTS.has(kind)) return resolver;
     const created = createdBy(pothosOptions);
-    const inner = created ? creating(resolver, created) : resolver;
+    const inner = created ? creating(resolver, created) : audited(resolver, kind);
     return guarded(inner, scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions));
   }
   override wrapSubscribe(subscriber: Resolver | undefined, { kind, pothosOptions }: PothosOutputFieldConfig<Types>) {
-    return subscriber && ROOTS.has(kind) ? guarded(subscriber, scopeOf(pothosOptions)!) : subscriber;
+    return subscriber && ROOTS.has(kind) ? guarded(audited(subscriber, kind), scopeOf(pothosOptions)!) : subscriber;
   }
 }
 
@@ -117,5 +118,19 @@ const creating =
     await requireStepUp(caller, (args as { input: { totpCode?: string | null } }).input.totpCode);
     return resolver(parent, args, { ...caller, inherited }, info);
   };
+/** Records which accounts the operator read. Mutations have entries of their own. */
+const audited = (resolver: Resolver, kind: string): Resolver =>
+  kind === 'Mutation'
+    ? resolver
+    : (parent, args, context, info) => {
+        const answer: unknown = resolver(parent, args, context, info);
+        const { viewer, audit } = context as Context;
+        if (viewer?.kind !== 'operator') return answer;
+        return Promise.resolve(answer).then((shown) => {
+          const accounts = accountsIn(shown);
+          if (accounts.length || kind === 'Subscription') audit.read(context as Context, info.fieldName, accounts);
+          return shown;
+        });
+      };
 
 SchemaBuilder.registerPlugin('scope', ScopePlugin);

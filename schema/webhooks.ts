@@ -7,7 +7,9 @@ import {
   deleteWebhook,
   listWebhookDeliveries,
   listWebhooks,
+  type RotatedWebhookSecret,
   redeliver,
+  rotateWebhookSecret,
   type ShownWebhook,
   testWebhook,
   WEBHOOK_STATUSES,
@@ -31,10 +33,13 @@ const DeliveryType = objectType<WebhookDelivery>('WebhookDelivery', 'One event o
   status: t.expose('status', { type: DeliveryStatus }),
   attempts: t.exposeInt('attempts', { description: 'Attempts that have ended.' }),
   responseStatus: t.exposeInt('responseStatus', { nullable: true, description: 'The HTTP status of the last answer.' }),
-  durationMs: t.exposeInt('durationMs', { nullable: true, description: 'The duration of the last attempt.' }),
+  durationMs: t.exposeInt('durationMs', {
+    nullable: true,
+    description: 'The duration of the last attempt, rounded up.',
+  }),
   error: t.exposeString('error', {
     nullable: true,
-    description: 'refused_address, dns, tls, connection, timeout, http_status or disabled.',
+    description: 'refused_address, dns, tls, unreachable, http_status or disabled.',
   }),
   nextAttemptAt: t.expose('nextAttemptAt', { type: 'DateTime', nullable: true, description: 'Null at the end.' }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
@@ -76,14 +81,26 @@ const CreatedWebhookType = objectType<CreatedWebhook>(
     }),
   }),
 );
+const RotatedWebhookSecretType = objectType<RotatedWebhookSecret>(
+  'RotatedWebhookSecret',
+  'A webhook with a new secret.',
+  (t) => ({
+    webhook: t.expose('webhook', { type: WebhookType }),
+    secret: t.exposeString('secret', { description: 'The new secret. The service shows it only here.' }),
+    previousSecretUntil: t.expose('previousSecretUntil', {
+      type: 'DateTime',
+      description: 'When the secret before it stops signing.',
+    }),
+  }),
+);
 const WebhookTestType = objectType<WebhookTest>('WebhookTest', 'The result of a test.', (t) => ({
   delivered: t.exposeBoolean('delivered', { description: 'Whether the receiver answered with 2xx.' }),
   eventId: t.exposeID('eventId'),
   responseStatus: t.exposeInt('responseStatus', { nullable: true }),
-  durationMs: t.exposeInt('durationMs'),
+  durationMs: t.exposeInt('durationMs', { description: 'Rounded up to a step from 100 to 10,000.' }),
   error: t.exposeString('error', {
     nullable: true,
-    description: 'refused_address, dns, tls, connection, timeout or http_status.',
+    description: 'refused_address, dns, tls, unreachable or http_status.',
   }),
 }));
 const WebhookPage = pageOf('Webhook', WebhookType);
@@ -140,6 +157,13 @@ builder.mutationFields((t) => ({
     description: 'Deletes a webhook and its deliveries.',
     args: { id: t.arg(idArg) },
     resolve: (_, { id }, context) => deleteWebhook(context, id),
+  }),
+  rotateWebhookSecret: t.field({
+    type: RotatedWebhookSecretType,
+    scope: 'full',
+    description: 'Replaces the secret of a webhook. Both secrets sign for 24 hours.',
+    args: { id: t.arg(idArg) },
+    resolve: (_, { id }, context) => rotateWebhookSecret(context, id),
   }),
   testWebhook: t.field({
     type: WebhookTestType,

@@ -136,13 +136,18 @@ export const LIST_API_KEYS = statement(ApiKey.columns)`
     where ($1::text is null or account_id = $1) and ($2::text is null or id < $2) and ($3::text is null or ${STATUS_NOW} = $3)
     order by id desc limit $4`;
 
-/** CTEs that find a credential by its digest $1, and note its use with the precision of a minute. */
-const used = (table: string, digest: string) => `
+/** A use counts with the precision of a minute. */
+const NOT_NOTED = (row: string) => `(${row}.last_used_at is null or ${row}.last_used_at < date_trunc('minute', now()))`;
+/**
+ * CTEs that find a credential by its digest $1, and note its use. A refused use does not count. The caller must note that of
+ * a credential with networks, after it has checked the address.
+ */
+const used = (table: string, digest: string, also = 'true') => `
   with found as (select * from ${table} where ${digest} = $1),
     used as (
       update ${table} set last_used_at = date_trunc('minute', now()) from found
-      where ${table}.id = found.id and found.revoked_at is null
-        and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
+      where ${table}.id = found.id and found.revoked_at is null and (found.expires_at is null or found.expires_at > now())
+        and ${also} and ${NOT_NOTED('found')})`;
 const CREDENTIAL = {
   accountId: column.text(),
   credentialId: column.key(),
@@ -163,22 +168,28 @@ const CREDENTIAL = {
   /** Why its account is suspended; null: it is not. */
   suspendedFor: nullable(column.text()),
 };
+/** Whether a refresh ended the session. */
+const ROTATION = { isRotated: column.boolean() };
 /** A credential, as a request finds it. */
-export type FoundCredential = Row<typeof CREDENTIAL>;
+export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof ROTATION>>;
 
 const SUSPENDED_FOR = '(select suspended_for from account where account.id = found.account_id) as suspended_for';
 
 /** The API key with the digest $1. */
 export const FIND_API_KEY = statement(CREDENTIAL)`
-  ${used('api_key', 'digest')}
+  ${used('api_key', 'digest', 'cardinality(found.ip_allowlist) = 0')}
   select account_id, id as credential_id, name, scope, expires_at, revoked_at, id as holder, ip_allowlist,
     spend_limit_micros, expires_at as holder_expires_at, limited_by, id as family, ${SUSPENDED_FOR} from found`;
+/** Notes a use of the API key $1. */
+export const NOTE_API_KEY_USE = statement({})`
+  update api_key set last_used_at = date_trunc('minute', now()) where id = $1 and ${NOT_NOTED('api_key')}`;
 /** The session whose access token has the digest $1. */
-export const FIND_SESSION = statement(CREDENTIAL)`
+export const FIND_SESSION = statement({ ...CREDENTIAL, ...ROTATION })`
   ${used('session', 'access_digest')}
   select found.account_id, found.id as credential_id, source as name, found.scope, found.expires_at, revoked_at,
     client.id as holder, coalesce(client.ip_allowlist, '{}') as ip_allowlist, client.spend_limit_micros,
-    client.expires_at as holder_expires_at, client.limited_by, family_id as family, ${SUSPENDED_FOR}
+    client.expires_at as holder_expires_at, client.limited_by, family_id as family, ${SUSPENDED_FOR},
+    rotated_at is not null as is_rotated
   from found left join oauth_client client on source like 'oauth:%' and client.id = substr(source, 7)`;
 /** The account of the session $1, and whether its login is younger than $2 seconds. A login begins the family of a session. */
 export const FIND_LOGIN = statement({

@@ -3,6 +3,7 @@
  * The service writes the row before it asks the chain to move the money.
  */
 import * as column from '../database/column.ts';
+import { sealedColumn } from '../database/sealed.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -42,8 +43,8 @@ export const X402Payment = entity('x402_payment', {
   signatureDigest: column.bytes(),
   /** The start of its validity and the signature, sealed. Null once the outcome is final. */
   sealedPayment: nullable(column.bytes()),
-  /** An HMAC of the paid request. */
-  requestMac: column.bytes(),
+  /** Sealed: the SHA-256 of the paid request. Null for requests of the first versions. */
+  sealedRequest: nullable(column.bytes()),
   status: column.oneOf(...X402_STATUSES),
   txId: nullable(column.text()),
   /** The server or top-up that it paid for. */
@@ -51,7 +52,7 @@ export const X402Payment = entity('x402_payment', {
   /** The `Spender` of the ledger. */
   credentialId: nullable(column.text()),
   limitedBy: nullable(column.text()),
-  /** The first answer, sealed, for repetitions within a day. */
+  /** The first answer, sealed for the signature, for repetitions within a day. */
   sealedAnswer: nullable(column.bytes()),
   /** The request that settles it, exclusively until the lease ends. */
   leasedBy: nullable(column.text()),
@@ -63,6 +64,10 @@ export const X402Payment = entity('x402_payment', {
   createdAt: column.now(),
 });
 export type X402Payment = RowOf<typeof X402Payment>;
+
+export const SEALED_PAYMENT = sealedColumn(X402Payment, 'sealedPayment', 'id');
+export const SEALED_REQUEST = sealedColumn(X402Payment, 'sealedRequest', 'id');
+export const SEALED_ANSWER = sealedColumn(X402Payment, 'sealedAnswer', 'id');
 
 /** Moves of a payment. `provisioning/payments/x402/` posts its transfers. */
 export const X402_LIFECYCLE: Lifecycle<X402Payment, X402Status> = {
@@ -92,7 +97,7 @@ export const FIND_SIGNED_PAYMENT = statement(X402Payment.columns, { name: 'x402 
 export const RESERVE_PAYMENT = statement(X402Payment.columns, { name: 'x402 reserve' })`
   with reserved as (
       insert into x402_payment (id, network, payer, nonce, account_id, credential_id, limited_by, asset, pay_to, amount_micros,
-        valid_before, signature_digest, request_mac, leased_by, sealed_payment, status, lease_until)
+        valid_before, signature_digest, sealed_request, leased_by, sealed_payment, status, lease_until)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, to_timestamp($11), $12, $13, $14, $15, 'SETTLING',
         now() + make_interval(secs => $16))
       on conflict (network, payer, nonce) do nothing

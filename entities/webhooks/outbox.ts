@@ -19,6 +19,7 @@ const DIRECT_EVENT = 'webhook.test';
 /** Columns that deliveries leave out. */
 const LEFT_OUT = [
   'secret',
+  'previous_secret',
   'digest',
   'root_password',
   'user_data',

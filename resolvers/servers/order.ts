@@ -10,10 +10,10 @@ import { usdFromMicros } from '../../entities/money.ts';
 import { lockAvailable } from '../../entities/payments/ledger.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
 import { ORDER_SERVER, ORDER_UNPAID_SERVER } from '../../entities/servers/order.ts';
-import type { Server } from '../../entities/servers/server.ts';
+import { ROOT_PASSWORD, type Server, USER_DATA } from '../../entities/servers/server.ts';
 import { startTaskParameters, taskChange } from '../../entities/tasks/start.ts';
 import { deliveriesFor } from '../../entities/webhooks/outbox.ts';
-import { passwordContext, serverTask, waitForRoom } from '../../provisioning/index.ts';
+import { serverTask, waitForRoom } from '../../provisioning/index.ts';
 import { requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../payments/x402.ts';
@@ -159,8 +159,8 @@ async function place(
     order.os,
     keys.map(({ id }) => id),
     keys.map(({ publicKey }) => publicKey),
-    order.userData ?? null,
-    rootPassword && context.vault.seal(rootPassword, passwordContext(orderNumber)),
+    order.userData == null ? null : USER_DATA.seal(context.vault, order.userData, orderNumber),
+    rootPassword && ROOT_PASSWORD.seal(context.vault, rootPassword, orderNumber),
     JSON.stringify(order.labels ?? {}),
     order.autoRenew,
     tier.priceMonthMicros,

@@ -129,6 +129,7 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/oauth/clients/{client_id}': 'client',
   '/v1/webhooks/{id}': 'webhook',
   '/v1/webhooks/{id}/test': 'webhook',
+  '/v1/webhooks/{id}/rotate-secret': 'webhook',
 };
 /** Valid bodies of each PATCH. */
 const BODIES: Record<string, object[]> = {
@@ -254,7 +255,7 @@ describe('An id of another account', () => {
     sshKey: 'sshKey deleteSshKey',
     key: 'revokeApiKey',
     session: 'revokeSession',
-    webhook: 'deleteWebhook testWebhook',
+    webhook: 'deleteWebhook rotateWebhookSecret testWebhook',
     delivery: 'redeliver',
     client: 'deleteOauthClient',
   };

@@ -179,6 +179,15 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     },
     { deleted: true },
   ],
+  'webhook.secret_rotated': [
+    'caller',
+    async () => {
+      const id = await newWebhook();
+      await owner.rest('POST', `/v1/webhooks/${id}/rotate-secret`);
+      return id;
+    },
+    { status: 'enabled' },
+  ],
   'webhook.disabled': [
     'system',
     async () => {

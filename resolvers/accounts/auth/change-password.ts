@@ -4,7 +4,7 @@ import { revokeCredentials } from '../../../entities/accounts/revoke.ts';
 import { update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { LOCK_WEBHOOKS, Webhook, webhookSecretContext } from '../../../entities/webhooks/webhook.ts';
+import { LOCK_WEBHOOKS, WEBHOOK_SECRET, Webhook } from '../../../entities/webhooks/webhook.ts';
 import { newWebhookSecret } from '../../../provisioning/index.ts';
 import { actorOf, type Context } from '../../context.ts';
 import { findAccount, lockedAccount } from '../account.ts';
@@ -70,6 +70,11 @@ export async function changePassword(context: Context, change: PasswordChange): 
 async function replaceSecrets({ vault }: Context, tx: Transaction, accountId: string): Promise<number> {
   const webhooks = await LOCK_WEBHOOKS.all(tx, [accountId]);
   for (const { id } of webhooks)
-    await update(tx, Webhook, { id }, { secret: vault.seal(newWebhookSecret(), webhookSecretContext(id)) });
+    await update(
+      tx,
+      Webhook,
+      { id },
+      { secret: WEBHOOK_SECRET.seal(vault, newWebhookSecret(), id), previousSecret: null, previousSecretUntil: null },
+    );
   return webhooks.length;
 }

@@ -1,13 +1,6 @@
 /** Two-factor authentication: off, in setup for ten minutes, or on. */
 import { Account } from '../../../entities/accounts/account.ts';
-import {
-  BEGIN_SETUP,
-  CONFIRM_SEED,
-  FIND_SETUP,
-  RecoveryCode,
-  seedContext,
-  Totp,
-} from '../../../entities/accounts/totp.ts';
+import { BEGIN_SETUP, CONFIRM_SEED, FIND_SETUP, TOTP_SEED, Totp } from '../../../entities/accounts/totp.ts';
 import { remove, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -35,7 +28,7 @@ export async function setupTotp(context: Context, password: string): Promise<Tot
   await context.db.transaction(async (tx) => {
     const { totpEnabled } = await lockedAccount(tx, accountId);
     if (totpEnabled) throw new ApiError('totp_already_enabled');
-    await BEGIN_SETUP.all(tx, [accountId, context.vault.seal(secret, seedContext(accountId)), SETUP_SECONDS]);
+    await BEGIN_SETUP.all(tx, [accountId, TOTP_SEED.seal(context.vault, secret, accountId), SETUP_SECONDS]);
   });
   return { secret, expiresIn: SETUP_SECONDS, provisioningUri: provisioningUri(email ?? accountId, secret) };
 }
@@ -79,7 +72,6 @@ export const renewRecoveryCodes = (context: Context, code: string): Promise<stri
 export const disableTotp = (context: Context, code: string): Promise<void> =>
   withCode(context, code, async (tx, accountId) => {
     await remove(tx, Totp, { accountId });
-    await remove(tx, RecoveryCode, { accountId });
     await update(tx, Account, { id: accountId }, { totpEnabled: false });
     await recordLoginChange(context, tx, accountId, 'totp_disabled');
   });

@@ -109,8 +109,7 @@ describe('Two-factor authentication', () => {
     const account = await withTotp();
     const login_token = await pendingOf(account);
     const [dump] = await db.query<{ rows: string }>(
-      `select string_agg(t, '') as rows from (select totp::text as t from totp union all select recovery_code::text from recovery_code
-        union all select pending_login::text from pending_login union all select event::text from event
+      `select string_agg(t, '') as rows from (select totp::text as t from totp union all select pending_login::text from pending_login union all select event::text from event
         union all select audit_entry::text from audit_entry) all_rows`,
     );
     const secrets = [account.secret, login_token, ...account.recoveryCodes];
