@@ -176,6 +176,8 @@ const VARIABLES = {
     ),
     RATE_LIMIT_KEY_PER_MINUTE: variable(calls, '120', 'Calls of one credential in a minute.'),
     RATE_LIMIT_KEY_PER_HOUR: variable(calls, '3000', 'Calls of one credential in an hour.'),
+    RATE_LIMIT_ACCOUNT_PER_MINUTE: variable(calls, '600', 'Calls of all credentials of an account in a minute.'),
+    RATE_LIMIT_ACCOUNT_PER_HOUR: variable(calls, '12000', 'Calls of all credentials of an account in an hour.'),
     RATE_LIMIT_PUBLIC_PER_MINUTE: variable(calls, '30', 'Calls of one address without a credential in a minute.'),
   },
   Logins: {

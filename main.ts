@@ -7,7 +7,7 @@ import { sweepLogins } from './entities/accounts/login-attempt.ts';
 import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
-import { sweepRateLimits, takeRateLimit } from './entities/rate-limit.ts';
+import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
 import { credentialKind, mintCredential, type Vault } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations } from './facades/compile/read.ts';
@@ -17,6 +17,7 @@ import { internalServer } from './facades/graphql/listener.ts';
 import { publicServer } from './facades/http/listener.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from './facades/rate-limit/redis.ts';
+import type { RateLimitStore } from './facades/rate-limit/window.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
@@ -247,7 +248,7 @@ function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop:
   const { rateLimitStore, redisUrl, rateLimits: quotas } = config;
   const redis = rateLimitStore === 'redis' ? new RedisRateLimits(redisUrl!) : undefined;
   if (redis) onStop(async () => redis.close());
-  const take = (name: string, perMinute: number, perHour: number) => takeRateLimit(db, name, perMinute, perHour);
+  const take: RateLimitStore['take'] = (all) => takeRateLimits(db, all);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
 }
