@@ -107,6 +107,11 @@ const VARIABLES = {
       'the embedded PostgreSQL 18',
       'Your own PostgreSQL, version 15 or newer. Several processes may share it.',
     ),
+    MIGRATION_DATABASE_URL: optional(
+      url('postgres:', 'postgresql:'),
+      '`DATABASE_URL`',
+      'The same database by the role that owns its tables. Only migrations use it. [Install](install.md#your-own-postgresql) shows both roles.',
+    ),
     DATABASE_POOL_SIZE: variable(whole(2, 1000, 'connections'), '10', 'Database connections of this process.'),
     REDIS_URL: optional(url('redis:', 'rediss:'), 'none', 'Redis or Valkey, in which several processes count calls.'),
   },

@@ -86,7 +86,11 @@ async function compose(
     await prepareDummy();
   }
   const embedded = await starting;
-  const db = await Database.open(config.databaseUrl ?? embedded!.url, { poolSize: config.databasePoolSize });
+  const db = await Database.open(config.databaseUrl ?? embedded!.url, {
+    poolSize: config.databasePoolSize,
+    ownerUrl: embedded?.ownerUrl ?? config.migrationDatabaseUrl,
+  });
+  if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));
   onStop(() => db.close());
 
   const gateways = config.paymentsFile ? readGateways(config.paymentsFile) : simulatedGateways(config);
@@ -254,6 +258,10 @@ function loginsOf(
   const key = isShared ? vault.derive('logins') : undefined;
   return new LoginThrottle(max, attempts, key, (name, code) => security.login(name, code));
 }
+
+const ownerWarning = (role: string) =>
+  `The role ${role} of DATABASE_URL owns the tables, so a flaw could change the records. Set MIGRATION_DATABASE_URL, ` +
+  'as docs/operate/install.md shows.';
 
 /** Logs unexpected errors. */
 const report = (fault: unknown) => console.error(fault);

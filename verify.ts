@@ -18,7 +18,10 @@ async function verify(): Promise<boolean> {
   const config = readConfig();
   const embedded = config.databaseUrl ? undefined : await startEmbeddedPostgres(config.dataDir);
   try {
-    const db = await Database.open(config.databaseUrl ?? embedded!.url, { poolSize: 2 });
+    const db = await Database.open(config.databaseUrl ?? embedded!.url, {
+      poolSize: 2,
+      ownerUrl: embedded?.ownerUrl ?? config.migrationDatabaseUrl,
+    });
     try {
       const areBooksRight = await verifyTheBooks(db);
       return (await verifyTheAudit(db, keyOf(config))) && areBooksRight;
