@@ -1,7 +1,8 @@
 /**
  * `npm run verify`: proves that the books balance, and that the ledger accounts for every payment, top-up and order. It also
- * proves that the audit log is as the service wrote it. Otherwise it names the wrong rows and ends with 1. Like any start, it migrates the tables; it changes nothing
- * else. It needs DATABASE_URL beside a running service: only one process at a time uses an embedded database.
+ * proves that the audit log is as the service wrote it. Otherwise it names the wrong rows and ends with 1. Like any start, it
+ * migrates the tables; it changes nothing else. It needs DATABASE_URL beside a running service: only one process at a time
+ * uses an embedded database.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

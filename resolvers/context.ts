@@ -1,5 +1,5 @@
 /** The caller, and the tools of a resolver. */
-import type { RequiredScope } from '../entities/accounts/credential.ts';
+import type { Limits, RequiredScope } from '../entities/accounts/credential.ts';
 import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import type { Actor } from '../entities/history/audit.ts';
@@ -19,8 +19,12 @@ export interface Viewer {
   name: string | null;
   scopes: ReadonlySet<RequiredScope>;
   expiresAt: Date | null;
-  /** The most that an API key may spend in a calendar month (UTC), in micro-USD; null: no limit. */
-  spendLimitMicros?: bigint | null;
+  /** The API key, or the OAuth client of a token; null for a login. It has the limits, and spends. */
+  holder?: string | null;
+  /** The limits of the holder. Absent: it has none. */
+  limits?: Limits | undefined;
+  /** The name under which its calls count, if it is not the `credentialId`. */
+  family?: string;
   /** The reason of the account's suspension, if it is suspended. */
   suspendedFor?: string | null;
 }
@@ -37,6 +41,8 @@ export interface Context {
   security: SecurityLog;
   audit: RequestAudit;
   viewer: Viewer | null;
+  /** The limits that new credentials take over, or null. The schema sets it for each field that `creates` something. */
+  inherited?: Limits | null;
   requestId: string;
   userAgent: string | null;
   /** The caller's IP address, for throttling only. No table and no log has it. */

@@ -53,7 +53,6 @@ export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
   'api_key',
   'oauth_client',
   'pending_login',
-  'recovery_code',
   'session',
   'ssh_key',
   'totp',

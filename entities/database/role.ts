@@ -9,9 +9,9 @@ const APPEND_ONLY = ['audit_entry', 'audit_link', 'audit_signature', 'canary', '
 
 /** Tables from which the service also deletes rows. */
 const DELETABLE = [
-  ...['api_key', 'oauth_client', 'pending_login', 'recovery_code', 'session', 'ssh_key', 'totp', 'login_tally'],
+  ...['api_key', 'oauth_client', 'pending_login', 'session', 'ssh_key', 'totp', 'login_tally'],
   ...['address', 'address_pool', 'brake', 'deployment', 'finding', 'host', 'place', 'placement', 'reverse_dns_told'],
-  ...['audit_unlinked', 'chain_block', 'idempotency_key', 'rate', 'task', 'webhook', 'webhook_delivery'],
+  ...['audit_unlinked', 'chain_block', 'idempotency_key', 'rate', 'secret_key', 'task', 'webhook', 'webhook_delivery'],
 ];
 
 /** The functions that do for the service what its role may not do. */
@@ -50,7 +50,11 @@ export async function grantRights(owner: pg.ClientBase, role: string): Promise<v
     grant usage on schema ${schema} to ${service};
     revoke all on all tables in schema ${schema} from ${service};
     ${grants.join('\n')}
-    ${FUNCTIONS.map((name) => `grant execute on function ${name} to ${service};`).join('\n')}
+    ${FUNCTIONS.map(
+      // The function runs as the owner, so a temporary table of the caller must not stand in for a table.
+      (name) =>
+        `alter function ${name} set search_path = ${schema}, pg_temp; grant execute on function ${name} to ${service};`,
+    ).join('\n')}
     commit`);
 }
 

@@ -19,6 +19,7 @@ import '../payments/payment.ts';
 import '../payments/top-up.ts';
 import '../payments/x402-payment.ts';
 import '../rate-limit.ts';
+import '../secret-key.ts';
 import '../servers/deployment.ts';
 import '../servers/engine.ts';
 import '../servers/finding.ts';

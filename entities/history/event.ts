@@ -45,6 +45,7 @@ export const EVENT_TYPES = [
   'account.password_changed',
   'account.totp_enabled',
   'account.totp_disabled',
+  'account.recovery_codes_renewed',
   'account.suspended',
   'account.resumed',
   'coin.updated',

@@ -65,9 +65,6 @@ export const recordParameters = (happening: Happening): unknown[] => {
   return [eventId, type, JSON.stringify(data), auditId, actorType, id, name, resourceOf(happening), requestId];
 };
 
-/** Returns the expression for the acting API key, which is null for other credentials. `first` as in `recordSql`. */
-export const actingKeySql = (first: number): string => `case when $${first + 4} = 'api_key' then $${first + 5} end`;
-
 /** Composes SQL once for each kind of resource. */
 function byResource(compose: (resource: ResourceType) => string): (resource: ResourceType) => string {
   const composed = new Map<ResourceType, string>();

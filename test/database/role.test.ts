@@ -3,8 +3,10 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
+import { STATEMENTS } from '../../entities/database/statement.ts';
 import { newDatabase, newDatabaseUrl } from '../setup/database.ts';
 import { administer, withDatabase } from '../setup/postgres.ts';
+import { importEntities } from '../setup/sources.ts';
 import { spawnService } from '../setup/spawn.ts';
 
 /** Makes an empty database with a role that owns it and a role for the service. */
@@ -93,6 +95,20 @@ describe('The role of the service', () => {
 });
 
 describe('Every table', () => {
+  it('from which a statement deletes has that right', async () => {
+    await importEntities();
+    const deleted = STATEMENTS.flatMap(({ text }) =>
+      [...text.matchAll(/\bdelete from (\w+)/g)].map(([, table]) => table),
+    );
+    expect(deleted.length).toBeGreaterThan(10);
+    const db = await newDatabase();
+    const refused = await db.query(
+      `select distinct name from unnest($1::text[]) as name where not has_table_privilege(name, 'delete')`,
+      [deleted],
+    );
+    expect(refused).toEqual([]);
+  });
+
   it('has rights of the role, and none of the public', async () => {
     const client = new pg.Client({ connectionString: await newDatabaseUrl(afterAll) });
     await client.connect();

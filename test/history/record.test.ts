@@ -20,7 +20,13 @@ type Given = Happening & { accountId: string; subject: string };
 async function newServer(accountId: string): Promise<string> {
   const orderNumber = newOrderNumber('SRV');
   const row = { id: newId('srv'), accountId, orderNumber, kind: 'VPS' as const, status: 'RUNNING' as const };
-  const order = { hostname: 'web', serviceCode: 'vps-1', region: 'ams', os: 'debian-13', userData: 'secret' };
+  const order = {
+    hostname: 'web',
+    serviceCode: 'vps-1',
+    region: 'ams',
+    os: 'debian-13',
+    userData: Buffer.from('secret'),
+  };
   await db.source.manager.insert(Server, { ...row, ...order, priceMonthMicros: 2n ** 60n, setupFeeMicros: 0n });
   return orderNumber;
 }

@@ -74,7 +74,7 @@ create trigger canary_no_truncate before truncate on canary for each statement e
 
 -- The service may not delete from these tables. This function deletes for it what is old enough: of each chain a part at
 -- its beginning. It takes the accounts of the oldest entries, and at most so many entries of each.
-create function delete_old_audit(most int) returns int language plpgsql security definer as $$
+create function delete_old_audit(most int) returns int language plpgsql security definer set search_path from current as $$
     declare
       gone text[];
     begin
@@ -98,8 +98,4 @@ create function delete_old_audit(most int) returns int language plpgsql security
         where audit_link.account_id = anchor.account_id and audit_link.number < anchor.last;
       return cardinality(gone);
     end $$;
--- It runs as the owner, so a temporary table of the caller must not stand in for a table.
-do $$ begin
-  execute format('alter function delete_old_audit(int) set search_path = %I, pg_temp', current_schema());
-end $$;
 revoke execute on function delete_old_audit(int) from public;

@@ -8,11 +8,11 @@ import {
   FIND_API_KEY,
   FIND_SESSION,
   type FoundCredential,
+  type Limits,
   NOTE_API_KEY_USE,
 } from '../../../entities/accounts/credential.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
-import type { Statement } from '../../../entities/database/statement.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Viewer } from '../../context.ts';
@@ -52,13 +52,19 @@ export class Authenticator {
 
   /**
    * Returns the viewer of an Authorization header (RFC 6750), or null without one. Checks the address, and never keeps it.
+   * The operator's token is valid on the internal listener alone.
    * @throws ApiError invalid_, expired_ or revoked_credential, or ip_not_allowed
    */
-  async fromHeader(authorization: string | undefined, address: string | null): Promise<Viewer | null> {
+  async fromHeader(
+    authorization: string | undefined,
+    address: string | null,
+    listener: 'public' | 'internal',
+  ): Promise<Viewer | null> {
     if (authorization === undefined) return null;
     const credential = /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
     if (!credential)
       throw new ApiError('invalid_credential', 'Send the credential as "Authorization: Bearer <credential>".');
+    if (listener === 'internal' && this.#isOperator(credential)) return OPERATOR;
     const { viewer, allows, unnoted } = await this.#find(credential);
     if (!allows(address)) {
       this.#refused(viewer, 'network_refused');
@@ -83,12 +89,11 @@ export class Authenticator {
     if (cached && cached.validUntil > Date.now() && this.#db.bus.connected) return cached;
     this.#cache.delete(cacheKey);
     const kind = credentialKind(credential);
-    if (kind === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest))
-      return { viewer: OPERATOR, allows: () => true };
     if (kind !== 'live' && kind !== 'at') throw this.#unknown();
     const revocations = this.#revocations;
-    const statement: Statement<FoundCredential> = kind === 'live' ? FIND_API_KEY : FIND_SESSION;
-    const found = await statement.first(this.#db, [digest(credential)]);
+    const key = [digest(credential)];
+    const finding = kind === 'live' ? FIND_API_KEY.first(this.#db, key) : FIND_SESSION.first(this.#db, key);
+    const found: FoundCredential | undefined = await finding;
     if (!found) throw this.#unknown();
     const viewer = viewerOf(kind, found);
     const isExpired = found.expiresAt && found.expiresAt.getTime() <= Date.now();
@@ -97,16 +102,19 @@ export class Authenticator {
       this.#refused(viewer, 'refused');
     if (found.revokedAt) throw new ApiError('revoked_credential');
     if (isExpired) throw new ApiError('expired_credential');
-    const networks = found.ipAllowlist ?? [];
-    const known = { viewer, allows: networkCheck(networks) };
+    const known = { viewer, allows: networkCheck(found.ipAllowlist) };
     // A revocation during the read may have made this row out of date.
     if (revocations === this.#revocations) this.#remember(cacheKey, known);
-    return { ...known, unnoted: networks.length > 0 };
+    return { ...known, unnoted: kind === 'live' && found.ipAllowlist.length > 0 };
   }
 
   #unknown(): ApiError {
     this.#security.count('unknown credentials');
     return new ApiError('invalid_credential');
+  }
+
+  #isOperator(credential: string): boolean {
+    return credentialKind(credential) === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest);
   }
 
   #remember(cacheKey: string, known: Omit<Cached, 'validUntil'>) {
@@ -135,9 +143,18 @@ const viewerOf = (kind: 'live' | 'at', found: FoundCredential): Viewer => ({
   name: found.name,
   scopes: expandScopes(found.scope),
   expiresAt: found.expiresAt,
-  spendLimitMicros: found.spendLimitMicros ?? null,
+  holder: found.holder,
+  limits: limitsOf(found),
+  family: found.family,
   suspendedFor: found.suspendedFor,
 });
+
+/** The limits of the holder, or undefined if it has none. */
+function limitsOf(found: FoundCredential): Limits | undefined {
+  const { ipAllowlist, spendLimitMicros, holderExpiresAt: expiresAt, limitedBy } = found;
+  const isLimited = ipAllowlist.length || spendLimitMicros !== null || expiresAt || limitedBy;
+  return isLimited ? { ipAllowlist, spendLimitMicros, expiresAt, limitedBy } : undefined;
+}
 
 const OPERATOR: Viewer = {
   accountId: null,
@@ -146,7 +163,6 @@ const OPERATOR: Viewer = {
   name: 'operator',
   scopes: expandScopes('operator'),
   expiresAt: null,
-  spendLimitMicros: null,
 };
 
 /** The longest delay of a timer of Node. */

@@ -6,6 +6,7 @@ import { ApiError } from '../../../entities/errors.ts';
 import { isId } from '../../../entities/ids.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
+import { networkCheck } from '../auth/networks.ts';
 
 /** The proof of a client's identity. The header has priority over the body. */
 export interface ClientCredentials {
@@ -15,9 +16,12 @@ export interface ClientCredentials {
   clientSecret?: string | null | undefined;
 }
 
-/** Returns the client that sent its id and secret, by HTTP Basic or in the body. @throws ApiError invalid_client */
+/**
+ * Returns the client that sent its id and secret, by HTTP Basic or in the body.
+ * @throws ApiError invalid_client or ip_not_allowed
+ */
 export async function authenticateClient(
-  { db, security }: Context,
+  { db, address, security }: Context,
   credentials: ClientCredentials,
 ): Promise<OauthClient> {
   const [id, secret] = basicOf(credentials.authorization) ?? [credentials.clientId, credentials.clientSecret];
@@ -30,6 +34,7 @@ export async function authenticateClient(
     else security.count('unknown credentials');
     throw new ApiError('invalid_client');
   }
+  if (!networkCheck(client.ipAllowlist)(address)) throw new ApiError('ip_not_allowed');
   return client;
 }
 
