@@ -90,8 +90,10 @@ async function compose(
   }
   const embedded = await starting;
   const url = config.databaseUrl ?? embedded!.url;
-  const vault = await vaultOf(config, (vault) => checkKeys(url, vault));
-  const db = await Database.open(url, { poolSize: config.databasePoolSize });
+  const ownerUrl = embedded?.ownerUrl ?? config.migrationDatabaseUrl;
+  const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
+  const db = await Database.open(url, { poolSize: config.databasePoolSize, ownerUrl });
+  if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));
   onStop(() => db.close());
   await useKey(db, vault);
 
@@ -265,6 +267,10 @@ function loginsOf(
   const key = isShared ? vault.derive('logins') : undefined;
   return new LoginThrottle(max, attempts, key, (name, code) => security.login(name, code));
 }
+
+const ownerWarning = (role: string) =>
+  `The role ${role} of DATABASE_URL owns the tables, so a flaw could change the records. Set MIGRATION_DATABASE_URL, ` +
+  'as docs/operate/install.md shows.';
 
 /** Logs unexpected errors. */
 const report = (fault: unknown) => console.error(fault);
