@@ -61,6 +61,11 @@ const VARIABLES = {
     HOST: variable(text, '127.0.0.1', 'Address of the public listener: REST, MCP and the API reference.'),
     PORT: variable(port, '3000', 'Port of the public listener.'),
     PUBLIC_URL: optional(webUrl, '`http://localhost:PORT`', 'The URL at which customers reach the public listener.'),
+    CONNECTIONS_MAX: variable(
+      count('connections'),
+      '100',
+      'Connections of one address to the public listener. Through a trusted proxy: its requests under way.',
+    ),
     INTERNAL_HOST: variable(text, '127.0.0.1', 'Address of the internal listener: GraphQL and health checks.'),
     INTERNAL_PORT: variable(port, '3001', 'Port of the internal listener.'),
     TRUSTED_PROXY_CIDRS: variable(proxies, '', 'Proxies whose `X-Forwarded-For` header the service believes.'),

@@ -25,11 +25,12 @@ import { hardwareDriversOf } from './provisioning/servers/hardware-drivers.ts';
 import { Netboot } from './provisioning/servers/netboot/boot.ts';
 import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
 import { endLeases } from './provisioning/tasks/lease.ts';
-import { RequestAudit } from './resolvers/accounts/audit.ts';
 import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/credential.ts';
 import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { prepareDummy } from './resolvers/accounts/auth/password.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
+import { RequestAudit } from './resolvers/accounts/request-audit.ts';
+import { SecurityLog } from './resolvers/accounts/security-log.ts';
 import type { Context } from './resolvers/context.ts';
 import { IdempotencyKeys } from './resolvers/idempotency.ts';
 import { schema } from './schema/index.ts';
@@ -124,9 +125,11 @@ async function compose(
   const audit = new RequestAudit(db);
   onStop(() => audit.flush());
   const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
-  const authenticator = new Authenticator(db, operatorToken);
+  const security = new SecurityLog(db);
+  onStop(() => security.flush());
+  const authenticator = new Authenticator(db, operatorToken, security);
   const { limits, publicUrl } = config;
-  const logins = loginsOf(config, db, vault);
+  const logins = loginsOf(config, db, vault, security);
   const contextOf = ({
     requestId = newId('req'),
     ...request
@@ -138,6 +141,8 @@ async function compose(
     stopping,
     publicUrl,
     logins,
+    security,
+    audit,
     requestId,
     ...request,
   });
@@ -172,6 +177,7 @@ async function compose(
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),
       trustedProxies: config.trustedProxyCidrs,
+      connectionsMax: config.connectionsMax,
       mcpSecret: vault.derive('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
@@ -246,9 +252,16 @@ function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop:
 }
 
 /** Login attempts live in the store of the rate limits, except Redis: a login needs the database anyway. */
-function loginsOf({ rateLimitStore, loginFailuresMax }: Config, db: Database, vault: Vault) {
-  if (rateLimitStore === 'memory') return new LoginThrottle(loginFailuresMax);
-  return new LoginThrottle(loginFailuresMax, new SharedLoginAttempts(db, report), vault.derive('logins'));
+function loginsOf(
+  { rateLimitStore, loginFailuresMax: max }: Config,
+  db: Database,
+  vault: Vault,
+  security: SecurityLog,
+) {
+  const isShared = rateLimitStore !== 'memory';
+  const attempts = isShared ? new SharedLoginAttempts(db, report) : undefined;
+  const key = isShared ? vault.derive('logins') : undefined;
+  return new LoginThrottle(max, attempts, key, (name, code) => security.login(name, code));
 }
 
 /** Logs unexpected errors. */

@@ -52,7 +52,7 @@ export class Provisioning {
     this.servers = new Servers(options);
     this.payments = new Payments(options);
     this.webhooks = new Webhooks({ db, vault, render, ...outbound });
-    this.accounts = new Accounts(db);
+    this.accounts = new Accounts(db, vault);
     this.agents = new Agents(db, outbound);
   }
 

@@ -20,6 +20,7 @@ import {
   Webhook,
 } from '../entities/webhooks/webhook.ts';
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
+import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { found } from './errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
@@ -54,6 +55,7 @@ export async function createWebhook(
   const id = newId('whk');
   const webhook = await context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
+    const { expiresAt } = await newLimits(tx, context, {});
     if ((await tx.manager.countBy(Webhook, { accountId })) >= context.limits.webhooks)
       throw new ApiError('webhook_limit_reached');
     await insert(tx, Webhook, {
@@ -63,9 +65,12 @@ export async function createWebhook(
       eventFilter: [...new Set(eventFilter)],
       description: description ?? null,
       secret: WEBHOOK_SECRET.seal(context.vault, secret, id),
+      expiresAt,
     });
     await record(tx, accountId, id, { type: 'webhook.created', actor: actorOf(context) });
-    return (await find(tx, Webhook, { id }))!;
+    const created = (await find(tx, Webhook, { id }))!;
+    await context.provisioning.webhooks.expire(tx, created);
+    return created;
   });
   return { webhook, secret };
 }
@@ -123,11 +128,13 @@ export async function rotateWebhookSecret(context: Context, id: string): Promise
   });
 }
 
-/** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found */
+/** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired */
 export async function testWebhook(context: Context, id: string): Promise<WebhookTest> {
   const accountId = accountOf(context);
   const webhook = found(isId('whk', id) && (await FIND_WEBHOOK.first(context.db, [id])));
   if (webhook.accountId !== accountId) throw new ApiError('not_found');
+  if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
+    throw new ApiError('validation_failed', 'The webhook has expired. Create a new one with POST /v1/webhooks.');
   return context.provisioning.webhooks.test(webhook, actorOf(context));
 }
 

@@ -16,7 +16,7 @@ import {
   type WebhookTest,
 } from '../resolvers/webhooks.ts';
 import { Deleted } from './accounts/ssh-keys.ts';
-import { builder, enumType, inputType, objectType } from './builder.ts';
+import { builder, enumType, inputType, objectType, STEP_UP } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
 const WebhookStatus = enumType(
@@ -53,9 +53,14 @@ const WebhookType = objectType<ShownWebhook>('Webhook', 'A URL that receives eve
   status: t.expose('status', { type: WebhookStatus }),
   disabledReason: t.exposeString('disabledReason', {
     nullable: true,
-    description: 'endpoint_gone or retries_exhausted; null while it is enabled.',
+    description: 'endpoint_gone, retries_exhausted or expired; null while it is enabled.',
   }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  expiresAt: t.expose('expiresAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it stops: the expiry of the credential that created it.',
+  }),
   lastDelivery: t.field({
     type: DeliveryType,
     nullable: true,
@@ -107,6 +112,7 @@ const CreateWebhookInput = inputType('CreateWebhookInput', (t) => ({
     description: '*, groups such as server.*, or names such as topup.confirmed.',
   }),
   description: t.field({ type: 'WebhookDescription', description: 'A note for people.' }),
+  totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
 }));
 const idArg = { type: 'ID', required: true, description: 'The id of the webhook.' } as const;
 
@@ -136,6 +142,7 @@ builder.mutationFields((t) => ({
   createWebhook: t.field({
     type: CreatedWebhookType,
     scope: 'full',
+    creates: 'webhook',
     description: 'Registers a URL that receives events.',
     args: { input: t.arg({ type: CreateWebhookInput, required: true }) },
     resolve: (_, { input }, context) => createWebhook(context, input),

@@ -44,7 +44,9 @@ describe('The contract', () => {
   it('is readable at /docs, which loads files from this service only', async () => {
     const page = await fetch(`${publicUrl}/docs`);
     const html = await page.text();
-    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'");
+    const policy = page.headers.get('content-security-policy');
+    expect(policy).toContain("default-src 'none'; script-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
     const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset]) => asset!);
     expect(assets.every((asset) => asset.startsWith('/docs/'))).toBe(true);
     for (const asset of assets) expect((await fetch(publicUrl + asset)).status).toBe(200);

@@ -43,6 +43,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['peering', 'id'],
   ['deposit', 'source'],
   ['engine', 'kind'],
+  ['audit_unlinked', 'entry_id'],
   ['task', 'subject'],
 ];
 

@@ -8,6 +8,8 @@ import '../accounts/totp.ts';
 import '../agents/agent.ts';
 import '../catalog.ts';
 import '../history/audit.ts';
+import '../history/audit-link.ts';
+import '../history/audit-signature.ts';
 import '../history/event.ts';
 import '../idempotency.ts';
 import '../payments/chain.ts';

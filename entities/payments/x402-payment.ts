@@ -49,8 +49,9 @@ export const X402Payment = entity('x402_payment', {
   txId: nullable(column.text()),
   /** The server or top-up that it paid for. */
   orderNumber: nullable(column.text()),
-  /** The API key that spends it, if one does. */
+  /** The `Spender` of the ledger. */
   credentialId: nullable(column.text()),
+  limitedBy: nullable(column.text()),
   /** The first answer, sealed for the signature, for repetitions within a day. */
   sealedAnswer: nullable(column.bytes()),
   /** The request that settles it, exclusively until the lease ends. */
@@ -90,18 +91,18 @@ export const FIND_SIGNED_PAYMENT = statement(X402Payment.columns, { name: 'x402 
   select ${columnsOf(X402Payment)} from x402_payment where network = $1 and payer = $2 and nonce = $3`;
 
 /**
- * Reserves a payment for a request for $15 seconds, and starts its task. It returns no row if the payment is known. $1 to $14
+ * Reserves a payment for a request for $16 seconds, and starts its task. It returns no row if the payment is known. $1 to $15
  * are the columns in the order of the statement; the times are seconds. `startTaskParameters` follow.
  */
 export const RESERVE_PAYMENT = statement(X402Payment.columns, { name: 'x402 reserve' })`
   with reserved as (
-      insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
-        signature_digest, sealed_request, leased_by, sealed_payment, status, lease_until)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
-        now() + make_interval(secs => $15))
+      insert into x402_payment (id, network, payer, nonce, account_id, credential_id, limited_by, asset, pay_to, amount_micros,
+        valid_before, signature_digest, sealed_request, leased_by, sealed_payment, status, lease_until)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, to_timestamp($11), $12, $13, $14, $15, 'SETTLING',
+        now() + make_interval(secs => $16))
       on conflict (network, payer, nonce) do nothing
       returning ${columnsOf(X402Payment)}, id as subject),
-    ${startTaskSql('reserved', 16)}
+    ${startTaskSql('reserved', 17)}
   select ${columnsOf(X402Payment, 'reserved')} from reserved`;
 
 /** The payment $1, and the time. */

@@ -22,10 +22,12 @@ export const Webhook = entity('webhook', {
   previousSecret: nullable(column.bytes()),
   previousSecretUntil: nullable(column.timestamp()),
   status: defaulting(column.oneOf(...WEBHOOK_STATUSES), "'ENABLED'"),
-  /** `endpoint_gone` or `retries_exhausted`. */
+  /** `endpoint_gone`, `retries_exhausted` or `expired`. */
   disabledReason: nullable(column.text()),
   lastSuccessAt: nullable(column.timestamp()),
   createdAt: column.now(),
+  /** The expiry of the credential that created it. */
+  expiresAt: nullable(column.timestamp()),
 });
 export type Webhook = RowOf<typeof Webhook>;
 
@@ -40,11 +42,16 @@ export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
   transitions: { ENABLED: ['DISABLED'], DISABLED: ['ENABLED'] },
 };
 
-/** Reads the webhook $1. Its previous secret is null once it signs no more. */
-export const FIND_WEBHOOK = statement(Webhook.columns)`
+/** Reads the webhook $1, and the seconds until it expires; null: it never does. Its previous secret is null once it signs no more. */
+export const FIND_WEBHOOK = statement({ ...Webhook.columns, secondsLeft: nullable(column.real()) })`
   select ${columnsOf(Webhook, 'webhook', ['previousSecret', 'previousSecretUntil'])},
-    case when previous_secret_until > now() then previous_secret end as previous_secret, previous_secret_until
+    case when previous_secret_until > now() then previous_secret end as previous_secret, previous_secret_until,
+    extract(epoch from expires_at - now())::float8 as seconds_left
   from webhook where id = $1`;
+
+/** Locks the webhooks of the account $1. */
+export const LOCK_WEBHOOKS = statement({ id: column.key() })`
+  select id from webhook where account_id = $1 order by id for update`;
 
 const BOTH_SIGN_HOURS = 24;
 /** Replaces the secret of the webhook $1 by $2. The earlier one, $3, signs too for a day. */

@@ -18,6 +18,7 @@ import {
 } from '../../entities/payments/x402-payment.ts';
 import { digest } from '../../entities/secrets.ts';
 import type { SignedPayment } from '../../provisioning/index.ts';
+import { spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, type Context } from '../context.ts';
 import { requireCoin } from './coins.ts';
 
@@ -88,10 +89,9 @@ export async function demandPayment(context: Context, sale: Sale<unknown>): Prom
 export async function pay<T>(context: Context, header: string, sale: Sale<T>): Promise<T> {
   const x402 = available(context);
   const payment = x402.decode(header);
-  const { viewer } = context;
   const buyer = {
     accountId: accountOf(context),
-    credentialId: viewer?.kind === 'api_key' ? viewer.credentialId : null,
+    ...spenderOf(context),
     requestDigest: digest(canonicalJson([sale.path, sale.input])).toString('hex'),
   };
   // Verifies in the background, because a refusal of the sale comes first.

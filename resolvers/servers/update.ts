@@ -15,6 +15,7 @@ import {
   STABLE,
   USER_DATA,
 } from '../../entities/servers/server.ts';
+import { refuseRenewals } from '../accounts/auth/spend-limit.ts';
 import { actorOf, type Context } from '../context.ts';
 import { lockServer } from './find.ts';
 import { type Operation, type OperationName, operationOf, statusAfter } from './operation.ts';
@@ -49,6 +50,7 @@ export async function updateServer(
   return context.db.transaction(async (tx) => {
     const server = await lockServer(tx, context, orderNumber);
     const set = fieldsOf(server, update);
+    if (update.autoRenew && (!server.autoRenew || server.status === 'SUSPENDED')) refuseRenewals(context);
     // This runs under the lock of the server, so it sees a suspension that commits at this moment.
     if (update.autoRenew && server.status === 'SUSPENDED')
       await context.provisioning.servers.retrySuspended(tx, server.accountId);

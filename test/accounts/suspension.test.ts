@@ -152,6 +152,17 @@ describe('Suspending', () => {
   });
 });
 
+describe('A token of a suspended account', () => {
+  it('stays active, because it still reads and ends things (RFC 7662)', async () => {
+    const account = await newAccount();
+    await suspend(account);
+    const headers = { authorization: `Bearer ${account.accessToken}` };
+    const { body } = await anonymous('GET', '/v1/oauth/introspect', undefined, headers);
+    expect(body).toMatchObject({ active: true, sub: account.id });
+    expect((await account.rest('GET', '/v1/account')).status).toBe(200);
+  });
+});
+
 describe('A coin that is switched off', () => {
   const UPDATE =
     'mutation ($code: CoinCode!, $available: Boolean!) { updateCoin(code: $code, available: $available) { code available } }';

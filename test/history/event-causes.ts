@@ -249,6 +249,14 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     },
     {},
   ],
+  'account.recovery_codes_renewed': [
+    'caller',
+    async () => {
+      await owner.rest('POST', '/v1/auth/totp/recovery-codes', { totp_code: await totpCode() });
+      return undefined;
+    },
+    {},
+  ],
   'account.totp_disabled': [
     'caller',
     async () => {

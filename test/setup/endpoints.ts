@@ -59,9 +59,12 @@ export const ENDPOINTS: Endpoint[] = [
 
 /** The endpoints beside the table of the specification. */
 export const EXTENSIONS: Endpoint[] = [
+  ['POST', '/v1/auth/totp/recovery-codes', 'full', 'LIVE'],
+  ['GET', '/v1/oauth/clients', 'full', 'LIVE'],
+  ['DELETE', '/v1/oauth/clients/{client_id}', 'full', 'LIVE'],
   // Libraries for RFC 7662 only use POST.
   ['POST', '/v1/oauth/introspect', 'public', 'LIVE'],
   ['POST', '/v1/webhooks/{id}/rotate-secret', 'full', 'LIVE'],
 ];
 
-export const ALL_ENDPOINTS: Endpoint[] = [...ENDPOINTS, ...EXTENSIONS];
+export const ALL_ENDPOINTS: Endpoint[] = [...EXTENSIONS, ...ENDPOINTS];

@@ -31,6 +31,7 @@ export const UNLIMITED = {
   RATE_LIMIT_KEY_PER_MINUTE: '1000000',
   RATE_LIMIT_KEY_PER_HOUR: '1000000',
   RATE_LIMIT_PUBLIC_PER_MINUTE: '1000000',
+  CONNECTIONS_MAX: '1000000',
 };
 
 /** The environment that a process inherits from the tests. */

@@ -9,7 +9,7 @@ import { LOCK_NAME } from '../../../entities/database/lock-name.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
+import { lockAccount, type Spender } from '../../../entities/payments/ledger.ts';
 import {
   FIND_SIGNED_PAYMENT,
   FORGET_ANSWERS,
@@ -44,9 +44,8 @@ const VERIFY_TIMEOUT_MS = 20_000;
 const WATCH_AFTER_SECONDS = 5;
 
 /** The payer and the paid request. */
-export interface Reservation {
+export interface Reservation extends Spender {
   accountId: string;
-  credentialId: string | null;
   amountMicros: bigint;
   /** SHA-256 in hex. */
   requestDigest: string;
@@ -125,10 +124,10 @@ export class X402 {
     requestId: string,
     db: Queryable = this.#db,
   ): Promise<X402Payment | undefined> {
-    const { accountId, credentialId, amountMicros, requestDigest } = reservation;
+    const { accountId, credentialId, limitedBy, amountMicros, requestDigest } = reservation;
     const id = newId('pay');
     return RESERVE_PAYMENT.first(db, [
-      ...[id, ...this.#key(payment), accountId, credentialId],
+      ...[id, ...this.#key(payment), accountId, credentialId, limitedBy],
       ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
       ...[Number(payment.authorization.validBefore), signatureDigest(payment)],
       ...[SEALED_REQUEST.seal(this.#vault, requestDigest, id), requestId],

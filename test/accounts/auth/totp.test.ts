@@ -223,4 +223,17 @@ describe('Recovery codes', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => login(mine, { totp_code: code })));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   });
+
+  it('works once, also for a login with an idempotency key', async () => {
+    const account = await withTotp();
+    const [code, other] = account.recoveryCodes as [string, string];
+    const key = { 'idempotency-key': 'guessable' };
+    const { email, password } = account;
+    const log = () => anonymous('POST', '/v1/auth/login', { email, password, totp_code: code }, key);
+    expect((await log()).status).toBe(200);
+    expect((await log()).body.code).toBe('invalid_totp');
+    const pending = { login_token: await pendingOf(account), totp_code: other };
+    expect((await anonymous('POST', '/v1/auth/login/totp', pending, key)).status).toBe(200);
+    expect((await anonymous('POST', '/v1/auth/login/totp', pending, key)).body.code).toBe('login_token_expired');
+  });
 });

@@ -97,6 +97,21 @@ describe('A request with an idempotency key', () => {
     expect([deleted.body.key_id, deleted.headers.get('idempotency-replayed')]).toEqual([next.body.key_id, null]);
   });
 
+  it('shows a credential with limits no credential that another one created', async () => {
+    const { rest } = await newAccount();
+    const limited = async () => {
+      const { body } = await rest('POST', '/v1/auth/api-keys', { name: 'l', scope: 'full', spend_limit_usd: 1 });
+      return restClient(freehold.publicUrl, body.plaintext);
+    };
+    const [one, other] = [await limited(), await limited()];
+    const create = (by: typeof rest) =>
+      by('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' }, withKey('guessable'));
+    const keys = [await create(rest), await create(one), await create(other), await create(one)];
+    expect(new Set(keys.map(({ body }) => body.plaintext)).size).toBe(3);
+    expect(keys.map(({ body }) => body.spend_limit_usd)).toEqual([null, 1, 1, 1]);
+    expect(keys.map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, null, null, 'true']);
+  });
+
   it('without a credential counts with its body: a repeated registration makes one account', async () => {
     const key = newKey();
     const register = (email: string) =>
