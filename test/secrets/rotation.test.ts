@@ -74,6 +74,18 @@ async function customer() {
   return { key: key as string, hook, codes: enabled.body.recovery_codes as string[] };
 }
 
+const ACCEPT = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+/** Sends a message to each process, in a session of MCP if one is given. */
+async function mcp(key: string, message: object, session?: string): Promise<Response[]> {
+  const headers = { ...ACCEPT, authorization: `Bearer ${key}`, ...(session && { 'mcp-session-id': session }) };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...message });
+  return Promise.all(ports.map((port) => fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST', headers, body })));
+}
+const INITIALIZE = {
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+};
+
 /** One customer works without a pause. Each order has a key of idempotency, and comes again at the other process. */
 async function load({ key }: { key: string }, until: Promise<unknown>): Promise<number> {
   let [over, count] = [false, 0];
@@ -102,10 +114,15 @@ it('SECRET_KEY is replaced under load without a lost request, and the old key op
   const made = await customer();
   const loginBy = async (totp_code: string) =>
     (await ok(undefined, 'POST', '/v1/auth/login', { ...person, totp_code })).body.tokens.access_token;
+  const [begun] = await mcp(made.key, INITIALIZE);
+  const session = begun!.headers.get('mcp-session-id')!;
   const steps = (async () => {
     await restart({ SECRET_KEY: OLD, SECRET_KEY_PREVIOUS: NEW });
     await restart({ SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: OLD });
     await loginBy(made.codes[0]!);
+    const answers = await mcp(made.key, { method: 'tools/list' }, session);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    await Promise.all(answers.map((answer) => answer.body?.cancel()));
     // The reseal needs the old key, and forgets nothing without it.
     const tooEarly = await reseal({ SECRET_KEY: NEW });
     expect(tooEarly).toMatchObject({ code: 1, output: expect.stringContaining('SECRET_KEY is wrong') });
