@@ -182,7 +182,7 @@ async function compose(
       rateLimits: rateLimitsOf(config, db, vault, onStop),
       trustedProxies: config.trustedProxyCidrs,
       connectionsMax: config.connectionsMax,
-      mcpSecret: vault.derive('mcp'),
+      mcpSecrets: vault.deriveAll('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
       operations,
