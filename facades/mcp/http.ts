@@ -65,7 +65,12 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
   // The SDK also reports refused requests. They have their answer, and need no line in the log.
   const report = (error: Error) => !REFUSALS.has(error.name) && onError(scrubbed(error));
   const versions = new ProtocolVersions({ ...options, factory: factoryOf(parts), parts, secret, onError: report });
-  const serve = exchanger({ ...versions, onError: (error) => onError(scrubbed(error)), onWrite });
+  const serve = exchanger({
+    ...versions,
+    onError: (error) => onError(scrubbed(error)),
+    onWrite,
+    fill: parts.lists.prepared.fill,
+  });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
   const counter = new Counter(options.rateLimits);
   const readmit = readmission(authenticate);
