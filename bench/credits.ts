@@ -26,7 +26,7 @@ export async function credits(databaseUrl: string): Promise<number> {
 
 async function measure(db: Database): Promise<number> {
   const chain = new Chain();
-  const { steps } = chainSyncProcess({ db, reader: chain, coins: [COIN], pollSeconds: 1 });
+  const { steps } = chainSyncProcess({ db, reader: chain, coins: () => [COIN], pollSeconds: 1 });
   const follow = () => steps.start!({ aborted: new AbortController().signal } as never);
   await follow();
   const perSecond: number[] = [];

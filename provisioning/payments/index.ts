@@ -8,7 +8,7 @@ import { signalTask, startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';
 import { chainSyncName, chainSyncProcess } from './chains/sync.ts';
-import type { ChainReader, Coin, Invoice, PaymentDriver, PaymentTarget, ProcessorWebhook } from './drivers/driver.ts';
+import type { Coin, Invoice, PaymentDriver, PaymentTarget, ProcessorWebhook } from './drivers/driver.ts';
 import type { X402Driver } from './drivers/x402/driver.ts';
 import { type ExchangeRates, exchangeRatesOf } from './exchange-rates/exchange-rate.ts';
 import { EXCHANGE_RATES_PROCESS, exchangeRatesProcess } from './exchange-rates/fetch.ts';
@@ -32,9 +32,6 @@ export interface PaymentsOptions {
   pollSeconds: number;
 }
 
-/** A coin, and whether it pays by x402. */
-type PayableCoin = Coin & { x402: boolean };
-
 /** How long a request waits for an address. */
 const OPEN_TIMEOUT_MS = 10_000;
 
@@ -43,16 +40,15 @@ export class Payments implements WorkerPart {
   /** Undefined: the service accepts no payment by x402. */
   readonly x402: X402 | undefined;
   readonly lanes = { [TOP_UP_LANE]: 8 };
-  /** The coins of all drivers, and the one that pays by x402. */
-  readonly coins: readonly PayableCoin[];
-  readonly #chains: readonly ChainReader[];
 
   constructor(options: PaymentsOptions) {
     this.#options = options;
-    const { db, vault, payments, x402 } = options;
+    const { db, vault, x402 } = options;
     this.x402 = x402 && new X402(db, x402, vault);
-    this.coins = coinsOf(payments, x402);
-    this.#chains = payments.flatMap(({ chains = [] }) => chains);
+  }
+
+  get #chains() {
+    return this.#options.payments.flatMap(({ chains = [] }) => chains);
   }
 
   get simulated(): boolean {
@@ -64,7 +60,7 @@ export class Payments implements WorkerPart {
     const { db, payments: drivers, rates = [], pollSeconds } = this.#options;
     const syncs = this.#chains.map((reader) => [
       chainSyncName(reader.network),
-      chainSyncProcess({ db, reader, coins: this.coins, pollSeconds }),
+      chainSyncProcess({ db, reader, coins: () => this.coins(), pollSeconds }),
     ]);
     return {
       [TOP_UP_PROCESS]: topUpProcess({ db, drivers, pollSeconds }),
@@ -83,6 +79,17 @@ export class Payments implements WorkerPart {
     ];
   }
 
+  coins(): readonly (Coin & { x402: boolean })[] {
+    const { payments, x402 } = this.#options;
+    const coins = payments.flatMap((driver) => driver.coins());
+    const paying = x402 && x402CoinOf(x402.terms);
+    const isBySignatureAlone = paying && !coins.some(({ code }) => code === paying.code);
+    return [...coins, ...(isBySignatureAlone ? [paying] : [])].map((coin) => ({
+      ...coin,
+      x402: coin.code === paying?.code,
+    }));
+  }
+
   /** The chains that are behind: the service would notice payments on them late. */
   chainsBehind(db: Queryable): Promise<Set<string>> {
     return chainsBehind(
@@ -93,7 +100,7 @@ export class Payments implements WorkerPart {
 
   /** The exchange rate of each coin at the moment. */
   exchangeRates(db: Queryable): Promise<ExchangeRates> {
-    return exchangeRatesOf(db, this.coins);
+    return exchangeRatesOf(db, this.coins());
   }
 
   /** Asks each gateway how it is. */
@@ -153,14 +160,4 @@ export class Payments implements WorkerPart {
     }
     return false;
   }
-}
-
-function coinsOf(drivers: readonly PaymentDriver[], x402: X402Driver | undefined): PayableCoin[] {
-  const coins = drivers.flatMap((driver) => driver.coins());
-  const paying = x402 && x402CoinOf(x402.terms);
-  const isBySignatureAlone = paying && !coins.some(({ code }) => code === paying.code);
-  return [...coins, ...(isBySignatureAlone ? [paying] : [])].map((coin) => ({
-    ...coin,
-    x402: coin.code === paying?.code,
-  }));
 }

@@ -17,7 +17,7 @@ export async function listCoins({ db, provisioning }: Context): Promise<CoinView
     provisioning.payments.chainsBehind(db),
   ]);
   const off = new Set(switches.map(({ code }) => code));
-  return provisioning.payments.coins.map((coin) => {
+  return provisioning.payments.coins().map((coin) => {
     const rateMicros = exchangeRates.get(coin.code)!.quoteMicros;
     return { ...coin, rateMicros, available: rateMicros !== null && !behind.has(coin.network) && !off.has(coin.code) };
   });

@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SECRET_KEY } from './vault.ts';
 
 /** Runs its argument at the end of a file (`afterAll`) or of a test (`onTestFinished`). */
 export type OnEnd = (end: () => void | Promise<void>) => void;
@@ -61,6 +62,8 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
       PORT: String(port),
       INTERNAL_PORT: String(internalPort),
       DATA_DIR: dataDir,
+      // Processes that share a database share the key, too.
+      ...(environment.DATABASE_URL && { SECRET_KEY }),
       ...UNLIMITED,
       ...environment,
     },

@@ -17,7 +17,7 @@ const BACKOFF_SECONDS_MAX = 60;
 interface Options {
   db: Database;
   reader: ChainReader;
-  coins: readonly Coin[];
+  coins: () => readonly Coin[];
   pollSeconds: number;
 }
 
@@ -29,7 +29,7 @@ export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): P
     start: async ({ aborted }) => {
       const progress = await readBlocks(db, reader, aborted);
       const announced = progress === 'reached' ? await readAnnounced(db, reader, aborted) : [];
-      if (progress !== 'waiting') await settleAll(db, reader.network, coins, announced);
+      if (progress !== 'waiting') await settleAll(db, reader.network, coins(), announced);
       // Before the head, a later block may still contain the payment again.
       if (progress === 'reached') await reverseGone(db, reader.network);
       return hop('start', { afterSeconds: progress === 'behind' ? 0 : (reader.pollSeconds ?? pollSeconds) });
