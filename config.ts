@@ -154,6 +154,11 @@ const VARIABLES = {
   },
   'Outgoing calls': {
     WEBHOOK_ALLOW_CIDRS: variable(networks, '', 'Non-public networks that webhooks may call, also by http.'),
+    WEBHOOK_DENY_CIDRS: variable(
+      networks,
+      '',
+      'Networks that webhooks and agent cards never call, such as your own public ones.',
+    ),
     REVERSE_DNS_URL: optional(
       webUrl,
       'no calls',

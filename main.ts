@@ -102,6 +102,7 @@ async function compose(
     ...gateways,
     pollSeconds: config.pollSeconds,
     allowCidrs: config.webhookAllowCidrs,
+    denyCidrs: config.webhookDenyCidrs,
     render,
     reverseDns: reverseDnsOf(config),
   });
