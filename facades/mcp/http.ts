@@ -14,13 +14,13 @@ import { deeperThan, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
 import { type RateLimits, rateHeaders, readmission, refuseDenied } from '../rate-limit/rate-limit.ts';
 import { authInfoOf, type Count } from './caller.ts';
-import { type ExchangeOptions, exchanger } from './exchange.ts';
-import { admitMessages, InvalidMessages } from './messages.ts';
 import { type McpParts, partsOf } from './parts.ts';
-import { ProtocolVersions } from './protocol-versions.ts';
-import { idOf, rpcErrorBody, SERVER_ERROR } from './rpc.ts';
 import { serverFactory } from './server.ts';
 import type { ToolOptions } from './tools.ts';
+import { type ExchangeOptions, exchanger } from './transport/exchange.ts';
+import { admitMessages, InvalidMessages } from './transport/messages.ts';
+import { ProtocolVersions } from './transport/protocol-versions.ts';
+import { idOf, rpcErrorBody, SERVER_ERROR } from './transport/rpc.ts';
 
 export interface McpOptions extends ToolOptions {
   authenticate: Authenticate;

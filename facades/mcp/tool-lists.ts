@@ -3,8 +3,8 @@ import type { Tool } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
 import type { McpCaller, View } from './caller.ts';
 import { definitionOf } from './definitions.ts';
-import { Prepared } from './prepared.ts';
 import type { McpTool } from './tools.ts';
+import { Prepared } from './transport/prepared.ts';
 
 const ALL: View = { toolsets: undefined, readOnly: false };
 

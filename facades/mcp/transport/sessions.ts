@@ -13,9 +13,9 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import { isRecord } from '../compile/inputs.ts';
-import type { OnCredentialEnd } from '../compile/run.ts';
-import { callerOf, type McpCaller } from './caller.ts';
+import { isRecord } from '../../compile/inputs.ts';
+import type { OnCredentialEnd } from '../../compile/run.ts';
+import { callerOf, type McpCaller } from '../caller.ts';
 import { idOf, rpcError, SERVER_ERROR } from './rpc.ts';
 import { type Held, type Owner, ownerOf, roomFor } from './session-limits.ts';
 
