@@ -14,6 +14,7 @@ import { resourceRenderer } from './facades/compile/resources.ts';
 import { compiled } from './facades/compile/run.ts';
 import { internalServer } from './facades/graphql/listener.ts';
 import { publicServer } from './facades/http/listener.ts';
+import { ProxyWatch } from './facades/http/proxies.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from './facades/rate-limit/redis.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
@@ -123,6 +124,8 @@ async function compose(
   const authenticator = new Authenticator(db, operatorToken);
   const { limits, publicUrl } = config;
   const logins = loginsOf(config, db, vault);
+  const trustedProxies = config.trustedProxyCidrs;
+  const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
   const contextOf = ({
     requestId = newId('req'),
     ...request
@@ -134,6 +137,7 @@ async function compose(
     stopping,
     publicUrl,
     logins,
+    listenerWarning: () => proxyWatch.warning,
     requestId,
     ...request,
   });
@@ -166,7 +170,8 @@ async function compose(
       contextOf,
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),
-      trustedProxies: config.trustedProxyCidrs,
+      trustedProxies,
+      proxyWatch,
       mcpSecret: vault.derive('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,

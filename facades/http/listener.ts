@@ -14,6 +14,7 @@ import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } fro
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
+import type { ProxyWatch } from './proxies.ts';
 import { cached, rest } from './rest.ts';
 
 export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorResponse'> {
@@ -24,6 +25,8 @@ export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorRes
   operations?: readonly Operation[];
   /** The proxies (addresses or CIDR) whose X-Forwarded-For the service trusts. Default: none. */
   trustedProxies?: string[];
+  /** Sees every request. */
+  proxyWatch?: ProxyWatch;
   /** The folder of the downloads. Default: the folder that `npm run package` writes. */
   downloads?: string;
 }
@@ -74,6 +77,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.decorateRequest('viewer', null);
   app.setErrorHandler(send);
   app.addHook('onRequest', (request, reply, done) => {
+    options.proxyWatch?.see(request.raw);
     reply.headers(API_HEADERS).header('x-request-id', request.id);
     refuseLargeHead(request, reply);
     done(request.is404 ? new ApiError('not_found', NO_SUCH_PATH) : undefined);

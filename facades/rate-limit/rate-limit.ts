@@ -1,7 +1,8 @@
 /**
  * Rate limits: a minute and an hour for each credential, a minute for each address without one. The service
  * counts after it has checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and
- * changes the key every hour.
+ * changes the key every hour. Reads without a credential and each kind of change count apart: many callers may share an
+ * address, and a stranger's reads must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -66,9 +67,9 @@ export class RateLimits {
     this.#onError = onError;
   }
 
-  /** Counts a call. */
-  async take(viewer: Viewer | null, address: string): Promise<Standing> {
-    const name = viewer ? viewer.credentialId : this.#hashed(address);
+  /** Counts a call. A stranger has a quota for each kind of call. */
+  async take(viewer: Viewer | null, address: string, kind = ''): Promise<Standing> {
+    const name = viewer ? viewer.credentialId : this.#hashed(networkOf(address) + kind);
     const denied = this.#denied.get(name);
     if (denied) {
       if (denied.deniedUntil! > Date.now()) return denied;
@@ -96,11 +97,11 @@ export class RateLimits {
     return this.#local.take(name, perMinute, perHour);
   }
 
-  #hashed(address: string): string {
+  #hashed(caller: string): string {
     const hour = Math.floor(Date.now() / 3_600_000);
     if (this.#addressKey?.hour !== hour)
       this.#addressKey = { hour, key: Buffer.from(hkdfSync('sha256', this.#secret, '', `addresses ${hour}`, 32)) };
-    const mac = createHmac('sha256', this.#addressKey.key).update(networkOf(address)).digest();
+    const mac = createHmac('sha256', this.#addressKey.key).update(caller).digest();
     return `ip:${mac.toString('base64url', 0, 16)}`;
   }
 }
@@ -163,6 +164,8 @@ export type Admit = (
   reply: FastifyReply,
   /** The operation reads the Authorization header itself, as OAuth's own endpoints do. */
   checksItself?: boolean,
+  /** The kind of call for callers without a credential. */
+  kind?: string,
 ) => Promise<void>;
 
 /** Checks the credential again after the body has come. A slow body takes seconds, and the credential may have ended. */
@@ -181,7 +184,7 @@ export function admission(
   rateLimits: RateLimits | undefined,
   counted: 'all' | 'refused' = 'all',
 ): Admit {
-  return async (request, reply, checksItself) => {
+  return async (request, reply, checksItself, kind) => {
     const { authorization } = request.headers;
     try {
       if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization, request.ip);
@@ -190,12 +193,17 @@ export function admission(
       if (rateLimits && error instanceof ApiError) await count(rateLimits, request, reply);
       throw error;
     }
-    if (rateLimits && counted === 'all') await count(rateLimits, request, reply);
+    if (rateLimits && counted === 'all') await count(rateLimits, request, reply, kind);
   };
 }
 
-async function count(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const standing = await rateLimits.take(request.viewer, request.ip);
+async function count(
+  rateLimits: RateLimits,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  kind?: string,
+): Promise<void> {
+  const standing = await rateLimits.take(request.viewer, request.ip, kind);
   reply.headers(rateHeaders(standing));
   refuseDenied(standing);
 }

@@ -66,7 +66,7 @@ export function enableTotp(context: Context, code: string): Promise<string[]> {
 /** Turns two-factor authentication off. All other sessions end. @throws ApiError totp_not_enabled or invalid_totp */
 export async function disableTotp(context: Context, code: string): Promise<void> {
   const { id: accountId, email } = await findAccount(context);
-  await context.logins.attempt({ name: email ?? accountId, address: context.address }, () =>
+  await context.logins.attempt({ name: email ?? accountId, address: context.address, proof: 'credential' }, () =>
     context.db.transaction(async (tx) => {
       const { totpEnabled } = await lockedAccount(tx, accountId);
       if (!totpEnabled) throw new ApiError('totp_not_enabled');
