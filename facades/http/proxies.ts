@@ -1,6 +1,6 @@
 /**
  * Watches whether the service sees its callers' addresses. Behind a proxy that the operator has not named, all callers have
- * one address: they share limits, and strangers can lock customers out. Addresses stay in memory and are in no warning.
+ * one address. They share limits, and strangers can lock customers out. Addresses stay in memory and are in no warning.
  */
 import type { IncomingMessage } from 'node:http';
 import { networkCheck, networkFrom } from '../../schema/index.ts';
@@ -14,7 +14,7 @@ const isPrivate = networkCheck([
 ]);
 
 const FORWARDED =
-  'Requests carry X-Forwarded-For or Forwarded, but TRUSTED_PROXY_CIDRS does not name their sender. If a proxy of yours sends them, all callers count as one address. Name the proxy there.';
+  'Requests carry X-Forwarded-For or Forwarded, but TRUSTED_PROXY_CIDRS does not name their sender. If your proxy sends them, all callers count as one address. Name the proxy there.';
 const SINGLE =
   'All requests come from one private address, so all callers share their limits. Name your proxy in TRUSTED_PROXY_CIDRS, or set ONION_PORT for an onion service.';
 

@@ -1,8 +1,8 @@
 /**
  * Rate limits: a minute and an hour for each credential, a minute for each address without one. The service
  * counts after it has checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and
- * changes the key every hour. Reads without a credential and each kind of change count apart: many callers may share an
- * address, and a stranger's reads must not keep a customer from logging in.
+ * changes the key every hour. Reads without a credential and each kind of change count apart. Many callers may share an
+ * address, so a stranger's reads must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
