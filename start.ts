@@ -24,8 +24,15 @@ try {
   announce(await starting, config.roles);
   flushCompileCache(); // a killed process would not write it
 } catch (error) {
-  console.error(`Freehold cannot start. ${error instanceof Error ? error.message : error}`);
+  console.error(`Freehold cannot start. ${reasonOf(error)}`);
   process.exit(1);
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (code !== 'EADDRINUSE') return error.message;
+  return `Another process listens on ${address}:${port}. Stop it, or set another PORT, INTERNAL_PORT or PROVISIONING_PORT.`;
 }
 
 async function start(config: Config): Promise<Service> {

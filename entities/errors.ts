@@ -43,8 +43,12 @@ export const ERRORS = {
   payment_rejected: [402, 'The payment was refused. The service took no money.', 'retryable'],
 
   insufficient_scope: [403, 'The credential lacks the required scope.'],
-  ip_not_allowed: [403, 'The IP allowlist of the API key does not include this address.'],
-  spend_limit_exceeded: [403, "The request would exceed the API key's spending limit for this month."],
+  ip_not_allowed: [403, 'The IP allowlist of the credential does not include this address.'],
+  spend_limit_exceeded: [403, "The request would exceed the credential's spending limit for this month."],
+  step_up_required: [
+    403,
+    'The account has two-factor authentication, and this login is older than 15 minutes. Send totp_code, or log in again.',
+  ],
   account_suspended: [403, 'The account is suspended.'],
 
   not_found: [404, 'The resource does not exist.'],

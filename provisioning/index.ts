@@ -24,7 +24,6 @@ export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-j
 export { waitForRoom } from './servers/placement/capacity.ts';
 export { cancelServer } from './servers/steps/cancel.ts';
 export { releaseHold } from './servers/steps/outcome.ts';
-export { passwordContext } from './servers/steps/process.ts';
 export { beginResize, type Resize } from './servers/steps/resize.ts';
 export { serverTask } from './servers/steps/task.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
@@ -55,7 +54,7 @@ export class Provisioning {
     this.servers = new Servers(options);
     this.payments = new Payments(options);
     this.webhooks = new Webhooks({ db, vault, render, ...outbound });
-    this.accounts = new Accounts(db);
+    this.accounts = new Accounts(db, vault);
     this.agents = new Agents(db, outbound);
   }
 

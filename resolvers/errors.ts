@@ -14,8 +14,8 @@ export const faultOf = (thrown: unknown): ApiError =>
 export const invalid = (field: string, message: string): ApiError =>
   new ApiError('validation_failed', message, { errors: [{ field, code: 'not_possible', message }] });
 
-/** Returns what the caller asked for. @throws ApiError not_found if there is no such thing */
-export function found<T>(thing: T | undefined | null | false): T {
-  if (thing === undefined || thing === null || thing === false) throw new ApiError('not_found');
+/** Returns what the caller asked for. @throws ApiError not_found, with the detail, if there is no such thing */
+export function found<T>(thing: T | undefined | null | false, detail?: string): T {
+  if (thing === undefined || thing === null || thing === false) throw new ApiError('not_found', detail);
   return thing;
 }

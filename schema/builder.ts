@@ -93,6 +93,9 @@ export const inputType = <Fields extends InputFieldMap>(
   fields: (t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>) => Fields,
 ): PothosSchemaTypes.InputObjectRef<Types, InputShapeFromFields<Fields>> => builder.inputType(name, { fields });
 
+/** Describes the argument by which a caller proves the second factor again. */
+export const STEP_UP = 'The second factor, after step_up_required.';
+
 /** Defines an enum. */
 export const enumType = <const Values extends readonly string[]>(name: string, description: string, values: Values) =>
   builder.enumType(name, { description, values });

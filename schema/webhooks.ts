@@ -7,14 +7,16 @@ import {
   deleteWebhook,
   listWebhookDeliveries,
   listWebhooks,
+  type RotatedWebhookSecret,
   redeliver,
+  rotateWebhookSecret,
   type ShownWebhook,
   testWebhook,
   WEBHOOK_STATUSES,
   type WebhookTest,
 } from '../resolvers/webhooks.ts';
 import { Deleted } from './accounts/ssh-keys.ts';
-import { builder, enumType, inputType, objectType } from './builder.ts';
+import { builder, enumType, inputType, objectType, STEP_UP } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
 const WebhookStatus = enumType(
@@ -54,9 +56,14 @@ const WebhookType = objectType<ShownWebhook>('Webhook', 'A URL that receives eve
   status: t.expose('status', { type: WebhookStatus }),
   disabledReason: t.exposeString('disabledReason', {
     nullable: true,
-    description: 'endpoint_gone or retries_exhausted; null while it is enabled.',
+    description: 'endpoint_gone, retries_exhausted or expired; null while it is enabled.',
   }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  expiresAt: t.expose('expiresAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it stops: the expiry of the credential that created it.',
+  }),
   lastDelivery: t.field({
     type: DeliveryType,
     nullable: true,
@@ -71,6 +78,18 @@ const CreatedWebhookType = objectType<CreatedWebhook>(
     webhook: t.expose('webhook', { type: WebhookType }),
     secret: t.exposeString('secret', {
       description: 'The secret for Standard Webhooks. The service shows it only here.',
+    }),
+  }),
+);
+const RotatedWebhookSecretType = objectType<RotatedWebhookSecret>(
+  'RotatedWebhookSecret',
+  'A webhook with a new secret.',
+  (t) => ({
+    webhook: t.expose('webhook', { type: WebhookType }),
+    secret: t.exposeString('secret', { description: 'The new secret. The service shows it only here.' }),
+    previousSecretUntil: t.expose('previousSecretUntil', {
+      type: 'DateTime',
+      description: 'When the secret before it stops signing.',
     }),
   }),
 );
@@ -96,6 +115,7 @@ const CreateWebhookInput = inputType('CreateWebhookInput', (t) => ({
     description: '*, groups such as server.*, or names such as topup.confirmed.',
   }),
   description: t.field({ type: 'WebhookDescription', description: 'A note for people.' }),
+  totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
 }));
 const idArg = { type: 'ID', required: true, description: 'The id of the webhook.' } as const;
 
@@ -125,6 +145,7 @@ builder.mutationFields((t) => ({
   createWebhook: t.field({
     type: CreatedWebhookType,
     scope: 'full',
+    creates: 'webhook',
     description: 'Registers a URL that receives events.',
     args: { input: t.arg({ type: CreateWebhookInput, required: true }) },
     resolve: (_, { input }, context) => createWebhook(context, input),
@@ -136,6 +157,13 @@ builder.mutationFields((t) => ({
     description: 'Deletes a webhook and its deliveries.',
     args: { id: t.arg(idArg) },
     resolve: (_, { id }, context) => deleteWebhook(context, id),
+  }),
+  rotateWebhookSecret: t.field({
+    type: RotatedWebhookSecretType,
+    scope: 'full',
+    description: 'Replaces the secret of a webhook. Both secrets sign for 24 hours.',
+    args: { id: t.arg(idArg) },
+    resolve: (_, { id }, context) => rotateWebhookSecret(context, id),
   }),
   testWebhook: t.field({
     type: WebhookTestType,

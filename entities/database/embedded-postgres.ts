@@ -74,6 +74,13 @@ export async function startEmbeddedPostgres(
   };
 }
 
+/** Returns the address of the database if the server of a data folder runs, for a command beside the service. */
+export async function runningUrl(dataDir: string): Promise<string | undefined> {
+  const cluster = await placeCluster(dataDir, () => {});
+  const running = recorded(cluster.folder);
+  return running && urlOf(cluster, running.port, USER);
+}
+
 const urlOf = ({ password }: Cluster, port: number, database = 'postgres') =>
   `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`;
 const pidFile = (folder: string) => join(folder, 'postmaster.pid');

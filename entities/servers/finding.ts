@@ -61,6 +61,10 @@ export const WRITE_FINDINGS = statement({
     do update set last_seen_at = now(), detail = excluded.detail
   returning id, kind, order_number as "order", generation, xmax = 0 as is_new`;
 
+/** Locks the open findings of the engines $1, since a look writes and resolves them in any order. */
+export const LOCK_FINDINGS = statement({ id: column.text() })`
+  select id from finding where driver = any($1) and resolved_at is null
+  order by kind, order_number, generation for update`;
 const resolveSql = (which: string) => `
   with over as (
     select id from finding where driver = $1 and kind = any($2) and resolved_at is null and ${which}

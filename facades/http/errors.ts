@@ -97,7 +97,7 @@ function challenge({ code, extras, extensions }: ApiError): Record<string, strin
 }
 
 /** The loggable parts of an error: its message without quoted values, and its stack. */
-function scrubbed(thrown: unknown): Record<string, unknown> {
+export function scrubbed(thrown: unknown): Record<string, unknown> {
   const error = causesOf(thrown).at(-1);
   if (!error) return { message: typeof thrown };
   const { code, constraint, table } = error as unknown as Record<string, unknown>;

@@ -2,6 +2,7 @@
 import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server';
 import type { Viewer } from '../../schema/index.ts';
 import type { Caller } from '../compile/run.ts';
+import type { Messages } from './messages.ts';
 
 /** Counts a call for the rate limits. @throws ApiError rate_limited */
 export type Count = (viewer: Viewer | null) => Promise<void>;
@@ -15,7 +16,9 @@ export interface View {
 
 /** The caller by the Authorization header. */
 export interface McpCaller extends Omit<Caller, 'signal'> {
+  /** Counts work beyond the first of a message. */
   count: Count;
+  messages: Messages;
   view: View;
 }
 

@@ -138,7 +138,7 @@ const nameOf = (status: number): string => STATUS_CODES[status]!.replaceAll(' ',
 /** The error statuses of an operation, as far as its document shows. */
 function statusesOf({ scopes, input, kind }: Operation): Status[] {
   const spends = kind === 'mutation' && scopes.some((scope) => scope === 'servers' || scope === 'billing');
-  // The listener checks every credential, so 401 and 403 may occur everywhere. The operator's gets 404.
+  // The listener checks every credential, so 401 and 403 may occur everywhere.
   const applies: Partial<Record<Status, boolean>> = { 402: spends, 422: input !== undefined || kind === 'mutation' };
   return STATUSES.filter((status) => applies[status] ?? true);
 }

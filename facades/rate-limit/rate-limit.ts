@@ -175,15 +175,8 @@ export const readmission =
     if (request.viewer) request.viewer = await authenticate(request.headers.authorization, request.ip);
   };
 
-/**
- * A request with a refused credential counts as one without, so that the limit slows guessing. The limit refuses first.
- * @param counted all requests, or only those with a refused credential
- */
-export function admission(
-  authenticate: Authenticate,
-  rateLimits: RateLimits | undefined,
-  counted: 'all' | 'refused' = 'all',
-): Admit {
+/** A request with a refused credential counts as one without, so that the limit slows guessing. The limit refuses first. */
+export function admission(authenticate: Authenticate, rateLimits: RateLimits | undefined): Admit {
   return async (request, reply, checksItself, kind) => {
     const { authorization } = request.headers;
     try {
@@ -193,9 +186,22 @@ export function admission(
       if (rateLimits && error instanceof ApiError) await count(rateLimits, request, reply);
       throw error;
     }
-    if (rateLimits && counted === 'all') await count(rateLimits, request, reply, kind);
+    if (rateLimits) await count(rateLimits, request, reply, kind);
   };
 }
+
+export type AdmitPublic = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+/** Admits a request to a public page or an unknown path. There a refused credential counts as none, and is no error. */
+export const publicAdmission =
+  (admit: Admit): AdmitPublic =>
+  async (request, reply) => {
+    try {
+      await admit(request, reply);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'rate_limited') throw error;
+    }
+  };
 
 async function count(
   rateLimits: RateLimits,

@@ -34,10 +34,23 @@ export interface Gateways {
   x402?: X402Driver | undefined;
 }
 
+/** Reads the JSON of a file with credentials. @throws Error that names the file and the fault */
+function readSecretJson(file: string): unknown {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined) throw new Error(`PAYMENTS_FILE names ${file}, which does not exist.`);
+  if (mode & 0o077) throw new Error(`Other users can read ${file}: chmod 600 it.`);
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    // The rest of the message quotes the credentials in the file.
+    const place = /at position.*/.exec((error as Error).message)?.[0] ?? '';
+    throw new Error(`${file} is not valid JSON ${place}`.trimEnd());
+  }
+}
+
 /** @throws Error that names the fault in the file, and its place */
 export function readGateways(file: string): Gateways {
-  if (statSync(file).mode & 0o077) throw new Error(`Other users can read ${file}: chmod 600 it.`);
-  const given = check(file, '', SCHEMA, JSON.parse(readFileSync(file, 'utf8'))) as {
+  const given = check(file, '', SCHEMA, readSecretJson(file)) as {
     gateways: { driver: string }[];
     rates: ExchangeRateSource[];
     x402?: object;

@@ -17,7 +17,7 @@ export const listBreakers = ({ db }: Context): Promise<CircuitBreaker[]> =>
 /** Closes the circuit breaker of an engine, so that workers destroy its machines again. @throws ApiError not_found */
 export async function closeBreaker(context: Context, driver: string): Promise<CircuitBreaker> {
   return context.db.transaction(async (tx) => {
-    const breaker = found(await lock(tx, CircuitBreaker, { driver }));
+    const breaker = found(await lock(tx, CircuitBreaker, { driver }), 'No circuit breaker of this engine is open.');
     await remove(tx, CircuitBreaker, { driver });
     const { reason } = breaker;
     await recordByOperator(tx, context, driver, { type: 'engine.released', data: { reason } });

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { readOperations } from '../../facades/compile/read.ts';
 import { schema } from '../../schema/index.ts';
-import { ENDPOINTS } from '../setup/endpoints.ts';
+import { ALL_ENDPOINTS } from '../setup/endpoints.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { listen } from '../setup/subscription.ts';
@@ -62,6 +62,7 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
     await make('/v1/servers', { service_code: 'vps-2' }),
   ];
   const keys = [1, 2].map(() => make('/v1/auth/api-keys', { name: 'k', scope: 'read' }));
+  await newClient({ scope: 'read' }, account.rest);
   const client = await newClient({ scope: 'read', grant_types: ['client_credentials', 'refresh_token'] }, account.rest);
   await tokenOf(client);
   for (const { order_number } of servers)
@@ -125,22 +126,28 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/billing/topups/{order_number}/cancel': 'topup',
   '/v1/servers/{order_number}': 'server',
   '/v1/ssh-keys/{id}': 'sshKey',
+  '/v1/oauth/clients/{client_id}': 'client',
   '/v1/webhooks/{id}': 'webhook',
   '/v1/webhooks/{id}/test': 'webhook',
+  '/v1/webhooks/{id}/rotate-secret': 'webhook',
 };
-const PATCHES = [
-  ...[{ hostname: 'mine.example' }, { labels: { mine: 'yes' } }, { auto_renew: false }, { delete_protection: true }],
-  ...[{ power_state: 'off' }, { action: 'reboot' }, { action: 'rebuild' }, { service_code: 'vps-3' }],
-];
+/** Valid bodies of each PATCH. */
+const BODIES: Record<string, object[]> = {
+  '/v1/servers/{order_number}': [
+    ...[{ hostname: 'mine.example' }, { labels: { mine: 'yes' } }, { auto_renew: false }, { delete_protection: true }],
+    ...[{ power_state: 'off' }, { action: 'reboot' }, { action: 'rebuild' }, { service_code: 'vps-3' }],
+  ],
+};
 
 describe('An id of another account', () => {
-  const inPaths = ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
+  const inPaths = ALL_ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
   it.each(inPaths)('does not exist in the path of %s %s', async (method, path) => {
     const thing = IN_PATHS[path];
     expect(thing, 'say in IN_PATHS what the path names').toBeDefined();
-    const bodies = method === 'PATCH' ? PATCHES : [undefined];
+    const bodies = method === 'PATCH' ? BODIES[path] : [undefined];
+    expect(bodies, 'add valid bodies to BODIES').toBeDefined();
     const query = method === 'GET' ? '?wait_for=running' : '';
-    for (const body of bodies) {
+    for (const body of bodies!) {
       const [real, madeUp] = [owner.ids[thing!], MADE_UP[thing!]()];
       const ask = async (id: string) => {
         const { status, body: answer } = await stranger.rest(
@@ -218,13 +225,9 @@ describe('An id of another account', () => {
   });
 
   const ofTools: Record<string, Thing> = {
-    ...{
-      get_topup: 'topup',
-      cancel_topup: 'topup',
-    },
-    ...{ get_server: 'server', wait_for_server: 'server', update_server: 'server' },
-    ...{ cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey', remove_ssh_key: 'sshKey' },
-    ...{ delete_webhook: 'webhook', test_webhook: 'webhook' },
+    ...{ get_topup: 'topup', cancel_topup: 'topup', get_server: 'server', wait_for_server: 'server' },
+    ...{ update_server: 'server', cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey' },
+    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook', delete_oauth_client: 'client' },
   };
   const MORE: Record<string, object> = {
     wait_for_server: { status: 'running', timeout: 1 },
@@ -246,24 +249,19 @@ describe('An id of another account', () => {
     expect(answer).toMatchObject({ isError: true, content: { code: 'not_found' } });
   });
 
-  const ofFields: Record<string, Thing> = {
-    ...{
-      server: 'server',
-      topUp: 'topup',
-      sshKey: 'sshKey',
-      cancelTopup: 'topup',
-      deleteServer: 'server',
-      updateServer: 'server',
-    },
-    ...{
-      deleteSshKey: 'sshKey',
-      revokeApiKey: 'key',
-      revokeSession: 'session',
-      deleteWebhook: 'webhook',
-      testWebhook: 'webhook',
-    },
-    ...{ redeliver: 'delivery', deleteOauthClient: 'client', serverUpdated: 'server', topUpUpdated: 'topup' },
+  const THINGS_OF_FIELDS: Partial<Record<Thing, string>> = {
+    server: 'server deleteServer updateServer serverUpdated',
+    topup: 'topUp cancelTopup topUpUpdated',
+    sshKey: 'sshKey deleteSshKey',
+    key: 'revokeApiKey',
+    session: 'revokeSession',
+    webhook: 'deleteWebhook rotateWebhookSecret testWebhook',
+    delivery: 'redeliver',
+    client: 'deleteOauthClient',
   };
+  const thingOf = (field: string) => THINGS.find((thing) => THINGS_OF_FIELDS[thing]?.split(' ').includes(field));
+  /** A valid input of each field with an id. */
+  const INPUTS: Record<string, string> = { updateServer: '{ autoRenew: false }' };
   const fields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap((root) =>
     Object.values(root!.getFields()).flatMap((field) => {
       const id = field.args.find(({ type }) => getNamedType(type).name === 'ID');
@@ -273,9 +271,11 @@ describe('An id of another account', () => {
     }),
   );
   it.each(fields)('does not exist in GraphQL for the %s %s', async (kind, name, argument, field) => {
-    const thing = ofFields[name];
-    expect(thing, 'say in ofFields what it names').toBeDefined();
-    const input = field.args.some((arg) => arg.name === 'input') ? ', input: { autoRenew: false }' : '';
+    const thing = thingOf(name);
+    expect(thing, 'say in THINGS_OF_FIELDS what it names').toBeDefined();
+    const takesInput = field.args.some((arg) => arg.name === 'input');
+    expect(INPUTS[name] !== undefined, 'add a valid input to INPUTS').toBe(takesInput);
+    const input = takesInput ? `, input: ${INPUTS[name]}` : '';
     const document = `${kind} ($id: ID!) { ${name}(${argument}: $id${input}) { ${leafOf(field)} } }`;
     const ask = async (id: string) => {
       if (kind !== 'subscription') return same(await stranger.graphql(document, { id }));

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
-import { RequestAudit } from '../../resolvers/accounts/audit.ts';
+import { RequestAudit } from '../../resolvers/accounts/request-audit.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 
 const { anonymous, db, newAccount, publicUrl } = await startFreehold();

@@ -179,6 +179,15 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     },
     { deleted: true },
   ],
+  'webhook.secret_rotated': [
+    'caller',
+    async () => {
+      const id = await newWebhook();
+      await owner.rest('POST', `/v1/webhooks/${id}/rotate-secret`);
+      return id;
+    },
+    { status: 'enabled' },
+  ],
   'webhook.disabled': [
     'system',
     async () => {
@@ -236,6 +245,14 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
       const { body } = await owner.rest('POST', '/v1/auth/totp/setup', { password: owner.password });
       totpSecret = body.secret;
       await owner.rest('POST', '/v1/auth/totp/enable', { totp_code: await totpCode() });
+      return undefined;
+    },
+    {},
+  ],
+  'account.recovery_codes_renewed': [
+    'caller',
+    async () => {
+      await owner.rest('POST', '/v1/auth/totp/recovery-codes', { totp_code: await totpCode() });
       return undefined;
     },
     {},

@@ -19,7 +19,7 @@ describe('The payments file', () => {
   });
 
   it.each([
-    ['not JSON', 'JSON'],
+    ['not JSON', `${file} is not valid JSON`],
     [{}, "must have required property 'gateways'"],
     [{ gateways: {} }, '/gateways must be array'],
     [{ gateways: [{}] }, "/gateways/0 must have required property 'driver'"],
@@ -28,6 +28,13 @@ describe('The payments file', () => {
   ])('says what is wrong, and where: %j', (content, sentence) => {
     write(content);
     expect(() => readGateways(file)).toThrow(sentence);
+  });
+
+  it('is named if it does not exist, and no error quotes a broken one', () => {
+    expect(() => readGateways(join(folder, 'absent.json'))).toThrow('absent.json, which does not exist');
+    write('{"api_key": secret}');
+    expect(() => readGateways(file)).toThrow(/^\S+ is not valid JSON( at position \d+.*)?$/);
+    expect(() => readGateways(file)).not.toThrow('secret');
   });
 
   it('may be empty, so that no top-up is possible', () => {

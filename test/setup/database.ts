@@ -1,7 +1,9 @@
 /** A database for one test file. */
 import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
+import type { Queryable } from '../../entities/database/transaction.ts';
 import { administer, withDatabase } from './postgres.ts';
 
 /** Copies the migrated template. The given hook drops the copy: `afterAll` in a file, or the end of a test. */
@@ -12,6 +14,22 @@ export async function newDatabaseUrl(onEnd: (end: () => Promise<void>) => void =
   onEnd(() => administer(url, `drop database ${name} with (force)`));
   return withDatabase(url, name);
 }
+
+/** Sends SQL as a superuser and without triggers, as a thief of the whole server could. */
+export async function asSuperuser(db: Queryable, sql: string, parameters: unknown[] = []): Promise<void> {
+  const [found] = await db.query<{ name: string }>('select current_database() as name');
+  const client = new pg.Client({ connectionString: withDatabase(inject('postgresUrl'), found!.name) });
+  await client.connect();
+  try {
+    await client.query('set session_replication_role = replica');
+    await client.query(sql, parameters);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Empties tables, also those that are append-only. */
+export const truncate = (db: Queryable, tables: string): Promise<void> => asSuperuser(db, `truncate ${tables}`);
 
 /** Opens a copy of the migrated template. */
 export async function newDatabase(

@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SECRET_KEY } from './vault.ts';
 
 /** Runs its argument at the end of a file (`afterAll`) or of a test (`onTestFinished`). */
 export type OnEnd = (end: () => void | Promise<void>) => void;
@@ -30,6 +31,7 @@ export const UNLIMITED = {
   RATE_LIMIT_KEY_PER_MINUTE: '1000000',
   RATE_LIMIT_KEY_PER_HOUR: '1000000',
   RATE_LIMIT_PUBLIC_PER_MINUTE: '1000000',
+  CONNECTIONS_MAX: '1000000',
 };
 
 /** The environment that a process inherits from the tests. */
@@ -60,6 +62,8 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
       PORT: String(port),
       INTERNAL_PORT: String(internalPort),
       DATA_DIR: dataDir,
+      // Processes that share a database share the key, too.
+      ...(environment.DATABASE_URL && { SECRET_KEY }),
       ...UNLIMITED,
       ...environment,
     },

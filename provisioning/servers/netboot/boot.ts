@@ -9,9 +9,9 @@ import { find } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { isId } from '../../../entities/ids.ts';
 import type { Vault } from '../../../entities/secrets.ts';
-import { Deployment, type DeploymentState, moveDeployment } from '../../../entities/servers/deployment.ts';
+import { Deployment, type DeploymentState, moveDeployment, SEED } from '../../../entities/servers/deployment.ts';
 import { signalTask } from '../../../entities/tasks/start.ts';
-import { metaData, networkConfig, type Seed, seedContext, userData, vendorData } from './seed.ts';
+import { metaData, networkConfig, type Seed, userData, vendorData } from './seed.ts';
 
 type Stage = 'install' | 'system' | 'wipe';
 /** The reports of a machine: the stage of its token, and the move of the deployment. */
@@ -64,7 +64,7 @@ export class Netboot {
   async seed(id: string, token: string, file: SeedFile, base: string): Promise<string | undefined> {
     const found = await this.#find(this.#db, id);
     if (found?.state !== 'INSTALLING' || !found.seed || !this.#opens(token, found, 'install')) return undefined;
-    const seed = JSON.parse(this.#vault.open(found.seed, seedContext(id))) as Seed;
+    const seed = JSON.parse(SEED.open(this.#vault, found.seed, id)) as Seed;
     if (file === 'meta-data') return metaData(seed, `${id}-${found.run}`);
     if (file === 'user-data') return userData(seed);
     if (file === 'vendor-data') return vendorData(seed, `${base}${this.#path(found, 'system')}/booted`);

@@ -13,6 +13,7 @@ import {
   FIND_OWNED_MACHINES,
   FIND_REPORTED_MACHINES,
   type FindingKind,
+  LOCK_FINDINGS,
 } from '../../../entities/servers/finding.ts';
 import { LOCK_HOSTS_OF_DRIVER } from '../../../entities/servers/placement.ts';
 import { periodic } from '../../tasks/schedule.ts';
@@ -76,6 +77,8 @@ export const observerProcess = (db: Database, drivers: Drivers, onError: (error:
         afterSeconds: TICK_SECONDS,
         data: { orphans, unasked },
         commit: async (tx) => {
+          const engines = new Set(Object.values(drivers).map(({ name }) => name));
+          await LOCK_FINDINGS.all(tx, [[...engines]]);
           for (const commit of commits) await commit(tx);
           await DELETE_RESOLVED.all(tx, [FINDING_DAYS]);
         },

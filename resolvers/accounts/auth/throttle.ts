@@ -26,12 +26,20 @@ export class LoginThrottle {
   readonly #failuresMax: number;
   readonly #attempts: LoginAttempts;
   readonly #key: Buffer;
+  readonly #onRefused: (name: string, code: ErrorCode) => void;
 
   /**
    * @param attempts the counts; by default the counts of this process
    * @param key the key of the HMACs. Processes that share counts share it; by default the process makes one
+   * @param onRefused hears of failed and of throttled logins
    */
-  constructor(failuresMax: number, attempts: LoginAttempts = new MemoryLoginAttempts(), key: Buffer = randomBytes(32)) {
+  constructor(
+    failuresMax: number,
+    attempts: LoginAttempts = new MemoryLoginAttempts(),
+    key: Buffer = randomBytes(32),
+    onRefused: (name: string, code: ErrorCode) => void = () => {},
+  ) {
+    this.#onRefused = onRefused;
     this.#failuresMax = failuresMax;
     this.#attempts = attempts;
     this.#key = key;
@@ -43,12 +51,13 @@ export class LoginThrottle {
    * @throws ApiError login_throttled, or the error of the work
    */
   async attempt<T>(login: LoginAttempt, work: () => Promise<T>): Promise<T> {
-    const end = await this.#begin(this.#hashed(login));
+    const end = await this.#begin(login);
     let failed = false;
     try {
       return await work();
     } catch (error) {
       failed = error instanceof ApiError && FAILURES.has(error.code);
+      if (failed) this.#onRefused(login.name, (error as ApiError).code);
       throw error;
     } finally {
       end(failed);
@@ -61,14 +70,17 @@ export class LoginThrottle {
   }
 
   /** Waits until the login may be tried. @throws ApiError login_throttled */
-  async #begin(login: HashedLoginAttempt): Promise<(failed: boolean) => void> {
+  async #begin(login: LoginAttempt): Promise<(failed: boolean) => void> {
+    const hashed = this.#hashed(login);
     for (;;) {
-      const beginning = await this.#attempts.begin(login, this.#failuresMax);
+      const beginning = await this.#attempts.begin(hashed, this.#failuresMax);
       if ('end' in beginning) return beginning.end;
-      if ('refusedMs' in beginning)
+      if ('refusedMs' in beginning) {
+        this.#onRefused(login.name, 'login_throttled');
         throw new ApiError('login_throttled', undefined, {
           retryAfter: Math.max(1, Math.ceil(beginning.refusedMs / 1000)),
         });
+      }
       await beginning.wait;
     }
   }

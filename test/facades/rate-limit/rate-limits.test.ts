@@ -128,14 +128,30 @@ describe('A stranger', () => {
     expect((await guess()).status).toBe(429);
   });
 
-  it('does not count on unknown paths and methods, which are 404', async () => {
-    const address = from();
-    const { status, headers } = await limited.anonymous('GET', '/v1/nowhere', undefined, address);
-    expect([status, headers.get('ratelimit')]).toEqual([404, null]);
-    const put = await limited.anonymous('PUT', '/v1/catalog', undefined, address);
-    expect([put.status, put.headers.get('ratelimit')]).toEqual([404, null]);
-    const next = await limited.anonymous('GET', '/v1/catalog', undefined, address);
-    expect(parsed(next.headers.get('ratelimit')).public).toMatchObject({ r: 29 });
+  it.each<[what: string, path: string, status: number, method?: string]>([
+    ['an unknown path', '/v1/nowhere', 404],
+    ['a method that a path lacks', '/v1/catalog', 404, 'PUT'],
+    ['the reference', '/docs', 200],
+    ['a file of the reference', '/docs/start.js', 200],
+    ['the page of errors', '/docs/errors', 200],
+    ['the metadata of OAuth', '/.well-known/oauth-authorization-server', 200],
+    ['the metadata of a resource', '/.well-known/oauth-protected-resource/mcp', 200],
+    ['the authorization endpoint', '/v1/oauth/authorize', 404],
+  ])('counts with every request: %s', async (_, path, status, method = 'GET') => {
+    const headers = from();
+    const call = () => fetch(limited.publicUrl + path, { method, headers });
+    const first = await call();
+    expect([first.status, parsed(first.headers.get('ratelimit')).public]).toMatchObject([status, { r: 29 }]);
+    expect(allowed(await statuses(40, call))).toBe(29);
+    expect((await limited.anonymous('GET', '/v1/catalog', undefined, headers)).status).toBe(429);
+  });
+
+  it('gets 404 on unknown paths also with a refused credential, and a customer counts by the credential', async () => {
+    const call = (credential: string) =>
+      fetch(`${limited.publicUrl}/v1/nowhere`, { headers: { ...from(), authorization: `Bearer ${credential}` } });
+    const [refused, known] = [await call('nonsense'), await call(await newKey())];
+    expect([refused.status, Object.keys(parsed(refused.headers.get('ratelimit')))]).toEqual([404, ['public']]);
+    expect([known.status, Object.keys(parsed(known.headers.get('ratelimit')))]).toEqual([404, ['minute', 'hour']]);
   });
 
   it('leaves no address in any table', async () => {
