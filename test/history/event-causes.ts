@@ -32,6 +32,10 @@ const totpCode = async () => {
   await db.query('update totp set last_step = 0 where account_id = $1', [owner.id]);
   return new TOTP({ secret: Secret.fromBase32(totpSecret) }).generate();
 };
+const withTotp = async (path: string) => {
+  await owner.rest('POST', `/v1/auth/totp/${path}`, { totp_code: await totpCode() });
+  return undefined;
+};
 const AGENT = {
   ...{ slug: 'night-owl', name: 'Night owl', description: 'Orders at night.', url: 'https://agent.example.org' },
   endpoints: [{ protocol: 'mcp', url: 'https://agent.example.org/mcp' }],
@@ -249,22 +253,8 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     },
     {},
   ],
-  'account.recovery_codes_renewed': [
-    'caller',
-    async () => {
-      await owner.rest('POST', '/v1/auth/totp/recovery-codes', { totp_code: await totpCode() });
-      return undefined;
-    },
-    {},
-  ],
-  'account.totp_disabled': [
-    'caller',
-    async () => {
-      await owner.rest('POST', '/v1/auth/totp/disable', { totp_code: await totpCode() });
-      return undefined;
-    },
-    {},
-  ],
+  'account.recovery_codes_renewed': ['caller', () => withTotp('recovery-codes'), {}],
+  'account.totp_disabled': ['caller', () => withTotp('disable'), {}],
   'account.suspended': [
     'operator',
     async () => {
