@@ -79,6 +79,13 @@ const VARIABLES = {
         'Your own PostgreSQL, version 15 or newer. Several processes may share it.',
       ),
     ),
+    MIGRATION_DATABASE_URL: secret(
+      optional(
+        url('postgres:', 'postgresql:'),
+        '`DATABASE_URL`',
+        'The same by the [role that owns its tables](install.md#your-own-postgresql). Only migrations use it.',
+      ),
+    ),
     DATABASE_POOL_SIZE: variable(whole(2, 1000, 'connections'), '10', 'Database connections of this process.'),
     REDIS_URL: secret(
       optional(url('redis:', 'rediss:'), 'none', 'Redis or Valkey, in which several processes count calls.'),

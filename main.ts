@@ -15,6 +15,7 @@ import { resourceRenderer } from './facades/compile/resources.ts';
 import { compiled } from './facades/compile/run.ts';
 import { internalServer } from './facades/graphql/listener.ts';
 import { publicServer } from './facades/http/listener.ts';
+import { ProxyWatch } from './facades/http/proxies.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from './facades/rate-limit/redis.ts';
 import type { RateLimitStore } from './facades/rate-limit/window.ts';
@@ -90,8 +91,10 @@ async function compose(
   }
   const embedded = await starting;
   const url = config.databaseUrl ?? embedded!.url;
-  const vault = await vaultOf(config, (vault) => checkKeys(url, vault));
-  const db = await Database.open(url, { poolSize: config.databasePoolSize });
+  const ownerUrl = embedded?.ownerUrl ?? config.migrationDatabaseUrl;
+  const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
+  const db = await Database.open(url, { poolSize: config.databasePoolSize, ownerUrl });
+  if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));
   onStop(() => db.close());
   await useKey(db, vault);
 
@@ -132,6 +135,8 @@ async function compose(
   const authenticator = new Authenticator(db, operatorToken, security);
   const { limits, publicUrl } = config;
   const logins = loginsOf(config, db, vault, security);
+  const trustedProxies = config.trustedProxyCidrs;
+  const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
   const contextOf = ({
     requestId = newId('req'),
     ...request
@@ -143,6 +148,7 @@ async function compose(
     stopping,
     publicUrl,
     logins,
+    listenerWarning: () => proxyWatch.warning,
     security,
     audit,
     requestId,
@@ -178,9 +184,10 @@ async function compose(
       contextOf,
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),
-      trustedProxies: config.trustedProxyCidrs,
+      trustedProxies,
+      proxyWatch,
       connectionsMax: config.connectionsMax,
-      mcpSecret: vault.derive('mcp'),
+      mcpSecrets: vault.deriveAll('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
       operations,
@@ -265,6 +272,10 @@ function loginsOf(
   const key = isShared ? vault.derive('logins') : undefined;
   return new LoginThrottle(max, attempts, key, (name, code) => security.login(name, code));
 }
+
+const ownerWarning = (role: string) =>
+  `The role ${role} of DATABASE_URL owns the tables, so a flaw could change the records. Set MIGRATION_DATABASE_URL, ` +
+  'as docs/operate/install.md shows.';
 
 /** Logs unexpected errors. */
 const report = (fault: unknown) => console.error(fault);

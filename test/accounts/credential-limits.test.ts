@@ -36,7 +36,7 @@ describe('A root mutation', () => {
     const silent = Object.values(schema.getMutationType()!.getFields()).filter(
       ({ type, extensions }) => shows(type) && !extensions.creates,
     );
-    // The password guards the seed of an authenticator. The secret of a webhook signs messages, and gives no access.
+    // The seed of an authenticator is no credential: the password guards it. A new secret of a webhook widens no limit.
     expect(silent.map(({ name }) => name).sort()).toEqual(['rotateWebhookSecret', 'setupTotp']);
   });
 });
@@ -114,11 +114,10 @@ describe('An API key with limits', () => {
       expect(refusal(await rest('GET', '/v1/account'))).toEqual([401, 'revoked_credential']);
     expect((await requestToken(client)).body.code).toBe('invalid_client');
     expect((await other.rest('GET', '/v1/account')).status).toBe(200);
-    const events = await db.query<{ type: string }>(
-      `select type from event where subject = any($1) and type not like '%refused' order by type`,
-      [[key.key_id, client.client_id]],
-    );
-    expect(events.map(({ type }) => type)).toEqual([
+    const events = await db.query<{ type: string }>('select type from event where subject = any($1) order by type', [
+      [key.key_id, client.client_id],
+    ]);
+    expect(events.map(({ type }) => type).filter((type) => !type.endsWith('.refused'))).toEqual([
       'api_key.created',
       'api_key.revoked',
       'oauth_client.created',
@@ -144,7 +143,7 @@ describe('An API key with limits', () => {
     const account = await newAccount();
     const end = soon(3);
     const maker = await newKey(account.rest, { expires_at: end });
-    const { status, body } = await maker.rest('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9999/' });
+    const { status, body } = await maker.rest('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9009/' });
     expect([status, body.expires_at]).toEqual([200, end]);
     const listed = await eventually(async () => {
       const [webhook] = (await account.rest('GET', '/v1/webhooks')).body.data;

@@ -181,7 +181,7 @@ export function restClient(url: string, credential?: string) {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const isJson = response.headers.get('content-type')?.includes('json') ?? true;
+    const isJson = /[/+]json/.test(response.headers.get('content-type') ?? 'application/json');
     return { status: response.status, headers: response.headers, body: text && isJson ? JSON.parse(text) : text };
   };
 }
