@@ -168,6 +168,9 @@ const CREDENTIAL = {
   /** Why its account is suspended; null: it is not. */
   suspendedFor: nullable(column.text()),
 };
+/** A condition: no network limits the session. */
+const IS_FREE_SESSION = `not exists (
+        select from oauth_client where oauth_client.id = substr(found.source, 7) and cardinality(ip_allowlist) > 0)`;
 /** Whether a refresh ended the session. */
 const ROTATION = { isRotated: column.boolean() };
 /** A credential, as a request finds it. */
@@ -180,12 +183,14 @@ export const FIND_API_KEY = statement(CREDENTIAL)`
   ${used('api_key', 'digest', 'cardinality(found.ip_allowlist) = 0')}
   select account_id, id as credential_id, name, scope, expires_at, revoked_at, id as holder, ip_allowlist,
     spend_limit_micros, expires_at as holder_expires_at, limited_by, id as family, ${SUSPENDED_FOR} from found`;
-/** Notes a use of the API key $1. */
-export const NOTE_API_KEY_USE = statement({})`
-  update api_key set last_used_at = date_trunc('minute', now()) where id = $1 and ${NOT_NOTED('api_key')}`;
+/** Notes a use of the credential $1. */
+const noteUse = (table: string) => statement({})`
+  update ${table} set last_used_at = date_trunc('minute', now()) where id = $1 and ${NOT_NOTED(table)}`;
+export const NOTE_API_KEY_USE = noteUse('api_key');
+export const NOTE_SESSION_USE = noteUse('session');
 /** The session whose access token has the digest $1. */
 export const FIND_SESSION = statement({ ...CREDENTIAL, ...ROTATION })`
-  ${used('session', 'access_digest')}
+  ${used('session', 'access_digest', IS_FREE_SESSION)}
   select found.account_id, found.id as credential_id, source as name, found.scope, found.expires_at, revoked_at,
     client.id as holder, coalesce(client.ip_allowlist, '{}') as ip_allowlist, client.spend_limit_micros,
     client.expires_at as holder_expires_at, client.limited_by, family_id as family, ${SUSPENDED_FOR},
