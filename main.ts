@@ -15,6 +15,7 @@ import { resourceRenderer } from './facades/compile/resources.ts';
 import { compiled } from './facades/compile/run.ts';
 import { internalServer } from './facades/graphql/listener.ts';
 import { publicServer } from './facades/http/listener.ts';
+import { ProxyWatch } from './facades/http/proxies.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from './facades/rate-limit/redis.ts';
 import type { RateLimitStore } from './facades/rate-limit/window.ts';
@@ -134,6 +135,8 @@ async function compose(
   const authenticator = new Authenticator(db, operatorToken, security);
   const { limits, publicUrl } = config;
   const logins = loginsOf(config, db, vault, security);
+  const trustedProxies = config.trustedProxyCidrs;
+  const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
   const contextOf = ({
     requestId = newId('req'),
     ...request
@@ -145,6 +148,7 @@ async function compose(
     stopping,
     publicUrl,
     logins,
+    listenerWarning: () => proxyWatch.warning,
     security,
     audit,
     requestId,
@@ -180,7 +184,8 @@ async function compose(
       contextOf,
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),
-      trustedProxies: config.trustedProxyCidrs,
+      trustedProxies,
+      proxyWatch,
       connectionsMax: config.connectionsMax,
       mcpSecrets: vault.deriveAll('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),

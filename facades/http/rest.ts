@@ -94,10 +94,10 @@ function serve(
 
 /** Checks the credential, the rate limits and the scope before the listener reads any input. */
 function guard(operation: Operation, admit: Admit) {
-  const { http, parameters } = operation;
+  const { http, kind, parameters } = operation;
   const checksItself = parameters.some(readsCredential);
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    await admit(request, reply, checksItself);
+    await admit(request, reply, checksItself, kind === 'mutation' ? http!.path : undefined);
     permit(operation, request.viewer);
     if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
   };

@@ -1,7 +1,8 @@
 /**
- * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All
- * tokens of a refresh family count as one credential. The service counts after it has checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and
- * changes the key every hour.
+ * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens of a
+ * refresh family count as one credential. The service counts after it has checked the credential, so a neighbour never limits
+ * a customer. It counts addresses by a keyed hash, and changes the key every hour. Reads without a credential and each kind
+ * of change count apart. Many callers may share an address, so a stranger's reads must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -77,9 +78,9 @@ export class RateLimits {
     this.#onError = onError;
   }
 
-  /** Counts a call. */
-  async take(viewer: Viewer | null, address: string): Promise<Standing> {
-    const limits = viewer ? this.#limitsOf(viewer) : this.#limitOf(address);
+  /** Counts a call. A stranger has a quota for each kind of call. */
+  async take(viewer: Viewer | null, address: string, kind = ''): Promise<Standing> {
+    const limits = viewer ? this.#limitsOf(viewer) : this.#limitOf(networkOf(address) + kind);
     for (const { name } of limits) {
       const denied = this.#denied.get(name);
       if (!denied) continue;
@@ -101,9 +102,9 @@ export class RateLimits {
     return [own, { name: accountId, perMinute: accountPerMinute, perHour: accountPerHour, ...windows }];
   }
 
-  #limitOf(address: string): Limit[] {
+  #limitOf(caller: string): Limit[] {
     const { publicPerMinute: perMinute } = this.#quotas;
-    return [{ name: this.#hashed(address), perMinute, perHour: UNLIMITED, minute: 'public', hour: 'hour' }];
+    return [{ name: this.#hashed(caller), perMinute, perHour: UNLIMITED, minute: 'public', hour: 'hour' }];
   }
 
   #deny(name: string, standing: Standing): void {
@@ -123,11 +124,11 @@ export class RateLimits {
     return this.#local.take(limits);
   }
 
-  #hashed(address: string): string {
+  #hashed(caller: string): string {
     const hour = Math.floor(Date.now() / 3_600_000);
     if (this.#addressKey?.hour !== hour)
       this.#addressKey = { hour, key: Buffer.from(hkdfSync('sha256', this.#secret, '', `addresses ${hour}`, 32)) };
-    const mac = createHmac('sha256', this.#addressKey.key).update(networkOf(address)).digest();
+    const mac = createHmac('sha256', this.#addressKey.key).update(caller).digest();
     return `ip:${mac.toString('base64url', 0, 16)}`;
   }
 }
@@ -185,6 +186,8 @@ export type Admit = (
   reply: FastifyReply,
   /** The operation reads the Authorization header itself, as OAuth's own endpoints do. */
   checksItself?: boolean,
+  /** The kind of call for callers without a credential. */
+  kind?: string,
 ) => Promise<void>;
 
 /** Checks the credential again after the body has come. A slow body takes seconds, and the credential may have ended. */
@@ -196,7 +199,7 @@ export const readmission =
 
 /** A request with a refused credential counts as one without, so that the limit slows guessing. The limit refuses first. */
 export function admission(authenticate: Authenticate, rateLimits: RateLimits | undefined): Admit {
-  return async (request, reply, checksItself) => {
+  return async (request, reply, checksItself, kind) => {
     const { authorization } = request.headers;
     try {
       if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization, request.ip);
@@ -205,7 +208,7 @@ export function admission(authenticate: Authenticate, rateLimits: RateLimits | u
       if (rateLimits && error instanceof ApiError) await count(rateLimits, request, reply);
       throw error;
     }
-    if (rateLimits) await count(rateLimits, request, reply);
+    if (rateLimits) await count(rateLimits, request, reply, kind);
   };
 }
 
@@ -222,8 +225,13 @@ export const publicAdmission =
     }
   };
 
-async function count(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const standing = await rateLimits.take(request.viewer, request.ip);
+async function count(
+  rateLimits: RateLimits,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  kind?: string,
+): Promise<void> {
+  const standing = await rateLimits.take(request.viewer, request.ip, kind);
   reply.headers(rateHeaders(standing));
   refuseDenied(standing);
 }
