@@ -38,6 +38,8 @@ export interface Context {
   /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;
   logins: LoginThrottle;
+  /** A problem of the public listener that the operator should solve; null: none. */
+  listenerWarning?: () => string | null;
   security: SecurityLog;
   audit: RequestAudit;
   viewer: Viewer | null;

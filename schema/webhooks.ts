@@ -33,10 +33,13 @@ const DeliveryType = objectType<WebhookDelivery>('WebhookDelivery', 'One event o
   status: t.expose('status', { type: DeliveryStatus }),
   attempts: t.exposeInt('attempts', { description: 'Attempts that have ended.' }),
   responseStatus: t.exposeInt('responseStatus', { nullable: true, description: 'The HTTP status of the last answer.' }),
-  durationMs: t.exposeInt('durationMs', { nullable: true, description: 'The duration of the last attempt.' }),
+  durationMs: t.exposeInt('durationMs', {
+    nullable: true,
+    description: 'The duration of the last attempt, rounded up.',
+  }),
   error: t.exposeString('error', {
     nullable: true,
-    description: 'refused_address, dns, tls, connection, timeout, http_status or disabled.',
+    description: 'refused_address, dns, tls, unreachable, http_status or disabled.',
   }),
   nextAttemptAt: t.expose('nextAttemptAt', { type: 'DateTime', nullable: true, description: 'Null at the end.' }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
@@ -94,10 +97,10 @@ const WebhookTestType = objectType<WebhookTest>('WebhookTest', 'The result of a 
   delivered: t.exposeBoolean('delivered', { description: 'Whether the receiver answered with 2xx.' }),
   eventId: t.exposeID('eventId'),
   responseStatus: t.exposeInt('responseStatus', { nullable: true }),
-  durationMs: t.exposeInt('durationMs'),
+  durationMs: t.exposeInt('durationMs', { description: 'Rounded up to a step from 100 to 10,000.' }),
   error: t.exposeString('error', {
     nullable: true,
-    description: 'refused_address, dns, tls, connection, timeout or http_status.',
+    description: 'refused_address, dns, tls, unreachable or http_status.',
   }),
 }));
 const WebhookPage = pageOf('Webhook', WebhookType);

@@ -15,6 +15,7 @@ import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } fro
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
+import type { ProxyWatch } from './proxies.ts';
 import { cached, rest } from './rest.ts';
 import { COUNTED_MIN, UnreadBytes } from './unread-bytes.ts';
 
@@ -26,6 +27,8 @@ export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorRes
   operations?: readonly Operation[];
   /** The proxies (addresses or CIDR) whose X-Forwarded-For the service trusts. Default: none. */
   trustedProxies?: string[];
+  /** Sees every request. */
+  proxyWatch?: ProxyWatch;
   /** The most connections of a network; absent without a limit. */
   connectionsMax?: number;
   /** The folder of the downloads. Default: the folder that `npm run package` writes. */
@@ -82,6 +85,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   const admit = admission(authenticate, rateLimits);
   const admitPublic = publicAdmission(admit);
   app.addHook('onRequest', (request, reply, done) => {
+    options.proxyWatch?.see(request.raw);
     reply.headers(API_HEADERS).header('x-request-id', request.id);
     refuseLargeHead(request, reply);
     if (!request.is404) return done();

@@ -15,13 +15,13 @@ import { resourceMetadataPath } from '../http/oauth.ts';
 import { type RateLimits, rateHeaders, readmission, refuseDenied } from '../rate-limit/rate-limit.ts';
 import { authInfoOf, type Count } from './caller.ts';
 import type { Secrets } from './confirm.ts';
-import { type ExchangeOptions, exchanger } from './exchange.ts';
-import { admitMessages, InvalidMessages } from './messages.ts';
 import { type McpParts, partsOf } from './parts.ts';
-import { ProtocolVersions } from './protocol-versions.ts';
-import { idOf, rpcErrorBody, SERVER_ERROR } from './rpc.ts';
 import { serverFactory } from './server.ts';
 import type { ToolOptions } from './tools.ts';
+import { type ExchangeOptions, exchanger } from './transport/exchange.ts';
+import { admitMessages, InvalidMessages } from './transport/messages.ts';
+import { ProtocolVersions } from './transport/protocol-versions.ts';
+import { idOf, rpcErrorBody, SERVER_ERROR } from './transport/rpc.ts';
 
 export interface McpOptions extends ToolOptions {
   authenticate: Authenticate;
@@ -66,7 +66,12 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
   // The SDK also reports refused requests. They have their answer, and need no line in the log.
   const report = (error: Error) => !REFUSALS.has(error.name) && onError(scrubbed(error));
   const versions = new ProtocolVersions({ ...options, factory: factoryOf(parts), parts, secrets, onError: report });
-  const serve = exchanger({ ...versions, onError: (error) => onError(scrubbed(error)), onWrite });
+  const serve = exchanger({
+    ...versions,
+    onError: (error) => onError(scrubbed(error)),
+    onWrite,
+    fill: parts.lists.prepared.fill,
+  });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
   const counter = new Counter(options.rateLimits);
   const readmit = readmission(authenticate);

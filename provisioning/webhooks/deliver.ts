@@ -23,6 +23,7 @@ import {
   type Webhook,
 } from '../../entities/webhooks/webhook.ts';
 import type { Outbound } from '../outbound/call.ts';
+import { HostPlaces } from '../outbound/host-places.ts';
 import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks/tasks.ts';
 import { messageOf, type RenderResource } from './message.ts';
 import { type Posted, post } from './post.ts';
@@ -32,6 +33,8 @@ import { signedHeaders } from './sign.ts';
 const PARALLEL = 4;
 const TIMEOUT_SECONDS = 15;
 const RETENTION_DAYS = 30;
+/** The rest of a webhook while enough others call its host. */
+const BUSY_HOST_SECONDS = 1;
 
 type ExpiringWebhook = NonNullable<Awaited<ReturnType<typeof FIND_WEBHOOK.first>>>;
 
@@ -42,20 +45,27 @@ export interface DeliveryOptions extends Outbound {
 }
 
 export function webhookProcess(options: DeliveryOptions): Process {
+  const hosts = new HostPlaces();
   return {
     lane: WEBHOOK_LANE,
     attemptsMax: Number.MAX_SAFE_INTEGER,
     backoffSeconds: (attempt) => Math.min(60, 2 ** attempt / 2),
-    steps: { [DELIVER_STEP]: (task) => deliver(options, task) },
+    steps: {
+      [DELIVER_STEP]: async (task) => {
+        const webhook = await FIND_WEBHOOK.first(options.db, [task.subject]);
+        if (!webhook) return done();
+        if (webhook.status === 'DISABLED') return done({ commit: (tx) => STOP_DELIVERIES.all(tx, [webhook.id]) });
+        if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
+          return done({ commit: (tx) => expire(tx, webhook) });
+        const outcome = await hosts.during(webhook.url, () => deliver(options, webhook, task));
+        return outcome ?? nap(BUSY_HOST_SECONDS);
+      },
+    },
   };
 }
 
-async function deliver(options: DeliveryOptions, task: LeasedTask): Promise<Outcome> {
+async function deliver(options: DeliveryOptions, webhook: ExpiringWebhook, task: LeasedTask): Promise<Outcome> {
   const { db } = options;
-  const webhook = await FIND_WEBHOOK.first(db, [task.subject]);
-  if (!webhook) return done();
-  if (webhook.status === 'DISABLED') return done({ commit: (tx) => STOP_DELIVERIES.all(tx, [webhook.id]) });
-  if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0) return done({ commit: (tx) => expire(tx, webhook) });
   const due = await TAKE_DELIVERIES.all(db, [webhook.id, PARALLEL]);
   if (!due.length) return rest(db, webhook);
   const results = await Promise.all(

@@ -17,7 +17,7 @@ export type { RenderResource, WebhookTest };
 
 export class Webhooks implements WorkerPart {
   readonly #options: DeliveryOptions;
-  readonly lanes = { [WEBHOOK_LANE]: 16 };
+  readonly lanes = { [WEBHOOK_LANE]: { places: 16, perAccount: 6, waiting: 112 } };
   readonly periodic = [WEBHOOK_SWEEP_PROCESS];
 
   constructor(options: DeliveryOptions) {

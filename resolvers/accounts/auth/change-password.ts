@@ -15,9 +15,12 @@ import { recordLoginChange } from './sessions.ts';
 /** Returns the caller's account, if the password is right. @throws ApiError wrong_password or login_throttled */
 export async function requirePassword(context: Context, password: string): Promise<Account> {
   const account = await findAccount(context);
-  await context.logins.attempt({ name: account.email ?? account.id, address: context.address }, async () => {
-    if (!(await verifyPassword(account.passwordHash, password))) throw new ApiError('wrong_password');
-  });
+  await context.logins.attempt(
+    { name: account.email ?? account.id, address: context.address, proof: 'credential' },
+    async () => {
+      if (!(await verifyPassword(account.passwordHash, password))) throw new ApiError('wrong_password');
+    },
+  );
   return account;
 }
 
@@ -46,7 +49,7 @@ export async function changePassword(context: Context, change: PasswordChange): 
   const { id: accountId, email, passwordHash: checked } = await requirePassword(context, currentPassword);
   refuseWeakPassword(newPassword, email ?? '', 'new_password');
   const passwordHash = await hashPassword(newPassword);
-  return context.logins.attempt({ name: email ?? accountId, address: context.address }, () =>
+  return context.logins.attempt({ name: email ?? accountId, address: context.address, proof: 'credential' }, () =>
     context.db.transaction(async (tx) => {
       const account = await lockedAccount(tx, accountId);
       // Another request may have changed the password since the check.

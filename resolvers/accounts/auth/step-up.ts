@@ -20,7 +20,7 @@ export async function requireStepUp(context: Context, code: string | null | unde
   if (!login?.totpEnabled || login.isRecent) return;
   if (!code) throw new ApiError('step_up_required');
   const { accountId, name } = login;
-  await logins.attempt({ name, address }, () =>
+  await logins.attempt({ name, address, proof: 'credential' }, () =>
     db.transaction(async (tx) => {
       await lockAccount(tx, accountId);
       await useSecondFactor(context, tx, accountId, code);

@@ -1,7 +1,11 @@
 /**
  * The throttle of logins. An account and a network may each fail ten times in fifteen minutes. Then the service answers
  * 429 until it forgets the oldest failure. HMACs of names and networks identify the counts. A known pair of name and
- * network has a count of its own, so strangers cannot lock the owner out.
+ * network has a count of its own, so strangers in other networks cannot lock the owner out.
+ *
+ * Behind one address, such as that of an onion service, strangers share the owner's network. So a caller who proves
+ * another thing than the tried one has a count apart: a credential of the account, or its password at the second factor.
+ * A right password alone must not pass a full count: then a guess would be right whenever it is not refused.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
@@ -14,6 +18,8 @@ const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp
 export interface LoginAttempt {
   name: string;
   address: string | null;
+  /** What the caller has proven before. Each account has one count for each proof, so more keys allow no more guesses. */
+  proof?: 'credential' | 'password' | undefined;
 }
 
 export class LoginThrottle {
@@ -60,7 +66,7 @@ export class LoginThrottle {
 
   /** Remembers that the name has logged in from the network of the address. */
   remember(login: LoginAttempt): void {
-    this.#attempts.remember(this.#hashed(login).pair);
+    this.#attempts.remember(this.#hashed({ ...login, proof: undefined }).pair);
   }
 
   /** Waits until the login may be tried. @throws ApiError login_throttled */
@@ -79,7 +85,9 @@ export class LoginThrottle {
     }
   }
 
-  #hashed({ name, address }: LoginAttempt): HashedLoginAttempt {
+  #hashed({ name, address, proof }: LoginAttempt): HashedLoginAttempt {
+    const proven = proof && this.#hmac(`${proof} ${name}`);
+    if (proven) return { pair: proven, apart: [proven] };
     const network = address && networkOf(address);
     const apart = [this.#hmac(`name ${name}`), ...(network ? [this.#hmac(`network ${network}`)] : [])];
     return { pair: this.#hmac(`pair ${name} ${network}`), apart };

@@ -83,7 +83,7 @@ async function withCode<T>(
   work: (tx: Transaction, accountId: string) => Promise<T>,
 ): Promise<T> {
   const { id: accountId, email } = await findAccount(context);
-  return context.logins.attempt({ name: email ?? accountId, address: context.address }, () =>
+  return context.logins.attempt({ name: email ?? accountId, address: context.address, proof: 'credential' }, () =>
     context.db.transaction(async (tx) => {
       const { totpEnabled } = await lockedAccount(tx, accountId);
       if (!totpEnabled) throw new ApiError('totp_not_enabled');

@@ -13,10 +13,10 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import { isRecord } from '../compile/inputs.ts';
-import type { OnCredentialEnd } from '../compile/run.ts';
-import { callerOf, type McpCaller } from './caller.ts';
-import type { Secrets } from './confirm.ts';
+import { isRecord } from '../../compile/inputs.ts';
+import type { OnCredentialEnd } from '../../compile/run.ts';
+import { callerOf, type McpCaller } from '../caller.ts';
+import type { Secrets } from '../confirm.ts';
 import { idOf, rpcError, SERVER_ERROR } from './rpc.ts';
 import { type Held, type Owner, ownerOf, roomFor } from './session-limits.ts';
 
