@@ -95,7 +95,7 @@ describe('The role of the service', () => {
 });
 
 describe('Every table', () => {
-  it('from which a statement deletes has that right', async () => {
+  it('gives the role the right to delete where a statement deletes', async () => {
     await importEntities();
     const deleted = STATEMENTS.flatMap(({ text }) =>
       [...text.matchAll(/\bdelete from (\w+)/g)].map(([, table]) => table),

@@ -42,7 +42,7 @@ const SUSPEND = 'mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam was
 const RESUME = 'mutation ($id: ID!) { resumeAccount(id: $id) { suspendedAt } }';
 const INCIDENT = { name: 'Power', status: 'INVESTIGATING', impact: 'MINOR', components: ['api'], body: 'We look.' };
 
-/** Ends as the work does. The event has another subject than what the work returns. */
+/** Waits for the work, whose result is not the subject of the event. */
 const after = (work: Promise<unknown>): Promise<undefined> => work.then(() => undefined);
 
 export type By = 'caller' | 'system' | 'operator';
