@@ -57,9 +57,13 @@ const RegisterInput = inputType('RegisterInput', (t) => ({
   email: t.field({
     type: 'Email',
     required: true,
-    description: 'Identifies the account at login.',
+    description: 'For login.',
   }),
   password: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
+  proofOfWork: t.field({
+    type: 'ProofOfWork',
+    description: 'For proof_of_work_required.',
+  }),
 }));
 const LoginInput = inputType('LoginInput', (t) => ({
   email: t.field({ type: 'Email', required: true }),

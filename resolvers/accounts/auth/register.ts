@@ -6,18 +6,25 @@ import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
 import { openBalance } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
+import { admitRegistration } from '../registration.ts';
 import { hashPassword, refuseWeakPassword } from './password.ts';
 import { type LoggedIn, openSession } from './session.ts';
 
-/** Creates an account and logs it in. @throws ApiError weak_password or email_taken */
-export async function register(
-  context: Context,
-  { email, password }: { email: string; password: string },
-): Promise<LoggedIn> {
+export interface Registration {
+  email: string;
+  password: string;
+  proofOfWork?: string | null | undefined;
+}
+
+/** Creates an account and logs it in. @throws ApiError weak_password, proof_of_work_required or email_taken */
+export async function register(context: Context, { email, password, proofOfWork }: Registration): Promise<LoggedIn> {
   refuseWeakPassword(password, email);
+  const proven = await admitRegistration(context, proofOfWork);
   const passwordHash = await hashPassword(password);
   const id = newId('acct');
   try {
+    // The hash took its time, and others may have registered meanwhile.
+    if (!proven) await admitRegistration(context);
     const registered = await context.db.transaction(async (tx) => {
       await insert(tx, Account, { id, kind: 'PERSON', email, passwordHash });
       await openBalance(tx, id);

@@ -1,11 +1,11 @@
 /**
  * The throttle of logins. An account and a network may each fail ten times in fifteen minutes. Then the service answers
  * 429 until it forgets the oldest failure. HMACs of names and networks identify the counts. A known pair of name and
- * network has a count of its own, so strangers in other networks cannot lock the owner out.
+ * network has a count of its own. So strangers in other networks cannot lock the owner out.
  *
- * Behind one address, such as that of an onion service, strangers share the owner's network. So a caller who proves
- * another thing than the tried one has a count apart: a credential of the account, or its password at the second factor.
- * A right password alone must not pass a full count: then a guess would be right whenever it is not refused.
+ * Behind one address, such as that of an onion service, strangers share the owner's network. So a caller with another
+ * proof has a count apart: a credential of the account, or its password at the second factor. A right password alone
+ * must not pass a full count, because then guessing would never stop.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';

@@ -40,7 +40,7 @@ const refusal = ({ status, body }: Answer) => [status, body.code];
 const CREATIONS: [what: string, create: (rest: RestClient, more?: object) => Promise<Answer>][] = [
   ['an API key', (rest, more) => rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', ...more })],
   ['an OAuth client', (rest, more) => rest('POST', '/v1/oauth/register', { scope: 'read', ...more })],
-  ['a webhook', (rest, more) => rest('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9/', ...more })],
+  ['a webhook', (rest, more) => rest('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9009/', ...more })],
 ];
 
 describe.each(CREATIONS)('Creating %s', (_, create) => {
@@ -88,7 +88,7 @@ describe('The second factor of a request', () => {
     expect((await callTool(publicUrl, account.accessToken, 'create_api_key', given)).isError).toBe(false);
     const CREATE = 'mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { webhook { id } } }';
     const graphql = graphqlClient(graphqlUrl, account.accessToken);
-    const { errors } = await graphql(CREATE, { input: { url: 'http://127.0.0.1:9/' } });
+    const { errors } = await graphql(CREATE, { input: { url: 'http://127.0.0.1:9009/' } });
     expect(errors[0].extensions.code).toBe('step_up_required');
   });
 
