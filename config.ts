@@ -79,6 +79,13 @@ const VARIABLES = {
         'Your own PostgreSQL, version 15 or newer. Several processes may share it.',
       ),
     ),
+    MIGRATION_DATABASE_URL: secret(
+      optional(
+        url('postgres:', 'postgresql:'),
+        '`DATABASE_URL`',
+        'The same by the [role that owns its tables](install.md#your-own-postgresql). Only migrations use it.',
+      ),
+    ),
     DATABASE_POOL_SIZE: variable(whole(2, 1000, 'connections'), '10', 'Database connections of this process.'),
     REDIS_URL: secret(
       optional(url('redis:', 'rediss:'), 'none', 'Redis or Valkey, in which several processes count calls.'),
@@ -154,11 +161,7 @@ const VARIABLES = {
   },
   'Outgoing calls': {
     WEBHOOK_ALLOW_CIDRS: variable(networks, '', 'Non-public networks that webhooks may call, also by http.'),
-    WEBHOOK_DENY_CIDRS: variable(
-      networks,
-      '',
-      'Networks that webhooks and agent cards never call, such as your own public ones.',
-    ),
+    WEBHOOK_DENY_CIDRS: variable(networks, '', 'Networks that webhooks never call, such as your own public ones.'),
     REVERSE_DNS_URL: optional(
       webUrl,
       'no calls',
@@ -176,6 +179,8 @@ const VARIABLES = {
     ),
     RATE_LIMIT_KEY_PER_MINUTE: variable(calls, '120', 'Calls of one credential in a minute.'),
     RATE_LIMIT_KEY_PER_HOUR: variable(calls, '3000', 'Calls of one credential in an hour.'),
+    RATE_LIMIT_ACCOUNT_PER_MINUTE: variable(calls, '600', 'Calls of all credentials of an account in a minute.'),
+    RATE_LIMIT_ACCOUNT_PER_HOUR: variable(calls, '12000', 'Calls of all credentials of an account in an hour.'),
     RATE_LIMIT_PUBLIC_PER_MINUTE: variable(calls, '30', 'Calls of one address without a credential in a minute.'),
   },
   Logins: {

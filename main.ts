@@ -8,7 +8,7 @@ import { sweepChallenges } from './entities/accounts/registration.ts';
 import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
-import { sweepRateLimits, takeRateLimit } from './entities/rate-limit.ts';
+import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
 import { credentialKind, mintCredential, type Vault } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations } from './facades/compile/read.ts';
@@ -19,6 +19,7 @@ import { publicServer } from './facades/http/listener.ts';
 import { ProxyWatch } from './facades/http/proxies.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from './facades/rate-limit/redis.ts';
+import type { RateLimitStore } from './facades/rate-limit/window.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
@@ -91,8 +92,10 @@ async function compose(
   }
   const embedded = await starting;
   const url = config.databaseUrl ?? embedded!.url;
-  const vault = await vaultOf(config, (vault) => checkKeys(url, vault));
-  const db = await Database.open(url, { poolSize: config.databasePoolSize });
+  const ownerUrl = embedded?.ownerUrl ?? config.migrationDatabaseUrl;
+  const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
+  const db = await Database.open(url, { poolSize: config.databasePoolSize, ownerUrl });
+  if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));
   onStop(() => db.close());
   await useKey(db, vault);
 
@@ -190,7 +193,7 @@ async function compose(
       trustedProxies,
       proxyWatch,
       connectionsMax: config.connectionsMax,
-      mcpSecret: vault.derive('mcp'),
+      mcpSecrets: vault.deriveAll('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
       operations,
@@ -258,7 +261,7 @@ function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop:
   const { rateLimitStore, redisUrl, rateLimits: quotas } = config;
   const redis = rateLimitStore === 'redis' ? new RedisRateLimits(redisUrl!) : undefined;
   if (redis) onStop(async () => redis.close());
-  const take = (name: string, perMinute: number, perHour: number) => takeRateLimit(db, name, perMinute, perHour);
+  const take: RateLimitStore['take'] = (all) => takeRateLimits(db, all);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
 }
@@ -275,6 +278,10 @@ function loginsOf(
   const key = isShared ? vault.derive('logins') : undefined;
   return new LoginThrottle(max, attempts, key, (name, code) => security.login(name, code));
 }
+
+const ownerWarning = (role: string) =>
+  `The role ${role} of DATABASE_URL owns the tables, so a flaw could change the records. Set MIGRATION_DATABASE_URL, ` +
+  'as docs/operate/install.md shows.';
 
 /** Logs unexpected errors. */
 const report = (fault: unknown) => console.error(fault);

@@ -1,7 +1,8 @@
 /**
  * `npm run verify`: proves that the books balance, and that the ledger accounts for every payment, top-up and order. It also
- * proves that the audit log is as the service wrote it. Otherwise it names the wrong rows and ends with 1. Like any start, it migrates the tables; it changes nothing
- * else. It needs DATABASE_URL beside a running service: only one process at a time uses an embedded database.
+ * proves that the audit log is as the service wrote it. Otherwise it names the wrong rows and ends with 1. Like any start, it
+ * migrates the tables; it changes nothing else. It needs DATABASE_URL beside a running service: only one process at a time
+ * uses an embedded database.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +19,10 @@ async function verify(): Promise<boolean> {
   const config = readConfig();
   const embedded = config.databaseUrl ? undefined : await startEmbeddedPostgres(config.dataDir);
   try {
-    const db = await Database.open(config.databaseUrl ?? embedded!.url, { poolSize: 2 });
+    const db = await Database.open(config.databaseUrl ?? embedded!.url, {
+      poolSize: 2,
+      ownerUrl: embedded?.ownerUrl ?? config.migrationDatabaseUrl,
+    });
     try {
       const areBooksRight = await verifyTheBooks(db);
       return (await verifyTheAudit(db, keyOf(config))) && areBooksRight;

@@ -1,6 +1,6 @@
 /**
- * `node bench/strangers.ts`, a part of `npm run bench`. Thirty strangers, each from a network of its own, send a batch of ten
- * lists over a raw socket, and read nothing. It measures the growth of the service's memory, and what another caller feels.
+ * `node bench/strangers.ts`, a part of `npm run bench`. Thirty strangers of as many networks send a batch of ten lists each
+ * over a raw socket. They read nothing. It measures the growth of the service's memory, and the delays of another caller.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -89,8 +89,8 @@ export class Vault {
     return derived(this.#current.key, purpose);
   }
   /** Returns the secret of `derive`, then those of previous keys, which may have signed a text. */
-  deriveAll(purpose: string): Buffer[] {
-    return this.#keys.map(({ key }) => derived(key, purpose));
+  deriveAll(purpose: string): [Buffer, ...Buffer[]] {
+    return this.#keys.map(({ key }) => derived(key, purpose)) as [Buffer, ...Buffer[]];
   }
   seal(plaintext: string, context: string): Buffer {
     const iv = randomBytes(IV_BYTES);

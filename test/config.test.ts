@@ -56,7 +56,10 @@ describe('The configuration', () => {
       RATE_LIMIT_KEY_PER_MINUTE: '7',
       TRUSTED_PROXY_CIDRS: '10.0.0.0/8, ::1',
     });
-    expect(rateLimits).toEqual({ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30 });
+    expect(rateLimits).toEqual({
+      ...{ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30 },
+      ...{ accountPerMinute: 600, accountPerHour: 12_000 },
+    });
     expect(trustedProxyCidrs).toEqual(['10.0.0.0/8', '::1']);
   });
 

@@ -14,6 +14,8 @@ export interface Http {
   style: StyleName;
   /** The member of the answer that callers may also get as a QR code. */
   qr?: string;
+  /** Whether callers may have all pages as JSON Lines. */
+  lines?: boolean;
   /** Whether the endpoint is beside the table of the specification. */
   extension: boolean;
   /** Whether the endpoint takes an idempotency key. */

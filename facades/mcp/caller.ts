@@ -2,10 +2,20 @@
 import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server';
 import type { Viewer } from '../../schema/index.ts';
 import type { Caller } from '../compile/run.ts';
-import type { Messages } from './messages.ts';
 
 /** Counts a call for the rate limits. @throws ApiError rate_limited */
 export type Count = (viewer: Viewer | null) => Promise<void>;
+
+/** A message that may reach its handler. */
+export interface Admitted {
+  /** By the argument `access_token`, otherwise by the header. */
+  viewer: Viewer | null;
+  /** A tool call answers it as a tool error. */
+  refusal?: unknown;
+}
+
+/** The admitted messages, by the id of JSON-RPC. */
+export type Messages = ReadonlyMap<unknown, Admitted>;
 
 /** The tools that the URL of the endpoint selects: `?toolsets=catalog,servers&readonly=1`. */
 export interface View {

@@ -14,13 +14,14 @@ import { deeperThan, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
 import { type RateLimits, rateHeaders, readmission, refuseDenied } from '../rate-limit/rate-limit.ts';
 import { authInfoOf, type Count } from './caller.ts';
-import { type ExchangeOptions, exchanger } from './exchange.ts';
-import { admitMessages, InvalidMessages } from './messages.ts';
+import type { Secrets } from './confirm.ts';
 import { type McpParts, partsOf } from './parts.ts';
-import { ProtocolVersions } from './protocol-versions.ts';
-import { idOf, rpcErrorBody, SERVER_ERROR } from './rpc.ts';
 import { serverFactory } from './server.ts';
 import type { ToolOptions } from './tools.ts';
+import { type ExchangeOptions, exchanger } from './transport/exchange.ts';
+import { admitMessages, InvalidMessages } from './transport/messages.ts';
+import { ProtocolVersions } from './transport/protocol-versions.ts';
+import { idOf, rpcErrorBody, SERVER_ERROR } from './transport/rpc.ts';
 
 export interface McpOptions extends ToolOptions {
   authenticate: Authenticate;
@@ -28,8 +29,8 @@ export interface McpOptions extends ToolOptions {
   publicUrl: string;
   /** Host names of further origins from which browsers may call. The service's own and localhost always may. */
   mcpOrigins?: string[];
-  /** Signs sessions and questions. At least 32 bytes; the same in every process. */
-  mcpSecret: Buffer;
+  /** Sign sessions and questions. The same in every process. */
+  mcpSecrets: Secrets;
   onCredentialEnd: OnCredentialEnd;
   /** Receives faults, without any input value. */
   onError: Log;
@@ -58,14 +59,19 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
     publicUrl,
     onWrite,
     mcpOrigins = [],
-    mcpSecret: secret,
+    mcpSecrets: secrets,
     factoryOf = serverFactory,
   } = options;
-  const parts = partsOf({ ...options, secret });
+  const parts = partsOf({ ...options, secrets });
   // The SDK also reports refused requests. They have their answer, and need no line in the log.
   const report = (error: Error) => !REFUSALS.has(error.name) && onError(scrubbed(error));
-  const versions = new ProtocolVersions({ ...options, factory: factoryOf(parts), parts, secret, onError: report });
-  const serve = exchanger({ ...versions, onError: (error) => onError(scrubbed(error)), onWrite });
+  const versions = new ProtocolVersions({ ...options, factory: factoryOf(parts), parts, secrets, onError: report });
+  const serve = exchanger({
+    ...versions,
+    onError: (error) => onError(scrubbed(error)),
+    onWrite,
+    fill: parts.lists.prepared.fill,
+  });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
   const counter = new Counter(options.rateLimits);
   const readmit = readmission(authenticate);

@@ -5,6 +5,7 @@ import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { FORM_TYPE, STYLES } from '../compile/styles.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../http/idempotency.ts';
+import { LINES_SCHEMA, LINES_TYPE } from '../http/json-lines.ts';
 import { QR_FORMATS } from '../http/qr.ts';
 import { aboutOf, TAGS } from './about.ts';
 import { ERROR } from './error-schema.ts';
@@ -102,6 +103,7 @@ function describe(operation: Operation, define: Define): Json {
     }),
     responses: responsesOf(operation, {
       'application/json': { schema: answer, example: answerExample(operation) },
+      ...(http!.lines && { [LINES_TYPE]: { schema: LINES_SCHEMA, 'x-extension': true } }),
       ...(http!.qr && Object.fromEntries(Object.entries(QR_FORMATS).map(([type, { schema }]) => [type, { schema }]))),
     }),
   };

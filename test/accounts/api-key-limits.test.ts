@@ -1,6 +1,7 @@
 import { createClient } from 'graphql-ws';
 import { describe, expect, it } from 'vitest';
 import WebSocket from 'ws';
+import { asSuperuser } from '../setup/database.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { graphqlClient, restClient } from '../setup/spawn.ts';
 
@@ -149,12 +150,12 @@ describe('An API key with spend_limit_usd', () => {
     const { plaintext, key_id } = (await make(account, { spend_limit_usd: 6 })).body;
     expect((await order(clientOf(plaintext))).status).toBe(200);
     expect((await order(clientOf(plaintext))).status).toBe(403);
-    await db.query('alter table transfer disable trigger transfer_append_only');
+    await asSuperuser(db, 'alter table transfer disable trigger transfer_append_only');
     await db.query(
       `update transfer set created_at = date_trunc('month', now(), 'UTC') - interval '1 millisecond' where credential_id = $1`,
       [key_id],
     );
-    await db.query('alter table transfer enable trigger transfer_append_only');
+    await asSuperuser(db, 'alter table transfer enable trigger transfer_append_only');
     expect((await order(clientOf(plaintext))).status).toBe(200);
   });
 

@@ -35,6 +35,7 @@ const MADE_UP = {
   webhook: () => newId('whk'),
   delivery: () => newId('dlv'),
   client: () => newId('cl'),
+  account: () => newId('acct'),
 };
 type Thing = keyof typeof MADE_UP;
 const THINGS = Object.keys(MADE_UP) as Thing[];
@@ -53,10 +54,7 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
   const made = {
     hooks: [await make('/v1/webhooks', hook), await make('/v1/webhooks', { ...hook, url: `${hook.url}/2` })],
   };
-  const sshKeys = [
-    await make('/v1/ssh-keys', { public_key: SSH_KEYS[0] }),
-    await make('/v1/ssh-keys', { public_key: SSH_KEYS[1] }),
-  ];
+  const sshKeys = await Promise.all(SSH_KEYS.map((public_key) => make('/v1/ssh-keys', { public_key })));
   const servers = [
     await make('/v1/servers', { service_code: 'vps-1' }),
     await make('/v1/servers', { service_code: 'vps-2' }),
@@ -82,7 +80,7 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
     ids: {
       ...{ server: servers[1].order_number, topup: topup.order_number, key: (await keys[1]!).key_id },
       ...{ session: session.token_id, sshKey: sshKeys[1].id, webhook: made.hooks[1].id, delivery: data[0].id },
-      client: client.client_id,
+      ...{ client: client.client_id, account: account.id },
     },
   };
 }
@@ -92,15 +90,16 @@ let [owner, stranger] = [] as unknown as [
   Awaited<ReturnType<typeof withEverything>>,
 ];
 let before: string;
-/** All rows of both accounts, without logged requests and the last uses of credentials. */
+/** All rows of both accounts, without logged requests, refused credentials, links of the log, and last uses. */
 async function everything(): Promise<string> {
   const tables = await db.query<{ name: string }>(
-    `select table_name as name from information_schema.columns where column_name = 'account_id' and table_schema = 'public' order by 1`,
+    `select table_name as name from information_schema.columns where column_name = 'account_id' and table_name <> 'audit_link' order by 1`,
   );
   const rows = tables.map(({ name }) =>
     db.query(
       `select '${name}' as of, to_jsonb(t) - 'last_used_at' as row from ${name} as t
-        where account_id = any($1) and coalesce(to_jsonb(t) ->> 'action', '') <> 'api.request' order by 2::text`,
+        where account_id = any($1) and coalesce(to_jsonb(t) ->> 'action', to_jsonb(t) ->> 'type', '')
+          not in ('api.request', 'oauth_client.refused') order by 2::text`,
       [[owner.id, stranger.id]],
     ),
   );
@@ -258,6 +257,7 @@ describe('An id of another account', () => {
     webhook: 'deleteWebhook rotateWebhookSecret testWebhook',
     delivery: 'redeliver',
     client: 'deleteOauthClient',
+    account: 'auditLog',
   };
   const thingOf = (field: string) => THINGS.find((thing) => THINGS_OF_FIELDS[thing]?.split(' ').includes(field));
   /** A valid input of each field with an id. */

@@ -30,6 +30,8 @@ export interface RunningService {
 export const UNLIMITED = {
   RATE_LIMIT_KEY_PER_MINUTE: '1000000',
   RATE_LIMIT_KEY_PER_HOUR: '1000000',
+  RATE_LIMIT_ACCOUNT_PER_MINUTE: '1000000',
+  RATE_LIMIT_ACCOUNT_PER_HOUR: '1000000',
   RATE_LIMIT_PUBLIC_PER_MINUTE: '1000000',
   REGISTRATIONS_PER_MINUTE: '1000000',
   CONNECTIONS_MAX: '1000000',
@@ -180,7 +182,7 @@ export function restClient(url: string, credential?: string) {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const isJson = response.headers.get('content-type')?.includes('json') ?? true;
+    const isJson = /[/+]json/.test(response.headers.get('content-type') ?? 'application/json');
     return { status: response.status, headers: response.headers, body: text && isJson ? JSON.parse(text) : text };
   };
 }

@@ -42,11 +42,12 @@ export interface Job {
 export class Netboot {
   readonly #db: Database;
   readonly #vault: Vault;
-  readonly #key: Buffer;
+  /** The current key makes tokens. Machines may still have tokens of previous ones. */
+  readonly #keys: Buffer[];
   constructor(db: Database, vault: Vault) {
     this.#db = db;
     this.#vault = vault;
-    this.#key = vault.derive('netboot');
+    this.#keys = vault.deriveAll('netboot');
   }
 
   /** The job of the machine with that MAC address. Undefined: none, it boots from its disk. */
@@ -88,16 +89,15 @@ export class Netboot {
   }
 
   #path(found: Deployment, stage: Stage) {
-    return `/d/${found.id}/${this.#token(found, stage).toString('base64url')}`;
+    return `/d/${found.id}/${this.#tokens(found, stage)[0]!.toString('base64url')}`;
   }
 
-  #token({ id, run }: Deployment, stage: Stage): Buffer {
-    return createHmac('sha256', this.#key).update(`${id}:${run}:${stage}`).digest();
+  #tokens({ id, run }: Deployment, stage: Stage): Buffer[] {
+    return this.#keys.map((key) => createHmac('sha256', key).update(`${id}:${run}:${stage}`).digest());
   }
 
   #opens(token: string, found: Deployment, stage: Stage): boolean {
     const given = Buffer.from(token, 'base64url');
-    const right = this.#token(found, stage);
-    return given.length === right.length && timingSafeEqual(given, right);
+    return this.#tokens(found, stage).some((right) => given.length === right.length && timingSafeEqual(given, right));
   }
 }

@@ -3,9 +3,9 @@
  * 429 until it forgets the oldest failure. HMACs of names and networks identify the counts. A known pair of name and
  * network has a count of its own. So strangers in other networks cannot lock the owner out.
  *
- * Behind one address, such as that of an onion service, strangers share the owner's network. So a caller with another
- * proof has a count apart: a credential of the account, or its password at the second factor. A right password alone
- * must not pass a full count, because then guessing would never stop.
+ * Behind one address, such as that of an onion service, strangers share the owner's network. So a proof gives
+ * a caller a count apart. The proof is a credential of the account or, for the second factor, its password. A right
+ * password alone must not pass a full count: a thief would know every guess that is not refused as right.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
@@ -18,7 +18,7 @@ const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp
 export interface LoginAttempt {
   name: string;
   address: string | null;
-  /** What the caller has proven before. Each account has one count for each proof, so more keys allow no more guesses. */
+  /** The proof that the caller gave before. Each account has one count for each proof, so more keys allow no more guesses. */
   proof?: 'credential' | 'password' | undefined;
 }
 

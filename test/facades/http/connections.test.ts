@@ -1,4 +1,4 @@
-/** What one network can hold of the public listener: connections, and the bytes that nobody reads. */
+/** The limits of the public listener for connections, and for bytes that wait for slow readers. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';

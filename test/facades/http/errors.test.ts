@@ -23,7 +23,6 @@ const tight = await startFreehold({
 });
 const hurried = await startFreehold({ ROLES: 'api', RATE_LIMIT_KEY_PER_MINUTE: '2' });
 const broken = await startFreehold({ ROLES: 'api', REGISTRATIONS_PER_MINUTE: '1' });
-const newAgent = () => broken.anonymous('POST', '/v1/oauth/register', {});
 
 const { form, newClient, requestToken } = oauthRequests(anonymous);
 const PUBLIC_KEYS = [
@@ -250,7 +249,10 @@ const LIMITS_REACHED: Partial<Record<ErrorCode, Provoke>> = {
     return twice('/v1/ssh-keys', [first, second]);
   },
   webhook_limit_reached: () =>
-    twice('/v1/webhooks', [{ url: 'http://127.0.0.1:9009/a' }, { url: 'http://127.0.0.1:9009/b' }]),
+    twice(
+      '/v1/webhooks',
+      ['a', 'b'].map((path) => ({ url: `http://127.0.0.1:9009/${path}` })),
+    ),
   topup_limit_reached: async () => {
     const { rest } = await tight.newAccount();
     const answers = await Promise.all(
@@ -259,7 +261,7 @@ const LIMITS_REACHED: Partial<Record<ErrorCode, Provoke>> = {
     return answers.find(({ status }) => status !== 200)!;
   },
   agent_limit_reached: () => twice('/v1/agents/directory', [agent('one-agent'), agent('two-agents')]),
-  proof_of_work_required: () => newAgent().then(newAgent),
+  proof_of_work_required: () => broken.newAccount().then(() => broken.anonymous('POST', '/v1/oauth/register', {})),
   session_limit_reached: async () => {
     const { rest } = await tight.newAccount();
     const own = oauthRequests(tight.anonymous);

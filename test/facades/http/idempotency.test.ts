@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../entities/database/database.ts';
 import { IdempotencyKeys } from '../../../resolvers/idempotency.ts';
-import { newDatabaseUrl } from '../../setup/database.ts';
+import { asSuperuser, newDatabaseUrl } from '../../setup/database.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { type Answer, restClient } from '../../setup/spawn.ts';
 import { VAULT } from '../../setup/vault.ts';
@@ -190,7 +190,7 @@ describe('Idempotency keys over several processes', () => {
   it('keep the committed changes of a refused request, and none that it rolled back', async () => {
     const request = { accountId: 'acct_y', method: 'POST', path: '/v1/y', key: newKey(), input: '{}' };
     const idempotency = new IdempotencyKeys(db, VAULT);
-    await db.query('create table note (text text)');
+    await asSuperuser(db, 'create table note (text text); grant all on note to public');
     const note = (text: string) => `insert into note values ('${text}')`;
     const refused = idempotency.once(request, async (requestDb) => {
       await requestDb.transaction((tx) => tx.query(note('revoked')));
@@ -204,7 +204,7 @@ describe('Idempotency keys over several processes', () => {
     await expect(refused).rejects.toThrow('refused');
     expect(await db.query('select text from note')).toEqual([{ text: 'revoked' }]);
     expect(await idempotency.once(request, async () => '"now"')).toEqual({ answer: '"now"', replayed: false });
-    await db.query('drop table note');
+    await asSuperuser(db, 'drop table note');
   });
 
   it('are deleted after they expire', async () => {

@@ -9,7 +9,7 @@ it('A fault of MCP is logged without the values in its message', async () => {
     contextOf: (caller) => caller as never,
     publicUrl: 'http://localhost',
     newRequestId: () => 'req_test',
-    mcpSecret: Buffer.alloc(32, 1),
+    mcpSecrets: [Buffer.alloc(32, 1)],
     onCredentialEnd: () => () => {},
     onError: (line) => lines.push(line),
     factoryOf: () => () => {

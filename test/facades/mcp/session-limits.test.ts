@@ -1,7 +1,7 @@
 /** Sessions of callers who open many: none ends a session of another caller, or one with a call under way. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { roomFor } from '../../../facades/mcp/session-limits.ts';
+import { roomFor } from '../../../facades/mcp/transport/session-limits.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { call, INITIALIZE, of2025, rawClient, rpc } from './raw-client.ts';
 
@@ -25,7 +25,7 @@ const resultOf = ({ messages }: Awaited<ReturnType<typeof send>>) => messages[0]
 
 describe('Fifty-five strangers who initialize', () => {
   it.each(['198.51.100.1', undefined])(
-    'lose nobody the answer of an order or a wait (victim from %s)',
+    'cost a caller no answer of an order or a wait (a caller from %s)',
     async (address) => {
       const { accessToken: access_token, fund } = await freehold.newAccount();
       await fund(30);
@@ -49,7 +49,7 @@ describe('A caller who holds all sessions with calls under way', () => {
   it.each([
     ['a network without a credential', false],
     ['a credential', true],
-  ])('is refused another, and no one else: %s', async (_, hasAccount) => {
+  ])('is the only one to be refused another: %s', async (_, hasAccount) => {
     const owner = hasAccount ? await freehold.newAccount() : undefined;
     const { accessToken: access_token, rest, fund } = await freehold.newAccount();
     await fund(30);

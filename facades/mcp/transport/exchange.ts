@@ -6,23 +6,34 @@ import { idOf, rpcError } from './rpc.ts';
 export interface ExchangeOptions {
   fetch(request: Request, options: McpHandlerRequestOptions): Promise<Response>;
   onError: (error: Error) => void;
+  /** Returns the parts to write for a rendered chunk. */
+  fill: (chunk: Uint8Array) => Uint8Array[];
   /** Called after each write, with the response whose bytes may wait. */
   onWrite: (response: ServerResponse) => void;
 }
 
 /** A response without a body ends at once. Writes do not wait for the reader: `onWrite` bounds what waits for it. */
-export function exchanger({ fetch, onError, onWrite }: ExchangeOptions) {
+export function exchanger({ fetch, onError, fill, onWrite }: ExchangeOptions) {
   return async (raw: IncomingMessage, reply: ServerResponse, authInfo: AuthInfo, parsedBody: unknown) => {
     const disconnect = new AbortController();
-    reply.once('close', () => disconnect.abort());
+    reply.once('close', () => {
+      if (!reply.writableFinished) disconnect.abort();
+    });
     if (reply.destroyed) disconnect.abort();
     const options = { authInfo, ...(parsedBody !== undefined && { parsedBody }) };
-    const response = await fetch(webRequest(raw, disconnect.signal), options).catch((error: Error) => {
-      onError(error);
-      return rpcError(500, INTERNAL_ERROR, 'Internal server error', {}, idOf(parsedBody));
-    });
+    let response: Response;
+    try {
+      response = await fetch(webRequest(raw, disconnect.signal), options);
+    } catch (error) {
+      onError(error as Error);
+      response = rpcError(500, INTERNAL_ERROR, 'Internal server error', {}, idOf(parsedBody));
+    }
     reply.writeHead(response.status, Object.fromEntries(response.headers));
-    if (response.body) await pump(response.body, disconnect.signal, reply, onWrite);
+    const write = (chunk: Uint8Array) => {
+      for (const part of fill(chunk)) reply.write(part);
+      onWrite(reply);
+    };
+    if (response.body) await pump(response.body, disconnect.signal, write);
     reply.end();
   };
 }
@@ -30,18 +41,14 @@ export function exchanger({ fetch, onError, onWrite }: ExchangeOptions) {
 async function pump(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal,
-  reply: ServerResponse,
-  onWrite: ExchangeOptions['onWrite'],
+  write: (chunk: Uint8Array) => void,
 ): Promise<void> {
   const reader = body.getReader();
   const cancel = () => void reader.cancel().catch(() => {});
   signal.addEventListener('abort', cancel, { once: true });
   if (signal.aborted) cancel();
   try {
-    for (let read = await reader.read(); !read.done; read = await reader.read()) {
-      reply.write(read.value);
-      onWrite(reply);
-    }
+    for (let read = await reader.read(); !read.done; read = await reader.read()) write(read.value);
   } catch {
     // The stream ended with its session or its credential.
   }
@@ -51,5 +58,5 @@ async function pump(
 function webRequest({ method = 'GET', url, headers: sent }: IncomingMessage, signal: AbortSignal): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(sent)) for (const one of [value ?? []].flat()) headers.append(name, one);
-  return new Request(new URL(url!, `http://${sent.host ?? 'localhost'}`), { method, headers, signal });
+  return new Request(new URL(url!, 'http://localhost'), { method, headers, signal });
 }

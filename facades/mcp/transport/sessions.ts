@@ -13,15 +13,17 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import { isRecord } from '../compile/inputs.ts';
-import type { OnCredentialEnd } from '../compile/run.ts';
-import { callerOf, type McpCaller } from './caller.ts';
+import { isRecord } from '../../compile/inputs.ts';
+import type { OnCredentialEnd } from '../../compile/run.ts';
+import { callerOf, type McpCaller } from '../caller.ts';
+import type { Secrets } from '../confirm.ts';
 import { idOf, rpcError, SERVER_ERROR } from './rpc.ts';
 import { type Held, type Owner, ownerOf, roomFor } from './session-limits.ts';
 
 export interface SessionOptions {
   factory: McpServerFactory;
-  secret: Buffer;
+  /** Sign the ids of sessions. */
+  secrets: Secrets;
   onCredentialEnd: OnCredentialEnd;
   onError: (error: Error) => void;
   idleMs?: number;
@@ -63,7 +65,7 @@ export class Sessions {
     const caller = callerOf(options.authInfo);
     const id = request.headers.get('mcp-session-id');
     if (id === null) return this.#withoutSession(request, options, caller);
-    const owner = ownerOf(caller, this.#options.secret);
+    const owner = ownerOf(caller, this.#options.secrets[0]);
     if (!this.#isIssued(id, owner) || this.#ended.has(id))
       return rpcError(404, NOT_FOUND, 'There is no such session. Initialize a new one.');
     const session = this.#live.get(id) ?? (await this.#revived(id, owner, request, options));
@@ -106,7 +108,7 @@ export class Sessions {
       if (request.method === 'POST') return this.#once(request, options);
       return rpcError(405, SERVER_ERROR, 'Without a session, only POST is possible.', { allow: 'POST' });
     }
-    const owner = ownerOf(caller, this.#options.secret);
+    const owner = ownerOf(caller, this.#options.secrets[0]);
     const refusal = this.#makeRoom(owner, options);
     if (refusal) return refusal;
     const asks = initialize.params.capabilities.elicitation !== undefined;
@@ -170,19 +172,18 @@ export class Sessions {
     return `${payload}.${this.#mac(payload, owner)}`;
   }
 
-  #mac(payload: string, { credential }: Owner): string {
-    return createHmac('sha256', this.#options.secret)
-      .update(`${payload}\0${credential}`)
-      .digest('base64url')
-      .slice(0, 24);
+  #mac(payload: string, { credential }: Owner, [secret] = this.#options.secrets): string {
+    return createHmac('sha256', secret).update(`${payload}\0${credential}`).digest('base64url').slice(0, 24);
   }
 
   /** Whether the service issued the id to the owner. */
   #isIssued(id: string, owner: Owner): boolean {
     const end = id.lastIndexOf('.');
     const actual = Buffer.from(id.slice(end + 1));
-    const expected = Buffer.from(this.#mac(id.slice(0, Math.max(0, end)), owner));
-    return actual.length === expected.length && timingSafeEqual(actual, expected);
+    return this.#options.secrets.some((secret) => {
+      const expected = Buffer.from(this.#mac(id.slice(0, Math.max(0, end)), owner, [secret]));
+      return actual.length === expected.length && timingSafeEqual(actual, expected);
+    });
   }
 
   /** Makes room for a session. @returns a refusal if there is none */

@@ -1,6 +1,6 @@
 /** Errors of JSON-RPC 2.0 before a message reaches a handler. */
 
-import { isRecord } from '../compile/inputs.ts';
+import { isRecord } from '../../compile/inputs.ts';
 
 /** A code of the range that JSON-RPC reserves for servers. */
 export const SERVER_ERROR = -32_000;

@@ -1,14 +1,14 @@
 /** Registration by email and password. The service sends no mail. */
-import { Account } from '../../../entities/accounts/account.ts';
-import { insert } from '../../../entities/database/table.ts';
-import { constraintOf } from '../../../entities/database/transaction.ts';
-import { ApiError } from '../../../entities/errors.ts';
-import { newId } from '../../../entities/ids.ts';
-import { openBalance } from '../../../entities/payments/ledger.ts';
-import type { Context } from '../../context.ts';
-import { admitRegistration } from '../registration.ts';
-import { hashPassword, refuseWeakPassword } from './password.ts';
-import { type LoggedIn, openSession } from './session.ts';
+import { Account } from '../../entities/accounts/account.ts';
+import { insert } from '../../entities/database/table.ts';
+import { constraintOf } from '../../entities/database/transaction.ts';
+import { ApiError } from '../../entities/errors.ts';
+import { newId } from '../../entities/ids.ts';
+import { openBalance } from '../../entities/payments/ledger.ts';
+import type { Context } from '../context.ts';
+import { hashPassword, refuseWeakPassword } from './auth/password.ts';
+import { type LoggedIn, openSession } from './auth/session.ts';
+import { admitRegistration } from './registration.ts';
 
 export interface Registration {
   email: string;

@@ -1,23 +1,12 @@
-/** Admits the messages of a request: checks the credential of each, and counts each once, before any work is done for it. */
+/** Admits the messages of a request: checks the credential of each, and counts each once. It does so before any work. */
 import { INVALID_REQUEST } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
-import { ApiError, type Viewer } from '../../schema/index.ts';
-import { isRecord } from '../compile/inputs.ts';
-import type { Authenticate } from '../compile/run.ts';
-import type { Count } from './caller.ts';
+import { ApiError } from '../../../schema/index.ts';
+import { isRecord } from '../../compile/inputs.ts';
+import type { Authenticate } from '../../compile/run.ts';
+import type { Admitted, Count, Messages } from '../caller.ts';
 
 export const BATCH_MAX = 10;
-
-/** A message that may reach its handler. */
-export interface Admitted {
-  /** By the argument `access_token`, otherwise by the header. */
-  viewer: Viewer | null;
-  /** A tool call answers it as a tool error. */
-  refusal?: unknown;
-}
-
-/** The admitted messages, by the id of JSON-RPC. */
-export type Messages = ReadonlyMap<unknown, Admitted>;
 
 /** A body that is refused as a whole, with the code of JSON-RPC. */
 export class InvalidMessages extends Error {

@@ -1,20 +1,20 @@
 /**
- * Limits of sessions: by credential, by account or network, and of the process. A session with a call under way never makes
- * room for another, so no caller loses an answer to a newcomer.
+ * Limits of sessions: by credential, by account or network, and of the process. A session with a call under way makes no
+ * room. So a newcomer costs no caller an answer.
  */
 import { createHmac } from 'node:crypto';
-import { networkOf } from '../../schema/index.ts';
-import type { McpCaller } from './caller.ts';
+import { networkOf } from '../../../schema/index.ts';
+import type { McpCaller } from '../caller.ts';
 
 const PROCESS_MAX = 2_000;
 const CREDENTIAL_MAX = 50;
 const ACCOUNT_MAX = 100;
 
-/** Whose session it is. */
+/** The owner of a session. */
 export interface Owner {
   /** The credential to which the id of the session is bound. Without one it is empty: strangers may change networks. */
   credential: string;
-  /** What counts together: an account, or a network of callers without a credential. */
+  /** The account, or the network of callers without a credential. Its sessions count together. */
   group: string;
 }
 
@@ -37,8 +37,8 @@ export function ownerOf({ viewer, address }: Pick<McpCaller, 'viewer' | 'address
 export type Room = { evicts?: string } | { refusal: string; status: 429 | 503 };
 
 /**
- * Finds room for a new session of an owner. In a full process, idle sessions of strangers give room first: they have no
- * updates to lose, and open again by themselves. Then accounts with more sessions than the newcomer's do.
+ * Finds room for a new session of an owner. In a full process, idle sessions of strangers give room first. They have no
+ * updates to lose, and open again by themselves. Accounts with more sessions than the newcomer's come next.
  * @param live the least recently used first
  */
 export function roomFor({ credential, group }: Owner, live: ReadonlyMap<string, Held>): Room {

@@ -10,13 +10,13 @@ import {
   PROTOCOL_VERSION_META_KEY,
   ProtocolError,
 } from '@modelcontextprotocol/server';
-import { ApiError } from '../../schema/index.ts';
-import { isRecord } from '../compile/inputs.ts';
-import { callerOf, type McpCaller } from './caller.ts';
-import type { McpParts } from './parts.ts';
+import { ApiError } from '../../../schema/index.ts';
+import { isRecord } from '../../compile/inputs.ts';
+import { callerOf, type McpCaller } from '../caller.ts';
+import type { McpParts } from '../parts.ts';
+import { Subscriptions } from '../subscriptions.ts';
 import { idOf, rpcError, SERVER_ERROR } from './rpc.ts';
 import { type SessionOptions, Sessions } from './sessions.ts';
-import { Subscriptions } from './subscriptions.ts';
 
 export interface ProtocolVersionsOptions extends SessionOptions {
   parts: McpParts;
