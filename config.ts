@@ -161,11 +161,7 @@ const VARIABLES = {
   },
   'Outgoing calls': {
     WEBHOOK_ALLOW_CIDRS: variable(networks, '', 'Non-public networks that webhooks may call, also by http.'),
-    WEBHOOK_DENY_CIDRS: variable(
-      networks,
-      '',
-      'Networks that webhooks and agent cards never call, such as your own public ones.',
-    ),
+    WEBHOOK_DENY_CIDRS: variable(networks, '', 'Networks that webhooks never call, such as your own public ones.'),
     REVERSE_DNS_URL: optional(
       webUrl,
       'no calls',
@@ -189,6 +185,10 @@ const VARIABLES = {
   },
   Logins: {
     LOGIN_FAILURES_MAX: variable(count('failures'), '10', 'Failed logins in 15 minutes, per account and per network.'),
+  },
+  Registrations: {
+    REGISTRATIONS_PER_MINUTE: variable(count('accounts'), '60', 'New accounts in a minute without a proof of work.'),
+    REGISTRATION_PROOF_BITS: variable(whole(1, 40, 'bits'), '20', 'The work of a proof. Each bit doubles it.'),
   },
   'Limits of an account': {
     LIMIT_API_KEYS: variable(count('API keys'), '10', 'Active API keys.'),
@@ -238,6 +238,7 @@ export function readConfig(environment: Environment = process.env) {
     ...dedicated,
     ...read('Outgoing calls'),
     ...read('Logins'),
+    ...read('Registrations'),
     publicUrl: listeners.publicUrl ?? `http://localhost:${listeners.port}`,
     netbootDir: dedicated.netbootDir ?? join(storage.dataDir, 'netboot'),
     rateLimitStore: store ?? (storage.redisUrl ? 'redis' : storage.databaseUrl ? 'postgres' : 'memory'),

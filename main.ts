@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
 import { sweepLogins } from './entities/accounts/login-attempt.ts';
+import { sweepChallenges } from './entities/accounts/registration.ts';
 import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
@@ -148,6 +149,7 @@ async function compose(
     stopping,
     publicUrl,
     logins,
+    registrations: { perMinute: config.registrationsPerMinute, proofBits: config.registrationProofBits },
     listenerWarning: () => proxyWatch.warning,
     security,
     audit,
@@ -174,9 +176,13 @@ async function compose(
   if (config.roles.has('api')) {
     const keys = new IdempotencyKeys(db, vault);
     const sweeper = setInterval(() => {
-      void Promise.all([keys.sweep(), sweepRateLimits(db), sweepLogins(db), provisioning.payments.x402?.sweep()]).catch(
-        report,
-      );
+      void Promise.all([
+        keys.sweep(),
+        sweepRateLimits(db),
+        sweepLogins(db),
+        sweepChallenges(db),
+        provisioning.payments.x402?.sweep(),
+      ]).catch(report);
     }, SWEEP_MS).unref();
     onStop(async () => clearInterval(sweeper));
     const app = await publicServer({

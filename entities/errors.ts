@@ -65,6 +65,11 @@ export const ERRORS = {
     'The coin is not available at the moment. Try again later, or pay in another coin.',
     'retryable',
   ],
+  proof_of_work_required: [
+    422,
+    'Too many accounts are being registered. Solve the challenge, and send the request again with proof_of_work.',
+    'retryable',
+  ],
   email_taken: [422, 'Another account has this email.'],
   weak_password: [422, 'The password is too easy to guess.'],
   wrong_password: [422, 'The password is wrong.'],
@@ -129,6 +134,8 @@ export interface ErrorExtras {
   /** Whole seconds, at least 1; also sent as Retry-After. */
   retryAfter?: number;
   requiredScope?: string;
+  /** The challenge to solve for a registration. */
+  challenge?: string;
   availableRegions?: string[];
   requiredMicros?: bigint;
   balanceMicros?: bigint;
@@ -152,6 +159,7 @@ export class ApiError extends GraphQLError {
         retryable: retryable !== undefined,
         ...(extras.errors && { errors: extras.errors }),
         ...(extras.retryAfter && { retryAfter: extras.retryAfter }),
+        ...(extras.challenge && { challenge: extras.challenge }),
         http: { status, headers },
       },
     });

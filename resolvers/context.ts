@@ -38,6 +38,9 @@ export interface Context {
   /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;
   logins: LoginThrottle;
+  registrations: RegistrationRules;
+  /** Whether the caller comes through Tor by a circuit that the service does not see. */
+  hidden?: boolean;
   /** A problem of the public listener that the operator should solve; null: none. */
   listenerWarning?: () => string | null;
   security: SecurityLog;
@@ -83,4 +86,11 @@ export interface AccountLimits {
   pendingTopups: number;
   sessions: number;
   oauthClients: number;
+}
+
+export interface RegistrationRules {
+  /** Registrations of all callers in a minute that need no proof. */
+  perMinute: number;
+  /** The leading zero bits of a proof, as long as few registrations exceed the rate. */
+  proofBits: number;
 }

@@ -64,6 +64,7 @@ export const builder = new SchemaBuilder<{
     Tags: Same<string[]>;
     Title: Same<string>;
     SshKeyIds: Same<string[]>;
+    ProofOfWork: Same<string>;
     Token: Same<string>;
     TotpCode: Same<string>;
     UserData: Same<string>;

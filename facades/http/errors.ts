@@ -62,6 +62,7 @@ function problem({ code, message, extensions, extras }: ApiError, status: number
 function membersOf({
   errors,
   retryAfter,
+  challenge: work,
   requiredScope,
   availableRegions,
   requiredMicros,
@@ -71,6 +72,7 @@ function membersOf({
   return {
     ...(errors && { errors }),
     ...(retryAfter !== undefined && { retry_after: retryAfter }),
+    ...(work !== undefined && { challenge: work }),
     ...(requiredScope !== undefined && { required_scope: requiredScope }),
     ...(availableRegions && { available_regions: availableRegions }),
     ...(requiredMicros !== undefined && { required_usd: usdFromMicros(requiredMicros) }),

@@ -160,6 +160,7 @@ const EXTRAS: Readonly<Partial<Record<ErrorCode, Json>>> = {
   insufficient_scope: { required_scope: 'servers' },
   insufficient_balance: { required_usd: 6, balance_usd: 1.5 },
   out_of_stock: { available_regions: ['ams', 'fra'] },
+  proof_of_work_required: { challenge: '1:20:1795348800:Zm9yIGV4YW1wbGU:7c6PpQ0bJ8mYt1r0bq3ZyqF2xk5v9wLhN4sTgUoEdIk' },
   rate_limited: { retry_after: 12 },
   login_throttled: { retry_after: 60 },
   unavailable: { retry_after: 1 },

@@ -1,8 +1,8 @@
 /** Registration, login, and the password. */
 import { changePassword, type PasswordChanged } from '../../resolvers/accounts/auth/change-password.ts';
 import { type AwaitsCode, login, loginTotp } from '../../resolvers/accounts/auth/login.ts';
-import { register } from '../../resolvers/accounts/auth/register.ts';
 import type { LoggedIn } from '../../resolvers/accounts/auth/session.ts';
+import { register } from '../../resolvers/accounts/register.ts';
 import { builder, enumType, inputType, objectType } from '../builder.ts';
 import { AccountType } from './account.ts';
 import { TokenPairType } from './sessions.ts';
@@ -57,9 +57,13 @@ const RegisterInput = inputType('RegisterInput', (t) => ({
   email: t.field({
     type: 'Email',
     required: true,
-    description: 'Identifies the account at login.',
+    description: 'For login.',
   }),
   password: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
+  proofOfWork: t.field({
+    type: 'ProofOfWork',
+    description: 'For proof_of_work_required.',
+  }),
 }));
 const LoginInput = inputType('LoginInput', (t) => ({
   email: t.field({ type: 'Email', required: true }),

@@ -94,6 +94,10 @@ const RegisterInput = builder.inputType('RegisterOauthClientInput', {
     contacts: t.field({ type: ['ClientText'] }),
     softwareId: t.field({ type: 'ClientText' }),
     softwareVersion: t.field({ type: 'ClientText' }),
+    proofOfWork: t.field({
+      type: 'ProofOfWork',
+      description: 'After proof_of_work_required: challenge, colon, solution.',
+    }),
     expiresAt: t.field({ type: 'DateTime', description: 'When the client and all its tokens stop. Default: never.' }),
     spendLimitUsd: t.field({
       type: 'SpendLimit',

@@ -183,6 +183,7 @@ export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'
   stopping: new AbortController().signal,
   publicUrl: 'http://localhost:3000',
   logins: new LoginThrottle(10),
+  registrations: { perMinute: 1_000_000, proofBits: 1 },
   security: new SecurityLog(db),
   audit: new RequestAudit(db),
   address: null,

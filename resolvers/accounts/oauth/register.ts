@@ -19,6 +19,7 @@ import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
 import { type AskedLimits, newLimits } from '../auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../auth/scope.ts';
+import { admitRegistration } from '../registration.ts';
 import { readScope } from './scope.ts';
 
 export interface ClientRegistration extends ClientMetadata, AskedLimits {
@@ -27,6 +28,7 @@ export interface ClientRegistration extends ClientMetadata, AskedLimits {
   responseTypes?: string[] | null | undefined;
   tokenEndpointAuthMethod?: string | null | undefined;
   redirectUris?: string[] | null | undefined;
+  proofOfWork?: string | null | undefined;
 }
 
 export interface RegisteredClient {
@@ -45,6 +47,7 @@ export async function registerOauthClient(
   if (context.viewer) requireScope(context.viewer, 'full');
   requireActive(context.viewer);
   const joined = context.viewer && accountOf(context);
+  if (!joined) await admitRegistration(context, registration.proofOfWork);
   const [id, clientSecret] = [newId('cl'), mintCredential('cs')];
   const client = await context.db.transaction(async (tx) => {
     const accountId = joined ? await countedIn(context, tx, joined) : await newAgent(tx);

@@ -22,7 +22,7 @@ const tight = await startFreehold({
   WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
 });
 const hurried = await startFreehold({ ROLES: 'api', RATE_LIMIT_KEY_PER_MINUTE: '2' });
-const broken = await startFreehold({ ROLES: 'api' });
+const broken = await startFreehold({ ROLES: 'api', REGISTRATIONS_PER_MINUTE: '1' });
 
 const { form, newClient, requestToken } = oauthRequests(anonymous);
 const PUBLIC_KEYS = [
@@ -249,7 +249,10 @@ const LIMITS_REACHED: Partial<Record<ErrorCode, Provoke>> = {
     return twice('/v1/ssh-keys', [first, second]);
   },
   webhook_limit_reached: () =>
-    twice('/v1/webhooks', [{ url: 'http://127.0.0.1:9/a' }, { url: 'http://127.0.0.1:9/b' }]),
+    twice(
+      '/v1/webhooks',
+      ['a', 'b'].map((path) => ({ url: `http://127.0.0.1:9009/${path}` })),
+    ),
   topup_limit_reached: async () => {
     const { rest } = await tight.newAccount();
     const answers = await Promise.all(
@@ -258,6 +261,7 @@ const LIMITS_REACHED: Partial<Record<ErrorCode, Provoke>> = {
     return answers.find(({ status }) => status !== 200)!;
   },
   agent_limit_reached: () => twice('/v1/agents/directory', [agent('one-agent'), agent('two-agents')]),
+  proof_of_work_required: () => broken.newAccount().then(() => broken.anonymous('POST', '/v1/oauth/register', {})),
   session_limit_reached: async () => {
     const { rest } = await tight.newAccount();
     const own = oauthRequests(tight.anonymous);
