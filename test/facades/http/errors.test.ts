@@ -249,10 +249,7 @@ const LIMITS_REACHED: Partial<Record<ErrorCode, Provoke>> = {
     return twice('/v1/ssh-keys', [first, second]);
   },
   webhook_limit_reached: () =>
-    twice(
-      '/v1/webhooks',
-      ['a', 'b'].map((path) => ({ url: `http://127.0.0.1:9009/${path}` })),
-    ),
+    twice('/v1/webhooks', [{ url: 'http://127.0.0.1:9009/a' }, { url: 'http://127.0.0.1:9009/b' }]),
   topup_limit_reached: async () => {
     const { rest } = await tight.newAccount();
     const answers = await Promise.all(
