@@ -244,15 +244,9 @@ const LIMITS_REACHED: Partial<Record<ErrorCode, Provoke>> = {
   },
   server_limit_reached: () =>
     twice('/v1/servers', [{ service_code: 'vps-1' }, { service_code: 'vps-1' }], ({ fund }) => fund(50)),
-  ssh_key_limit_reached: () => {
-    const [first, second] = PUBLIC_KEYS.map((public_key) => ({ public_key }));
-    return twice('/v1/ssh-keys', [first, second]);
-  },
+  ssh_key_limit_reached: () => twice('/v1/ssh-keys', [{ public_key: PUBLIC_KEYS[0] }, { public_key: PUBLIC_KEYS[1] }]),
   webhook_limit_reached: () =>
-    twice(
-      '/v1/webhooks',
-      ['a', 'b'].map((path) => ({ url: `http://127.0.0.1:9009/${path}` })),
-    ),
+    twice('/v1/webhooks', [{ url: 'http://127.0.0.1:9009/a' }, { url: 'http://127.0.0.1:9009/b' }]),
   topup_limit_reached: async () => {
     const { rest } = await tight.newAccount();
     const answers = await Promise.all(
