@@ -6,7 +6,7 @@ import { readConfig } from './config.ts';
 import { Database } from './entities/database/database.ts';
 import { runningUrl, startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { resealAll } from './entities/reseal.ts';
-import { checkKeys, useKey } from './entities/use-secret-key.ts';
+import { checkKeys, requireUsed } from './entities/use-secret-key.ts';
 import { vaultOf } from './secret-files.ts';
 
 async function reseal(): Promise<boolean> {
@@ -17,7 +17,7 @@ async function reseal(): Promise<boolean> {
   try {
     const vault = await vaultOf(config, (made) => checkKeys(url, made));
     const db = await Database.open(url, { poolSize: 2 });
-    const { values, lost, previousUntil } = await useKey(db, vault)
+    const { values, lost, previousUntil } = await requireUsed(db, vault)
       .then(() => resealAll(db, vault))
       .finally(() => db.close());
     for (const [name, count] of values) console.log(`${name.padEnd(32)} ${count} sealed again`);

@@ -68,10 +68,13 @@ export class KeyMissing extends Error {}
  */
 export class Vault {
   readonly #keys: readonly SealingKey[];
+  /** The first bytes of all values that the current key has sealed. */
+  readonly header: Buffer;
   /** @param keys 32 bytes each: the current one, then previous ones */
   constructor(...keys: [Buffer, ...Buffer[]]) {
     if (keys.some(({ length }) => length !== 32)) throw new Error('A sealing key must have 32 bytes.');
     this.#keys = keys.map((key) => ({ key, id: derived(key, 'freehold key id', ID_BYTES) }));
+    this.header = Buffer.concat([Buffer.of(FORMAT), this.keyId]);
   }
   get #current(): SealingKey {
     return this.#keys[0]!;
@@ -79,10 +82,6 @@ export class Vault {
   /** The id of the current key. */
   get keyId(): Buffer {
     return this.#current.id;
-  }
-  /** The first bytes of all values that the current key has sealed. */
-  get header(): Buffer {
-    return Buffer.concat([Buffer.of(FORMAT), this.keyId]);
   }
   /** Returns another secret of 32 bytes for one purpose (HKDF, RFC 5869). */
   derive(purpose: string): Buffer {
@@ -93,9 +92,7 @@ export class Vault {
     return this.#keys.map(({ key }) => derived(key, purpose)) as [Buffer, ...Buffer[]];
   }
   seal(plaintext: string, context: string): Buffer {
-    const iv = randomBytes(IV_BYTES);
-    const cipher = createCipheriv('aes-256-gcm', this.#current.key, iv).setAAD(Buffer.from(context));
-    return Buffer.concat([this.header, iv, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+    return Buffer.concat([this.header, ...sealed(this.#current.key, plaintext, context)]);
   }
   /** @throws KeyMissing, or Error if the value was changed or moved */
   open(sealed: Buffer, context: string): string {
@@ -113,15 +110,22 @@ export class Vault {
    * replace the outer seal alone.
    */
   sealFor(secret: string, plaintext: string, context: string): Buffer {
-    return this.seal(vaultOf(secret).seal(plaintext, context).toString('base64'), context);
+    const inner = Buffer.concat(sealed(keyOf(secret), plaintext, context));
+    return this.seal(inner.toString('base64'), context);
   }
   /** Opens a value of `sealFor`. @throws Error also for another secret */
   openFor(secret: string, sealed: Buffer, context: string): string {
-    return vaultOf(secret).open(Buffer.from(this.open(sealed, context), 'base64'), context);
+    return opened(keyOf(secret), Buffer.from(this.open(sealed, context), 'base64'), context);
   }
 }
 
-const vaultOf = (secret: string): Vault => new Vault(derived(secret, 'freehold caller'));
+const keyOf = (secret: string): Buffer => derived(secret, 'freehold caller');
+
+function sealed(key: Buffer, plaintext: string, context: string): Buffer[] {
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(context));
+  return [iv, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()];
+}
 
 function opened(key: Buffer, sealed: Buffer, context: string): string {
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, IV_BYTES), { authTagLength: 16 });

@@ -7,7 +7,8 @@ import { RECOVERY_CODES, type RecoveryCodes } from './accounts/totp.ts';
 import type { Database } from './database/database.ts';
 import { LOCK_NAME } from './database/lock-name.ts';
 import { SEALED_COLUMNS, type SealedColumn } from './database/sealed.ts';
-import { insert } from './database/table.ts';
+import { exists, insert } from './database/table.ts';
+import type { Queryable } from './database/transaction.ts';
 import { LIST_KEYS, SecretKey } from './secret-key.ts';
 import type { Vault } from './secrets.ts';
 import { USER_DATA } from './servers/server.ts';
@@ -60,6 +61,12 @@ export async function useKey(db: Database, vault: Vault): Promise<void> {
     if (keys.some(({ id }) => id.equals(vault.keyId))) return;
     await insert(tx, SecretKey, { id: vault.keyId, canary: vault.seal(CANARY, CONTEXT) });
   });
+}
+
+/** @throws Error if no service has sealed under the current key yet, and so none may open what it seals */
+export async function requireUsed(db: Queryable, { keyId }: Vault): Promise<void> {
+  if (await exists(db, SecretKey, { id: keyId })) return;
+  throw new Error('No service has started with this SECRET_KEY yet. Restart every process with it first.');
 }
 
 /** Gives the values of the first versions their key id, and seals what migration 0013 could not. @throws WrongSecretKey */

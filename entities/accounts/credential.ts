@@ -180,12 +180,16 @@ export const FIND_API_KEY = statement(CREDENTIAL)`
   ${used('api_key', 'digest', 'cardinality(found.ip_allowlist) = 0')}
   select account_id, id as credential_id, name, scope, expires_at, revoked_at, id as holder, ip_allowlist,
     spend_limit_micros, expires_at as holder_expires_at, limited_by, id as family, ${SUSPENDED_FOR} from found`;
-/** Notes a use of the API key $1. */
-export const NOTE_API_KEY_USE = statement({})`
-  update api_key set last_used_at = date_trunc('minute', now()) where id = $1 and ${NOT_NOTED('api_key')}`;
+const noteUse = (table: string) => statement({})`
+  update ${table} set last_used_at = date_trunc('minute', now()) where id = $1 and ${NOT_NOTED(table)}`;
+/** Note a use of the API key or the session $1. */
+export const NOTE_USE = { api_key: noteUse('api_key'), access_token: noteUse('session') };
+/** Whether the OAuth client of a session has no networks. */
+const FROM_ANYWHERE = `not exists (
+        select from oauth_client where id = substr(found.source, 7) and cardinality(ip_allowlist) > 0)`;
 /** The session whose access token has the digest $1. */
 export const FIND_SESSION = statement({ ...CREDENTIAL, ...ROTATION })`
-  ${used('session', 'access_digest')}
+  ${used('session', 'access_digest', FROM_ANYWHERE)}
   select found.account_id, found.id as credential_id, source as name, found.scope, found.expires_at, revoked_at,
     client.id as holder, coalesce(client.ip_allowlist, '{}') as ip_allowlist, client.spend_limit_micros,
     client.expires_at as holder_expires_at, client.limited_by, family_id as family, ${SUSPENDED_FOR},

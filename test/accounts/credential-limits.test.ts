@@ -204,6 +204,11 @@ describe('An OAuth client with limits', () => {
     expect((await restClient(publicUrl, near)('GET', '/v1/account')).status).toBe(200);
     await db.query(`update oauth_client set ip_allowlist = '{203.0.113.7/32}' where id = $1`, [home.client_id]);
     expect(refusal(await restClient(publicUrl, far)('GET', '/v1/account'))).toEqual([403, 'ip_not_allowed']);
+    const used = await db.query<{ used: boolean }>(
+      'select last_used_at is not null as used from session where source = $1 order by id',
+      [`oauth:${home.client_id}`],
+    );
+    expect(used.map((session) => session.used)).toEqual([true, false]);
   });
 
   it('has tokens that end with it', async () => {

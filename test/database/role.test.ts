@@ -83,6 +83,12 @@ describe('The role of the service', () => {
     await Database.open(service).then((db) => db.close());
   });
 
+  it('may not do a later migration either', async () => {
+    const url = await newDatabaseUrl();
+    await administer(url, 'delete from migrations where id = (select max(id) from migrations)');
+    await expect(Database.open(url)).rejects.toThrow(/may not migrate the database. Set MIGRATION_DATABASE_URL/);
+  });
+
   it('may be the owner, but then the start warns', async () => {
     const { owner } = await newRoles();
     const service = await spawnService({ DATABASE_URL: owner });

@@ -132,6 +132,34 @@ describe('The owner of an account', () => {
     expect(await entryOf(account, 'oauth_client.refused')).toMatchObject({ resource: { id: client.client_id } });
   });
 
+  it("reads of the use of an OAuth client's token from a foreign network", async () => {
+    const account = await newAccount();
+    const { client_id, client_secret } = (
+      await account.rest('POST', '/v1/oauth/register', { client_name: 'robot', grant_types: ['client_credentials'] })
+    ).body;
+    const token = async () => {
+      const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
+      const issued = await fetch(`${publicUrl}/v1/oauth/token`, { method: 'POST', body });
+      return ((await issued.json()) as { access_token: string }).access_token;
+    };
+    const limit = (network: string) =>
+      db.query('update oauth_client set ip_allowlist = $2 where id = $1', [client_id, [network]]);
+    const uses = () =>
+      db.query(`select last_used_at is null as unused from session where source = $1 order by id`, [
+        `oauth:${client_id}`,
+      ]);
+    const [foreign, near] = [await token(), await token()];
+    await limit('192.0.2.0/24');
+    expect((await call(foreign)).body.code).toBe('ip_not_allowed');
+    expect(await entryOf(account, 'session.network_refused')).toMatchObject({
+      resource: { type: 'session' },
+      count: 1,
+    });
+    await limit('127.0.0.0/8');
+    expect((await call(near)).status).toBe(200);
+    expect(await uses()).toEqual([{ unused: true }, { unused: false }]);
+  });
+
   it('gets a webhook event of an attack, and one a minute of a flood, with a count', async () => {
     const account = await newAccount();
     await account.rest('POST', '/v1/webhooks', { url: receiver.url, event_filter: 'api_key.refused' });

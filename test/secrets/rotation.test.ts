@@ -1,15 +1,25 @@
 /** SECRET_KEY is replaced while customers work, as docs/operate/security.md tells it. */
 import { execFile } from 'node:child_process';
+import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { SEALED_COLUMNS } from '../../entities/database/sealed.ts';
 import { KeyMissing, Vault } from '../../entities/secrets.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
 import { startReceiver, verify } from '../setup/receiver.ts';
-import { type Answer, freePort, MACHINE, type RunningService, restClient, spawnService } from '../setup/spawn.ts';
+import {
+  type Answer,
+  freePort,
+  MACHINE,
+  newFolder,
+  type RunningService,
+  removeFolder,
+  restClient,
+  spawnService,
+} from '../setup/spawn.ts';
 
 const [A, B] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const [OLD, NEW] = [A.toString('base64'), B.toString('base64')];
@@ -51,10 +61,10 @@ async function ok(...request: Parameters<typeof ask>): Promise<Answer> {
   return answer;
 }
 
-const reseal = (environment: Record<string, string>) =>
+const reseal = (environment: Record<string, string> = {}) =>
   new Promise<{ code: number; output: string }>((done) => {
     const file = join(import.meta.dirname, '..', '..', 'reseal.ts');
-    execFile(process.execPath, [file], { env: { ...MACHINE, DATABASE_URL, ...environment } }, (error, out, faults) =>
+    execFile(process.execPath, [file], { env: { ...MACHINE, ...environment } }, (error, out, faults) =>
       done({ code: Number(error?.code ?? 0), output: out + faults }),
     );
   });
@@ -123,10 +133,15 @@ it('SECRET_KEY is replaced under load without a lost request, and the old key op
     const answers = await mcp(made.key, { method: 'tools/list' }, session);
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     await Promise.all(answers.map((answer) => answer.body?.cancel()));
+    const foreign = await reseal({
+      SECRET_KEY: Buffer.alloc(32, 3).toString('base64'),
+      SECRET_KEY_PREVIOUS: `${OLD},${NEW}`,
+    });
+    expect(foreign).toMatchObject({ code: 1, output: expect.stringContaining('No service has started with this') });
     // The reseal needs the old key, and forgets nothing without it.
-    const tooEarly = await reseal({ SECRET_KEY: NEW });
+    const tooEarly = await reseal({ DATABASE_URL, SECRET_KEY: NEW });
     expect(tooEarly).toMatchObject({ code: 1, output: expect.stringContaining('SECRET_KEY is wrong') });
-    const done = await reseal({ SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: OLD });
+    const done = await reseal({ DATABASE_URL, SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: OLD });
     expect(done.output).toMatch(/totp\.seed +1 sealed again[\s\S]+Remove SECRET_KEY_PREVIOUS after 20\d\d-/);
     expect(done.code).toBe(0);
     await restart({ SECRET_KEY: NEW });
@@ -152,4 +167,20 @@ it('SECRET_KEY is replaced under load without a lost request, and the old key op
   expect(opened).toBeGreaterThan(10);
   const keys = await db.query<{ id: Buffer }>('select id from secret_key');
   expect(keys.map(({ id }) => id)).toEqual([current.keyId]);
+});
+
+it('A key in DATA_DIR is replaced beside the embedded database', async () => {
+  const DATA_DIR = newFolder();
+  onTestFinished(() => removeFolder(DATA_DIR));
+  await (await spawnService({ DATA_DIR })).stop();
+  const SECRET_KEY_PREVIOUS_FILE = join(DATA_DIR, 'secret-key-previous');
+  renameSync(join(DATA_DIR, 'secret-key'), SECRET_KEY_PREVIOUS_FILE);
+  const service = await spawnService({ DATA_DIR, SECRET_KEY_PREVIOUS_FILE });
+  onTestFinished(() => service.kill());
+  const running = await reseal({ DATA_DIR, SECRET_KEY_PREVIOUS_FILE });
+  expect(running).toMatchObject({ code: 0, output: expect.stringContaining('All secrets are under SECRET_KEY.') });
+  expect(await service.stop()).toBe(0);
+  rmSync(SECRET_KEY_PREVIOUS_FILE);
+  expect(await reseal({ DATA_DIR })).toMatchObject({ code: 0 });
+  await (await spawnService({ DATA_DIR })).stop();
 });

@@ -1,4 +1,4 @@
-/** The service keeps user data only as long as a machine may need it, and never as plain text. */
+/** The service keeps user data only while a machine may need it, and never as plain text. */
 import { readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -9,7 +9,7 @@ import {
   FIND_SESSION,
   type FoundCredential,
   type Limits,
-  NOTE_API_KEY_USE,
+  NOTE_USE,
 } from '../../../entities/accounts/credential.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
@@ -70,7 +70,7 @@ export class Authenticator {
       this.#refused(viewer, 'network_refused');
       throw new ApiError('ip_not_allowed');
     }
-    if (unnoted) await NOTE_API_KEY_USE.all(this.#db, [viewer.credentialId]);
+    if (unnoted && viewer.kind !== 'operator') await NOTE_USE[viewer.kind].all(this.#db, [viewer.credentialId]);
     return viewer;
   }
 
@@ -105,7 +105,7 @@ export class Authenticator {
     const known = { viewer, allows: networkCheck(found.ipAllowlist) };
     // A revocation during the read may have made this row out of date.
     if (revocations === this.#revocations) this.#remember(cacheKey, known);
-    return { ...known, unnoted: kind === 'live' && found.ipAllowlist.length > 0 };
+    return { ...known, unnoted: found.ipAllowlist.length > 0 };
   }
 
   #unknown(): ApiError {

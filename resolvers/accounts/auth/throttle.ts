@@ -5,7 +5,7 @@
  *
  * Behind one address, such as that of an onion service, strangers share the owner's network. So a proof gives
  * a caller a count apart. The proof is a credential of the account or, for the second factor, its password. A right
- * password alone must not pass a full count: a thief would know every guess that is not refused as right.
+ * password alone must not pass a full count. A thief would learn from each pass that a guess is right.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';

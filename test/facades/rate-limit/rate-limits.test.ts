@@ -191,7 +191,10 @@ describe('A stranger', () => {
       fetch(`${limited.publicUrl}/v1/nowhere`, { headers: { ...from(), authorization: `Bearer ${credential}` } });
     const [refused, known] = [await call('nonsense'), await call(await newKey())];
     expect([refused.status, Object.keys(parsed(refused.headers.get('ratelimit')))]).toEqual([404, ['public']]);
-    expect([known.status, Object.keys(parsed(known.headers.get('ratelimit')))]).toEqual([404, ['minute', 'hour']]);
+    expect([known.status, Object.keys(parsed(known.headers.get('ratelimit')))]).toEqual([
+      404,
+      ['minute', 'hour', 'account', 'account_hour'],
+    ]);
   });
 
   it('leaves no address in any table', async () => {
