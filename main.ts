@@ -141,7 +141,9 @@ async function compose(
   const contextOf = ({
     requestId = newId('req'),
     ...request
-  }: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal' | 'setHeader'> & { requestId?: string }): Context => ({
+  }: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'host' | 'signal' | 'setHeader'> & {
+    requestId?: string;
+  }): Context => ({
     db,
     provisioning,
     vault,

@@ -39,8 +39,6 @@ export interface Context {
   publicUrl: string;
   logins: LoginThrottle;
   registrations: RegistrationRules;
-  /** Whether the caller comes through Tor by a circuit that the service does not see. */
-  hidden?: boolean;
   /** A problem of the public listener that the operator should solve; null: none. */
   listenerWarning?: () => string | null;
   security: SecurityLog;
@@ -52,6 +50,8 @@ export interface Context {
   userAgent: string | null;
   /** The caller's IP address, for throttling only. No table and no log has it. */
   address: string | null;
+  /** The name of the service as the caller writes it: the header Host. */
+  host?: string | undefined;
   /** Sets a header of the answer, if the facade has headers. */
   setHeader?: ((name: string, value: string) => void) | undefined;
   /** Aborts when the caller is gone. */

@@ -7,7 +7,8 @@ import { networkCheck, networkFrom } from '../../schema/index.ts';
 
 /** The requests of a single private address after which it counts as a proxy. */
 const REQUESTS_MIN = 50;
-const LOCAL_NAME = /^(localhost|127\.[\d.]+|\[::1\])$|\.localhost$/;
+/** Names of a developer's machine, and of onion services: Tor always calls from a private address. */
+const LOCAL_NAME = /^(localhost|127\.[\d.]+|\[::1\])$|\.(localhost|onion)$/;
 const isPrivate = networkCheck([
   ...['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
   ...['::1/128', 'fc00::/7', 'fe80::/10'],
@@ -16,7 +17,7 @@ const isPrivate = networkCheck([
 const FORWARDED =
   'Requests carry X-Forwarded-For or Forwarded, but TRUSTED_PROXY_CIDRS does not name their sender. If your proxy sends them, all callers count as one address. Name the proxy there.';
 const SINGLE =
-  'All requests come from one private address, so all callers share their limits. Name your proxy in TRUSTED_PROXY_CIDRS, or set ONION_PORT for an onion service.';
+  'All requests come from one private address, so all callers share their limits. Name your proxy in TRUSTED_PROXY_CIDRS.';
 
 export class ProxyWatch {
   readonly #trusts: (address: string | null) => boolean;

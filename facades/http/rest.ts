@@ -116,6 +116,7 @@ export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
     requestId: request.id,
     userAgent,
     address: request.ip,
+    host: request.headers.host,
     signal: disconnect.signal,
     setHeader,
   };

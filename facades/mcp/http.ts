@@ -109,7 +109,16 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
         reply.hijack();
         const { viewer, id: requestId, headers, ip: address, body } = request;
         const userAgent = headers['user-agent'] ?? null;
-        const authInfo = authInfoOf({ viewer, requestId, userAgent, address, count, messages, view });
+        const authInfo = authInfoOf({
+          viewer,
+          requestId,
+          userAgent,
+          address,
+          host: headers.host,
+          count,
+          messages,
+          view,
+        });
         await serve(request.raw, reply.raw, authInfo, body);
       },
     });

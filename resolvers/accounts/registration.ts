@@ -3,7 +3,7 @@
  * the SHA-256 of the challenge and the number some leading zero bits. The challenge carries its own end and signature, so the
  * service stores only solved ones, until they end.
  *
- * An onion service that does not name its circuits demands a proof always, because all its callers have one address.
+ * An onion service demands a proof always, because all its callers have one address.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { NOTE_SOLVED, REGISTRATIONS } from '../../entities/accounts/registration.ts';
@@ -20,10 +20,10 @@ const LOAD_BITS_MAX = 6;
  * @throws ApiError proof_of_work_required
  */
 export async function admitRegistration(context: Context, proof?: string | null): Promise<boolean> {
-  const { db, vault, registrations, hidden } = context;
+  const { db, vault, registrations } = context;
   const { perMinute, proofBits } = registrations;
   const recent = (await REGISTRATIONS.first(db, [perMinute * 2 ** LOAD_BITS_MAX, CHALLENGE_SECONDS]))!;
-  if (recent.accounts < perMinute && !hidden) return false;
+  if (recent.accounts < perMinute && !isOnion(context)) return false;
   if (proof && (await isValid(context, proof))) return true;
   const loadBits = Math.max(0, Math.floor(Math.log2(recent.accounts / perMinute)));
   const unsigned = `1:${proofBits + loadBits}:${recent.ends}:${randomBytes(12).toString('base64url')}`;
@@ -33,6 +33,10 @@ export async function admitRegistration(context: Context, proof?: string | null)
     : undefined;
   throw new ApiError('proof_of_work_required', detail, { challenge });
 }
+
+const ONION = /\.onion\.?(:\d+)?$/i;
+/** Whether Tor brings the caller. */
+const isOnion = ({ publicUrl, host = '' }: Context) => ONION.test(host) || ONION.test(new URL(publicUrl).hostname);
 
 /** Signs the first members of a challenge: version, bits, end in seconds since the epoch, and nonce. */
 const signature = (vault: Context['vault'], text: string) =>

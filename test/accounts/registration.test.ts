@@ -1,8 +1,10 @@
 /** Mass registration needs work: over REST, OAuth and MCP, and in all processes together. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { sweepChallenges } from '../../entities/accounts/registration.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { newFolder, removeFolder } from '../setup/spawn.ts';
@@ -105,7 +107,6 @@ describe('Registration above the rate', () => {
     expect((await challengeOf()).split(':')[1]).toBe('8');
     await db.query(`insert into account (id, kind) select 'acct_' || n, 'AGENT' from generate_series(1, 12) as n`);
     expect((await challengeOf()).split(':')[1]).toBe('10');
-    await db.query(`delete from account where id like 'acct____' or id like 'acct__'`);
   });
 
   it('adds few accounts when many callers register at once', async () => {
@@ -124,5 +125,38 @@ describe('A client with a credential', () => {
     );
     const headers = { authorization: `Bearer ${body.tokens.access_token}` };
     expect((await first.anonymous('POST', '/v1/oauth/register', { client_name: 'Mine' }, headers)).status).toBe(201);
+  });
+});
+
+describe('An onion service', () => {
+  const name = `${'a'.repeat(56)}.onion`;
+  /** Registers an OAuth client under this host. `fetch` would replace the header. */
+  const ask = (publicUrl: string, host: string) =>
+    new Promise<{ status: number; code: string }>((done, fail) => {
+      const headers = { host, 'content-type': 'application/json' };
+      const sent = request(`${publicUrl}/v1/oauth/register`, { method: 'POST', headers }, async (reply) => {
+        const text = Buffer.concat(await reply.toArray()).toString();
+        done({ status: reply.statusCode!, code: JSON.parse(text).code });
+      });
+      sent.on('error', fail).end('{}');
+    });
+
+  it('always wants a proof of work, under the host of the request and in any case of letters', async () => {
+    await quiet();
+    for (const host of [name, `${name}:80`, `${name.toUpperCase()}.`])
+      expect([host, await ask(first.publicUrl, host)]).toEqual([host, { status: 422, code: 'proof_of_work_required' }]);
+    expect((await ask(first.publicUrl, 'freehold.example')).status).toBe(201);
+  });
+});
+
+describe('Solved challenges', () => {
+  it('are forgotten when they have ended', async () => {
+    expect((await register({ proof_of_work: solve(await challengeOf()) })).status).toBe(200);
+    const rows = () => db.query('select from solved_challenge');
+    await sweepChallenges(db);
+    expect((await rows()).length).toBeGreaterThan(0);
+    await db.query(`update solved_challenge set expires_at = now() - interval '1 second'`);
+    await sweepChallenges(db);
+    expect(await rows()).toEqual([]);
   });
 });

@@ -44,6 +44,7 @@ describe('The service does not warn', () => {
     ['of a public peer', 'https://freehold.example', many('198.51.100.7')],
     ['of several private peers', 'https://freehold.example', [{ peer: '10.0.0.2' }, ...many('127.0.0.1')]],
     ['on the machine of a developer', 'http://localhost:3000', many('127.0.0.1')],
+    ['as an onion service', `http://${'a'.repeat(56)}.onion`, many('127.0.0.1')],
     ['after few requests', 'https://freehold.example', many('127.0.0.1').slice(0, 20)],
   ])('%s', (_, publicUrl, requests) => {
     expect(warningsOf(publicUrl, requests)).toEqual([]);
