@@ -32,7 +32,8 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['placement', 'order_number'],
   ['deployment', 'box'],
   ['address_pool', 'id'],
-  ['address', 'address'],
+  // As text, 203.0.113.7 would come after 2001:db8::7.
+  ['address', "encode(inet_send(address), 'hex')"],
   // Rows that the operator and the observers write.
   ['health', 'component'],
   ['reverse_dns_told', 'ip'],

@@ -134,6 +134,7 @@ it('SECRET_KEY is replaced under load without a lost request, and the old key op
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     await Promise.all(answers.map((answer) => answer.body?.cancel()));
     const foreign = await reseal({
+      DATABASE_URL,
       SECRET_KEY: Buffer.alloc(32, 3).toString('base64'),
       SECRET_KEY_PREVIOUS: `${OLD},${NEW}`,
     });

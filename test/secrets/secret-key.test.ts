@@ -144,7 +144,9 @@ describe('A database of the first versions', () => {
   it('does not start with another key', async () => {
     const { url } = await withSecrets();
     const settings = { DATABASE_URL: url, DATA_DIR: newDataDir(), ROLES: 'api' };
-    expect(await failedStart({ ...settings, SECRET_KEY: text(B) })).toEqual({ code: 1, output: SENTENCE });
+    const failed = await failedStart({ ...settings, SECRET_KEY: text(B) });
+    // The owner of the tables also reads a warning about its role.
+    expect(failed).toEqual({ code: 1, output: expect.stringContaining(SENTENCE) });
     await (await spawnService({ ...settings, SECRET_KEY: text(A) })).stop();
   });
 });
