@@ -2,72 +2,33 @@
  * Configuration: the only reader of process.env. One table holds every environment variable. `readConfig` reads the typed
  * configuration from it, and `configurationMarkdown` prints it as docs/operate/configuration.md.
  */
-import { isIP } from 'node:net';
-import { join, resolve } from 'node:path';
-
-/** A rule for the text of a variable. */
-interface Kind<T> {
-  /** Ends the sentence "expected …" of an error. */
-  expected: string;
-  unit?: string;
-  /** Returns undefined if the text is not as expected. */
-  parse(text: string): T | undefined;
-}
-
-const kind = <T>(expected: string, parse: Kind<T>['parse'], unit?: string): Kind<T> => ({ expected, parse, unit });
-const matching = (expected: string, isRight: (text: string) => boolean) =>
-  kind(expected, (text) => (isRight(text) ? text : undefined));
-const choice = <const T extends string>(options: readonly T[], expected = options.join(', ')) =>
-  kind(expected, (text) => options.find((option) => option === text));
-const number = (min: number, max: number, unit?: string) =>
-  kind(`a number from ${min} to ${max}`, (text) => (+text >= min && +text <= max ? +text : undefined), unit);
-const whole = (min: number, max: number, unit?: string) => {
-  const { parse } = number(min, max);
-  const wholeOnly = (text: string) => (Number.isInteger(+text) ? parse(text) : undefined);
-  return kind(`a whole number from ${min} to ${max}`, wholeOnly, unit);
-};
-const count = (unit: string) => whole(1, 1_000_000, unit);
-const url = (...protocols: string[]) => {
-  const isRight = (text: string) => protocols.includes(URL.parse(text)?.protocol ?? '');
-  return kind(`a URL with ${protocols.join(' or ')}`, (text) => (isRight(text) ? text.replace(/\/+$/, '') : undefined));
-};
-const partsOf = (text: string) => text.split(',').flatMap((part) => part.trim() || []);
-const list = (expected: string, isRight: (part: string) => boolean) =>
-  kind(expected, (text) => (partsOf(text).every(isRight) ? partsOf(text) : undefined));
-
-/** Whether the text is an address, or a block such as 10.0.0.0/8. */
-function isNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/');
-  const version = isIP(address);
-  if (!version || rest.length) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
-}
-const isEndpoint = (text: string) => /^unix:\/./.test(text) || URL.parse(text)?.protocol === 'https:';
-
-export type Role = 'api' | 'worker';
-const roles = kind('api, worker, or both with a comma', (text): ReadonlySet<Role> | undefined => {
-  const names = text.split(',').map((name) => name.trim());
-  return names.every((name) => name === 'api' || name === 'worker') ? new Set(names) : undefined;
-});
-
-const text = matching('text', () => true);
-const flag = kind('true or false', (text) => (/^(true|false)$/.test(text) ? text === 'true' : undefined));
-const path = kind('a path', (text) => resolve(text));
-const pemFile = matching('a PEM file, for an endpoint by https', () => true);
-const port = whole(1, 65_535);
-const calls = whole(1, 1_000_000_000, 'calls');
-const webUrl = url('http:', 'https:');
-const proxies = list('addresses or CIDR blocks with commas', isNetwork);
-const networks = list('networks such as 10.0.0.0/8, with commas', (part) => part.includes('/') && isNetwork(part));
-const addresses = list('addresses, with commas', (part) => isIP(part) > 0);
-const endpoints = list('unix:/path or https://host:8443, with commas', isEndpoint);
-const sealingKey = matching('32 bytes in base64', (text) => Buffer.from(text, 'base64').length === 32);
-const operatorToken = matching('a token as the service makes it (svc_op_…)', (text) =>
-  /^svc_op_[0-9A-Za-z]{38}$/.test(text),
-);
-const signingSecret = matching('whsec_ and 24 to 64 bytes in base64', (text) =>
-  /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(text),
-);
+import { join } from 'node:path';
+import {
+  addresses,
+  calls,
+  choice,
+  count,
+  endpoints,
+  flag,
+  type Kind,
+  networks,
+  number,
+  operatorToken,
+  partsOf,
+  path,
+  pemFile,
+  port,
+  proxies,
+  roles,
+  sealingKey,
+  sealingKeys,
+  signingSecret,
+  text,
+  url,
+  webUrl,
+  whole,
+} from './config-kind.ts';
+import { secretIn } from './config-secret.ts';
 
 interface Variable<T> {
   kind: Kind<T>;
@@ -76,6 +37,8 @@ interface Variable<T> {
   /** The default as the documentation prints it. */
   printed: string;
   description: string;
+  /** Whether it can also come from a file, which the variable with the ending `_FILE` names. */
+  secret?: boolean;
 }
 const variable = <T>(kind: Kind<T>, preset: string, description: string): Variable<T> => ({
   kind,
@@ -90,29 +53,56 @@ const optional = <T>(kind: Kind<T>, printed: string, description: string): Varia
   description,
 });
 
+const secret = <T>(variable: Variable<T>): Variable<T> => ({ ...variable, secret: true });
+
 /** Every variable, by group. */
 const VARIABLES = {
   Listeners: {
     HOST: variable(text, '127.0.0.1', 'Address of the public listener: REST, MCP and the API reference.'),
     PORT: variable(port, '3000', 'Port of the public listener.'),
     PUBLIC_URL: optional(webUrl, '`http://localhost:PORT`', 'The URL at which customers reach the public listener.'),
+    CONNECTIONS_MAX: variable(
+      count('connections'),
+      '100',
+      'Connections of one address to the public listener. Through a trusted proxy: its requests under way.',
+    ),
     INTERNAL_HOST: variable(text, '127.0.0.1', 'Address of the internal listener: GraphQL and health checks.'),
     INTERNAL_PORT: variable(port, '3001', 'Port of the internal listener.'),
     TRUSTED_PROXY_CIDRS: variable(proxies, '', 'Proxies whose `X-Forwarded-For` header the service believes.'),
   },
   Storage: {
     DATA_DIR: variable(path, 'data', 'Folder of secrets, the embedded database and simulated machines.'),
-    DATABASE_URL: optional(
-      url('postgres:', 'postgresql:'),
-      'the embedded PostgreSQL 18',
-      'Your own PostgreSQL, version 15 or newer. Several processes may share it.',
+    DATABASE_URL: secret(
+      optional(
+        url('postgres:', 'postgresql:'),
+        'the embedded PostgreSQL 18',
+        'Your own PostgreSQL, version 15 or newer. Several processes may share it.',
+      ),
+    ),
+    MIGRATION_DATABASE_URL: secret(
+      optional(
+        url('postgres:', 'postgresql:'),
+        '`DATABASE_URL`',
+        'The same by the [role that owns its tables](install.md#your-own-postgresql). Only migrations use it.',
+      ),
     ),
     DATABASE_POOL_SIZE: variable(whole(2, 1000, 'connections'), '10', 'Database connections of this process.'),
-    REDIS_URL: optional(url('redis:', 'rediss:'), 'none', 'Redis or Valkey, in which several processes count calls.'),
+    REDIS_URL: secret(
+      optional(url('redis:', 'rediss:'), 'none', 'Redis or Valkey, in which several processes count calls.'),
+    ),
   },
   Secrets: {
-    OPERATOR_TOKEN: optional(operatorToken, 'made in `DATA_DIR`', "The operator's credential for GraphQL."),
-    SECRET_KEY: optional(sealingKey, 'made in `DATA_DIR`', 'Encrypts the secrets in the database. Do not lose it.'),
+    OPERATOR_TOKEN: secret(optional(operatorToken, 'made in `DATA_DIR`', "The operator's credential for GraphQL.")),
+    SECRET_KEY: secret(
+      optional(sealingKey, 'made in `DATA_DIR`', 'Encrypts the secrets in the database. Do not lose it.'),
+    ),
+    SECRET_KEY_PREVIOUS: secret(
+      variable(
+        sealingKeys,
+        '',
+        'Other keys that open secrets, while you [replace `SECRET_KEY`](security.md#replacing-secret_key).',
+      ),
+    ),
   },
   Processes: {
     ROLES: variable(roles, 'api,worker', 'The roles of this process. Any number of each may share a database.'),
@@ -171,12 +161,15 @@ const VARIABLES = {
   },
   'Outgoing calls': {
     WEBHOOK_ALLOW_CIDRS: variable(networks, '', 'Non-public networks that webhooks may call, also by http.'),
+    WEBHOOK_DENY_CIDRS: variable(networks, '', 'Networks that webhooks never call, such as your own public ones.'),
     REVERSE_DNS_URL: optional(
       webUrl,
       'no calls',
       'The service posts each change of a reverse DNS name there: `{"ip", "ptr"}`. `ptr` is null for a removed name.',
     ),
-    REVERSE_DNS_SECRET: optional(signingSecret, 'made in `DATA_DIR`', 'Signs these calls as webhooks are signed.'),
+    REVERSE_DNS_SECRET: secret(
+      optional(signingSecret, 'made in `DATA_DIR`', 'Signs these calls as webhooks are signed.'),
+    ),
   },
   'Rate limits': {
     RATE_LIMIT_STORE: optional(
@@ -186,10 +179,16 @@ const VARIABLES = {
     ),
     RATE_LIMIT_KEY_PER_MINUTE: variable(calls, '120', 'Calls of one credential in a minute.'),
     RATE_LIMIT_KEY_PER_HOUR: variable(calls, '3000', 'Calls of one credential in an hour.'),
+    RATE_LIMIT_ACCOUNT_PER_MINUTE: variable(calls, '600', 'Calls of all credentials of an account in a minute.'),
+    RATE_LIMIT_ACCOUNT_PER_HOUR: variable(calls, '12000', 'Calls of all credentials of an account in an hour.'),
     RATE_LIMIT_PUBLIC_PER_MINUTE: variable(calls, '30', 'Calls of one address without a credential in a minute.'),
   },
   Logins: {
     LOGIN_FAILURES_MAX: variable(count('failures'), '10', 'Failed logins in 15 minutes, per account and per network.'),
+  },
+  Registrations: {
+    REGISTRATIONS_PER_MINUTE: variable(count('accounts'), '60', 'New accounts in a minute without a proof of work.'),
+    REGISTRATION_PROOF_BITS: variable(whole(1, 40, 'bits'), '20', 'The work of a proof. Each bit doubles it.'),
   },
   'Limits of an account': {
     LIMIT_API_KEYS: variable(count('API keys'), '10', 'Active API keys.'),
@@ -239,6 +238,7 @@ export function readConfig(environment: Environment = process.env) {
     ...dedicated,
     ...read('Outgoing calls'),
     ...read('Logins'),
+    ...read('Registrations'),
     publicUrl: listeners.publicUrl ?? `http://localhost:${listeners.port}`,
     netbootDir: dedicated.netbootDir ?? join(storage.dataDir, 'netboot'),
     rateLimitStore: store ?? (storage.redisUrl ? 'redis' : storage.databaseUrl ? 'postgres' : 'memory'),
@@ -249,8 +249,11 @@ export function readConfig(environment: Environment = process.env) {
 }
 
 function valuesOf<Group, Prefix extends string>(group: object, environment: Environment, { length }: Prefix) {
-  const values = Object.entries<Variable<unknown>>({ ...group }).map(([name, { kind, preset }]) => {
-    const given = environment[name]?.trim() || preset;
+  const values = Object.entries<Variable<unknown>>({ ...group }).map(([name, { kind, preset, secret }]) => {
+    const set = environment[name]?.trim();
+    const kept = secret ? secretIn(environment, name) : undefined;
+    if (set && kept) throw new Error(`${name} and ${name}_FILE are both set. Unset one of them.`);
+    const given = set || kept || preset;
     const value = given === undefined ? undefined : kind.parse(given);
     if (given !== undefined && value === undefined) throw wrong(name, kind.expected);
     const words = name.slice(length).toLowerCase();
@@ -275,12 +278,15 @@ function lxcOf(values: Values<Groups['VPS on LXD or Incus'], 'LXC_'>) {
 }
 
 const INTRODUCTION = `Freehold reads environment variables, and every one is optional. An empty variable counts as unset. A wrong value
-stops the start, and the error says what was expected. \`test/config.test.ts\` prints this page from \`config.ts\`.`;
+stops the start, and the error says what was expected. \`test/config.test.ts\` prints this page from \`config.ts\`.
+
+A secret can also lie in a file, which the second name of its variable gives: \`SECRET_KEY_FILE=/run/secrets/key\`. The
+service refuses a file that every user of the machine can read. Set one of the two variables.`;
 
 /** Prints docs/operate/configuration.md. */
 export function configurationMarkdown(): string {
-  const row = ([name, { kind, printed, description }]: [string, Variable<unknown>]) =>
-    `| \`${name}\` | ${kind.expected}${kind.unit ? ` (${kind.unit})` : ''} | ${printed} | ${description} |`;
+  const row = ([name, { kind, printed, description, secret }]: [string, Variable<unknown>]) =>
+    `| \`${name}\`${secret ? ` or \`${name}_FILE\`` : ''} | ${kind.expected}${kind.unit ? ` (${kind.unit})` : ''} | ${printed} | ${description} |`;
   const section = ([heading, group]: [string, object]) => [
     `## ${heading}`,
     '',

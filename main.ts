@@ -1,21 +1,25 @@
 /** The composition root: puts the parts together, starts and stops them. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
 import { sweepLogins } from './entities/accounts/login-attempt.ts';
+import { sweepChallenges } from './entities/accounts/registration.ts';
 import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
-import { sweepRateLimits, takeRateLimit } from './entities/rate-limit.ts';
-import { credentialKind, mintCredential, Vault } from './entities/secrets.ts';
+import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
+import { credentialKind, mintCredential, type Vault } from './entities/secrets.ts';
+import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
 import { compiled } from './facades/compile/run.ts';
 import { internalServer } from './facades/graphql/listener.ts';
 import { publicServer } from './facades/http/listener.ts';
+import { ProxyWatch } from './facades/http/proxies.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from './facades/rate-limit/redis.ts';
+import type { RateLimitStore } from './facades/rate-limit/window.ts';
 import { newWebhookSecret, Provisioning } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
@@ -24,14 +28,16 @@ import { hardwareDriversOf } from './provisioning/servers/hardware-drivers.ts';
 import { Netboot } from './provisioning/servers/netboot/boot.ts';
 import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
 import { endLeases } from './provisioning/tasks/lease.ts';
-import { RequestAudit } from './resolvers/accounts/audit.ts';
 import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/credential.ts';
 import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { prepareDummy } from './resolvers/accounts/auth/password.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
+import { RequestAudit } from './resolvers/accounts/request-audit.ts';
+import { SecurityLog } from './resolvers/accounts/security-log.ts';
 import type { Context } from './resolvers/context.ts';
 import { IdempotencyKeys } from './resolvers/idempotency.ts';
 import { schema } from './schema/index.ts';
+import { keptSecret, vaultOf } from './secret-files.ts';
 
 export interface Service {
   publicUrl: string;
@@ -71,15 +77,11 @@ async function compose(
   onStop: (stop: () => Promise<unknown>) => void,
 ): Promise<Omit<Service, 'stop'>> {
   mkdirSync(config.dataDir, { recursive: true });
-  const operatorToken = config.operatorToken ?? kept(config, 'operator-token', () => mintCredential('op'));
+  const operatorToken = config.operatorToken ?? keptSecret(config, 'operator-token', () => mintCredential('op'));
   if (credentialKind(operatorToken) !== 'op')
     throw new Error(
       'OPERATOR_TOKEN has a wrong checksum. Use a token that a service made (operator-token in DATA_DIR).',
     );
-  const secretKey =
-    config.secretKey ??
-    kept(config, 'secret-key', () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64'));
-  const vault = new Vault(Buffer.from(secretKey, 'base64'));
 
   // The database may still be starting, so the parts that do not need it come first.
   const operations = readOperations(schema);
@@ -89,8 +91,13 @@ async function compose(
     await prepareDummy();
   }
   const embedded = await starting;
-  const db = await Database.open(config.databaseUrl ?? embedded!.url, { poolSize: config.databasePoolSize });
+  const url = config.databaseUrl ?? embedded!.url;
+  const ownerUrl = embedded?.ownerUrl ?? config.migrationDatabaseUrl;
+  const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
+  const db = await Database.open(url, { poolSize: config.databasePoolSize, ownerUrl });
+  if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));
   onStop(() => db.close());
+  await useKey(db, vault);
 
   const gateways = config.paymentsFile ? readGateways(config.paymentsFile) : simulatedGateways(config);
   const provisioning = new Provisioning({
@@ -100,6 +107,7 @@ async function compose(
     ...gateways,
     pollSeconds: config.pollSeconds,
     allowCidrs: config.webhookAllowCidrs,
+    denyCidrs: config.webhookDenyCidrs,
     render,
     reverseDns: reverseDnsOf(config),
   });
@@ -123,13 +131,19 @@ async function compose(
   const audit = new RequestAudit(db);
   onStop(() => audit.flush());
   const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
-  const authenticator = new Authenticator(db, operatorToken);
+  const security = new SecurityLog(db);
+  onStop(() => security.flush());
+  const authenticator = new Authenticator(db, operatorToken, security);
   const { limits, publicUrl } = config;
-  const logins = loginsOf(config, db, vault);
+  const logins = loginsOf(config, db, vault, security);
+  const trustedProxies = config.trustedProxyCidrs;
+  const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
   const contextOf = ({
     requestId = newId('req'),
     ...request
-  }: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal' | 'setHeader'> & { requestId?: string }): Context => ({
+  }: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'host' | 'signal' | 'setHeader'> & {
+    requestId?: string;
+  }): Context => ({
     db,
     provisioning,
     vault,
@@ -137,13 +151,18 @@ async function compose(
     stopping,
     publicUrl,
     logins,
+    registrations: { perMinute: config.registrationsPerMinute, proofBits: config.registrationProofBits },
+    listenerWarning: () => proxyWatch.warning,
+    security,
+    audit,
     requestId,
     ...request,
   });
-  const authenticate = (authorization: string | undefined, address: string | null) =>
-    authenticator.fromHeader(authorization, address);
+  const authenticateOn =
+    (listener: 'public' | 'internal') => (authorization: string | undefined, address: string | null) =>
+      authenticator.fromHeader(authorization, address, listener);
   const internal = internalServer({
-    authenticate,
+    authenticate: authenticateOn('internal'),
     contextOf,
     auditRequest,
     onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
@@ -159,18 +178,24 @@ async function compose(
   if (config.roles.has('api')) {
     const keys = new IdempotencyKeys(db, vault);
     const sweeper = setInterval(() => {
-      void Promise.all([keys.sweep(), sweepRateLimits(db), sweepLogins(db), provisioning.payments.x402?.sweep()]).catch(
-        report,
-      );
+      void Promise.all([
+        keys.sweep(),
+        sweepRateLimits(db),
+        sweepLogins(db),
+        sweepChallenges(db),
+        provisioning.payments.x402?.sweep(),
+      ]).catch(report);
     }, SWEEP_MS).unref();
     onStop(async () => clearInterval(sweeper));
     const app = await publicServer({
-      authenticate,
+      authenticate: authenticateOn('public'),
       contextOf,
       once: (request, work) => keys.once(request, work),
       rateLimits: rateLimitsOf(config, db, vault, onStop),
-      trustedProxies: config.trustedProxyCidrs,
-      mcpSecret: vault.derive('mcp'),
+      trustedProxies,
+      proxyWatch,
+      connectionsMax: config.connectionsMax,
+      mcpSecrets: vault.deriveAll('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
       operations,
@@ -201,7 +226,9 @@ async function takeOver(db: Database) {
 /** Returns undefined if the operator has set no receiver of reverse DNS names. */
 function reverseDnsOf(config: Config) {
   const { reverseDnsUrl: url, reverseDnsSecret } = config;
-  return url ? { url, secret: reverseDnsSecret ?? kept(config, 'reverse-dns-secret', newWebhookSecret) } : undefined;
+  return url
+    ? { url, secret: reverseDnsSecret ?? keptSecret(config, 'reverse-dns-secret', newWebhookSecret) }
+    : undefined;
 }
 
 /** Gateways that credit every payment without moving money. */
@@ -236,25 +263,27 @@ function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: (stop:
   const { rateLimitStore, redisUrl, rateLimits: quotas } = config;
   const redis = rateLimitStore === 'redis' ? new RedisRateLimits(redisUrl!) : undefined;
   if (redis) onStop(async () => redis.close());
-  const take = (name: string, perMinute: number, perHour: number) => takeRateLimit(db, name, perMinute, perHour);
+  const take: RateLimitStore['take'] = (all) => takeRateLimits(db, all);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
 }
 
 /** Login attempts live in the store of the rate limits, except Redis: a login needs the database anyway. */
-function loginsOf({ rateLimitStore, loginFailuresMax }: Config, db: Database, vault: Vault) {
-  if (rateLimitStore === 'memory') return new LoginThrottle(loginFailuresMax);
-  return new LoginThrottle(loginFailuresMax, new SharedLoginAttempts(db, report), vault.derive('logins'));
+function loginsOf(
+  { rateLimitStore, loginFailuresMax: max }: Config,
+  db: Database,
+  vault: Vault,
+  security: SecurityLog,
+) {
+  const isShared = rateLimitStore !== 'memory';
+  const attempts = isShared ? new SharedLoginAttempts(db, report) : undefined;
+  const key = isShared ? vault.derive('logins') : undefined;
+  return new LoginThrottle(max, attempts, key, (name, code) => security.login(name, code));
 }
+
+const ownerWarning = (role: string) =>
+  `The role ${role} of DATABASE_URL owns the tables, so a flaw could change the records. Set MIGRATION_DATABASE_URL, ` +
+  'as docs/operate/install.md shows.';
 
 /** Logs unexpected errors. */
 const report = (fault: unknown) => console.error(fault);
-
-/**
- * Returns a secret of the installation. The first start makes it, and keeps it in a file that only its owner can read.
- */
-function kept({ dataDir }: Config, name: string, make: () => string): string {
-  const file = join(dataDir, name);
-  if (!existsSync(file)) writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });
-  return readFileSync(file, 'utf8').trim();
-}

@@ -57,7 +57,7 @@ async function bench() {
   // Autovacuum would slow some slices only; the benchmark vacuums after each slice of orders instead.
   const postgres = await startEmbeddedPostgres(folder, ['autovacuum=off']);
   stops.push(() => removeFolder(postgres.folder), postgres.stop);
-  const db = await Database.open(postgres.url, { poolSize: 1 });
+  const db = await Database.open(postgres.url, { poolSize: 1, ownerUrl: postgres.ownerUrl });
   stops.push(() => db.close());
   const { reader, orderNumber, orderer } = await seed(db);
   const cases: Case[] = [
@@ -72,7 +72,7 @@ async function bench() {
   const worked = await orders(postgres.url, folder, port, db, orderer);
   const figures = [await logins(port), ...(await pages(port, db, orderer)), worked, ...(await x402(postgres.url, db))];
   const credited = await credits(postgres.url);
-  const kept = await statement(postgres.url, folder);
+  const kept = await statement(postgres.ownerUrl, folder);
   const { balanced } = await verifyBooks(db);
   assert.ok(balanced, 'The books do not balance.');
   console.log(report(measured));

@@ -37,6 +37,7 @@ async function bench() {
     // The kernel repeats its query for an absent neighbour only each second, which would hide the measured time.
     writeFileSync('/proc/sys/net/ipv4/neigh/machines/retrans_time_ms', '20');
     const environment = {
+      MIGRATION_DATABASE_URL: postgres.ownerUrl,
       LXC_ENDPOINTS: `unix:${lxd.socketPath}`,
       LXC_POOL: 'machines',
       LXC_NETWORK: 'machines',

@@ -13,9 +13,9 @@ import { newId, newOrderNumber, randomText } from '../entities/ids.ts';
 import { newMachinePassword, Vault } from '../entities/secrets.ts';
 import { FIND_SERVER } from '../entities/servers/find.ts';
 import { ORDER_SERVER, READ_ORDER_FACTS } from '../entities/servers/order.ts';
-import { SHOWN_COLUMNS } from '../entities/servers/server.ts';
+import { ROOT_PASSWORD, SHOWN_COLUMNS, USER_DATA } from '../entities/servers/server.ts';
 import { startTaskParameters } from '../entities/tasks/start.ts';
-import { passwordContext, serverTask } from '../provisioning/index.ts';
+import { serverTask } from '../provisioning/index.ts';
 import type { ServerOrder } from '../resolvers/servers/order-facts.ts';
 
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
@@ -176,8 +176,8 @@ async function orderWith(tx: pg.PoolClient, viewer: Viewer, body: Body, facts: R
     body.os,
     keys.map(({ id }: Row) => id),
     keys.map(({ publicKey }: Row) => publicKey),
-    body.user_data ?? null,
-    rootPassword && vault.seal(rootPassword, passwordContext(orderNumber)),
+    body.user_data === undefined ? null : USER_DATA.seal(vault, body.user_data, orderNumber),
+    rootPassword && ROOT_PASSWORD.seal(vault, rootPassword, orderNumber),
     JSON.stringify(body.labels),
     body.auto_renew,
     tier.priceMonthMicros,

@@ -107,7 +107,7 @@ async function sessionSize(): Promise<void> {
     contextOf: (caller) => caller as never,
     publicUrl: 'http://localhost',
     newRequestId: () => 'req_bench',
-    mcpSecret: Buffer.alloc(32, 1),
+    mcpSecrets: [Buffer.alloc(32, 1)],
     onCredentialEnd: () => () => {},
     onError: console.error,
   });

@@ -40,7 +40,7 @@ async function bench() {
   // Autovacuum would slow some slices only.
   const postgres = await startEmbeddedPostgres(folder, ['autovacuum=off']);
   stops.push(() => removeFolder(postgres.folder), postgres.stop);
-  const db = await Database.open(postgres.url, { poolSize: 1 });
+  const db = await Database.open(postgres.url, { poolSize: 1, ownerUrl: postgres.ownerUrl });
   stops.push(() => db.close());
   const receiver = await startReceiver();
   stops.push(() => receiver.close());

@@ -43,8 +43,12 @@ export const ERRORS = {
   payment_rejected: [402, 'The payment was refused. The service took no money.', 'retryable'],
 
   insufficient_scope: [403, 'The credential lacks the required scope.'],
-  ip_not_allowed: [403, 'The IP allowlist of the API key does not include this address.'],
-  spend_limit_exceeded: [403, "The request would exceed the API key's spending limit for this month."],
+  ip_not_allowed: [403, 'The IP allowlist of the credential does not include this address.'],
+  spend_limit_exceeded: [403, "The request would exceed the credential's spending limit for this month."],
+  step_up_required: [
+    403,
+    'The account has two-factor authentication, and this login is older than 15 minutes. Send totp_code, or log in again.',
+  ],
   account_suspended: [403, 'The account is suspended.'],
 
   not_found: [404, 'The resource does not exist.'],
@@ -59,6 +63,11 @@ export const ERRORS = {
   coin_unavailable: [
     422,
     'The coin is not available at the moment. Try again later, or pay in another coin.',
+    'retryable',
+  ],
+  proof_of_work_required: [
+    422,
+    'Too many accounts are being registered. Solve the challenge, and send the request again with proof_of_work.',
     'retryable',
   ],
   email_taken: [422, 'Another account has this email.'],
@@ -125,6 +134,8 @@ export interface ErrorExtras {
   /** Whole seconds, at least 1; also sent as Retry-After. */
   retryAfter?: number;
   requiredScope?: string;
+  /** The challenge to solve for a registration. */
+  challenge?: string;
   availableRegions?: string[];
   requiredMicros?: bigint;
   balanceMicros?: bigint;
@@ -148,6 +159,7 @@ export class ApiError extends GraphQLError {
         retryable: retryable !== undefined,
         ...(extras.errors && { errors: extras.errors }),
         ...(extras.retryAfter && { retryAfter: extras.retryAfter }),
+        ...(extras.challenge && { challenge: extras.challenge }),
         http: { status, headers },
       },
     });

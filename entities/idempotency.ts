@@ -1,46 +1,48 @@
 /**
- * Idempotency keys and their kept answers, which are sealed with AES-256-GCM. HKDF (RFC 5869) derives the sealing key from
- * the value of the idempotency key. The table holds only the SHA-256 of that value. So a caller with the key can read the
- * answer again, secrets included, and a reader of the database cannot.
+ * Idempotency keys and their kept answers, which are sealed for the value of the idempotency key. The table holds only the
+ * SHA-256 of that value. So a caller with the key can read the answer again, secrets included, and a reader of the database
+ * cannot.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import * as column from './database/column.ts';
+import { sealedColumn } from './database/sealed.ts';
 import { statement } from './database/statement.ts';
 import { entity, nullable } from './database/table.ts';
 import type { Queryable } from './database/transaction.ts';
 import { ApiError } from './errors.ts';
 import { canonicalJson } from './json.ts';
-import { digest, Vault } from './secrets.ts';
+import { digest, type Vault } from './secrets.ts';
 
-entity('idempotency_key', {
+const IdempotencyKey = entity('idempotency_key', {
   /** Account, method and path; for a public request also an HMAC of its input. */
   scope: column.key(),
   /** SHA-256 of the key. */
   keyDigest: { ...column.bytes(), primary: true },
-  /** HMAC of the input under the key. */
-  inputMac: column.bytes(),
-  /** Null only within the transaction that inserts the row. */
+  /** Sealed: the SHA-256 of the input, and the answer. Null only within the transaction that inserts the row. */
   sealedAnswer: nullable(column.bytes()),
   expiresAt: column.timestamp(),
 });
+const SEALED_ANSWER = sealedColumn(IdempotencyKey, 'sealedAnswer', `scope || ' ' || encode(key_digest, 'hex')`);
 
 const KEPT_HOURS = 24;
 
-/** The kept answer, and whether a request with the key is running. $1 scope, $2 digest of the key, $3 advisory lock. */
+/** Whether this transaction now has the advisory locks $3. */
+const LOCKED_SQL = '(select bool_and(pg_try_advisory_xact_lock(one)) from unnest($3::bigint[]) as one)';
+/** The kept answer, and whether a request with the key is running. $1 scopes, $2 digest of the key, $3 advisory locks. */
 const FIND_ANSWER = statement({
   running: column.boolean(),
-  inputMac: nullable(column.bytes()),
+  scope: nullable(column.text()),
   sealedAnswer: nullable(column.bytes()),
 })`
-  select not pg_try_advisory_xact_lock($3) as running, input_mac, sealed_answer
+  select not ${LOCKED_SQL} as running, scope, sealed_answer
     from (select) as always
-    left join idempotency_key on scope = $1 and key_digest = $2 and expires_at > now()`;
-/** Takes a key that is free or expired. $1 scope, $2 digest of the key, $3 HMAC of the input, $4 advisory lock. */
+    left join idempotency_key on scope = any($1::text[]) and key_digest = $2 and expires_at > now()`;
+/** Takes a key that is free or expired. $1 scope, $2 digest of the key, $3 advisory locks. */
 const CLAIM_KEY = statement({ claimed: column.boolean() })`
-  insert into idempotency_key as kept (scope, key_digest, input_mac, expires_at)
-    select $1, $2, $3, now() + make_interval(hours => ${KEPT_HOURS}) where pg_try_advisory_xact_lock($4)
+  insert into idempotency_key as kept (scope, key_digest, expires_at)
+    select $1, $2, now() + make_interval(hours => ${KEPT_HOURS}) where ${LOCKED_SQL}
     on conflict (scope, key_digest) do update
-      set input_mac = excluded.input_mac, sealed_answer = null, expires_at = excluded.expires_at where kept.expires_at <= now()
+      set sealed_answer = null, expires_at = excluded.expires_at where kept.expires_at <= now()
     returning true as claimed`;
 const KEEP_ANSWER = statement({})`update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2`;
 const FORGET_KEY = statement({})`delete from idempotency_key where scope = $1 and key_digest = $2`;
@@ -63,40 +65,51 @@ export class KeyTaken extends Error {}
 export class KeptRequest {
   /** Requests with the same key have the same name. */
   readonly name: string;
-  readonly #scope: string;
+  /** The scope under the current key of the service, then those under previous ones. A request with an account has one. */
+  readonly #scopes: [string, ...string[]];
+  readonly #value: string;
   readonly #keyDigest: Buffer;
-  readonly #inputMac: Buffer;
+  readonly #inputDigest: string;
   readonly #vault: Vault;
-  /** Names the advisory lock of the transaction. */
-  readonly #lock: bigint;
 
-  constructor({ accountId, method, path, key: value, input }: KeyedRequest, salt: Buffer) {
-    const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', value, salt, purpose, 32));
-    this.#inputMac = createHmac('sha256', derive('input')).update(canonicalJson(input)).digest();
-    this.#scope = `${accountId ?? `public ${this.#inputMac.toString('base64url')}`} ${method} ${path}`;
+  constructor({ accountId, method, path, key: value, input }: KeyedRequest, vault: Vault) {
+    const text = canonicalJson(input);
+    const scopeOf = (salt: Buffer) => {
+      const mac = createHmac('sha256', Buffer.from(hkdfSync('sha256', value, salt, 'input', 32))).update(text);
+      return `public ${mac.digest('base64url')} ${method} ${path}`;
+    };
+    this.#scopes =
+      accountId === null
+        ? (vault.deriveAll('idempotency').map(scopeOf) as [string, ...string[]])
+        : [`${accountId} ${method} ${path}`];
+    this.#value = value;
     this.#keyDigest = digest(value);
-    this.#vault = new Vault(derive('answer'));
-    this.name = `${this.#scope} ${this.#keyDigest.toString('base64url')}`;
-    this.#lock = digest(this.name).readBigInt64BE();
+    this.#inputDigest = digest(text).toString('base64url');
+    this.#vault = vault;
+    this.name = this.#nameOf(this.#scopes[0]);
   }
 
   /** Returns the kept answer, or undefined. @throws KeyTaken, or ApiError idempotency_key_reused */
   async find(db: Queryable): Promise<string | undefined> {
-    const { running, inputMac, sealedAnswer } = (await FIND_ANSWER.first(db, [...this.#key, this.#lock]))!;
-    if (!inputMac && running) throw new KeyTaken('The idempotency key is taken.');
-    if (!inputMac) return undefined;
-    if (!inputMac.equals(this.#inputMac)) throw new ApiError('idempotency_key_reused');
-    return this.#vault.open(sealedAnswer!, this.name);
+    const parameters = [this.#scopes, this.#keyDigest, this.#locks];
+    const { running, scope, sealedAnswer } = (await FIND_ANSWER.first(db, parameters))!;
+    if (!sealedAnswer && running) throw new KeyTaken('The idempotency key is taken.');
+    if (!sealedAnswer) return undefined;
+    const kept = SEALED_ANSWER.open(this.#vault, sealedAnswer, this.#nameOf(scope!), this.#value);
+    const [inputDigest] = kept.split(' ', 1);
+    if (inputDigest !== this.#inputDigest) throw new ApiError('idempotency_key_reused');
+    return kept.slice(inputDigest.length + 1);
   }
 
   /** Takes the key without waiting: a caller waits without a connection. @throws KeyTaken */
   async claim(tx: Queryable): Promise<void> {
-    const claimed = await CLAIM_KEY.first(tx, [...this.#key, this.#inputMac, this.#lock]);
+    const claimed = await CLAIM_KEY.first(tx, [...this.#key, this.#locks]);
     if (!claimed) throw new KeyTaken('The idempotency key is taken.');
   }
 
   async keep(tx: Queryable, answer: string): Promise<void> {
-    await KEEP_ANSWER.all(tx, [...this.#key, this.#vault.seal(answer, this.name)]);
+    const kept = SEALED_ANSWER.seal(this.#vault, `${this.#inputDigest} ${answer}`, this.name, this.#value);
+    await KEEP_ANSWER.all(tx, [...this.#key, kept]);
   }
 
   async forget(tx: Queryable): Promise<void> {
@@ -105,7 +118,16 @@ export class KeptRequest {
 
   /** The primary key of the row. */
   get #key(): [scope: string, keyDigest: Buffer] {
-    return [this.#scope, this.#keyDigest];
+    return [this.#scopes[0], this.#keyDigest];
+  }
+
+  /** Name the advisory locks of the transaction. */
+  get #locks(): bigint[] {
+    return this.#scopes.map((scope) => digest(this.#nameOf(scope)).readBigInt64BE());
+  }
+
+  #nameOf(scope: string): string {
+    return `${scope} ${this.#keyDigest.toString('hex')}`;
   }
 }
 

@@ -24,7 +24,6 @@ export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-j
 export { waitForRoom } from './servers/placement/capacity.ts';
 export { cancelServer } from './servers/steps/cancel.ts';
 export { releaseHold } from './servers/steps/outcome.ts';
-export { passwordContext } from './servers/steps/process.ts';
 export { beginResize, type Resize } from './servers/steps/resize.ts';
 export { serverTask } from './servers/steps/task.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
@@ -32,6 +31,8 @@ export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 export interface ProvisioningOptions extends ServersOptions, PaymentsOptions {
   /** Networks to which customers' URLs may lead although they are not public, even without TLS. Default: none. */
   allowCidrs?: readonly string[];
+  /** Networks to which customers' URLs never lead. Default: none. */
+  denyCidrs?: readonly string[];
   /** Resolves names. Default: the nameservers of the machine. */
   resolve?: Resolve;
   /** Shows the resource of an event as REST does. Default: messages contain only its id. */
@@ -48,12 +49,12 @@ export class Provisioning {
 
   constructor(options: ProvisioningOptions) {
     this.#options = options;
-    const { db, vault, allowCidrs, resolve = resolveName, render = async () => undefined } = options;
-    const outbound = { rules: new AddressRules(allowCidrs), resolve };
+    const { db, vault, allowCidrs, denyCidrs, resolve = resolveName, render = async () => undefined } = options;
+    const outbound = { rules: new AddressRules(allowCidrs, denyCidrs), resolve };
     this.servers = new Servers(options);
     this.payments = new Payments(options);
     this.webhooks = new Webhooks({ db, vault, render, ...outbound });
-    this.accounts = new Accounts(db);
+    this.accounts = new Accounts(db, vault);
     this.agents = new Agents(db, outbound);
   }
 

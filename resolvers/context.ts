@@ -1,11 +1,13 @@
 /** The caller, and the tools of a resolver. */
-import type { RequiredScope } from '../entities/accounts/credential.ts';
+import type { Limits, RequiredScope } from '../entities/accounts/credential.ts';
 import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import type { Actor } from '../entities/history/audit.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
+import type { RequestAudit } from './accounts/request-audit.ts';
+import type { SecurityLog } from './accounts/security-log.ts';
 
 /** The caller by a checked credential. */
 export interface Viewer {
@@ -17,8 +19,12 @@ export interface Viewer {
   name: string | null;
   scopes: ReadonlySet<RequiredScope>;
   expiresAt: Date | null;
-  /** The most that an API key may spend in a calendar month (UTC), in micro-USD; null: no limit. */
-  spendLimitMicros?: bigint | null;
+  /** The API key, or the OAuth client of a token; null for a login. It has the limits, and spends. */
+  holder?: string | null;
+  /** The limits of the holder. Absent: it has none. */
+  limits?: Limits | undefined;
+  /** The name under which its calls count, if it is not the `credentialId`. */
+  family?: string;
   /** The reason of the account's suspension, if it is suspended. */
   suspendedFor?: string | null;
 }
@@ -32,11 +38,20 @@ export interface Context {
   /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;
   logins: LoginThrottle;
+  registrations: RegistrationRules;
+  /** A problem of the public listener that the operator should solve; null: none. */
+  listenerWarning?: () => string | null;
+  security: SecurityLog;
+  audit: RequestAudit;
   viewer: Viewer | null;
+  /** The limits that new credentials take over, or null. The schema sets it for each field that `creates` something. */
+  inherited?: Limits | null;
   requestId: string;
   userAgent: string | null;
   /** The caller's IP address, for throttling only. No table and no log has it. */
   address: string | null;
+  /** The name of the service as the caller writes it: the header Host. */
+  host?: string | undefined;
   /** Sets a header of the answer, if the facade has headers. */
   setHeader?: ((name: string, value: string) => void) | undefined;
   /** Aborts when the caller is gone. */
@@ -71,4 +86,11 @@ export interface AccountLimits {
   pendingTopups: number;
   sessions: number;
   oauthClients: number;
+}
+
+export interface RegistrationRules {
+  /** Registrations of all callers in a minute that need no proof. */
+  perMinute: number;
+  /** The leading zero bits of a proof, as long as few registrations exceed the rate. */
+  proofBits: number;
 }

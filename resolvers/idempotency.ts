@@ -22,13 +22,13 @@ export interface KeptAnswer {
 
 export class IdempotencyKeys {
   readonly #db: Database;
-  readonly #salt: Buffer;
+  readonly #vault: Vault;
   /** The running requests of this process. Requests that wait for them hold no connection. */
   readonly #running = new Map<string, Promise<unknown>>();
 
   constructor(db: Database, vault: Vault) {
     this.#db = db;
-    this.#salt = vault.derive('idempotency');
+    this.#vault = vault;
   }
 
   /**
@@ -36,7 +36,7 @@ export class IdempotencyKeys {
    * @throws ApiError idempotency_key_reused or idempotency_in_progress
    */
   async once(request: KeyedRequest, work: (db: Database) => Promise<string>): Promise<KeptAnswer> {
-    const kept = new KeptRequest(request, this.#salt);
+    const kept = new KeptRequest(request, this.#vault);
     const deadline = Date.now() + WAIT_MS;
     for (let first = this.#running.get(kept.name); first; first = this.#running.get(kept.name))
       await before(deadline, first);

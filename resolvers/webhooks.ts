@@ -11,8 +11,16 @@ import {
   LATEST_DELIVERIES,
   WebhookDelivery,
 } from '../entities/webhooks/delivery.ts';
-import { isEventPattern, Webhook, webhookSecretContext } from '../entities/webhooks/webhook.ts';
+import {
+  FIND_WEBHOOK,
+  isEventPattern,
+  PREVIOUS_WEBHOOK_SECRET,
+  ROTATE_SECRET,
+  WEBHOOK_SECRET,
+  Webhook,
+} from '../entities/webhooks/webhook.ts';
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
+import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { found } from './errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
@@ -47,6 +55,7 @@ export async function createWebhook(
   const id = newId('whk');
   const webhook = await context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
+    const { expiresAt } = await newLimits(tx, context, {});
     if ((await tx.manager.countBy(Webhook, { accountId })) >= context.limits.webhooks)
       throw new ApiError('webhook_limit_reached');
     await insert(tx, Webhook, {
@@ -55,10 +64,13 @@ export async function createWebhook(
       url: checkedUrl,
       eventFilter: [...new Set(eventFilter)],
       description: description ?? null,
-      secret: context.vault.seal(secret, webhookSecretContext(id)),
+      secret: WEBHOOK_SECRET.seal(context.vault, secret, id),
+      expiresAt,
     });
     await record(tx, accountId, id, { type: 'webhook.created', actor: actorOf(context) });
-    return (await find(tx, Webhook, { id }))!;
+    const created = (await find(tx, Webhook, { id }))!;
+    await context.provisioning.webhooks.expire(tx, created);
+    return created;
   });
   return { webhook, secret };
 }
@@ -94,10 +106,35 @@ export async function deleteWebhook(context: Context, id: string): Promise<{ id:
   });
 }
 
-/** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found */
+/** A webhook with its new secret. The caller cannot read the secret again. */
+export interface RotatedWebhookSecret extends CreatedWebhook {
+  /** Until then, the secret before it also signs. */
+  previousSecretUntil: Date;
+}
+
+/** Replaces the secret of a webhook. Both sign for a day, so that the receiver can change over. @throws ApiError not_found */
+export async function rotateWebhookSecret(context: Context, id: string): Promise<RotatedWebhookSecret> {
+  const accountId = accountOf(context);
+  const { vault } = context;
+  const secret = newWebhookSecret();
+  return context.db.transaction(async (tx) => {
+    await lockAccount(tx, accountId);
+    const before = found(isId('whk', id) && (await lock(tx, Webhook, { id, accountId })));
+    const previous = PREVIOUS_WEBHOOK_SECRET.seal(vault, WEBHOOK_SECRET.open(vault, before.secret, id), id);
+    const webhook = (await ROTATE_SECRET.first(tx, [id, WEBHOOK_SECRET.seal(vault, secret, id), previous]))!;
+    await record(tx, accountId, id, { type: 'webhook.secret_rotated', actor: actorOf(context) });
+    const [lastDelivery = null] = await LATEST_DELIVERIES.all(tx, [[id]]);
+    return { webhook: { ...webhook, lastDelivery }, secret, previousSecretUntil: webhook.previousSecretUntil! };
+  });
+}
+
+/** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired */
 export async function testWebhook(context: Context, id: string): Promise<WebhookTest> {
   const accountId = accountOf(context);
-  const webhook = found(isId('whk', id) && (await find(context.db, Webhook, { id, accountId })));
+  const webhook = found(isId('whk', id) && (await FIND_WEBHOOK.first(context.db, [id])));
+  if (webhook.accountId !== accountId) throw new ApiError('not_found');
+  if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
+    throw new ApiError('validation_failed', 'The webhook has expired. Create a new one with POST /v1/webhooks.');
   return context.provisioning.webhooks.test(webhook, actorOf(context));
 }
 

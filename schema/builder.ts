@@ -64,6 +64,7 @@ export const builder = new SchemaBuilder<{
     Tags: Same<string[]>;
     Title: Same<string>;
     SshKeyIds: Same<string[]>;
+    ProofOfWork: Same<string>;
     Token: Same<string>;
     TotpCode: Same<string>;
     UserData: Same<string>;
@@ -92,6 +93,9 @@ export const inputType = <Fields extends InputFieldMap>(
   name: string,
   fields: (t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>) => Fields,
 ): PothosSchemaTypes.InputObjectRef<Types, InputShapeFromFields<Fields>> => builder.inputType(name, { fields });
+
+/** Describes the argument by which a caller proves the second factor again. */
+export const STEP_UP = 'The second factor, after step_up_required.';
 
 /** Defines an enum. */
 export const enumType = <const Values extends readonly string[]>(name: string, description: string, values: Values) =>

@@ -25,7 +25,7 @@ export const pageArgs = () =>
       type: 'PageLimit',
       required: true,
       defaultValue: 50,
-      description: 'The most entries of the page, 1 to 200.',
+      description: 'Entries of a page.',
     }),
     cursor: t.field({ type: 'Cursor', description: 'The next_cursor of the previous page.' }),
   }));

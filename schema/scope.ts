@@ -1,6 +1,7 @@
 /**
  * Denies by default. The schema does not build if a root field states no scope, and a caller without the scope is
- * refused. Suspended accounts are refused mutations, except those with `whileSuspended`.
+ * refused. Suspended accounts are refused mutations, except those with `whileSuspended`. The schema also hands the limits of
+ * a credential on, where a field `creates` something.
  */
 import SchemaBuilder, {
   BasePlugin,
@@ -12,7 +13,10 @@ import SchemaBuilder, {
 } from '@pothos/core';
 import type { GraphQLFieldResolver } from 'graphql';
 import type { RequiredScope } from '../entities/accounts/credential.ts';
+import { type Created, limitsOfCreator } from '../resolvers/accounts/auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
+import { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
+import { accountsIn } from '../resolvers/accounts/request-audit.ts';
 import type { Context } from '../resolvers/context.ts';
 
 /* biome-ignore-start lint/correctness/noUnusedVariables: the extended declarations have these parameters */
@@ -40,6 +44,11 @@ declare global {
       scope: RequiredScope;
       /** A suspended account may call it too, because it only ends something. */
       whileSuspended?: boolean;
+      /**
+       * Something new by which a caller acts. Its resolver gets the limits that the caller's credential hands on. The
+       * caller proves the second factor again by `input.totpCode`, unless the login is recent.
+       */
+      creates?: Created;
     }
     export interface SubscriptionFieldOptions<
       Types extends SchemaTypes,
@@ -65,14 +74,22 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     if (!scope) throw new Error(`${field.parentType}.${field.name}: a root field must state its scope, or 'public'.`);
     return {
       ...field,
-      extensions: { ...field.extensions, scope, activeOnly: isActiveOnly(field.kind, field.pothosOptions) },
+      extensions: {
+        ...field.extensions,
+        scope,
+        activeOnly: isActiveOnly(field.kind, field.pothosOptions),
+        creates: createdBy(field.pothosOptions),
+      },
     };
   }
   override wrapResolve(resolver: Resolver, { kind, pothosOptions }: PothosOutputFieldConfig<Types>): Resolver {
-    return ROOTS.has(kind) ? guarded(resolver, scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions)) : resolver;
+    if (!ROOTS.has(kind)) return resolver;
+    const created = createdBy(pothosOptions);
+    const inner = created ? creating(resolver, created) : audited(resolver, kind);
+    return guarded(inner, scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions));
   }
   override wrapSubscribe(subscriber: Resolver | undefined, { kind, pothosOptions }: PothosOutputFieldConfig<Types>) {
-    return subscriber && ROOTS.has(kind) ? guarded(subscriber, scopeOf(pothosOptions)!) : subscriber;
+    return subscriber && ROOTS.has(kind) ? guarded(audited(subscriber, kind), scopeOf(pothosOptions)!) : subscriber;
   }
 }
 
@@ -80,6 +97,7 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
 const isActiveOnly = (kind: string, options: object) =>
   kind === 'Mutation' && scopeOf(options) !== 'public' && !(options as { whileSuspended?: boolean }).whileSuspended;
 const scopeOf = (options: object) => (options as { scope?: RequiredScope }).scope;
+const createdBy = (options: object) => (options as { creates?: Created }).creates;
 
 const guarded =
   (resolver: Resolver, scope: RequiredScope, activeOnly = false): Resolver =>
@@ -89,5 +107,30 @@ const guarded =
     if (activeOnly) requireActive(viewer);
     return resolver(parent, args, context, info);
   };
+
+/** Hands the limits of the caller's credential to the resolver, and demands the second factor. */
+const creating =
+  (resolver: Resolver, created: Created): Resolver =>
+  async (parent, args, context, info) => {
+    const caller = context as Context;
+    if (created === 'tokens') return resolver(parent, args, context, info);
+    const inherited = limitsOfCreator(caller.viewer, created);
+    await requireStepUp(caller, (args as { input: { totpCode?: string | null } }).input.totpCode);
+    return resolver(parent, args, { ...caller, inherited }, info);
+  };
+/** Records which accounts the operator read. Mutations have entries of their own. */
+const audited = (resolver: Resolver, kind: string): Resolver =>
+  kind === 'Mutation'
+    ? resolver
+    : (parent, args, context, info) => {
+        const answer: unknown = resolver(parent, args, context, info);
+        const { viewer, audit } = context as Context;
+        if (viewer?.kind !== 'operator') return answer;
+        return Promise.resolve(answer).then((shown) => {
+          const accounts = accountsIn(shown);
+          if (accounts.length || kind === 'Subscription') audit.read(context as Context, info.fieldName, accounts);
+          return shown;
+        });
+      };
 
 SchemaBuilder.registerPlugin('scope', ScopePlugin);

@@ -7,14 +7,16 @@ import {
   deleteWebhook,
   listWebhookDeliveries,
   listWebhooks,
+  type RotatedWebhookSecret,
   redeliver,
+  rotateWebhookSecret,
   type ShownWebhook,
   testWebhook,
   WEBHOOK_STATUSES,
   type WebhookTest,
 } from '../resolvers/webhooks.ts';
 import { Deleted } from './accounts/ssh-keys.ts';
-import { builder, enumType, inputType, objectType } from './builder.ts';
+import { builder, enumType, inputType, objectType, STEP_UP } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
 const WebhookStatus = enumType(
@@ -31,10 +33,13 @@ const DeliveryType = objectType<WebhookDelivery>('WebhookDelivery', 'One event o
   status: t.expose('status', { type: DeliveryStatus }),
   attempts: t.exposeInt('attempts', { description: 'Attempts that have ended.' }),
   responseStatus: t.exposeInt('responseStatus', { nullable: true, description: 'The HTTP status of the last answer.' }),
-  durationMs: t.exposeInt('durationMs', { nullable: true, description: 'The duration of the last attempt.' }),
+  durationMs: t.exposeInt('durationMs', {
+    nullable: true,
+    description: 'The duration of the last attempt, rounded up.',
+  }),
   error: t.exposeString('error', {
     nullable: true,
-    description: 'refused_address, dns, tls, connection, timeout, http_status or disabled.',
+    description: 'refused_address, dns, tls, unreachable, http_status or disabled.',
   }),
   nextAttemptAt: t.expose('nextAttemptAt', { type: 'DateTime', nullable: true, description: 'Null at the end.' }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
@@ -51,9 +56,14 @@ const WebhookType = objectType<ShownWebhook>('Webhook', 'A URL that receives eve
   status: t.expose('status', { type: WebhookStatus }),
   disabledReason: t.exposeString('disabledReason', {
     nullable: true,
-    description: 'endpoint_gone or retries_exhausted; null while it is enabled.',
+    description: 'endpoint_gone, retries_exhausted or expired; null while it is enabled.',
   }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  expiresAt: t.expose('expiresAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it stops: the expiry of the credential that created it.',
+  }),
   lastDelivery: t.field({
     type: DeliveryType,
     nullable: true,
@@ -71,14 +81,26 @@ const CreatedWebhookType = objectType<CreatedWebhook>(
     }),
   }),
 );
+const RotatedWebhookSecretType = objectType<RotatedWebhookSecret>(
+  'RotatedWebhookSecret',
+  'A webhook with a new secret.',
+  (t) => ({
+    webhook: t.expose('webhook', { type: WebhookType }),
+    secret: t.exposeString('secret', { description: 'The new secret. The service shows it only here.' }),
+    previousSecretUntil: t.expose('previousSecretUntil', {
+      type: 'DateTime',
+      description: 'When the secret before it stops signing.',
+    }),
+  }),
+);
 const WebhookTestType = objectType<WebhookTest>('WebhookTest', 'The result of a test.', (t) => ({
   delivered: t.exposeBoolean('delivered', { description: 'Whether the receiver answered with 2xx.' }),
   eventId: t.exposeID('eventId'),
   responseStatus: t.exposeInt('responseStatus', { nullable: true }),
-  durationMs: t.exposeInt('durationMs'),
+  durationMs: t.exposeInt('durationMs', { description: 'Rounded up to a step from 100 to 10,000.' }),
   error: t.exposeString('error', {
     nullable: true,
-    description: 'refused_address, dns, tls, connection, timeout or http_status.',
+    description: 'refused_address, dns, tls, unreachable or http_status.',
   }),
 }));
 const WebhookPage = pageOf('Webhook', WebhookType);
@@ -93,6 +115,7 @@ const CreateWebhookInput = inputType('CreateWebhookInput', (t) => ({
     description: '*, groups such as server.*, or names such as topup.confirmed.',
   }),
   description: t.field({ type: 'WebhookDescription', description: 'A note for people.' }),
+  totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
 }));
 const idArg = { type: 'ID', required: true, description: 'The id of the webhook.' } as const;
 
@@ -122,6 +145,7 @@ builder.mutationFields((t) => ({
   createWebhook: t.field({
     type: CreatedWebhookType,
     scope: 'full',
+    creates: 'webhook',
     description: 'Registers a URL that receives events.',
     args: { input: t.arg({ type: CreateWebhookInput, required: true }) },
     resolve: (_, { input }, context) => createWebhook(context, input),
@@ -133,6 +157,13 @@ builder.mutationFields((t) => ({
     description: 'Deletes a webhook and its deliveries.',
     args: { id: t.arg(idArg) },
     resolve: (_, { id }, context) => deleteWebhook(context, id),
+  }),
+  rotateWebhookSecret: t.field({
+    type: RotatedWebhookSecretType,
+    scope: 'full',
+    description: 'Replaces the secret of a webhook. Both secrets sign for 24 hours.',
+    args: { id: t.arg(idArg) },
+    resolve: (_, { id }, context) => rotateWebhookSecret(context, id),
   }),
   testWebhook: t.field({
     type: WebhookTestType,

@@ -1,5 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
 import { configurationMarkdown, readConfig } from '../config.ts';
+import { newFolder, removeFolder } from './setup/spawn.ts';
 
 describe('The configuration', () => {
   it('is printed in docs/operate/configuration.md', async () => {
@@ -53,7 +56,10 @@ describe('The configuration', () => {
       RATE_LIMIT_KEY_PER_MINUTE: '7',
       TRUSTED_PROXY_CIDRS: '10.0.0.0/8, ::1',
     });
-    expect(rateLimits).toEqual({ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30 });
+    expect(rateLimits).toEqual({
+      ...{ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30 },
+      ...{ accountPerMinute: 600, accountPerHour: 12_000 },
+    });
     expect(trustedProxyCidrs).toEqual(['10.0.0.0/8', '::1']);
   });
 
@@ -113,5 +119,62 @@ describe('The configuration', () => {
     ['PROVISIONING_PORT', '0'],
   ])('stops at a wrong %s and names the expected value', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name} is wrong: expected .+\\.$`));
+  });
+});
+
+describe('A secret', () => {
+  const folder = newFolder();
+  afterAll(() => removeFolder(folder));
+  const kept = (name: string, text: string, mode = 0o600) => {
+    const file = join(folder, name);
+    writeFileSync(file, text);
+    chmodSync(file, mode);
+    return file;
+  };
+  const key = Buffer.alloc(32, 1).toString('base64');
+
+  it.each([
+    ['SECRET_KEY', 'secretKey', key, key],
+    ['SECRET_KEY_PREVIOUS', 'secretKeyPrevious', `${key},${key}`, [key, key]],
+    ['OPERATOR_TOKEN', 'operatorToken', `svc_op_${'a'.repeat(38)}`, `svc_op_${'a'.repeat(38)}`],
+    ['DATABASE_URL', 'databaseUrl', 'postgres://x', 'postgres://x'],
+    ['REDIS_URL', 'redisUrl', 'redis://x', 'redis://x'],
+    ['REVERSE_DNS_SECRET', 'reverseDnsSecret', `whsec_${key}`, `whsec_${key}`],
+  ] as const)('comes from the file of %s_FILE', (name, member, text, value) => {
+    expect(readConfig({ [`${name}_FILE`]: kept(name, `${text}\n`) })[member]).toEqual(value);
+  });
+
+  it('has one source', () => {
+    const SECRET_KEY_FILE = kept('twice', key);
+    expect(() => readConfig({ SECRET_KEY: key, SECRET_KEY_FILE })).toThrow(
+      'SECRET_KEY and SECRET_KEY_FILE are both set. Unset one of them.',
+    );
+    expect(readConfig({ SECRET_KEY: ' ', SECRET_KEY_FILE }).secretKey).toBe(key);
+  });
+
+  it.each([
+    [
+      'a missing file',
+      () => join(folder, 'missing'),
+      /^SECRET_KEY_FILE is wrong: the service cannot read .+ \(ENOENT\)\.$/,
+    ],
+    ['a folder', () => folder, /^SECRET_KEY_FILE is wrong: the service cannot read .+ \(EISDIR\)\.$/],
+    [
+      'a file that everybody can read',
+      () => kept('open', key, 0o644),
+      /^SECRET_KEY_FILE is wrong: every user.+chmod 600/,
+    ],
+    ['an empty file', () => kept('empty', '\n'), /^SECRET_KEY_FILE is wrong: .+ is empty\.$/],
+    [
+      'a file with something else',
+      () => kept('other', 'short'),
+      /^SECRET_KEY is wrong: expected 32 bytes in base64\.$/,
+    ],
+  ])('is refused from %s', (_, file, sentence) => {
+    expect(() => readConfig({ SECRET_KEY_FILE: file() })).toThrow(sentence);
+  });
+
+  it('alone comes from a file', () => {
+    expect(readConfig({ HOST_FILE: kept('host', '0.0.0.0') }).host).toBe('127.0.0.1');
   });
 });

@@ -5,7 +5,7 @@ import { readOperations } from '../facades/compile/read.ts';
 import { errorsMarkdown } from '../facades/http/docs.ts';
 import { openapi } from '../facades/openapi/document.ts';
 import { schema } from '../schema/index.ts';
-import { ENDPOINTS } from './setup/endpoints.ts';
+import { ENDPOINTS, EXTENSIONS } from './setup/endpoints.ts';
 import { startFreehold } from './setup/freehold.ts';
 
 const { anonymous, publicUrl } = await startFreehold({ ROLES: 'api' });
@@ -13,21 +13,26 @@ const { anonymous, publicUrl } = await startFreehold({ ROLES: 'api' });
 const sorted = (rows: string[][]) => rows.map((row) => row.join(' ')).sort();
 
 describe('The contract', () => {
-  it('has the endpoints of the specification, with scope and availability, in the documents and in OpenAPI', async () => {
-    const documents = readOperations(schema).flatMap(({ http, scopes }) =>
-      http ? [[http.method, http.path, scopes[0] ?? 'public', http.status]] : [],
-    );
-    expect(sorted(documents)).toEqual(sorted(ENDPOINTS));
+  it('has the endpoints of the specification and its extensions, apart, in the documents and in OpenAPI', async () => {
+    const documents = (extension: boolean) =>
+      readOperations(schema).flatMap(({ http, scopes }) =>
+        http?.extension === extension ? [[http.method, http.path, scopes[0] ?? 'public', http.status]] : [],
+      );
     const { body } = await anonymous('GET', '/v1/openapi.json');
-    const described = Object.entries(body.paths).flatMap(([path, methods]) =>
-      Object.entries(methods as Record<string, Record<string, string>>).map(([method, operation]) => [
-        method.toUpperCase(),
-        path,
-        operation['x-scope']!,
-        operation['x-availability']!,
-      ]),
-    );
-    expect(sorted(described)).toEqual(sorted(ENDPOINTS));
+    const described = (extension: boolean) =>
+      Object.entries(body.paths).flatMap(([path, methods]) =>
+        Object.entries(methods as Record<string, Record<string, unknown>>).flatMap(([method, operation]) =>
+          (operation['x-extension'] ?? false) === extension
+            ? [[method.toUpperCase(), path, String(operation['x-scope']), String(operation['x-availability'])]]
+            : [],
+        ),
+      );
+    expect(ENDPOINTS).toHaveLength(53);
+    for (const [endpoints, extension] of [[ENDPOINTS, false] as const, [EXTENSIONS, true] as const]) {
+      expect(sorted(documents(extension))).toEqual(sorted(endpoints));
+      expect(sorted(described(extension))).toEqual(sorted(endpoints));
+    }
+    for (const [method, path] of EXTENSIONS) expect(body.info.description).toContain(`- \`${method} ${path}\``);
     expect(body).toEqual(JSON.parse(JSON.stringify(openapi(readOperations(schema), publicUrl))));
   });
 
@@ -39,7 +44,9 @@ describe('The contract', () => {
   it('is readable at /docs, which loads files from this service only', async () => {
     const page = await fetch(`${publicUrl}/docs`);
     const html = await page.text();
-    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'");
+    const policy = page.headers.get('content-security-policy');
+    expect(policy).toContain("default-src 'none'; script-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
     const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset]) => asset!);
     expect(assets.every((asset) => asset.startsWith('/docs/'))).toBe(true);
     for (const asset of assets) expect((await fetch(publicUrl + asset)).status).toBe(200);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { credentialKind, digest, mintCredential, newMachinePassword, Vault } from '../entities/secrets.ts';
+import { credentialKind, digest, KeyMissing, mintCredential, newMachinePassword, Vault } from '../entities/secrets.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const KINDS = ['live', 'at', 'rt', 'lt', 'cs'] as const;
@@ -122,5 +122,44 @@ describe('A sealed value', () => {
 
   it('needs a key of 32 bytes', () => {
     for (const length of [0, 16, 31, 33]) expect(() => new Vault(randomBytes(length))).toThrow(/32 bytes/);
+  });
+});
+
+describe('A value that is sealed for a caller', () => {
+  const [before, after] = [randomBytes(32), randomBytes(32)];
+  const first = new Vault(before);
+  const sealed = first.sealFor('a key of theirs', 'an answer', 'row 1');
+
+  it('opens with the secret of the caller, in its context', () => {
+    expect(first.openFor('a key of theirs', sealed, 'row 1')).toBe('an answer');
+    expect(() => first.openFor('another', sealed, 'row 1')).toThrow();
+    expect(() => first.openFor('a key of theirs', sealed, 'row 2')).toThrow();
+    expect(first.open(sealed, 'row 1')).not.toContain('an answer');
+  });
+
+  it('gets another outer seal without that secret', () => {
+    const both = new Vault(after, before);
+    const again = both.seal(both.open(sealed, 'row 1'), 'row 1');
+    expect(new Vault(after).openFor('a key of theirs', again, 'row 1')).toBe('an answer');
+    expect(() => first.open(again, 'row 1')).toThrow(KeyMissing);
+  });
+});
+
+describe('A vault with several keys', () => {
+  const keys = [randomBytes(32), randomBytes(32)] as [Buffer, Buffer];
+
+  it('seals with the first, and opens values of all', () => {
+    const [one, two] = [new Vault(keys[0]), new Vault(keys[1])];
+    const both = new Vault(...keys);
+    expect(one.open(both.seal('x', 'c'), 'c')).toBe('x');
+    expect(both.open(two.seal('x', 'c'), 'c')).toBe('x');
+    expect(() => one.open(two.seal('x', 'c'), 'c')).toThrow(/SECRET_KEY_PREVIOUS/);
+    expect(both.deriveAll('p')).toEqual([one.derive('p'), two.derive('p')]);
+  });
+
+  it('names a key by an id that is no part of it', () => {
+    const { keyId } = new Vault(keys[0]);
+    expect(keyId).toHaveLength(8);
+    expect(keys[0].includes(keyId)).toBe(false);
   });
 });

@@ -49,7 +49,7 @@ export const Session = entity('session', {
 export type Session = RowOf<typeof Session>;
 
 /** A condition: a session is open while one of its tokens is good. */
-const IS_OPEN = `revoked_at is null
+export const IS_OPEN = `revoked_at is null
   and (expires_at > now() or (refresh_digest is not null and refresh_expires_at > now()))`;
 
 /** A page of the open sessions of the account $1, newest first, before the id $2, at most $3. */
@@ -61,14 +61,14 @@ export const FIND_OPEN_SESSIONS = statement({ id: column.key(), source: column.t
   select id, source from session where account_id = $1 and ${IS_OPEN} order by greatest(created_at, last_used_at), id`;
 /**
  * Writes a session, and returns the seconds of its tokens. $1 to $8 are columns. $9 is the end of its family; null for a new
- * family. $10 to $12 are the most seconds of the access token, the refresh token and a new family.
+ * family. $10 to $12 are the most seconds of the access token, the refresh token and a new family. $13 is the latest end of a new family, or null.
  */
 export const INSERT_SESSION = statement({ expiresIn: column.int(), refreshExpiresIn: column.int() })`
   insert into session (id, account_id, family_id, source, user_agent, scope, access_digest, refresh_digest,
       family_expires_at, expires_at, refresh_expires_at)
     select $1, $2, $3, $4, $5, $6, $7::bytea, $8::bytea, ends,
       least(ends, now() + make_interval(secs => $10)), least(ends, now() + make_interval(secs => $11))
-    from (select coalesce($9::timestamptz, now() + make_interval(secs => $12)) as ends) as family
+    from (select coalesce($9::timestamptz, least($13::timestamptz, now() + make_interval(secs => $12))) as ends) as family
     returning floor(extract(epoch from expires_at - created_at))::int as expires_in,
       floor(extract(epoch from refresh_expires_at - created_at))::int as refresh_expires_in`;
 /** The session $1, and whether its refresh token has expired. */
@@ -86,6 +86,18 @@ export const END_FAMILY = statement({ id: column.key() })`
 export const DROP_REFRESH_TOKEN = statement({})`
   update session set refresh_digest = null, refresh_expires_at = expires_at, family_expires_at = expires_at where id = $1`;
 
+/** The limits of an API key or an OAuth client. The credentials that it creates have them, too. */
+export const LIMITS = {
+  /** Networks in the form `address/bits`; none: all networks. */
+  ipAllowlist: column.textArray(),
+  /** Micro-USD in a calendar month (UTC). */
+  spendLimitMicros: nullable(column.bigint()),
+  expiresAt: nullable(column.timestamp()),
+  /** The API key or OAuth client with limits that created it. It ends with that one, and spends within its limit. */
+  limitedBy: nullable(column.text()),
+};
+export type Limits = Row<typeof LIMITS>;
+
 export const ApiKey = entity('api_key', {
   id: column.key(),
   accountId: column.text(),
@@ -95,12 +107,9 @@ export const ApiKey = entity('api_key', {
   prefix: column.text(),
   digest: column.bytes(),
   status: column.oneOf('ACTIVE', 'EXPIRED', 'REVOKED'),
-  ipAllowlist: column.textArray(),
-  /** Micro-USD in a calendar month (UTC). */
-  spendLimitMicros: nullable(column.bigint()),
+  ...LIMITS,
   createdAt: column.now(),
   lastUsedAt: nullable(column.timestamp()),
-  expiresAt: nullable(column.timestamp()),
   revokedAt: nullable(column.timestamp()),
 });
 export type ApiKey = RowOf<typeof ApiKey>;
@@ -127,13 +136,18 @@ export const LIST_API_KEYS = statement(ApiKey.columns)`
     where ($1::text is null or account_id = $1) and ($2::text is null or id < $2) and ($3::text is null or ${STATUS_NOW} = $3)
     order by id desc limit $4`;
 
-/** CTEs that find a credential by its digest $1, and note its use with the precision of a minute. */
-const used = (table: string, digest: string) => `
+/** A use counts with the precision of a minute. */
+const NOT_NOTED = (row: string) => `(${row}.last_used_at is null or ${row}.last_used_at < date_trunc('minute', now()))`;
+/**
+ * CTEs that find a credential by its digest $1, and note its use. A refused use does not count. The caller must note that of
+ * a credential with networks, after it has checked the address.
+ */
+const used = (table: string, digest: string, also = 'true') => `
   with found as (select * from ${table} where ${digest} = $1),
     used as (
       update ${table} set last_used_at = date_trunc('minute', now()) from found
-      where ${table}.id = found.id and found.revoked_at is null
-        and (found.last_used_at is null or found.last_used_at < date_trunc('minute', now())))`;
+      where ${table}.id = found.id and found.revoked_at is null and (found.expires_at is null or found.expires_at > now())
+        and ${also} and ${NOT_NOTED('found')})`;
 const CREDENTIAL = {
   accountId: column.text(),
   credentialId: column.key(),
@@ -142,24 +156,60 @@ const CREDENTIAL = {
   scope: column.text(),
   expiresAt: nullable(column.timestamp()),
   revokedAt: nullable(column.timestamp()),
+  /** The API key itself, or the OAuth client of a token; null for a login. The limits are those of the holder. */
+  holder: nullable(column.text()),
+  ipAllowlist: column.textArray(),
+  spendLimitMicros: nullable(column.bigint()),
+  /** When the holder expires; its tokens expire earlier. */
+  holderExpiresAt: nullable(column.timestamp()),
+  limitedBy: nullable(column.text()),
+  /** The name under which its calls count: all tokens of a refresh family have one. */
+  family: column.text(),
   /** Why its account is suspended; null: it is not. */
   suspendedFor: nullable(column.text()),
 };
-const LIMITS = { ipAllowlist: column.textArray(), spendLimitMicros: nullable(column.bigint()) };
-/** A credential, as a request finds it. Only API keys have limits. */
-export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof LIMITS>>;
+/** Whether a refresh ended the session. */
+const ROTATION = { isRotated: column.boolean() };
+/** A credential, as a request finds it. */
+export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof ROTATION>>;
 
 const SUSPENDED_FOR = '(select suspended_for from account where account.id = found.account_id) as suspended_for';
 
 /** The API key with the digest $1. */
-export const FIND_API_KEY = statement({ ...CREDENTIAL, ...LIMITS })`
-  ${used('api_key', 'digest')}
-  select account_id, id as credential_id, name, scope, expires_at, revoked_at,
-    ip_allowlist, spend_limit_micros, ${SUSPENDED_FOR} from found`;
+export const FIND_API_KEY = statement(CREDENTIAL)`
+  ${used('api_key', 'digest', 'cardinality(found.ip_allowlist) = 0')}
+  select account_id, id as credential_id, name, scope, expires_at, revoked_at, id as holder, ip_allowlist,
+    spend_limit_micros, expires_at as holder_expires_at, limited_by, id as family, ${SUSPENDED_FOR} from found`;
+const noteUse = (table: string) => statement({})`
+  update ${table} set last_used_at = date_trunc('minute', now()) where id = $1 and ${NOT_NOTED(table)}`;
+/** Note a use of the API key or the session $1. */
+export const NOTE_USE = { api_key: noteUse('api_key'), access_token: noteUse('session') };
+/** Whether the OAuth client of a session has no networks. */
+const FROM_ANYWHERE = `not exists (
+        select from oauth_client where id = substr(found.source, 7) and cardinality(ip_allowlist) > 0)`;
 /** The session whose access token has the digest $1. */
-export const FIND_SESSION = statement(CREDENTIAL)`
-  ${used('session', 'access_digest')}
-  select account_id, id as credential_id, source as name, scope, expires_at, revoked_at, ${SUSPENDED_FOR} from found`;
+export const FIND_SESSION = statement({ ...CREDENTIAL, ...ROTATION })`
+  ${used('session', 'access_digest', FROM_ANYWHERE)}
+  select found.account_id, found.id as credential_id, source as name, found.scope, found.expires_at, revoked_at,
+    client.id as holder, coalesce(client.ip_allowlist, '{}') as ip_allowlist, client.spend_limit_micros,
+    client.expires_at as holder_expires_at, client.limited_by, family_id as family, ${SUSPENDED_FOR},
+    rotated_at is not null as is_rotated
+  from found left join oauth_client client on source like 'oauth:%' and client.id = substr(source, 7)`;
+/** The account of the session $1, and whether its login is younger than $2 seconds. A login begins the family of a session. */
+export const FIND_LOGIN = statement({
+  accountId: column.text(),
+  /** The name under which attempts at the second factor count. */
+  name: column.text(),
+  totpEnabled: column.boolean(),
+  isRecent: column.boolean(),
+})`
+  select account.id as account_id, coalesce(email, account.id) as name, totp_enabled,
+    family_expires_at > now() + make_interval(secs => ${REFRESH_FAMILY_SECONDS} - $2::float8) as is_recent
+  from session join account on account.id = session.account_id where session.id = $1`;
+/** Whether the API key or session $1 still works. */
+export const IS_OPEN_CREDENTIAL = statement({ open: column.boolean() })`
+  select exists (select from api_key where id = $1 and status = 'ACTIVE')
+    or exists (select from session where id = $1 and revoked_at is null) as open`;
 
 /** How long the service can still look up an ended credential. */
 export const ENDED_CREDENTIAL_DAYS = 30;

@@ -2,6 +2,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';
+import { LIMITS } from './credential.ts';
 
 export const GRANT_TYPES = ['client_credentials', 'refresh_token'] as const;
 export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
@@ -28,15 +29,17 @@ export const OauthClient = entity('oauth_client', {
   /** Stored, but unused: the service redirects no browser. */
   redirectUris: column.textArray(),
   metadata: column.json<ClientMetadata>(),
+  ...LIMITS,
   createdAt: column.now(),
   /** When the client last got a token, with the precision of a minute. */
   lastUsedAt: nullable(column.timestamp()),
 });
 export type OauthClient = RowOf<typeof OauthClient>;
 
-/** Notes that the client $1 got a token. No row: the client was deleted. */
+/** Notes that the client $1 got a token. No row: the client was deleted, or has expired. */
 export const NOTE_CLIENT_USE = statement({ id: column.key() })`
-  update oauth_client set last_used_at = date_trunc('minute', now()) where id = $1 returning id`;
+  update oauth_client set last_used_at = date_trunc('minute', now())
+    where id = $1 and (expires_at is null or expires_at > now()) returning id`;
 
 const USED_AT = 'greatest(created_at, last_used_at)';
 /** Seconds since the client $1 last got a token, or was registered. */

@@ -1,5 +1,6 @@
 /** The second factor of an account: a TOTP seed (RFC 6238), recovery codes, and logins that wait for a code. */
 import * as column from '../database/column.ts';
+import { sealedColumn } from '../database/sealed.ts';
 import { statement } from '../database/statement.ts';
 import { defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 
@@ -12,17 +13,20 @@ export const Totp = entity('totp', {
   setupExpiresAt: column.timestamp(),
   /** The time step of the last accepted code. Only codes of later steps are accepted. */
   lastStep: defaulting(column.int(), 0),
+  /** Sealed: the unused recovery codes as `RecoveryCodes`. Null during setup. */
+  recoveryCodes: nullable(column.bytes()),
 });
 export type Totp = RowOf<typeof Totp>;
 
-/** The context under which a seed is sealed. */
-export const seedContext = (accountId: string): string => `totp.seed:${accountId}`;
+export const TOTP_SEED = sealedColumn(Totp, 'seed', 'account_id');
+export const RECOVERY_CODES = sealedColumn(Totp, 'recoveryCodes', 'account_id');
 
-/** An unused recovery code. Its digest has a key, because 40 bits are too few for a plain digest. */
-export const RecoveryCode = entity('recovery_code', {
-  accountId: column.key(),
-  digest: { ...column.bytes(), primary: true },
-});
+/** The codes as HMACs. Their key is sealed with them, so they stay valid under any key of the service. */
+export interface RecoveryCodes {
+  /** Base64, as each digest is. */
+  key: string;
+  digests: string[];
+}
 
 /** A login with the right password. The row exists while the login waits for a code. */
 export const PendingLogin = entity('pending_login', {
@@ -52,7 +56,7 @@ export const COUNT_WRONG_CODES = statement({ wrongCodes: column.int() })`
 export const BEGIN_SETUP = statement({})`
   insert into totp (account_id, seed, setup_expires_at) values ($1, $2, now() + make_interval(secs => $3))
     on conflict (account_id) do update set seed = excluded.seed, setup_expires_at = excluded.setup_expires_at,
-      enabled_at = null, last_step = 0`;
+      enabled_at = null, last_step = 0, recovery_codes = null`;
 /** The account $1, while a code can confirm its seed. */
 export const FIND_SETUP = statement({ accountId: column.key() })`
   select account_id from totp where account_id = $1 and setup_expires_at > now()`;

@@ -3,15 +3,14 @@ import pg from 'pg';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Waker, wakeWebhooks } from '../webhooks/outbox.ts';
 import { Bus, type Change } from './bus.ts';
-import { MIGRATIONS } from './migrations/index.ts';
+import { migrate } from './migrate.ts';
+import type { DatabaseRole } from './role.ts';
 import { TABLES } from './tables.ts';
 import { type Queryable, rows, sqlStateOf, type Transaction, within } from './transaction.ts';
 
 // int8 becomes bigint, so that money never passes through a float.
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
-/** The lock of migrations: any fixed number. */
-const MIGRATION_LOCK = 4_707_366_001;
 /** Serialization failure and deadlock. PostgreSQL has rolled back, so the caller can repeat the work. */
 const RETRYABLE = new Set(['40001', '40P01']);
 const ATTEMPTS_MAX = 5;
@@ -33,10 +32,14 @@ export class Database implements Queryable {
   /** TypeORM's own pool. A query runner for each statement would cost a request more time than its checks. */
   readonly #pool: pg.Pool;
 
+  /** The role by which the service uses the database. Absent: within a request. */
+  readonly role: DatabaseRole | undefined;
+
   /** Wakes the webhooks for which a commit has deliveries. */
   readonly waker: Waker;
 
-  protected constructor(source: DataSource, bus: Bus, waker?: Waker) {
+  protected constructor(source: DataSource, bus: Bus, waker?: Waker, role?: DatabaseRole) {
+    this.role = role;
     this.#source = source;
     this.bus = bus;
     this.#pool = (source.driver as unknown as { master: pg.Pool }).master;
@@ -51,23 +54,30 @@ export class Database implements Queryable {
     return this.source.manager;
   }
 
-  /** Connects, migrates the schema, and starts the bus. @throws Error if an unknown version made the schema */
-  static async open(url: string, { poolSize = 10 }: { poolSize?: number } = {}): Promise<Database> {
+  /**
+   * Connects, migrates the schema, and starts the bus.
+   * @param url the database by the role of the service
+   * @param ownerUrl the same database by the role that owns the tables. Absent: the role of the service migrates, if it may
+   * @throws Error if an unknown version made the schema, or if the role of the service may not migrate
+   */
+  static async open(
+    url: string,
+    { poolSize = 10, ownerUrl }: { poolSize?: number; ownerUrl?: string | undefined } = {},
+  ): Promise<Database> {
+    const role = await migrate(url, ownerUrl);
     const source = new DataSource({
       type: 'postgres',
       url,
       poolSize,
       entities: TABLES,
-      migrations: MIGRATIONS,
-      migrationsTransactionMode: 'each',
       applicationName: 'freehold',
       // A forgotten transaction would keep dead rows alive and slow down the leasing of tasks.
       extra: { idle_in_transaction_session_timeout: 30_000, keepAlive: true, Client },
     });
-    await migrate(url, source);
+    await source.initialize();
     const bus = new Bus(url);
     await bus.start();
-    return new Database(source, bus);
+    return new Database(source, bus, undefined, role);
   }
 
   /** Sends one statement. Repeats it if PostgreSQL rolls it back to end a deadlock. */
@@ -107,31 +117,5 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (attempt === ATTEMPTS_MAX || !RETRYABLE.has(sqlStateOf(error) ?? '')) throw error;
     }
-  }
-}
-
-/** Migrates the schema. When many processes start at once, one migrates and the others wait. */
-async function migrate(url: string, source: DataSource) {
-  const lock = new pg.Client({ connectionString: url });
-  lock.on('error', () => {}); // the waiting query fails
-  await lock.connect();
-  try {
-    await lock.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    await source.initialize();
-    const known = new Set(MIGRATIONS.map((migration) => new migration().name));
-    const { rows: tables } = await lock.query(`select to_regclass('migrations') as name`);
-    const { rows: done } = tables[0].name ? await lock.query('select name from migrations order by id') : { rows: [] };
-    const unknown = done.find(({ name }) => !known.has(name));
-    if (unknown) {
-      await source.destroy();
-      throw new Error(
-        `This program does not know the migration ${unknown.name}, which the database has. ` +
-          'A newer version made this database, or one before the first release. ' +
-          'Start that version, or restore a backup made before the upgrade.',
-      );
-    }
-    await source.runMigrations();
-  } finally {
-    await lock.end();
   }
 }

@@ -3,6 +3,7 @@
  * interface and keeps its data in DATA_DIR. If the service dies and its server survives, the next start adopts the server.
  */
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
@@ -14,6 +15,8 @@ import { type Cluster, placeCluster, USER, writeOwned } from './embedded-cluster
 const OWNER_LOCK = 4_707_366_002;
 /** How long a dead process may keep the lock. On a busy machine, PostgreSQL needs seconds to notice the death. */
 const OWNER_PATIENCE = '5s';
+/** The role of the service. It owns nothing. */
+const SERVICE = 'freehold_service';
 /** Limit for starts that PostgreSQL refuses, and the pauses between checks and between starts. */
 const START_ATTEMPTS_MAX = 100;
 const PAUSE_MS = 25;
@@ -23,8 +26,10 @@ const REFUSED_PAUSE_MS = 100;
 export type Arrival = 'started' | 'adopted' | 'recovered';
 
 export interface EmbeddedPostgres {
-  /** The connection string of the database. */
+  /** The connection string of the database, by the role of the service. */
   url: string;
+  /** The same by the superuser, who owns the tables. */
+  ownerUrl: string;
   /** The folder of the cluster. */
   folder: string;
   /** Whether the service started the server, the server recovered from a crash, or it still ran. */
@@ -58,8 +63,11 @@ export async function startEmbeddedPostgres(
   const owner = await own(urlOf(cluster, port), dataDir);
   const { rowCount } = await owner.query('select from pg_database where datname = $1', [USER]);
   if (!rowCount) await owner.query(`create database ${USER}`);
+  const service = await prepareService(owner, cluster);
+  const ownerUrl = urlOf(cluster, port, USER);
   return {
-    url: urlOf(cluster, port, USER),
+    url: Object.assign(new URL(ownerUrl), service).href,
+    ownerUrl,
     folder,
     arrival,
     seconds: (performance.now() - began) / 1000,
@@ -72,6 +80,13 @@ export async function startEmbeddedPostgres(
       for (let waited = 0; alive(pid) && existsSync(pidFile(folder)) && waited < 30_000; waited += 20) await sleep(20);
     },
   };
+}
+
+/** Returns the address of the database if the server of a data folder runs, for a command beside the service. */
+export async function runningUrl(dataDir: string): Promise<string | undefined> {
+  const cluster = await placeCluster(dataDir, () => {});
+  const running = recorded(cluster.folder);
+  return running && urlOf(cluster, running.port, USER);
 }
 
 const urlOf = ({ password }: Cluster, port: number, database = 'postgres') =>
@@ -168,6 +183,15 @@ async function greet(cluster: Cluster, port: number): Promise<Greeting> {
     () => client.end().then(() => 'welcome' as const),
     (error) => GREETINGS[error.code] ?? 'silence',
   );
+}
+
+/** Makes the role of the service. Its password follows from that of the superuser, and does not tell it. */
+async function prepareService(owner: pg.Client, { password: secret }: Cluster) {
+  const password = createHash('sha256').update(`${SERVICE} ${secret}`).digest('base64url');
+  const { rowCount } = await owner.query('select from pg_roles where rolname = $1', [SERVICE]);
+  if (!rowCount) await owner.query(`create role ${SERVICE} login`);
+  await owner.query(`alter role ${SERVICE} password '${password}'`);
+  return { username: SERVICE, password };
 }
 
 const LOCK_NOT_AVAILABLE = '55P03';

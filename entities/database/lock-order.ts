@@ -44,6 +44,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['peering', 'id'],
   ['deposit', 'source'],
   ['engine', 'kind'],
+  ['audit_unlinked', 'entry_id'],
   ['task', 'subject'],
 ];
 
@@ -53,7 +54,6 @@ export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
   'api_key',
   'oauth_client',
   'pending_login',
-  'recovery_code',
   'session',
   'ssh_key',
   'totp',

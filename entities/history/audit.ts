@@ -1,7 +1,7 @@
 /** The audit log: the actor, the act and its time. It has no column for an address, a body or a credential. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 
 /** The actor: a credential of a customer, the operator, or the system. */
 export interface Actor {
@@ -22,7 +22,7 @@ export const AuditEntry = entity('audit_entry', {
   actorType: column.text(),
   actorId: nullable(column.text()),
   actorName: nullable(column.text()),
-  /** The changed resource. Null for `api.request`. */
+  /** The changed resource. `api.request` has one if the operator read or changed something of a customer. */
   resourceType: nullable(column.text()),
   resourceId: nullable(column.text()),
   requestId: nullable(column.text()),
@@ -30,6 +30,8 @@ export const AuditEntry = entity('audit_entry', {
   method: nullable(column.text()),
   path: nullable(column.text()),
   status: nullable(column.int()),
+  /** How often it happened since the entry before. Only security events count more than one. */
+  count: defaulting(column.int(), 1),
   createdAt: column.now(),
 });
 export type AuditEntry = RowOf<typeof AuditEntry>;
@@ -52,11 +54,19 @@ export const LIST_ENTRIES_OF_ACTION = entriesIn(
   '(action, id) >= ($7, $2) and (action, id) < ($7, $3)',
   'action desc, id desc',
 );
+/** An entry of the last minute: $1 account, $2 action, $3 resource, $4 the bound of its id. */
+export const FIND_RECENT_ENTRY = statement({ id: column.key() })`
+  select id from audit_entry where account_id = $1 and action = $2 and resource_id = $3 and id >= $4
+    and created_at > now() - interval '1 minute' limit 1`;
 /** Inserts entries with the action $1; the other parameters are arrays with one element for each entry. */
 export const INSERT_REQUESTS = statement({})`
-  insert into audit_entry (action, id, created_at, account_id, actor_type, actor_id, actor_name, request_id, method, path, status)
+  insert into audit_entry (action, id, created_at, account_id, actor_type, actor_id, actor_name, request_id, method, path, status,
+      resource_type, resource_id)
     select $1, given.* from unnest($2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-      $9::text[], $10::text[], $11::int[]) as given on conflict (id) do nothing`;
-/** Deletes entries whose ids are smaller than $1, at most $2. */
-export const DELETE_OLD_ENTRIES = statement({ id: column.key() })`
-  delete from audit_entry where id in (select id from audit_entry where id < $1 order by id limit $2) returning id`;
+      $9::text[], $10::text[], $11::int[],
+      $12::text[], $13::text[]) as given on conflict (id) do nothing`;
+/**
+ * Deletes entries older than `AUDIT_DAYS` from the beginning of each hash chain, at most $1 of an account. The last deleted
+ * link stays as the anchor of its chain. The role of the service may delete entries in no other way.
+ */
+export const DELETE_OLD_ENTRIES = statement({ deleted: column.int() })`select delete_old_audit($1) as deleted`;

@@ -53,8 +53,9 @@ const recordedSql = (from: string, value: (place: number) => string): string => 
     insert into event (id, account_id, type, subject, data)
     select ${value(0)}, account_id, ${value(1)}, subject, ${value(2)}::jsonb from ${from}),
   audit_written as (
-    insert into audit_entry (id, account_id, action, actor_type, actor_id, actor_name, resource_type, resource_id, request_id)
-    select ${value(3)}, account_id, ${value(1)}, ${value(4)}, ${value(5)}, ${value(6)}, ${value(7)}, subject, ${value(8)} from ${from}),
+    insert into audit_entry (id, account_id, action, actor_type, actor_id, actor_name, resource_type, resource_id, request_id, count)
+    select ${value(3)}, account_id, ${value(1)}, ${value(4)}, ${value(5)}, ${value(6)}, ${value(7)}, subject, ${value(8)},
+      coalesce((${value(2)}::jsonb->>'count')::int, 1) from ${from}),
   ${outboxSql(from, value(0), value(1))}`;
 
 export const recordParameters = (happening: Happening): unknown[] => {
@@ -63,9 +64,6 @@ export const recordParameters = (happening: Happening): unknown[] => {
   const { type: actorType, id, name, requestId } = actor;
   return [eventId, type, JSON.stringify(data), auditId, actorType, id, name, resourceOf(happening), requestId];
 };
-
-/** Returns the expression for the acting API key, which is null for other credentials. `first` as in `recordSql`. */
-export const actingKeySql = (first: number): string => `case when $${first + 4} = 'api_key' then $${first + 5} end`;
 
 /** Composes SQL once for each kind of resource. */
 function byResource(compose: (resource: ResourceType) => string): (resource: ResourceType) => string {

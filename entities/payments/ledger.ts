@@ -42,11 +42,15 @@ export const Transfer = entity('transfer', {
   description: column.text(),
   periodFrom: nullable(column.timestamp()),
   periodTo: nullable(column.timestamp()),
-  /** The API key that spent it, if any. */
+  /** The API key or OAuth client that spent it, if any. */
   credentialId: nullable(column.text()),
+  /** The credential with limits that created that one. The transfer counts into its spending limit, too. */
+  limitedBy: nullable(column.text()),
   createdAt: column.now(),
 });
 export type Transfer = RowOf<typeof Transfer>;
+/** The credential into whose spending limit a transfer counts. */
+export type Spender = Pick<Transfer, 'credentialId' | 'limitedBy'>;
 
 export const Balance = entity('balance', {
   accountId: column.key(),
@@ -86,7 +90,7 @@ export async function lockAvailable(tx: Transaction, accountId: string): Promise
   return balance!.availableMicros;
 }
 
-export interface Posting {
+export interface Posting extends Partial<Spender> {
   kind: TransferKind;
   debit: string;
   credit: string;
@@ -98,8 +102,6 @@ export interface Posting {
   description: string;
   periodFrom?: Date;
   periodTo?: Date;
-  /** The API key that spends it. */
-  credentialId?: string;
 }
 
 /** Opens the balance of a new account. */
@@ -110,12 +112,12 @@ const POST = statement({ accountId: column.text(), kept: column.boolean() }, { n
   with given as (
       select * from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
         "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,
-        "credentialId" text)),
+        "credentialId" text, "limitedBy" text)),
     locked as (select from balance where account_id in (select "accountId" from given) order by account_id for update),
     posted as (
       insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key,
-        order_number, service_code, description, period_from, period_to, credential_id)
-      select id, "accountId", kind, debit, credit, "amountMicros", "externalKey", "orderNumber", "serviceCode", description, "periodFrom", "periodTo", "credentialId"
+        order_number, service_code, description, period_from, period_to, credential_id, limited_by)
+      select id, "accountId", kind, debit, credit, "amountMicros", "externalKey", "orderNumber", "serviceCode", description, "periodFrom", "periodTo", "credentialId", "limitedBy"
       from given where (select count(*) from locked) >= 0 -- the balances are locked before anything is written
       on conflict (external_key) do nothing
       returning account_id, debit, credit, amount_micros),
@@ -180,31 +182,33 @@ const isForeign = (name: string, accountId: string) =>
 /**
  * The CTEs of a hold, as the head of a longer statement. `paid` has one row (account_id) if the balance covers the hold.
  * Takes the parameters $1 account, $2 micro-USD, $3 transfer id, $4 order number, $5 service code.
- * @param credential an expression for the API key that spends it
+ * @param spender the numbers of the parameters of the `Spender`
  * @param allowed an expression for whether the account may spend
  */
-export const holdSql = (credential: string, allowed = 'true'): string => `
+export const holdSql = (spender: [credentialId: number, limitedBy: number], allowed = 'true'): string => `
   paid as (
     update balance set available_micros = available_micros - $2, held_micros = held_micros + $2, updated_at = now()
     where account_id = $1 and available_micros >= $2 and ${allowed} returning account_id),
   hold as (
-    insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description, credential_id)
-    select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5, ${credential} from paid)`;
+    insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, order_number, service_code, description, credential_id, limited_by)
+    select $3, $1, 'hold', 'available:' || $1, 'held:' || $1, $2, 'hold:' || $4, $4, $5, 'Order of ' || $5, ${spender.map((place) => `$${place}::text`)} from paid)`;
 
-const SUM_SPENT = statement({ spentMicros: column.bigint() })`
-  select coalesce(sum(spent.amount_micros - coalesce(released.amount_micros, 0)), 0)::bigint as spent_micros
-    from transfer spent left join transfer released
-      on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
-    where spent.credential_id = $1 and spent.created_at >= date_trunc('month', now(), 'UTC')
-      and spent.debit = 'available:' || spent.account_id`;
+const SPENDING = { id: column.key(), limitMicros: column.bigint(), spentMicros: column.bigint() };
 /**
- * Micro-USD that an API key has spent in this calendar month (UTC). Released holds do not count. Renewals name no key. The
- * sum is exact under the lock of the account.
+ * The spending limits of the credentials $1, and their spending in this calendar month (UTC). The credentials that one created
+ * spend for it, too. Released holds and renewals do not count. The sums are exact under the lock of the account.
  */
-export async function spentByKeyThisMonth(tx: Queryable, credentialId: string): Promise<bigint> {
-  const spent = await SUM_SPENT.first(tx, [credentialId]);
-  return spent!.spentMicros;
-}
+export const SUM_SPENDING = statement(SPENDING)`
+  select id, spend_limit_micros as limit_micros, coalesce(sum(micros), 0)::bigint as spent_micros
+    from (select id, spend_limit_micros from api_key union all select id, spend_limit_micros from oauth_client) as credential
+      left join lateral (
+        select spent.amount_micros - coalesce(released.amount_micros, 0) as micros
+        from transfer spent left join transfer released
+          on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
+        where (spent.credential_id = credential.id or spent.limited_by = credential.id)
+          and spent.created_at >= date_trunc('month', now(), 'UTC') and spent.debit = 'available:' || spent.account_id
+      ) as spent on true
+    where id = any($1::text[]) and spend_limit_micros is not null group by id, spend_limit_micros`;
 
 const DAILY_TOTAL = {
   /** The beginning of the day (UTC). */

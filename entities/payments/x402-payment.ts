@@ -3,6 +3,7 @@
  * The service writes the row before it asks the chain to move the money.
  */
 import * as column from '../database/column.ts';
+import { sealedColumn } from '../database/sealed.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -42,15 +43,16 @@ export const X402Payment = entity('x402_payment', {
   signatureDigest: column.bytes(),
   /** The start of its validity and the signature, sealed. Null once the outcome is final. */
   sealedPayment: nullable(column.bytes()),
-  /** An HMAC of the paid request. */
-  requestMac: column.bytes(),
+  /** Sealed: the SHA-256 of the paid request. Null for requests of the first versions. */
+  sealedRequest: nullable(column.bytes()),
   status: column.oneOf(...X402_STATUSES),
   txId: nullable(column.text()),
   /** The server or top-up that it paid for. */
   orderNumber: nullable(column.text()),
-  /** The API key that spends it, if one does. */
+  /** The `Spender` of the ledger. */
   credentialId: nullable(column.text()),
-  /** The first answer, sealed, for repetitions within a day. */
+  limitedBy: nullable(column.text()),
+  /** The first answer, sealed for the signature, for repetitions within a day. */
   sealedAnswer: nullable(column.bytes()),
   /** The request that settles it, exclusively until the lease ends. */
   leasedBy: nullable(column.text()),
@@ -62,6 +64,10 @@ export const X402Payment = entity('x402_payment', {
   createdAt: column.now(),
 });
 export type X402Payment = RowOf<typeof X402Payment>;
+
+export const SEALED_PAYMENT = sealedColumn(X402Payment, 'sealedPayment', 'id');
+export const SEALED_REQUEST = sealedColumn(X402Payment, 'sealedRequest', 'id');
+export const SEALED_ANSWER = sealedColumn(X402Payment, 'sealedAnswer', 'id');
 
 /** Moves of a payment. `provisioning/payments/x402/` posts its transfers. */
 export const X402_LIFECYCLE: Lifecycle<X402Payment, X402Status> = {
@@ -85,18 +91,18 @@ export const FIND_SIGNED_PAYMENT = statement(X402Payment.columns, { name: 'x402 
   select ${columnsOf(X402Payment)} from x402_payment where network = $1 and payer = $2 and nonce = $3`;
 
 /**
- * Reserves a payment for a request for $15 seconds, and starts its task. It returns no row if the payment is known. $1 to $14
+ * Reserves a payment for a request for $16 seconds, and starts its task. It returns no row if the payment is known. $1 to $15
  * are the columns in the order of the statement; the times are seconds. `startTaskParameters` follow.
  */
 export const RESERVE_PAYMENT = statement(X402Payment.columns, { name: 'x402 reserve' })`
   with reserved as (
-      insert into x402_payment (id, network, payer, nonce, account_id, credential_id, asset, pay_to, amount_micros, valid_before,
-        signature_digest, request_mac, leased_by, sealed_payment, status, lease_until)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12, $13, $14, 'SETTLING',
-        now() + make_interval(secs => $15))
+      insert into x402_payment (id, network, payer, nonce, account_id, credential_id, limited_by, asset, pay_to, amount_micros,
+        valid_before, signature_digest, sealed_request, leased_by, sealed_payment, status, lease_until)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, to_timestamp($11), $12, $13, $14, $15, 'SETTLING',
+        now() + make_interval(secs => $16))
       on conflict (network, payer, nonce) do nothing
       returning ${columnsOf(X402Payment)}, id as subject),
-    ${startTaskSql('reserved', 16)}
+    ${startTaskSql('reserved', 17)}
   select ${columnsOf(X402Payment, 'reserved')} from reserved`;
 
 /** The payment $1, and the time. */

@@ -3,6 +3,7 @@
  * holds the system, the progress, and the next command for the controller. It emits no events: those of the server do.
  */
 import * as column from '../database/column.ts';
+import { sealedColumn } from '../database/sealed.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
@@ -49,6 +50,7 @@ export const Deployment = entity('deployment', {
   updatedAt: column.now(),
 });
 export type Deployment = RowOf<typeof Deployment>;
+export const SEED = sealedColumn(Deployment, 'seed', 'id');
 export type DeploymentState = Deployment['state'];
 
 /**

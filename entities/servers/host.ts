@@ -1,5 +1,6 @@
 /** Hosts: the machines of servers run on them. Their states, their capacity, and the controllers of bare-metal hosts. */
 import * as column from '../database/column.ts';
+import { sealedColumn } from '../database/sealed.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -23,9 +24,6 @@ export interface Bmc {
   /** PEM of the certificate by which a driver trusts the controller (Redfish). */
   certificate?: string | null | undefined;
 }
-
-/** The context that seals the password of a BMC. */
-export const bmcPasswordContext = (host: string): string => `host.bmc_password:${host}`;
 
 export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE'] as const;
 export type HostState = (typeof HOST_STATES)[number];
@@ -52,7 +50,7 @@ export const Host = entity('host', {
   /** IPMI: a name or an IPv4 address, with a port unless it is 623. Redfish: the origin of its URL. */
   bmcAddress: nullable(column.text()),
   bmcUser: nullable(column.text()),
-  /** Sealed (`bmcPasswordContext`). */
+  /** Sealed. */
   bmcPassword: nullable(column.bytes()),
   /** PEM of the certificate to trust (Redfish). Null: one of a public authority. */
   bmcCertificate: nullable(column.text()),
@@ -65,6 +63,8 @@ export const Host = entity('host', {
   updatedAt: column.now(),
 });
 export type Host = RowOf<typeof Host>;
+
+export const BMC_PASSWORD = sealedColumn(Host, 'bmcPassword', 'name');
 
 /**
  * Orders place machines on ACTIVE hosts only. The operator drains a host, and its engine reports it OFFLINE; machines stay

@@ -1,5 +1,6 @@
 /** Manual jobs: the work that an operator does by hand on a machine, and its result. */
 import * as column from '../database/column.ts';
+import { sealedColumn } from '../database/sealed.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -26,6 +27,8 @@ export const ManualJob = entity('manual_job', {
   closedAt: nullable(column.timestamp()),
 });
 export type ManualJob = RowOf<typeof ManualJob>;
+
+export const JOB_SPEC = sealedColumn(ManualJob, 'spec', 'id');
 
 export const MANUAL_JOB_LIFECYCLE: Lifecycle<ManualJob, ManualJob['state']> = {
   table: ManualJob,

@@ -2,7 +2,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, nullable, type Row } from '../database/table.ts';
-import { actingKeySql, recordSql } from '../history/record.ts';
+import { recordSql } from '../history/record.ts';
 import { holdSql } from '../payments/ledger.ts';
 import { START_TASK_PARAMETERS, startTaskSql } from '../tasks/start.ts';
 import { WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
@@ -74,7 +74,7 @@ const orderSql = (head: string, starts: string, first: number): string => `
       insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
         user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros, ipv4, ipv6, ipv6_prefix, host)
       select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
-        $13, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host
+        $13::bytea, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host
       from paid cross join room
       returning ${columnsOf(Server)}, order_number as subject),
     ${starts}
@@ -82,8 +82,8 @@ const orderSql = (head: string, starts: string, first: number): string => `
   select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
 const ORDERED = { ...Server.columns, webhookIds: column.textArray() };
 
-/** $19: the number of servers that the account may have. */
-const [TASK, AFTER_TASK] = [20, 20 + START_TASK_PARAMETERS];
+/** $19 the number of servers that the account may have, $20 and $21 the `Spender`. */
+const [TASK, AFTER_TASK] = [22, 22 + START_TASK_PARAMETERS];
 /**
  * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, has too many
  * servers, or finds no capacity.
@@ -91,7 +91,7 @@ const [TASK, AFTER_TASK] = [20, 20 + START_TASK_PARAMETERS];
 export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
   ${orderSql(
     `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1' })},
-  ${holdSql(actingKeySql(AFTER_TASK), `(${SERVERS_SQL}) < $19::int`)}`,
+  ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int`)}`,
     `${startTaskSql('ordered', TASK)},`,
     AFTER_TASK,
   )}`;

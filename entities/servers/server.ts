@@ -1,5 +1,6 @@
 /** Servers: the row, and the lifecycle of its status. */
 import * as column from '../database/column.ts';
+import { sealedColumn } from '../database/sealed.ts';
 import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { ToldLifecycle } from '../history/lifecycle.ts';
 
@@ -40,7 +41,7 @@ export type ServerChange = {
   from: 'RUNNING' | 'STOPPED';
 } & (
   | { operation: 'start' | 'stop' | 'reboot' | 'reset' }
-  | { operation: 'rebuild'; os: string; sshKeyIds: string[]; sshPublicKeys: string[]; userData: string | null }
+  | { operation: 'rebuild'; os: string; sshKeyIds: string[]; sshPublicKeys: string[] }
   | {
       operation: 'resize';
       /** The new tier. The server holds a place of it, and still one of the old tier. */
@@ -75,8 +76,8 @@ export const Server = entity('server', {
   sshKeyIds: column.textArray(),
   /** Copies of the keys, so that a rebuild works after the customer deleted a key. */
   sshPublicKeys: column.textArray(),
-  userData: nullable(column.text()),
-  /** Sealed. The worker erases it once the machine has it. */
+  /** Sealed, as the root password is. The worker erases both once the machine has booted with them. */
+  userData: nullable(column.bytes()),
   rootPassword: nullable(column.bytes()),
   labels: defaulting(column.json<Record<string, string>>(), "'{}'"),
   autoRenew: defaulting(column.boolean(), 'true'),
@@ -95,6 +96,12 @@ export const Server = entity('server', {
   updatedAt: column.now(),
 });
 export type Server = RowOf<typeof Server>;
+
+export const ROOT_PASSWORD = sealedColumn(Server, 'rootPassword', 'order_number');
+export const USER_DATA = sealedColumn(Server, 'userData', 'order_number');
+
+/** The values of a server without secrets: it has booted with them, or never will. */
+export const ERASED = { rootPassword: null, userData: null };
 
 /** The columns that answers show: all but large ones and secrets that only drivers need. */
 const { sshPublicKeys, userData, rootPassword, ...shown } = Server.columns;

@@ -9,17 +9,32 @@ import { Task } from './task.ts';
 
 const HELD = 'id = $1 and fence = $2 and leased_by = $3';
 
-/**
- * Leases up to $2 due tasks of the lane $1 to the worker $4 for $3 seconds. It skips the tasks $5. PostgreSQL rounds times
- * to milliseconds, so a task that is due now may seem due in half a millisecond.
- */
-export const TAKE_LEASES = statement({ ...Task.columns, overdue: nullable(column.boolean()) })`
-  with due as (
-    select id from task where lane = $1 and state = 'READY' and run_at <= now() + interval '1 millisecond' and id <> all($5::text[])
-    order by run_at limit $2 for update skip locked)
+const LEASED = { ...Task.columns, overdue: nullable(column.boolean()) };
+/** PostgreSQL rounds times to milliseconds, so a task that is due now may seem due in half a millisecond. */
+const DUE = `task.lane = $1 and task.state = 'READY' and task.run_at <= now() + interval '1 millisecond' and task.id <> all($5::text[])`;
+const leaseDue = `
   update task set run_at = now() + $3::float8 * interval '1 second', leased_by = $4, fence = fence + 1, attempts = attempts + 1
   from due where task.id = due.id
   returning ${columnsOf(Task)}, deadline_at <= now() as overdue`;
+
+/** Leases up to $2 due tasks of the lane $1 to the worker $4 for $3 seconds. It skips the tasks $5. */
+export const TAKE_LEASES = statement(LEASED, { name: 'take leases' })`
+  with due as (select id from task where ${DUE} order by run_at limit $2 for update skip locked) ${leaseDue}`;
+
+/**
+ * Leases as `TAKE_LEASES` does, but the accounts take turns: the account with the fewest tasks at this worker comes first.
+ * No account gets more than $6 tasks at once.
+ */
+export const TAKE_LEASES_IN_TURN = statement(LEASED, { name: 'take leases in turn' })`
+  with running as (
+    select account_id, count(*) as tasks from task where lane = $1 and state = 'READY' and leased_by = $4 group by account_id),
+  turns as (
+    select id, coalesce(tasks, 0) + row_number() over (partition by account_id order by run_at, id) as turn
+    from task left join running using (account_id) where ${DUE}),
+  due as (
+    select task.id from task join turns on turns.id = task.id where turn <= $6 and ${DUE}
+    order by turn, run_at limit $2 for update of task skip locked)
+  ${leaseDue}`;
 
 /**
  * Extends leases by $4 seconds and returns the tasks that the worker $3 still holds. It skips rows that a transaction has

@@ -84,7 +84,7 @@ export const WRITE_ATTEMPTS = {
   FAILED: writeAttempts('FAILED'),
 };
 
-/** Disables the webhook $1 for the reason $4 if it is gone ($2), or if no delivery succeeded since $3. */
+/** Disables the webhook $1 for the reason $4: in any case ($2), or if no delivery succeeded since $3. */
 export const DISABLE_WEBHOOK = moveStatement(
   WEBHOOK_LIFECYCLE,
   'DISABLED',

@@ -19,6 +19,7 @@ const DIRECT_EVENT = 'webhook.test';
 /** Columns that deliveries leave out. */
 const LEFT_OUT = [
   'secret',
+  'previous_secret',
   'digest',
   'root_password',
   'user_data',
@@ -44,7 +45,7 @@ export const outboxSql = (from: string, id: string, type: string): string => `
     select webhook.id as webhook_id, webhook.account_id, ${id}::text as event_id, ${type}::text as event_type,
       to_jsonb(${from}) - array[${list(LEFT_OUT)}] as snapshot
     from ${from} join webhook on webhook.account_id = ${from}.account_id or ${type}::text in (${list(PUBLIC_EVENTS)})
-    where webhook.status = 'ENABLED' and ${type}::text <> '${DIRECT_EVENT}'
+    where webhook.status = 'ENABLED' and (webhook.expires_at is null or webhook.expires_at > now()) and ${type}::text <> '${DIRECT_EVENT}'
       and webhook.event_filter && array['*', ${type}::text, split_part(${type}::text, '.', 1) || '.*']),
   deliveries_written as (
     insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, snapshot, next_attempt_at)

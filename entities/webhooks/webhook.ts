@@ -1,5 +1,6 @@
 /** Webhooks: the URLs to which an account has its events delivered. */
 import * as column from '../database/column.ts';
+import { sealedColumn } from '../database/sealed.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import { EVENT_TYPES } from '../history/event.ts';
@@ -15,15 +16,23 @@ export const Webhook = entity('webhook', {
   /** Patterns of events: `*`, `server.*` or exact names. */
   eventFilter: column.textArray(),
   description: nullable(column.text()),
-  /** `whsec_…`, sealed for `webhookSecretContext`. */
+  /** Sealed: `whsec_…`. */
   secret: column.bytes(),
+  /** Sealed: the secret before the last rotation. It also signs until the time after it. */
+  previousSecret: nullable(column.bytes()),
+  previousSecretUntil: nullable(column.timestamp()),
   status: defaulting(column.oneOf(...WEBHOOK_STATUSES), "'ENABLED'"),
-  /** `endpoint_gone` or `retries_exhausted`. */
+  /** `endpoint_gone`, `retries_exhausted` or `expired`. */
   disabledReason: nullable(column.text()),
   lastSuccessAt: nullable(column.timestamp()),
   createdAt: column.now(),
+  /** The expiry of the credential that created it. */
+  expiresAt: nullable(column.timestamp()),
 });
 export type Webhook = RowOf<typeof Webhook>;
+
+export const WEBHOOK_SECRET = sealedColumn(Webhook, 'secret', 'id');
+export const PREVIOUS_WEBHOOK_SECRET = sealedColumn(Webhook, 'previousSecret', 'id');
 
 /** A test that succeeds enables a disabled webhook. */
 export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
@@ -33,8 +42,27 @@ export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
   transitions: { ENABLED: ['DISABLED'], DISABLED: ['ENABLED'] },
 };
 
-/** Reads the webhook $1. */
-export const FIND_WEBHOOK = statement(Webhook.columns)`select ${columnsOf(Webhook)} from webhook where id = $1`;
+/** Reads the webhook $1, and the seconds until it expires; null: it never does. Its previous secret is null once it signs no more. */
+export const FIND_WEBHOOK = statement({ ...Webhook.columns, secondsLeft: nullable(column.real()) })`
+  select ${columnsOf(Webhook, 'webhook', ['previousSecret', 'previousSecretUntil'])},
+    case when previous_secret_until > now() then previous_secret end as previous_secret, previous_secret_until,
+    extract(epoch from expires_at - now())::float8 as seconds_left
+  from webhook where id = $1`;
+
+/** Locks the webhooks of the account $1. */
+export const LOCK_WEBHOOKS = statement({ id: column.key() })`
+  select id from webhook where account_id = $1 order by id for update`;
+
+const BOTH_SIGN_HOURS = 24;
+/** Replaces the secret of the webhook $1 by $2. The earlier one, $3, signs too for a day. */
+export const ROTATE_SECRET = statement(Webhook.columns)`
+  update webhook set secret = $2, previous_secret = $3,
+    previous_secret_until = now() + make_interval(hours => ${BOTH_SIGN_HOURS})
+  where id = $1 returning ${columnsOf(Webhook)}`;
+/** Erases previous secrets that sign no more. */
+export const ERASE_PREVIOUS_SECRETS = statement({})`
+  update webhook set previous_secret = null, previous_secret_until = null
+  where id in (select id from webhook where previous_secret_until <= now() for update skip locked)`;
 
 /** Writes the time of a success of the webhook $1. */
 export const MARK_SUCCESS = statement({})`update webhook set last_success_at = clock_timestamp() where id = $1`;
@@ -43,9 +71,6 @@ export const WEBHOOK_LANE = 'webhooks';
 export const WEBHOOK_PROCESS = 'webhook';
 /** The step of the process that sends due deliveries. */
 export const DELIVER_STEP = 'deliver';
-
-/** The context for which a webhook's secret is sealed. */
-export const webhookSecretContext = (id: string): string => `webhook.secret:${id}`;
 
 /** Whether a filter may contain the pattern: `*`, a group such as `server.*`, or the name of an event. */
 export const isEventPattern = (pattern: string): boolean =>

@@ -14,6 +14,12 @@ export interface Http {
   style: StyleName;
   /** The member of the answer that callers may also get as a QR code. */
   qr?: string;
+  /** Whether callers may have all pages as JSON Lines. */
+  lines?: boolean;
+  /** Whether the endpoint is beside the table of the specification. */
+  extension: boolean;
+  /** Whether the endpoint takes an idempotency key. */
+  keyed: boolean;
 }
 
 export interface Tool {
@@ -47,6 +53,8 @@ export interface Operation extends Fragments {
   scopes: RequiredScope[];
   /** Whether the operation refuses suspended accounts. */
   activeOnly: boolean;
+  /** Whether the operation creates a credential, a webhook or tokens. */
+  creates: boolean;
   parameters: Parameter[];
   input: Input | undefined;
   answer: Answer;

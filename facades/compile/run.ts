@@ -29,6 +29,8 @@ export interface Caller {
   userAgent: string | null;
   /** The network address of the caller. The service never stores it. */
   address: string | null;
+  /** The name of the service as the caller writes it: the header Host. */
+  host?: string | undefined;
   /** Sets a header of the response. Absent without HTTP. */
   setHeader?: (name: string, value: string) => void;
   /** Aborts when the caller disconnects. */

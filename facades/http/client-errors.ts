@@ -1,9 +1,9 @@
 /** Answers requests that are not valid HTTP. Fastify has no request or reply for most of them. */
-import { METHODS, type ServerResponse } from 'node:http';
+import { METHODS, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
-import type { ErrorResponder } from './errors.ts';
+import type { ErrorResponder, ErrorResponse } from './errors.ts';
 import { API_HEADERS } from './headers.ts';
 
 const KIB = 1024;
@@ -35,24 +35,26 @@ export function clientErrors(errorResponse: ErrorResponder, newRequestId: () => 
     if (socket.writable && !socket._httpMessage?.headersSent) {
       const requestId = newRequestId();
       const detail = DETAILS[error.code ?? ''] ?? 'The request is not valid HTTP.';
-      const { body } = errorResponse(new ApiError('invalid_header', detail), requestId);
-      socket.write(badRequest(requestId, mayHaveBody(error, socket) ? JSON.stringify(body) : undefined));
+      const response = errorResponse(new ApiError('invalid_header', detail), requestId);
+      socket.write(rawResponse(response, requestId, mayHaveBody(error, socket)));
     }
     socket.destroy(error);
   };
 }
 
-/** The text of a response with status 400. Without a body, it has no Content-Length. */
-function badRequest(requestId: string, body: string | undefined): string {
+/** The text of a response on a connection that closes after it. Without a body, it has no Content-Length. */
+export function rawResponse({ status, headers: own, body: object }: ErrorResponse, requestId: string, hasBody = true) {
+  const body = hasBody ? JSON.stringify(object) : undefined;
   const headers = {
     ...API_HEADERS,
+    ...own,
     'x-request-id': requestId,
     date: new Date().toUTCString(),
     connection: 'close',
     ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body ?? ''}`;
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body ?? ''}`;
 }
 
 /** Whether the response may have a body. Responses to HEAD have none (RFC 9110, section 9.3.2). */

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ERRORS } from '../../schema/index.ts';
+import type { AdmitPublic } from '../rate-limit/rate-limit.ts';
 
 const rows = Object.entries(ERRORS).map(
   ([code, [status, detail, retryable]]: [string, readonly [number, string, string?]]) => ({
@@ -50,11 +51,11 @@ const START = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', 
 `;
 /** Allows scripts of this service only. Swagger UI needs inline styles and inline images. */
 const REFERENCE_CSP =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'";
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
 
-export function docs(app: FastifyInstance): void {
+export function docs(app: FastifyInstance, onRequest: AdmitPublic): void {
   const page = (path: string, type: string, content: string | Buffer, csp?: string) =>
-    app.get(path, (_request, reply) => {
+    app.get(path, { onRequest }, (_request, reply) => {
       if (csp) reply.header('content-security-policy', csp);
       return reply.type(`${type}; charset=utf-8`).header('cache-control', 'public, max-age=3600').send(content);
     });

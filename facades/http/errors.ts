@@ -62,6 +62,7 @@ function problem({ code, message, extensions, extras }: ApiError, status: number
 function membersOf({
   errors,
   retryAfter,
+  challenge: work,
   requiredScope,
   availableRegions,
   requiredMicros,
@@ -71,6 +72,7 @@ function membersOf({
   return {
     ...(errors && { errors }),
     ...(retryAfter !== undefined && { retry_after: retryAfter }),
+    ...(work !== undefined && { challenge: work }),
     ...(requiredScope !== undefined && { required_scope: requiredScope }),
     ...(availableRegions && { available_regions: availableRegions }),
     ...(requiredMicros !== undefined && { required_usd: usdFromMicros(requiredMicros) }),
@@ -97,7 +99,7 @@ function challenge({ code, extras, extensions }: ApiError): Record<string, strin
 }
 
 /** The loggable parts of an error: its message without quoted values, and its stack. */
-function scrubbed(thrown: unknown): Record<string, unknown> {
+export function scrubbed(thrown: unknown): Record<string, unknown> {
   const error = causesOf(thrown).at(-1);
   if (!error) return { message: typeof thrown };
   const { code, constraint, table } = error as unknown as Record<string, unknown>;

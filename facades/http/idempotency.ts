@@ -1,5 +1,5 @@
 /** Idempotency keys: the header Idempotency-Key of POST, PATCH and DELETE, and an argument of some MCP tools. */
-import { ApiError, type Context } from '../../schema/index.ts';
+import { ApiError, type Context, type Viewer } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import type { Run, Values } from '../compile/run.ts';
@@ -43,7 +43,14 @@ export function keyOf(header: string | string[] | undefined): string | undefined
 
 /** Whether the endpoint accepts keys. It does not if it checks the credential itself, since no viewer separates the keys. */
 export const takesKey = ({ http, parameters }: Operation): boolean =>
-  http !== undefined && http.method !== 'GET' && !parameters.some(readsCredential);
+  http !== undefined && http.method !== 'GET' && http.keyed && !parameters.some(readsCredential);
+
+/**
+ * The owner of the keys: the account. A credential with limits has its own keys where it creates something. The answers to
+ * other credentials can show unlimited ones.
+ */
+const ownerOf = ({ accountId, kind, limits, holder }: Viewer, { creates }: Operation): string =>
+  limits && creates ? `${accountId} ${holder}` : (accountId ?? kind);
 
 export function runnerOnce(operation: Operation, run: Run, once: Once | undefined): RunOnce {
   const { http, tool, parameters } = operation;
@@ -60,7 +67,7 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
     if (key === undefined || !once || (isRegistration && !viewer))
       return { answer: await runToJson(values, body, context), replayed: false };
     const request = {
-      accountId: viewer && (viewer.accountId ?? viewer.kind),
+      accountId: viewer && ownerOf(viewer, operation),
       method,
       path: template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(values[inPath.get(name)!]))),
       key,

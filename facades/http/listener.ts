@@ -5,8 +5,9 @@ import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
-import { admission, readmission } from '../rate-limit/rate-limit.ts';
+import { type AdmitPublic, admission, publicAdmission, readmission } from '../rate-limit/rate-limit.ts';
 import { clientErrors, refuseLargeHead } from './client-errors.ts';
+import { limitConnections } from './connections.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
 import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
@@ -14,7 +15,9 @@ import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } fro
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
+import type { ProxyWatch } from './proxies.ts';
 import { cached, rest } from './rest.ts';
+import { COUNTED_MIN, UnreadBytes } from './unread-bytes.ts';
 
 export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorResponse'> {
   newRequestId: () => string;
@@ -24,6 +27,10 @@ export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorRes
   operations?: readonly Operation[];
   /** The proxies (addresses or CIDR) whose X-Forwarded-For the service trusts. Default: none. */
   trustedProxies?: string[];
+  /** Sees every request. */
+  proxyWatch?: ProxyWatch;
+  /** The most connections of a network; absent without a limit. */
+  connectionsMax?: number;
   /** The folder of the downloads. Default: the folder that `npm run package` writes. */
   downloads?: string;
 }
@@ -49,6 +56,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     onAnswer,
     authenticate,
     rateLimits,
+    trustedProxies = [],
+    connectionsMax,
     operations = readOperations(schema),
   } = options;
   const errorResponse = errorResponder(publicUrl, onError);
@@ -58,7 +67,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     genReqId: newRequestId,
     requestTimeout: REQUEST_TIMEOUT_MS,
     bodyLimit: BODY_MAX,
-    trustProxy: options.trustedProxies?.length ? options.trustedProxies : false,
+    trustProxy: trustedProxies.length ? trustedProxies : false,
     return503OnClosing: false,
     http: {
       maxHeaderSize: NODE_HEADERS_MAX,
@@ -73,10 +82,22 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   });
   app.decorateRequest('viewer', null);
   app.setErrorHandler(send);
+  const admit = admission(authenticate, rateLimits);
+  const admitPublic = publicAdmission(admit);
   app.addHook('onRequest', (request, reply, done) => {
+    options.proxyWatch?.see(request.raw);
     reply.headers(API_HEADERS).header('x-request-id', request.id);
     refuseLargeHead(request, reply);
-    done(request.is404 ? new ApiError('not_found', NO_SUCH_PATH) : undefined);
+    if (!request.is404) return done();
+    admitPublic(request, reply).then(() => done(new ApiError('not_found', NO_SUCH_PATH)), done);
+  });
+  if (connectionsMax) limitConnections(app, { trustedProxies, max: connectionsMax, errorResponse, newRequestId });
+  const unread = new UnreadBytes();
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    // Only after this hook do the bytes wait.
+    const { length = 0 } = (payload ?? {}) as { length?: number };
+    if (length >= COUNTED_MIN) setImmediate(unread.note, reply.raw);
+    done(null, payload);
   });
   if (onAnswer) app.addHook('onResponse', accessLogger(onAnswer));
   // A kept-alive connection would delay the shutdown, so responses during it close theirs.
@@ -100,30 +121,30 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found', NO_SUCH_PATH);
   });
-  docs(app);
-  const admit = admission(authenticate, rateLimits);
+  docs(app, admitPublic);
   downloads(app, { ...options, admit });
   processorWebhooks(app, { ...options, admit });
   rest(app, { ...options, operations, admit, readmit: readmission(authenticate) });
-  oauth(app, publicUrl);
+  oauth(app, publicUrl, admitPublic);
   const document = JSON.stringify(openapi(operations, publicUrl));
   app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>
     cached(request, reply, document, 'public, max-age=60'),
   );
-  await app.register(mcp, { ...options, operations, errorResponse });
-  otherMethods(app, operations);
+  await app.register(mcp, { ...options, operations, errorResponse, onWrite: unread.note });
+  otherMethods(app, operations, admitPublic);
   return app;
 }
 
 /** Answers the other methods of a path with 404 and the header Allow, and OPTIONS. The contract has no 405. */
-function otherMethods(app: FastifyInstance, operations: readonly Operation[]): void {
+function otherMethods(app: FastifyInstance, operations: readonly Operation[], admit: AdmitPublic): void {
   for (const { url, methods, others } of methodsOf(operations)) {
     const allow = methods.join(', ');
     const headers = preflightHeaders(allow);
-    const refuse = async () => {
+    const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
+      await admit(request, reply);
       throw new ApiError('not_found', `The path does not have this method. It has ${allow}.`, { headers: { allow } });
     };
-    app.route({ method: others, url, onRequest: refuse, handler: refuse });
+    app.route({ method: others, url, onRequest: refuse, handler: () => {} });
     app.options(url, (_request, reply) => reply.headers(headers).send(''));
   }
 }

@@ -1,6 +1,7 @@
 /** Metadata for OAuth clients (RFC 8414, RFC 9728), and the member `error` of their refusals. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
+import type { AdmitPublic } from '../rate-limit/rate-limit.ts';
 import type { ErrorResponse } from './errors.ts';
 import { cached } from './rest.ts';
 
@@ -27,15 +28,16 @@ export const OAUTH_PATHS: readonly (readonly [path: string, methods: readonly st
   [AUTHORIZE, ['GET', 'POST']],
 ];
 
-export function oauth(app: FastifyInstance, publicUrl: string): void {
+export function oauth(app: FastifyInstance, publicUrl: string, onRequest: AdmitPublic): void {
   for (const [path, metadata] of Object.entries(METADATA)) {
     const text = JSON.stringify(metadata(publicUrl));
-    app.get(path, async (request, reply) => cached(request, reply, text, 'public, max-age=60'));
+    app.get(path, { onRequest }, async (request, reply) => cached(request, reply, text, 'public, max-age=60'));
   }
-  const refuse = async () => {
+  const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
+    await onRequest(request, reply);
     throw new ApiError('browser_authorization_unavailable');
   };
-  app.route({ method: ['GET', 'POST'], url: AUTHORIZE, onRequest: refuse, handler: refuse });
+  app.route({ method: ['GET', 'POST'], url: AUTHORIZE, onRequest: refuse, handler: () => {} });
 }
 
 /** RFC 8414. The official MCP clients require an `authorization_endpoint`, so it names one that refuses. */

@@ -108,5 +108,11 @@ function single(type: GraphQLInputType): Decode {
  */
 export type AuditRequest = (
   caller: Pick<Caller, 'viewer' | 'requestId'>,
-  request: { method: string; path: string; status: number },
+  request: {
+    method: string;
+    path: string;
+    status: number;
+    /** The thing of a customer that the operator changed. */
+    resource?: { type: 'account' | 'server' | 'topup'; id: string } | undefined;
+  },
 ) => void;

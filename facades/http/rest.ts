@@ -10,6 +10,7 @@ import { type Caller, type ContextOf, permit, type Refuse, runner, type Values }
 import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
 import type { Admit } from '../rate-limit/rate-limit.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
+import { LINES_TYPE, streamLines, wantsLines } from './json-lines.ts';
 import { qrCode, qrFormatFor } from './qr.ts';
 import { type AuditRequest, bodyReader, parameterReader } from './requests.ts';
 
@@ -49,7 +50,7 @@ function serve(
 ): void {
   for (const operation of operations.filter(chosen)) {
     if (!operation.http) continue;
-    const { method, path, maxAgeSeconds, style, qr } = operation.http;
+    const { method, path, maxAgeSeconds, style, qr, lines } = operation.http;
     const { success } = STYLES[style];
     const run = runnerOnce(operation, runner(operation, refuser(operation)), once);
     const keyed = takesKey(operation);
@@ -75,7 +76,12 @@ function serve(
       handler: async (request, reply) => {
         const values = valuesOf(request);
         const key = keyed ? keyOf(request.headers['idempotency-key']) : undefined;
-        const { answer: text, replayed } = await run(key, values, bodyOf(request), contextOf(callerOf(request, reply)));
+        const context = contextOf(callerOf(request, reply));
+        if (lines && wantsLines(request.headers.accept)) {
+          const read = async (page: Values) => (await run(undefined, page, undefined, context)).answer;
+          return reply.header('content-type', LINES_TYPE).send(await streamLines(values, read, context.signal));
+        }
+        const { answer: text, replayed } = await run(key, values, bodyOf(request), context);
         if (replayed) reply.header(REPLAYED_HEADER, 'true');
         reply.code(success);
         const format = qr && qrFormatFor(request.headers.accept);
@@ -88,10 +94,10 @@ function serve(
 
 /** Checks the credential, the rate limits and the scope before the listener reads any input. */
 function guard(operation: Operation, admit: Admit) {
-  const { http, parameters } = operation;
+  const { http, kind, parameters } = operation;
   const checksItself = parameters.some(readsCredential);
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    await admit(request, reply, checksItself);
+    await admit(request, reply, checksItself, kind === 'mutation' ? http!.path : undefined);
     permit(operation, request.viewer);
     if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
   };
@@ -110,6 +116,7 @@ export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
     requestId: request.id,
     userAgent,
     address: request.ip,
+    host: request.headers.host,
     signal: disconnect.signal,
     setHeader,
   };

@@ -6,6 +6,17 @@ import type { Caller } from '../compile/run.ts';
 /** Counts a call for the rate limits. @throws ApiError rate_limited */
 export type Count = (viewer: Viewer | null) => Promise<void>;
 
+/** A message that may reach its handler. */
+export interface Admitted {
+  /** By the argument `access_token`, otherwise by the header. */
+  viewer: Viewer | null;
+  /** A tool call answers it as a tool error. */
+  refusal?: unknown;
+}
+
+/** The admitted messages, by the id of JSON-RPC. */
+export type Messages = ReadonlyMap<unknown, Admitted>;
+
 /** The tools that the URL of the endpoint selects: `?toolsets=catalog,servers&readonly=1`. */
 export interface View {
   /** Undefined: all toolsets. */
@@ -15,7 +26,9 @@ export interface View {
 
 /** The caller by the Authorization header. */
 export interface McpCaller extends Omit<Caller, 'signal'> {
+  /** Counts work beyond the first of a message. */
   count: Count;
+  messages: Messages;
   view: View;
 }
 

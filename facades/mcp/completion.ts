@@ -31,7 +31,6 @@ export function completer(operations: readonly Operation[], contextOf: ContextOf
     const list = source && lists.get(source[0]);
     if (!list) return NONE;
     const [, member, parameters] = source;
-    await caller.count(caller.viewer);
     try {
       permit(list.operation, caller.viewer);
     } catch {

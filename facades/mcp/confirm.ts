@@ -35,9 +35,20 @@ export type QuestionCodec = RequestStateCodec<Question>;
 
 const SECONDS = 600;
 
-/** @param key at least 32 bytes; the same in every process */
-export const questionCodec = (key: Uint8Array): QuestionCodec =>
-  createRequestStateCodec<Question>({ key, ttlSeconds: SECONDS });
+/** Secrets of 32 bytes. The first signs. A text that another one signed is right, too: an operator may replace them. */
+export type Secrets = readonly [Buffer, ...Buffer[]];
+
+export function questionCodec(secrets: Secrets): QuestionCodec {
+  const codecs = secrets.map((key) => createRequestStateCodec<Question>({ key, ttlSeconds: SECONDS }));
+  return {
+    mint: (...given) => codecs[0]!.mint(...given),
+    // The reason of the first codec is the one to report.
+    verify: (...given) =>
+      Promise.any(codecs.map((codec) => codec.verify(...given))).catch(({ errors: [first] }: AggregateError) => {
+        throw first;
+      }),
+  };
+}
 
 /** @param canAsk whether the client supports elicitation */
 export function confirmOf({ tool }: Operation, codec: QuestionCodec, canAsk: () => boolean): Confirm | undefined {

@@ -8,7 +8,7 @@ import type { Values } from '../compile/run.ts';
 /** Agents read the whole page, so its default is smaller than in REST. */
 const PAGE_LIMIT = 20;
 
-const ACCESS_TOKEN = { type: 'string', description: 'API key or access token, instead of a header.' };
+const ACCESS_TOKEN = { type: 'string', description: 'API key or access token.' };
 const IDEMPOTENCY_KEY = {
   type: 'string',
   description: 'A new one for each new call. A call repeated with the same key has no further effect.',

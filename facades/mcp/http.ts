@@ -1,5 +1,4 @@
 /** Mounts the MCP endpoint on the public listener: POST, GET and DELETE. */
-import { toNodeHandler } from '@modelcontextprotocol/node';
 import {
   localhostAllowedOrigins,
   type McpServerFactory,
@@ -8,26 +7,30 @@ import {
 } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
-import type { OnCredentialEnd } from '../compile/run.ts';
-import type { Log } from '../http/errors.ts';
+import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
+import { type Log, scrubbed } from '../http/errors.ts';
 import { JSON_TYPE } from '../http/headers.ts';
 import { deeperThan, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
-import { admission, type RateLimits, rateHeaders, readmission, refuseDenied } from '../rate-limit/rate-limit.ts';
-import { authInfoOf, type Count, type View } from './caller.ts';
+import { type RateLimits, rateHeaders, readmission, refuseDenied } from '../rate-limit/rate-limit.ts';
+import { authInfoOf, type Count } from './caller.ts';
+import type { Secrets } from './confirm.ts';
 import { type McpParts, partsOf } from './parts.ts';
-import { ProtocolVersions } from './protocol-versions.ts';
-import { rpcErrorBody, SERVER_ERROR } from './rpc.ts';
 import { serverFactory } from './server.ts';
 import type { ToolOptions } from './tools.ts';
+import { type ExchangeOptions, exchanger } from './transport/exchange.ts';
+import { admitMessages, InvalidMessages } from './transport/messages.ts';
+import { ProtocolVersions } from './transport/protocol-versions.ts';
+import { idOf, rpcErrorBody, SERVER_ERROR } from './transport/rpc.ts';
 
 export interface McpOptions extends ToolOptions {
+  authenticate: Authenticate;
   /** Without a trailing slash. */
   publicUrl: string;
   /** Host names of further origins from which browsers may call. The service's own and localhost always may. */
   mcpOrigins?: string[];
-  /** Signs sessions and questions. At least 32 bytes; the same in every process. */
-  mcpSecret: Buffer;
+  /** Sign sessions and questions. The same in every process. */
+  mcpSecrets: Secrets;
   onCredentialEnd: OnCredentialEnd;
   /** Receives faults, without any input value. */
   onError: Log;
@@ -35,6 +38,10 @@ export interface McpOptions extends ToolOptions {
   rateLimits?: RateLimits;
   /** Makes the MCP servers. Conformance tests replace the default. */
   factoryOf?: (parts: McpParts) => McpServerFactory;
+}
+
+interface Mount extends McpOptions {
+  onWrite: ExchangeOptions['onWrite'];
 }
 
 /** /mcp also serves callers without a credential. /mcp/secure answers them 401, which makes OAuth clients fetch a token. */
@@ -45,29 +52,37 @@ const BODY_MAX = 256 * 1024;
 const DEPTH_MAX = 16;
 
 /** A Fastify plugin with a content-type parser and an error handler of its own, for JSON-RPC. */
-export async function mcp(app: FastifyInstance, options: McpOptions): Promise<void> {
+export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
   const {
     authenticate,
     onError,
     publicUrl,
-    rateLimits,
+    onWrite,
     mcpOrigins = [],
-    mcpSecret: secret,
+    mcpSecrets: secrets,
     factoryOf = serverFactory,
   } = options;
-  const parts = partsOf({ ...options, secret });
+  const parts = partsOf({ ...options, secrets });
   // The SDK also reports refused requests. They have their answer, and need no line in the log.
-  const report = ({ name, stack }: Error) => !REFUSALS.has(name) && onError({ name, stack });
-  const versions = new ProtocolVersions({ ...options, factory: factoryOf(parts), parts, secret, onError: report });
-  const serve = toNodeHandler(versions, { onerror: ({ name, stack }) => onError({ name, stack }) });
+  const report = (error: Error) => !REFUSALS.has(error.name) && onError(scrubbed(error));
+  const versions = new ProtocolVersions({ ...options, factory: factoryOf(parts), parts, secrets, onError: report });
+  const serve = exchanger({
+    ...versions,
+    onError: (error) => onError(scrubbed(error)),
+    onWrite,
+    fill: parts.lists.prepared.fill,
+  });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
-  // The listener counts refused credentials. Each tool counts its own calls.
-  const admit = admission(authenticate, rateLimits, 'refused');
+  const counter = new Counter(options.rateLimits);
   const readmit = readmission(authenticate);
   // Open streams would keep the listener from closing.
   app.addHook('preClose', () => versions.close());
   readMessages(app);
-  app.setErrorHandler(jsonRpcErrors(app.errorHandler));
+  const refuse = jsonRpcErrors(app.errorHandler);
+  app.setErrorHandler(async (error: Error, request, reply) => {
+    refuse(await counter.refused(error, request, reply), request, reply);
+    return reply;
+  });
   for (const url of MCP_PATHS) {
     const metadata = publicUrl + resourceMetadataPath(url);
     app.route({
@@ -75,10 +90,10 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
       url,
       bodyLimit: BODY_MAX,
       exposeHeadRoute: false,
-      onRequest: async (request, reply) => {
+      onRequest: async (request) => {
         // The transport's specification requires this check against DNS rebinding. Requests without an Origin pass.
         if (!validateOriginHeader(request.headers.origin, origins).ok) throw new ForeignOrigin();
-        await admit(request, reply);
+        request.viewer = await authenticate(request.headers.authorization, request.ip);
         if (url === '/mcp/secure' && !request.viewer)
           throw new ApiError('missing_credential', undefined, {
             headers: { 'www-authenticate': `Bearer realm="svc", resource_metadata="${metadata}"` },
@@ -86,12 +101,25 @@ export async function mcp(app: FastifyInstance, options: McpOptions): Promise<vo
       },
       handler: async (request, reply) => {
         await readmit(request);
+        const count = counter.of(request, reply);
+        const messages = await admitMessages(request, authenticate, count);
         const view = parts.lists.viewOf(request.query as Record<string, unknown>);
         for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
         reply.raw.removeHeader('content-type');
         reply.hijack();
-        const auth = authOf(request, view, counter(rateLimits, request, reply));
-        await serve(Object.assign(request.raw, { auth }), reply.raw, request.body);
+        const { viewer, id: requestId, headers, ip: address, body } = request;
+        const userAgent = headers['user-agent'] ?? null;
+        const authInfo = authInfoOf({
+          viewer,
+          requestId,
+          userAgent,
+          address,
+          host: headers.host,
+          count,
+          messages,
+          view,
+        });
+        await serve(request.raw, reply.raw, authInfo, body);
       },
     });
   }
@@ -115,17 +143,38 @@ function readMessages(app: FastifyInstance): void {
   );
 }
 
-const authOf = ({ viewer, id, headers, ip }: FastifyRequest, view: View, count: Count) =>
-  authInfoOf({ viewer, requestId: id, userAgent: headers['user-agent'] ?? null, address: ip, count, view });
+/** Counts for the rate limits, and remembers the requests that were counted. */
+class Counter {
+  readonly #rateLimits: RateLimits | undefined;
+  readonly #counted = new WeakSet<FastifyRequest>();
 
-/** Counts calls, and sets the rate headers unless they were sent before. */
-function counter(rateLimits: RateLimits | undefined, { ip }: FastifyRequest, { raw }: FastifyReply): Count {
-  return async (viewer) => {
-    if (!rateLimits) return;
-    const standing = await rateLimits.take(viewer, ip);
-    if (!raw.headersSent) for (const [name, value] of Object.entries(rateHeaders(standing))) raw.setHeader(name, value);
-    refuseDenied(standing);
-  };
+  constructor(rateLimits: RateLimits | undefined) {
+    this.#rateLimits = rateLimits;
+  }
+
+  of(request: FastifyRequest, reply: FastifyReply): Count {
+    return async (viewer) => {
+      this.#counted.add(request);
+      if (!this.#rateLimits) return;
+      const standing = await this.#rateLimits.take(viewer, request.ip);
+      if (!reply.sent) reply.headers(rateHeaders(standing));
+      refuseDenied(standing);
+    };
+  }
+
+  /** Counts a request that was refused before its messages were. @returns the refusal */
+  async refused(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<Error> {
+    // Without a database there is no check of a credential, and so no guess to count.
+    const isFault = !(error instanceof ApiError || error instanceof ForeignOrigin || 'statusCode' in error);
+    if (isFault || this.#counted.has(request)) return error;
+    return this.of(
+      request,
+      reply,
+    )(request.viewer).then(
+      () => error,
+      (refusal) => refusal,
+    );
+  }
 }
 
 class ForeignOrigin extends Error {}
@@ -135,13 +184,19 @@ type ErrorHandler = (error: Error, request: FastifyRequest, reply: FastifyReply)
 /** Answers errors before a JSON-RPC message as JSON-RPC errors. Refused credentials get the format of REST (RFC 6750). */
 function jsonRpcErrors(otherwise: ErrorHandler): ErrorHandler {
   return (error, request, reply) => {
-    const answer = (status: number, code: number, message: string) =>
+    const answer = (status: number, code: number, message: string, more = {}) =>
       reply
         .code(status)
         .header('content-type', JSON_TYPE)
-        .send(JSON.stringify(rpcErrorBody(code, message)));
+        .send(JSON.stringify(rpcErrorBody(code, message, idOf(request.body), more)));
     const { code } = error as { code?: string };
-    if (error instanceof ForeignOrigin) answer(403, SERVER_ERROR, 'The Origin is not allowed.');
+    if (error instanceof ApiError && error.code === 'rate_limited') {
+      const retry_after = error.extras.retryAfter;
+      reply.header('retry-after', String(retry_after));
+      return answer(429, SERVER_ERROR, error.message, { data: { code, retry_after } });
+    }
+    if (error instanceof InvalidMessages) answer(400, error.code, error.message);
+    else if (error instanceof ForeignOrigin) answer(403, SERVER_ERROR, 'The Origin is not allowed.');
     else if (code === 'malformed_json') answer(400, PARSE_ERROR, 'Parse error: the body is not valid JSON.');
     else if (code === 'invalid_query') answer(400, SERVER_ERROR, error.message);
     else if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') answer(415, SERVER_ERROR, 'Send the body as application/json.');

@@ -1,6 +1,6 @@
 /** The parts that all MCP servers of a process share. */
 import { type Complete, completer } from './completion.ts';
-import { type QuestionCodec, questionCodec } from './confirm.ts';
+import { type QuestionCodec, questionCodec, type Secrets } from './confirm.ts';
 import { Resources } from './resources.ts';
 import { ToolLists } from './tool-lists.ts';
 import { type ToolOptions, toolsOf } from './tools.ts';
@@ -14,16 +14,16 @@ export interface McpParts {
 }
 
 export interface McpPartsOptions extends ToolOptions {
-  /** Signs questions. At least 32 bytes; the same in every process. */
-  secret: Buffer;
+  /** Sign questions. */
+  secrets: Secrets;
 }
 
-export function partsOf({ secret, ...options }: McpPartsOptions): McpParts {
+export function partsOf({ secrets, ...options }: McpPartsOptions): McpParts {
   return {
     lists: new ToolLists(toolsOf(options)),
     resources: new Resources(options),
     complete: completer(options.operations, options.contextOf),
-    codec: questionCodec(secret),
+    codec: questionCodec(secrets),
     contextOf: options.contextOf,
   };
 }

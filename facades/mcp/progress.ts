@@ -31,7 +31,7 @@ async function notify(
 ): Promise<void> {
   let progress = 0;
   let last: Values[string];
-  for await (const { status } of serverUpdates(context, orderNumber)) {
+  for await (const { status } of await serverUpdates(context, orderNumber)) {
     if (context.signal.aborted) return;
     if (status === last) continue;
     last = status;

@@ -58,10 +58,7 @@ export class Resources {
   async read(uri: string, caller: McpCaller & Caller): Promise<ReadResourceResult> {
     const reader = this.#readers.find(({ match }) => match.test(uri));
     if (!reader) throw new ResourceNotFoundError(uri);
-    const text = await this.refusing(uri, caller, async () => {
-      await caller.count(caller.viewer);
-      return reader.read(uri, caller);
-    });
+    const text = await this.refusing(uri, caller, () => reader.read(uri, caller));
     return { contents: [{ uri, mimeType: JSON_TYPE, text }], ...(reader.isPublic && PUBLIC) };
   }
 

@@ -74,7 +74,7 @@ function handleResources(server: Server, { resources }: McpParts): void {
 }
 
 function handleSubscriptions(server: Server, parts: McpParts): void {
-  const subscriptions = new Subscriptions(parts, (uri) => server.sendResourceUpdated({ uri }));
+  const subscriptions = new Subscriptions({ parts, notify: (uri) => server.sendResourceUpdated({ uri }) });
   server.setRequestHandler('resources/subscribe', async ({ params }, request) => {
     await subscriptions.add(params.uri, callerIn(request));
     return {};

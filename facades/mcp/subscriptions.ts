@@ -1,52 +1,82 @@
 /** The subscriptions of one client to servers that its credential may read. They share one subscription of the schema. */
 import { ResourceNotFoundError } from '@modelcontextprotocol/server';
+import { ApiError } from '../../schema/index.ts';
 import type { Caller } from '../compile/run.ts';
 import type { McpCaller } from './caller.ts';
 import type { McpParts } from './parts.ts';
-import { SERVER_URI, serverUpdates } from './server-updates.ts';
+import { SERVER_URI, type ServerUpdate, serverUpdates } from './server-updates.ts';
 
 const URIS_MAX = 100;
 
-export class Subscriptions {
-  readonly #parts: Pick<McpParts, 'resources' | 'contextOf'>;
-  readonly #notify: (uri: string) => Promise<void> | void;
-  readonly #uris = new Set<string>();
-  readonly #closed = new AbortController();
-  #listening = false;
+export interface SubscriptionOptions {
+  parts: Pick<McpParts, 'resources' | 'contextOf'>;
+  notify: (uri: string) => Promise<void> | void;
+  /** Called when no more updates come. */
+  onEnd?: () => void;
+}
 
-  constructor(parts: Pick<McpParts, 'resources' | 'contextOf'>, notify: (uri: string) => Promise<void> | void) {
-    this.#parts = parts;
-    this.#notify = notify;
+export class Subscriptions {
+  readonly #options: SubscriptionOptions;
+  readonly #uris = new Set<string>();
+  #opening: Promise<void> | undefined;
+  #ended = new AbortController();
+
+  constructor(options: SubscriptionOptions) {
+    this.#options = options;
   }
 
-  /** @throws ResourceNotFoundError for other resources than servers, servers of others, and beyond the limit */
+  /**
+   * @throws ResourceNotFoundError for other resources than servers, and for servers of others
+   * @throws ProtocolError with the error of REST, rate_limited beyond a limit
+   */
   async add(uri: string, caller: McpCaller & Caller): Promise<void> {
-    if (!uri.startsWith(SERVER_URI) || this.#uris.size >= URIS_MAX) throw new ResourceNotFoundError(uri);
-    await this.#parts.resources.read(uri, caller);
-    this.#uris.add(uri);
-    if (this.#listening) return;
-    this.#listening = true;
-    void this.#listen(caller).catch(() => {
-      this.#listening = false;
+    if (!uri.startsWith(SERVER_URI)) throw new ResourceNotFoundError(uri);
+    const { resources } = this.#options.parts;
+    await resources.read(uri, caller);
+    await resources.refusing(uri, caller, async () => {
+      if (this.#uris.size >= URIS_MAX && !this.#uris.has(uri))
+        throw new ApiError('rate_limited', `A client can subscribe to ${URIS_MAX} servers at once. End one first.`);
+      this.#opening ??= this.#open(caller);
+      await this.#opening;
     });
+    this.#uris.add(uri);
   }
 
   remove(uri: string): void {
     this.#uris.delete(uri);
+    if (!this.#uris.size) this.close();
   }
 
   close(): void {
     this.#uris.clear();
-    this.#closed.abort();
+    this.#ended.abort();
+    this.#opening = undefined;
   }
 
-  async #listen(caller: McpCaller & Caller): Promise<void> {
-    // The subscription outlives the first request.
-    const context = this.#parts.contextOf({ ...caller, signal: this.#closed.signal });
-    for await (const { orderNumber } of serverUpdates(context)) {
-      const uri = SERVER_URI + orderNumber;
-      if (this.#uris.has(uri)) await this.#notify(uri);
+  async #open(caller: McpCaller & Caller): Promise<void> {
+    const ended = new AbortController();
+    this.#ended = ended;
+    try {
+      // The subscription outlives the first request.
+      const context = this.#options.parts.contextOf({ ...caller, signal: ended.signal });
+      void this.#follow(await serverUpdates(context), ended);
+    } catch (error) {
+      this.#opening = undefined;
+      throw error;
     }
-    this.#listening = false;
+  }
+
+  async #follow(updates: AsyncGenerator<ServerUpdate>, ended: AbortController): Promise<void> {
+    try {
+      for await (const { orderNumber } of updates) {
+        const uri = SERVER_URI + orderNumber;
+        if (this.#uris.has(uri)) await this.#options.notify(uri);
+      }
+    } catch {
+      // The client learns from the end of the updates, and subscribes again.
+    }
+    if (this.#ended !== ended) return;
+    this.#opening = undefined;
+    this.#options.onEnd?.();
   }
 }

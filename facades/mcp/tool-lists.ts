@@ -4,16 +4,16 @@ import { ApiError } from '../../schema/index.ts';
 import type { McpCaller, View } from './caller.ts';
 import { definitionOf } from './definitions.ts';
 import type { McpTool } from './tools.ts';
+import { Prepared } from './transport/prepared.ts';
 
-const LISTS_MAX = 1_000;
 const ALL: View = { toolsets: undefined, readOnly: false };
 
 export class ToolLists {
+  /** The lists by scopes and view. */
+  readonly prepared = new Prepared();
   readonly #tools: readonly McpTool[];
   readonly #byName: ReadonlyMap<string, McpTool>;
   readonly #definitions: readonly { tool: McpTool; withoutToken: Tool; withToken: Tool }[];
-  /** The lists by scopes and view. */
-  readonly #lists = new Map<string, { tools: Tool[] }>();
 
   constructor(tools: readonly McpTool[]) {
     this.#tools = tools;
@@ -34,17 +34,14 @@ export class ToolLists {
   /** A caller without a header gets all tools of the view, with an argument for the credential. */
   of({ viewer, view }: Pick<McpCaller, 'viewer' | 'view'>): { tools: Tool[] } {
     const scopes = viewer ? [...viewer.scopes].sort().join(' ') : '';
-    const key = [scopes, [...(view.toolsets ?? [])].sort(), view.readOnly].join('|');
-    let list = this.#lists.get(key);
-    if (!list) {
-      const tools = this.#definitions
+    const key = ['tools', scopes, [...(view.toolsets ?? [])].sort(), view.readOnly].join('|');
+    const tools = this.prepared.placeholderOf(key, () =>
+      this.#definitions
         .filter(({ tool }) => isIn(view, tool))
         .filter(({ tool }) => !viewer || tool.operation.scopes.every((scope) => viewer.scopes.has(scope)))
-        .map(({ withoutToken, withToken }) => (viewer ? withoutToken : withToken));
-      list = { tools };
-      if (this.#lists.size < LISTS_MAX) this.#lists.set(key, list);
-    }
-    return list;
+        .map(({ withoutToken, withToken }) => (viewer ? withoutToken : withToken)),
+    );
+    return { tools: tools as unknown as Tool[] };
   }
 
   /** @throws ApiError invalid_query */

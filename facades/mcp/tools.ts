@@ -4,27 +4,18 @@ import { ApiError, type FieldError } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
-import {
-  type Authenticate,
-  type Caller,
-  type ContextOf,
-  permit,
-  type Refuse,
-  runner,
-  type Values,
-} from '../compile/run.ts';
+import { type Caller, type ContextOf, permit, type Refuse, runner, type Values } from '../compile/run.ts';
 import type { ErrorResponder } from '../http/errors.ts';
 import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
 import type { AuditRequest } from '../http/requests.ts';
-import { type Count, callerIn } from './caller.ts';
+import { callerIn } from './caller.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';
 import { paymentsOf, withRequirements } from './payment.ts';
 
 export interface ToolOptions {
   operations: readonly Operation[];
-  authenticate: Authenticate;
   contextOf: ContextOf;
   errorResponse: ErrorResponder;
   /** Absent: idempotency keys have no effect. */
@@ -83,15 +74,15 @@ function toolOf(
   return {
     operation,
     args: schema,
-    async call({ access_token: token = null, ...sent }, request, { confirm, reportProgress } = {}) {
+    async call({ access_token: _, ...sent }, request, { confirm, reportProgress } = {}) {
       const header = callerIn(request);
       const payment = newPayment?.();
       const caller: Caller = { ...header, viewer: null, ...(payment && { setHeader: payment.setHeader }) };
       try {
         // The argument has priority: in the documented flow it is a new account's token beside another account's header.
-        caller.viewer =
-          token === null ? header.viewer : await authenticated(options, String(token), header.address, header.count);
-        await header.count(caller.viewer);
+        const admitted = header.messages.get(request.mcpReq.id)!;
+        if (admitted.refusal) throw admitted.refusal;
+        caller.viewer = admitted.viewer;
         if (operation.scopes.length && !caller.viewer) throw new ApiError('missing_credential', MISSING_CREDENTIAL);
         permit(operation, caller.viewer);
         checkJson(sent);
@@ -123,21 +114,6 @@ const resultOf = (content: Readonly<Values>, text = JSON.stringify(content)): Ca
   content: [{ type: 'text', text }],
   structuredContent: content,
 });
-
-/** Checks the token. A call with a refused credential counts as one without, as in REST. */
-async function authenticated(
-  { authenticate }: Pick<ToolOptions, 'authenticate'>,
-  token: string,
-  address: Caller['address'],
-  count: Count,
-) {
-  try {
-    return await authenticate(`Bearer ${token}`, address);
-  } catch (error) {
-    await count(null);
-    throw error;
-  }
-}
 
 /** Separates the idempotency key from the other arguments. @throws ApiError validation_failed */
 function keyTaker({ tool }: Operation): (args: Values) => { key: string | undefined; rest: Values } {

@@ -1,6 +1,7 @@
 /** The introduction of the OpenAPI document, and the descriptions of its tags. */
+import type { Operation } from '../compile/operation.ts';
 
-export const ABOUT = `VPS and dedicated servers without identity verification, paid in cryptocurrency.
+const ABOUT = `VPS and dedicated servers without identity verification, paid in cryptocurrency.
 
 **Start**: \`POST /v1/auth/register\` creates an account and returns an access token. Programs can register an account with
 \`POST /v1/oauth/register\` (RFC 7591). Send \`Authorization: Bearer <access token or API key>\`. You pay nothing before your
@@ -22,6 +23,16 @@ further effect. It returns the first answer, with \`Idempotency-Replayed: true\`
 
 **Values**: times are RFC 3339 in UTC, and money is a number of US dollars. New fields, enum values and events may appear at any
 time, so ignore unknown ones.`;
+
+/** The introduction, with a list of the endpoints beside the table of the specification. */
+export function aboutOf(operations: readonly Operation[]): string {
+  const extensions = operations.flatMap(({ http }) => (http?.extension ? [`- \`${http.method} ${http.path}\``] : []));
+  if (!extensions.length) return ABOUT;
+  return [
+    `${ABOUT}\n\n**Extensions** have \`x-extension\`. The specification of the service does not list them:\n`,
+    ...extensions,
+  ].join('\n');
+}
 
 export const TAGS: Readonly<Record<string, string>> = {
   account: 'The account, its usage, and its audit log.',

@@ -5,8 +5,9 @@ import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { FORM_TYPE, STYLES } from '../compile/styles.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../http/idempotency.ts';
+import { LINES_SCHEMA, LINES_TYPE } from '../http/json-lines.ts';
 import { QR_FORMATS } from '../http/qr.ts';
-import { ABOUT, TAGS } from './about.ts';
+import { aboutOf, TAGS } from './about.ts';
 import { ERROR } from './error-schema.ts';
 import { answerExample, parameterExample, requestExample } from './examples.ts';
 import { HEADERS, responsesOf, sharedResponses } from './responses.ts';
@@ -36,7 +37,7 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
     info: {
       title: 'Freehold',
       version: '1.0.0',
-      description: ABOUT,
+      description: aboutOf(operations),
       contact: { name: 'Freehold', url: `${publicUrl}/docs` },
       license: { name: 'MIT', identifier: 'MIT' },
     },
@@ -91,6 +92,7 @@ function describe(operation: Operation, define: Define): Json {
     description,
     'x-scope': scopes.join(' ') || 'public',
     'x-availability': http!.status,
+    ...(http!.extension && { 'x-extension': true }),
     security: security ?? (scopes.length ? [{ bearer: scopes }] : []),
     ...parametersOf(operation),
     ...(input && {
@@ -101,6 +103,7 @@ function describe(operation: Operation, define: Define): Json {
     }),
     responses: responsesOf(operation, {
       'application/json': { schema: answer, example: answerExample(operation) },
+      ...(http!.lines && { [LINES_TYPE]: { schema: LINES_SCHEMA, 'x-extension': true } }),
       ...(http!.qr && Object.fromEntries(Object.entries(QR_FORMATS).map(([type, { schema }]) => [type, { schema }]))),
     }),
   };

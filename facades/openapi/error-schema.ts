@@ -58,6 +58,7 @@ export const ERROR: JsonSchema = {
     retryable: { type: 'boolean', description: 'Whether the same request may succeed later.' },
     errors: { type: 'array', maxItems: 50, items: FIELD_ERROR, description: 'The errors of the input, by field.' },
     retry_after: int32('Seconds to wait before the next request.', 1, 2 ** 31 - 1),
+    challenge: text('The challenge of a proof of work: see proof_of_work of the request.', 200),
     required_scope: name('The scope that the credential lacks.'),
     available_regions: {
       type: 'array',

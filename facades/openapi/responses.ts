@@ -138,7 +138,7 @@ const nameOf = (status: number): string => STATUS_CODES[status]!.replaceAll(' ',
 /** The error statuses of an operation, as far as its document shows. */
 function statusesOf({ scopes, input, kind }: Operation): Status[] {
   const spends = kind === 'mutation' && scopes.some((scope) => scope === 'servers' || scope === 'billing');
-  // The listener checks every credential, so 401 and 403 may occur everywhere. The operator's gets 404.
+  // The listener checks every credential, so 401 and 403 may occur everywhere.
   const applies: Partial<Record<Status, boolean>> = { 402: spends, 422: input !== undefined || kind === 'mutation' };
   return STATUSES.filter((status) => applies[status] ?? true);
 }
@@ -160,6 +160,7 @@ const EXTRAS: Readonly<Partial<Record<ErrorCode, Json>>> = {
   insufficient_scope: { required_scope: 'servers' },
   insufficient_balance: { required_usd: 6, balance_usd: 1.5 },
   out_of_stock: { available_regions: ['ams', 'fra'] },
+  proof_of_work_required: { challenge: '1:20:1795348800:Zm9yIGV4YW1wbGU:7c6PpQ0bJ8mYt1r0bq3ZyqF2xk5v9wLhN4sTgUoEdIk' },
   rate_limited: { retry_after: 12 },
   login_throttled: { retry_after: 60 },
   unavailable: { retry_after: 1 },

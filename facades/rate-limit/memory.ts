@@ -1,5 +1,5 @@
 /** Counts calls in the memory of this process. */
-import { type Counted, load, type RateLimitStore, type Taken, WINDOW_SECONDS } from './window.ts';
+import { type Counted, load, type Quota, type RateLimitStore, type Taken, WINDOW_SECONDS } from './window.ts';
 
 interface Count {
   /** The number of the window since the epoch. */
@@ -13,10 +13,11 @@ interface Entry {
 }
 
 const SWEEP_MS = 60_000;
-/** Counting stops no caller with more networks than this. Credentials have no limit of their own. */
+/** Counting stops no caller with more networks than this. Credentials and accounts have no limit of their own. */
 const ADDRESSES_MAX = 100_000;
 
 export class MemoryRateLimits implements RateLimitStore {
+  /** Also accounts. */
   readonly #credentials = new Map<string, Entry>();
   /** Two generations. The older goes as a whole, because finding the oldest entry of a large map is slow. */
   #addresses = new Map<string, Entry>();
@@ -34,9 +35,28 @@ export class MemoryRateLimits implements RateLimitStore {
     return this.#credentials.size + this.#addresses.size + this.#olderAddresses.size;
   }
 
-  async take(name: string, perMinute: number, perHour: number): Promise<Taken> {
+  async take(quotas: readonly Quota[]): Promise<Taken[]> {
     const seconds = this.#now() / 1000;
     this.#sweep(seconds);
+    const entries = quotas.map(({ name }) => this.#entryOf(name, seconds));
+    const taken = entries.map(({ minute, hour }, i): Taken => {
+      const counts = {
+        minute: counted(minute, seconds, WINDOW_SECONDS.minute),
+        hour: counted(hour, seconds, WINDOW_SECONDS.hour),
+      };
+      const { perMinute, perHour } = quotas[i]!;
+      const fits = (of: 'minute' | 'hour', quota: number) => load(counts[of], WINDOW_SECONDS[of]) + 1 <= quota;
+      return { allowed: fits('minute', perMinute) && fits('hour', perHour), ...counts };
+    });
+    if (!taken.every(({ allowed }) => allowed)) return taken;
+    for (const [i, { minute, hour }] of taken.entries()) {
+      minute.current = ++entries[i]!.minute.current;
+      hour.current = ++entries[i]!.hour.current;
+    }
+    return taken;
+  }
+
+  #entryOf(name: string, seconds: number): Entry {
     const entries = name.startsWith('ip:') ? this.#roomForAddress() : this.#credentials;
     const known = entries.get(name) ?? this.#olderAddresses.get(name);
     const entry: Entry = {
@@ -44,17 +64,7 @@ export class MemoryRateLimits implements RateLimitStore {
       hour: roll(known?.hour, seconds, WINDOW_SECONDS.hour),
     };
     entries.set(name, entry);
-    const [minute, hour] = [
-      counted(entry.minute, seconds, WINDOW_SECONDS.minute),
-      counted(entry.hour, seconds, WINDOW_SECONDS.hour),
-    ];
-    const allowed =
-      load(minute, WINDOW_SECONDS.minute) + 1 <= perMinute && load(hour, WINDOW_SECONDS.hour) + 1 <= perHour;
-    if (allowed) {
-      minute.current = ++entry.minute.current;
-      hour.current = ++entry.hour.current;
-    }
-    return { allowed, minute, hour };
+    return entry;
   }
 
   #roomForAddress(): Map<string, Entry> {

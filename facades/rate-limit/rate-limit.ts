@@ -1,7 +1,8 @@
 /**
- * Rate limits: a minute and an hour for each credential, a minute for each address without one. The service
- * counts after it has checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and
- * changes the key every hour.
+ * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens of a
+ * refresh family count as one credential. The service counts after it has checked the credential, so a neighbour never limits
+ * a customer. It counts addresses by a keyed hash, and changes the key every hour. Reads without a credential and each kind
+ * of change count apart. Many callers may share an address, so a stranger's reads must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -9,11 +10,14 @@ import { ApiError, networkOf, type Viewer } from '../../schema/index.ts';
 import type { Authenticate } from '../compile/run.ts';
 import type { Log } from '../http/errors.ts';
 import { MemoryRateLimits } from './memory.ts';
-import { load, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
+import { load, type Quota, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
 
 export interface Quotas {
   keyPerMinute: number;
   keyPerHour: number;
+  /** Of all credentials of an account together. */
+  accountPerMinute: number;
+  accountPerHour: number;
   publicPerMinute: number;
 }
 
@@ -22,6 +26,8 @@ interface Window {
   quota: number;
   seconds: number;
   remaining: number;
+  /** Seconds until another call fits; 0 if one does. */
+  wait: number;
   /** Milliseconds since the epoch: the end of the window or, without remaining calls, the time of the next one. */
   resetAt: number;
 }
@@ -42,6 +48,12 @@ export interface RateLimitOptions {
   onError: Log;
 }
 
+/** A quota, and the names of its windows in the headers. */
+interface Limit extends Quota {
+  minute: string;
+  hour: string;
+}
+
 /** Larger than any count. */
 const UNLIMITED = 2 ** 31 - 1;
 const DENIED_MAX = 10_000;
@@ -54,7 +66,7 @@ export class RateLimits {
   readonly #shared: RateLimitStore | undefined;
   readonly #local = new MemoryRateLimits();
   readonly #onError: Log;
-  /** Refused callers. The limiter refuses them again without a count, so that hammering costs nothing. */
+  /** Full limits by name. The limiter refuses their callers again without a count, so that hammering costs nothing. */
   readonly #denied = new Map<string, Standing>();
   #aloneUntil = 0;
   #addressKey: { hour: number; key: Buffer } | undefined;
@@ -66,55 +78,66 @@ export class RateLimits {
     this.#onError = onError;
   }
 
-  /** Counts a call. */
-  async take(viewer: Viewer | null, address: string): Promise<Standing> {
-    const name = viewer ? viewer.credentialId : this.#hashed(address);
-    const denied = this.#denied.get(name);
-    if (denied) {
+  /** Counts a call. A stranger has a quota for each kind of call. */
+  async take(viewer: Viewer | null, address: string, kind = ''): Promise<Standing> {
+    const limits = viewer ? this.#limitsOf(viewer) : this.#limitOf(networkOf(address) + kind);
+    for (const { name } of limits) {
+      const denied = this.#denied.get(name);
+      if (!denied) continue;
       if (denied.deniedUntil! > Date.now()) return denied;
       this.#denied.delete(name);
     }
-    const { keyPerMinute, keyPerHour, publicPerMinute } = this.#quotas;
-    const [perMinute, perHour] = viewer ? [keyPerMinute, keyPerHour] : [publicPerMinute, UNLIMITED];
-    const standing = standingOf(await this.#count(name, perMinute, perHour), perMinute, perHour);
-    if (standing.deniedUntil) {
-      if (this.#denied.size >= DENIED_MAX) this.#denied.delete(this.#denied.keys().next().value!);
-      this.#denied.set(name, standing);
-    }
-    return standing;
+    const taken = await this.#count(limits);
+    const standings = limits.map((limit, i) => standingOf(taken[i]!, limit));
+    for (const [i, standing] of standings.entries()) if (standing.deniedUntil) this.#deny(limits[i]!.name, standing);
+    const deniedUntil = Math.max(0, ...standings.map((standing) => standing.deniedUntil ?? 0)) || undefined;
+    return { windows: standings.flatMap(({ windows }) => windows), deniedUntil };
   }
 
-  async #count(name: string, perMinute: number, perHour: number): Promise<Taken> {
+  #limitsOf({ credentialId, family = credentialId, accountId }: Viewer): Limit[] {
+    const { keyPerMinute, keyPerHour, accountPerMinute, accountPerHour } = this.#quotas;
+    const own = { name: family, perMinute: keyPerMinute, perHour: keyPerHour, minute: 'minute', hour: 'hour' };
+    if (!accountId) return [own];
+    const windows = { minute: 'account', hour: 'account_hour' };
+    return [own, { name: accountId, perMinute: accountPerMinute, perHour: accountPerHour, ...windows }];
+  }
+
+  #limitOf(caller: string): Limit[] {
+    const { publicPerMinute: perMinute } = this.#quotas;
+    return [{ name: this.#hashed(caller), perMinute, perHour: UNLIMITED, minute: 'public', hour: 'hour' }];
+  }
+
+  #deny(name: string, standing: Standing): void {
+    if (this.#denied.size >= DENIED_MAX) this.#denied.delete(this.#denied.keys().next().value!);
+    this.#denied.set(name, standing);
+  }
+
+  async #count(limits: readonly Limit[]): Promise<Taken[]> {
     if (this.#shared && this.#aloneUntil <= Date.now()) {
       try {
-        return await this.#shared.take(name, perMinute, perHour);
+        return await this.#shared.take(limits);
       } catch (error) {
         this.#aloneUntil = Date.now() + ALONE_MS;
         this.#onError({ message: 'Rate limits cannot be shared at the moment.', name: (error as Error).name });
       }
     }
-    return this.#local.take(name, perMinute, perHour);
+    return this.#local.take(limits);
   }
 
-  #hashed(address: string): string {
+  #hashed(caller: string): string {
     const hour = Math.floor(Date.now() / 3_600_000);
     if (this.#addressKey?.hour !== hour)
       this.#addressKey = { hour, key: Buffer.from(hkdfSync('sha256', this.#secret, '', `addresses ${hour}`, 32)) };
-    const mac = createHmac('sha256', this.#addressKey.key).update(networkOf(address)).digest();
+    const mac = createHmac('sha256', this.#addressKey.key).update(caller).digest();
     return `ip:${mac.toString('base64url', 0, 16)}`;
   }
 }
 
-function standingOf({ allowed, minute, hour }: Taken, perMinute: number, perHour: number): Standing {
+function standingOf({ allowed, ...counts }: Taken, { perMinute, perHour, ...names }: Limit): Standing {
   const now = Date.now();
   const all = [
-    {
-      name: perHour === UNLIMITED ? 'public' : 'minute',
-      quota: perMinute,
-      counted: minute,
-      seconds: WINDOW_SECONDS.minute,
-    },
-    { name: 'hour', quota: perHour, counted: hour, seconds: WINDOW_SECONDS.hour },
+    { name: names.minute, quota: perMinute, counted: counts.minute, seconds: WINDOW_SECONDS.minute },
+    { name: names.hour, quota: perHour, counted: counts.hour, seconds: WINDOW_SECONDS.hour },
   ];
   const windows = all
     .filter(({ quota }) => quota !== UNLIMITED)
@@ -151,7 +174,7 @@ const secondsUntil = (time: number, now: number): number => Math.max(1, Math.cei
 /** Refuses a caller above a limit. @throws ApiError rate_limited, which names the limit */
 export function refuseDenied({ windows, deniedUntil }: Standing): void {
   if (deniedUntil === undefined) return;
-  const { name, quota, seconds } = windows.find(({ remaining }) => remaining === 0) ?? windows[0]!;
+  const { name, quota, seconds } = windows.toSorted((a, b) => b.wait - a.wait)[0]!;
   throw new ApiError('rate_limited', `The limit "${name}" allows ${quota} requests in ${seconds} seconds.`, {
     retryAfter: secondsUntil(deniedUntil, Date.now()),
   });
@@ -163,6 +186,8 @@ export type Admit = (
   reply: FastifyReply,
   /** The operation reads the Authorization header itself, as OAuth's own endpoints do. */
   checksItself?: boolean,
+  /** The kind of call for callers without a credential. */
+  kind?: string,
 ) => Promise<void>;
 
 /** Checks the credential again after the body has come. A slow body takes seconds, and the credential may have ended. */
@@ -172,16 +197,9 @@ export const readmission =
     if (request.viewer) request.viewer = await authenticate(request.headers.authorization, request.ip);
   };
 
-/**
- * A request with a refused credential counts as one without, so that the limit slows guessing. The limit refuses first.
- * @param counted all requests, or only those with a refused credential
- */
-export function admission(
-  authenticate: Authenticate,
-  rateLimits: RateLimits | undefined,
-  counted: 'all' | 'refused' = 'all',
-): Admit {
-  return async (request, reply, checksItself) => {
+/** A request with a refused credential counts as one without, so that the limit slows guessing. The limit refuses first. */
+export function admission(authenticate: Authenticate, rateLimits: RateLimits | undefined): Admit {
+  return async (request, reply, checksItself, kind) => {
     const { authorization } = request.headers;
     try {
       if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization, request.ip);
@@ -190,12 +208,30 @@ export function admission(
       if (rateLimits && error instanceof ApiError) await count(rateLimits, request, reply);
       throw error;
     }
-    if (rateLimits && counted === 'all') await count(rateLimits, request, reply);
+    if (rateLimits) await count(rateLimits, request, reply, kind);
   };
 }
 
-async function count(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const standing = await rateLimits.take(request.viewer, request.ip);
+export type AdmitPublic = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+/** Admits a request to a public page or an unknown path. There a refused credential counts as none, and is no error. */
+export const publicAdmission =
+  (admit: Admit): AdmitPublic =>
+  async (request, reply) => {
+    try {
+      await admit(request, reply);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'rate_limited') throw error;
+    }
+  };
+
+async function count(
+  rateLimits: RateLimits,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  kind?: string,
+): Promise<void> {
+  const standing = await rateLimits.take(request.viewer, request.ip, kind);
   reply.headers(rateHeaders(standing));
   refuseDenied(standing);
 }

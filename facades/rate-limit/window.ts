@@ -1,11 +1,12 @@
 /** Sliding windows. The calls of the fixed window before count by the part of it that is still in view. */
-import type { Counted, Taken } from '../../schema/index.ts';
+import type { Counted, Quota, Taken } from '../../schema/index.ts';
 
-export type { Counted, Taken };
+export type { Counted, Quota, Taken };
 
-/** Counts calls by name. A call is counted in both windows, or in none if either is full. */
+/** Counts calls. A call counts under all its names, in both windows, or under none if a window of one is full. */
 export interface RateLimitStore {
-  take(name: string, perMinute: number, perHour: number): Promise<Taken>;
+  /** @returns the counts of each name */
+  take(quotas: readonly Quota[]): Promise<Taken[]>;
 }
 
 export const WINDOW_SECONDS = { minute: 60, hour: 3600 } as const;

@@ -1,9 +1,16 @@
-/** Background work of accounts: expires API keys, and deletes old clients, credentials and audit entries. */
+/** Background work of accounts: expires API keys, keeps the audit log, and deletes old clients and credentials. */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import type { Vault } from '../../entities/secrets.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
+import {
+  AUDIT_LINKS_PROCESS,
+  AUDIT_SIGNATURE_PROCESS,
+  auditLinksProcess,
+  auditSignatureProcess,
+} from './audit-links.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
 import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
 import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './expire-api-keys.ts';
@@ -11,15 +18,24 @@ import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTas
 
 export class Accounts implements WorkerPart {
   readonly #db: Database;
+  readonly #vault: Vault;
   readonly lanes = { [API_KEY_LANE]: 2, [OAUTH_CLIENT_LANE]: 1 };
-  readonly periodic = [AUDIT_RETENTION_PROCESS, CREDENTIAL_RETENTION_PROCESS];
+  readonly periodic = [
+    AUDIT_LINKS_PROCESS,
+    AUDIT_SIGNATURE_PROCESS,
+    AUDIT_RETENTION_PROCESS,
+    CREDENTIAL_RETENTION_PROCESS,
+  ];
 
-  constructor(db: Database) {
+  constructor(db: Database, vault: Vault) {
     this.#db = db;
+    this.#vault = vault;
   }
 
   get processes() {
     return {
+      [AUDIT_LINKS_PROCESS]: auditLinksProcess(this.#db),
+      [AUDIT_SIGNATURE_PROCESS]: auditSignatureProcess(this.#db, this.#vault),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(this.#db),
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(this.#db),
       [API_KEY_PROCESS]: apiKeyProcess,

@@ -5,6 +5,7 @@ import {
   HAS_ASSETS,
   type OauthClient,
 } from '../../entities/accounts/oauth-client.ts';
+import { revokeCredentials } from '../../entities/accounts/revoke.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
@@ -50,4 +51,5 @@ async function remove(tx: Transaction, accountId: string, id: string): Promise<v
   if ((await HAS_ASSETS.first(tx, [accountId]))!.assets) throw new Conflict();
   if (!(await DELETE_UNUSED_CLIENT.first(tx, [id, UNUSED_SECONDS]))) throw new Conflict();
   await record(tx, accountId, id, { type: 'oauth_client.removed', actor: SYSTEM });
+  await revokeCredentials(tx, accountId, [id], SYSTEM);
 }

@@ -10,7 +10,8 @@ import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import type { NewTask } from '../../entities/tasks/start.ts';
 import { call, type Outbound } from '../outbound/call.ts';
-import { done, hop, type LeasedTask, type Outcome, type Process } from '../tasks/tasks.ts';
+import { HostPlaces } from '../outbound/host-places.ts';
+import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks/tasks.ts';
 import { cardUrl, namedKeys } from './card.ts';
 
 export const AGENT_LANE = 'agents';
@@ -31,19 +32,30 @@ export const verificationTask = ({ id, accountId }: Pick<Agent, 'id' | 'accountI
   step: 'verify',
 });
 
-export const agentProcess = (db: Database, outbound: Outbound): Process => ({
-  lane: AGENT_LANE,
-  attemptsMax: Number.MAX_SAFE_INTEGER,
-  steps: { verify: (task) => verify(db, outbound, task) },
-});
+/** The rest of an entry while enough others call its host. */
+const BUSY_HOST_SECONDS = 5;
 
-async function verify(db: Database, outbound: Outbound, { subject, data, aborted }: LeasedTask): Promise<Outcome> {
-  const agent = await find(db, Agent, { id: subject });
-  if (!agent?.publicKey) return done();
+export function agentProcess(db: Database, outbound: Outbound): Process {
+  const hosts = new HostPlaces();
+  return {
+    lane: AGENT_LANE,
+    attemptsMax: Number.MAX_SAFE_INTEGER,
+    steps: {
+      verify: async (task) => {
+        const agent = await find(db, Agent, { id: task.subject });
+        if (!agent?.publicKey) return done();
+        const outcome = await hosts.during(agent.url, () => verify(outbound, agent, task));
+        return outcome ?? nap(BUSY_HOST_SECONDS);
+      },
+    },
+  };
+}
+
+async function verify(outbound: Outbound, agent: Agent, { data, aborted }: LeasedTask): Promise<Outcome> {
   const keys = await keysOf(agent, outbound, aborted);
   const tries = keys ? 0 : Number(data.tries ?? 0) + 1;
   const pause = tries ? RETRY_SECONDS[tries - 1] : DAY_SECONDS;
-  const verified = keys ? keys.includes(thumbprint(agent.publicKey)) : agent.verified && pause !== undefined;
+  const verified = keys ? keys.includes(thumbprint(agent.publicKey!)) : agent.verified && pause !== undefined;
   return hop('verify', {
     afterSeconds: (pause ?? DAY_SECONDS) * (1 - JITTER + Math.random() * 2 * JITTER),
     data: { tries: pause === undefined ? RETRY_SECONDS.length : tries },

@@ -41,8 +41,11 @@ export interface Call {
   aborted?: AbortSignal | undefined;
 }
 
-/** Why the call has no answer. The caller gets no other detail of the network. */
-export type CallError = 'refused_address' | 'dns' | 'tls' | 'connection' | 'timeout';
+/**
+ * Why the call has no answer. The caller gets no other detail of the network. A closed port, another protocol and silence
+ * are all `unreachable`. `tls` means that a TLS server showed an invalid certificate.
+ */
+export type CallError = 'refused_address' | 'dns' | 'tls' | 'unreachable';
 
 export interface Answer {
   status: number;
@@ -60,7 +63,7 @@ export async function call(request: Call, outbound: Outbound): Promise<Answer | 
     return await exchange(outbound.rules.parse(request.url), request, outbound, signal);
   } catch (error) {
     if (request.aborted?.aborted) throw error;
-    return timeout.aborted ? 'timeout' : reasonOf(error);
+    return timeout.aborted ? 'unreachable' : reasonOf(error);
   }
 }
 
@@ -138,7 +141,7 @@ function reasonOf(error: unknown): CallError {
   if (error instanceof RefusedUrl) return 'refused_address';
   const { code = '', syscall } = error as NodeJS.ErrnoException;
   if (syscall === 'dns') return 'dns';
-  return /CERT|^ERR_TLS|^ERR_SSL|^EPROTO$|SELF_SIGNED|UNABLE_TO/.test(code) ? 'tls' : 'connection';
+  return /CERT|^ERR_TLS|SELF_SIGNED|UNABLE_TO/.test(code) ? 'tls' : 'unreachable';
 }
 
 /** Checks the addresses of a URL's host, if its name resolves now. @throws RefusedUrl */

@@ -32,6 +32,8 @@ const DENIED_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/
 /** Names without public addresses (RFC 6761, 6762, 7686, 8375, 9476). */
 const SPECIAL_NAME = /(^|\.)(localhost|local|internal|home\.arpa|onion|test|invalid|example|alt)$/i;
 const URL_CHARACTERS_MAX = 2048;
+/** Of the ports that system services have, only those of the web. So no URL speaks to a mail server or a database. */
+const isPort = ({ port }: URL) => ['', '80', '443'].includes(port) || Number(port) > 1023;
 
 export type UrlProblem = 'invalid_url' | 'url_not_allowed';
 
@@ -58,18 +60,28 @@ const global6 = blockList([GLOBAL_IPV6]);
 
 export class AddressRules {
   readonly #allowed: BlockList;
-  /** @param allowCidrs networks that are allowed although they are not public, even without TLS */
-  constructor(allowCidrs: readonly string[] = []) {
+  readonly #excluded: BlockList;
+  /**
+   * @param allowCidrs networks that are allowed although they are not public, even without TLS
+   * @param denyCidrs networks that are never allowed, such as the operator's own public ones
+   */
+  constructor(allowCidrs: readonly string[] = [], denyCidrs: readonly string[] = []) {
     this.#allowed = blockList(allowCidrs);
+    this.#excluded = blockList(denyCidrs);
   }
 
   /** Whether the operator allows the address explicitly. */
   allowed(address: string): boolean {
-    return isIP(address) > 0 && this.#allowed.check(address, familyOf(address));
+    return isIP(address) > 0 && !this.#excludes(address) && this.#allowed.check(address, familyOf(address));
+  }
+
+  #excludes(address: string): boolean {
+    return this.#excluded.check(address, familyOf(address));
   }
 
   permitted(address: string): boolean {
     if (this.allowed(address)) return true;
+    if (isIP(address) && this.#excludes(address)) return false;
     if (isIP(address) === 4) return !denied.check(address, 'ipv4');
     return isIP(address) === 6 && global6.check(address, 'ipv6') && !denied.check(address, 'ipv6');
   }
@@ -84,6 +96,7 @@ export class AddressRules {
     if (!url || !['https:', 'http:'].includes(url.protocol) || url.href.length > URL_CHARACTERS_MAX)
       throw new RefusedUrl('invalid_url', `Give an https URL of up to ${URL_CHARACTERS_MAX} characters.`);
     if (url.username || url.password) throw new RefusedUrl('invalid_url', 'The URL must not have a user or password.');
+    if (!isPort(url)) throw new RefusedUrl('url_not_allowed', 'The port of the URL must be 80, 443 or above 1023.');
     url.hash = '';
     const host = hostOf(url);
     if (isIP(host)) this.checkAddresses(url, [host]);

@@ -6,6 +6,7 @@ import { newId } from '../../entities/ids.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import {
   ADD_MANUAL_JOB,
+  JOB_SPEC,
   LIST_JOBS_OF_MACHINES,
   LIST_MANUAL_JOBS,
   LOCK_OPEN_JOBS,
@@ -18,8 +19,6 @@ import type { MachineKey, MachineSpec } from './drivers/driver.ts';
 import type { ManualQueue, QueuedJob } from './drivers/manual.ts';
 
 const LIST_MAX = 10_000;
-/** The context that seals the specification of a job. */
-const specContext = (id: string) => `manual_job.spec:${id}`;
 
 export class ManualJobs implements ManualQueue {
   readonly #db: Queryable;
@@ -43,14 +42,14 @@ export class ManualJobs implements ManualQueue {
     spec?: MachineSpec,
   ): Promise<void> {
     const id = newId('job');
-    const sealed = spec ? this.#vault.seal(JSON.stringify(spec), specContext(id)) : null;
+    const sealed = spec ? JOB_SPEC.seal(this.#vault, JSON.stringify(spec), id) : null;
     await ADD_MANUAL_JOB.all(this.#db, [id, order, generation, action, change, power, specDigest, sealed]);
   }
 }
 
 /** The machine to make, for the operator; null for closed jobs and for jobs that need no specification. */
 export const manualSpecOf = (vault: Vault, { id, spec }: Pick<ManualJob, 'id' | 'spec'>): MachineSpec | null =>
-  spec && (JSON.parse(vault.open(spec, specContext(id))) as MachineSpec);
+  spec && (JSON.parse(JOB_SPEC.open(vault, spec, id)) as MachineSpec);
 
 /** Open jobs first, and the oldest of them first. */
 export const listManualJobs = (db: Queryable, limit: number): Promise<ManualJob[]> => LIST_MANUAL_JOBS.all(db, [limit]);

@@ -9,6 +9,7 @@ import {
   RELEASE_TASK,
   RETRY_TASK,
   TAKE_LEASES,
+  TAKE_LEASES_IN_TURN,
 } from '../../entities/tasks/lease.ts';
 import type { Task } from '../../entities/tasks/task.ts';
 import type { LeasedTask, Outcome } from './tasks.ts';
@@ -42,12 +43,21 @@ export interface Lease {
 
 const leaseOf = (holder: Holder, task: LeasedTask) => [task.id, task.fence, holder.id];
 
-/** Takes due tasks of a lane, up to a count, except the named ones. */
-export const takeLeases = (
+/** Takes due tasks of a lane, up to a count, except the named ones. With `perAccount`, the accounts take turns. */
+export function takeLeases(
   db: Queryable,
   { id, leaseSeconds }: Holder,
-  { lane, count, except }: { lane: string; count: number; except: string[] },
-): Promise<TakenTask[]> => TAKE_LEASES.all(db, [lane, count, leaseSeconds, id, except]);
+  {
+    lane,
+    count,
+    except,
+    perAccount,
+  }: { lane: string; count: number; except: string[]; perAccount?: number | undefined },
+): Promise<TakenTask[]> {
+  const parameters = [lane, count, leaseSeconds, id, except];
+  if (perAccount === undefined) return TAKE_LEASES.all(db, parameters);
+  return TAKE_LEASES_IN_TURN.all(db, [...parameters, perAccount]);
+}
 
 /** Extends leases. @returns the ids of the tasks that the worker still holds */
 export async function extendLeases(

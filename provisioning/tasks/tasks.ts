@@ -89,11 +89,22 @@ export interface Process {
   onExhausted?: (task: LeasedTask, tx: Transaction, error: string) => Promise<string | undefined> | Promise<void>;
 }
 
+/** The number of tasks of a lane that a worker runs at once. A lane that calls customers' hosts also has shares. */
+export type Lane = number | SharedLane;
+
+/** A lane in which the accounts take turns, so that a slow host delays only the account that named it. */
+export interface SharedLane {
+  places: number;
+  /** The most tasks of one account that a worker runs at once. */
+  perAccount: number;
+  /** The most tasks that give their place to another because their step waits for an answer. */
+  waiting: number;
+}
+
 /** A part of provisioning, as the worker uses it. */
 export interface WorkerPart {
   readonly processes: Record<string, Process>;
-  /** The number of tasks of each lane that a worker runs at once. */
-  readonly lanes: Record<string, number>;
+  readonly lanes: Record<string, Lane>;
   /** The processes that run periodically. */
   readonly periodic: readonly string[];
 }

@@ -13,15 +13,16 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
 import { Runner } from './runner.ts';
-import { ATTEMPTS_MAX, type LeasedTask, type Outcome, type Process } from './tasks.ts';
+import { ATTEMPTS_MAX, type Lane, type LeasedTask, type Outcome, type Process, type SharedLane } from './tasks.ts';
 import { Wakeup } from './wakeup.ts';
 
 /** Seconds that one call of a step may take, and seconds to end after its abort. Longer work naps between calls. */
 const [STEP_SECONDS_MAX, GRACE_SECONDS] = [900, 30];
+/** Milliseconds after which a step in a shared lane gives its place to another task. */
+const PATIENCE_MS = 500;
 
 export interface WorkerOptions {
-  /** The number of tasks of each lane that this worker runs at once. */
-  lanes: Record<string, number>;
+  lanes: Record<string, Lane>;
   /** Also the time until other workers take over from a dead worker. Default 30. */
   leaseSeconds?: number;
   /** Default 1. */
@@ -38,7 +39,7 @@ export class Worker {
   readonly leaseSeconds: number;
   readonly #db: Database;
   readonly #processes: ReadonlyMap<string, Process>;
-  readonly #lanes: Record<string, number>;
+  readonly #lanes: Record<string, Lane>;
   readonly #pollSeconds: number;
   readonly #stepMs: number;
   readonly #graceMs: number;
@@ -83,7 +84,7 @@ export class Worker {
     this.#stopListening = this.#db.bus.listen(({ kind, id }) => {
       if (kind === 'task') this.#wake(id);
     });
-    this.#loops = Object.entries(this.#lanes).map(([lane, concurrency]) => this.#serve(lane, concurrency));
+    this.#loops = Object.keys(this.#lanes).map((lane) => this.#serve(lane));
     void this.#keepLeases();
   }
 
@@ -123,7 +124,8 @@ export class Worker {
     const startedAtMs = performance.now();
     const endsAtMs = startedAtMs + this.leaseSeconds * 1000;
     const except = [...this.#busy.keys()].map(({ task }) => task.id);
-    const taken = await takeLeases(this.#db, this, { lane, count, except });
+    const { perAccount } = this.#shares(lane);
+    const taken = await takeLeases(this.#db, this, { lane, count, except, perAccount });
     return taken.map((row) => {
       const abort = new AbortController();
       return { task: { ...row, aborted: abort.signal }, exhausted: this.#exhausted(row), abort, endsAtMs, startedAtMs };
@@ -148,10 +150,10 @@ export class Worker {
   }
 
   /** Keeps a lane busy until the worker stops. */
-  async #serve(lane: string, concurrency: number): Promise<void> {
+  async #serve(lane: string): Promise<void> {
     const wakeup = this.#wakeups.get(lane)!;
     while (!this.#stopping) {
-      const room = this.#room(lane, concurrency);
+      const room = this.#room(lane);
       const leases = room > 0 ? await this.lease(lane, room).catch(this.#onError) : undefined;
       if (this.#stopping) return; // stop() returns the leases
       for (const lease of leases ?? []) {
@@ -162,14 +164,23 @@ export class Worker {
         };
         this.#busy.set(lease, this.run(lease).then(end));
       }
-      await wakeup.wait(this.#pollSeconds);
+      await wakeup.wait(room > 0 ? this.#pollSeconds : Math.min(this.#pollSeconds, PATIENCE_MS / 1000));
     }
   }
 
+  #shares(lane: string): Partial<SharedLane> & Pick<SharedLane, 'places' | 'waiting'> {
+    const given = this.#lanes[lane] ?? 1;
+    return typeof given === 'number' ? { places: given, waiting: 0 } : given;
+  }
+
   /** Returns the free room of a lane. Abandoned steps beyond half of the lane take room from others. */
-  #room(lane: string, concurrency: number): number {
-    const most = concurrency - Math.max(0, this.abandoned(lane) - Math.ceil(concurrency / 2));
-    return most - [...this.#busy.keys()].filter(({ task }) => task.lane === lane).length;
+  #room(lane: string): number {
+    const { places, waiting } = this.#shares(lane);
+    const most = places - Math.max(0, this.abandoned(lane) - Math.ceil(places / 2));
+    const busy = [...this.#busy.keys()].filter(({ task }) => task.lane === lane);
+    const longAgo = performance.now() - PATIENCE_MS;
+    const slow = busy.filter(({ startedAtMs }) => startedAtMs < longAgo).length;
+    return most - busy.length + Math.min(slow, waiting);
   }
 
   async #settled(): Promise<void> {

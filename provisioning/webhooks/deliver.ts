@@ -4,6 +4,7 @@
  * same `webhook-id`.
  */
 import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { FIND_EVENT } from '../../entities/history/event.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import {
@@ -16,20 +17,26 @@ import {
 import {
   DELIVER_STEP,
   FIND_WEBHOOK,
+  PREVIOUS_WEBHOOK_SECRET,
   WEBHOOK_LANE,
+  WEBHOOK_SECRET,
   type Webhook,
-  webhookSecretContext,
 } from '../../entities/webhooks/webhook.ts';
 import type { Outbound } from '../outbound/call.ts';
+import { HostPlaces } from '../outbound/host-places.ts';
 import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks/tasks.ts';
 import { messageOf, type RenderResource } from './message.ts';
 import { type Posted, post } from './post.ts';
-import { keepResults, type Result } from './result.ts';
+import { expire, keepResults, type Result } from './result.ts';
 import { signedHeaders } from './sign.ts';
 
 const PARALLEL = 4;
 const TIMEOUT_SECONDS = 15;
 const RETENTION_DAYS = 30;
+/** The rest of a webhook while enough others call its host. */
+const BUSY_HOST_SECONDS = 1;
+
+type ExpiringWebhook = NonNullable<Awaited<ReturnType<typeof FIND_WEBHOOK.first>>>;
 
 export interface DeliveryOptions extends Outbound {
   db: Database;
@@ -38,19 +45,27 @@ export interface DeliveryOptions extends Outbound {
 }
 
 export function webhookProcess(options: DeliveryOptions): Process {
+  const hosts = new HostPlaces();
   return {
     lane: WEBHOOK_LANE,
     attemptsMax: Number.MAX_SAFE_INTEGER,
     backoffSeconds: (attempt) => Math.min(60, 2 ** attempt / 2),
-    steps: { [DELIVER_STEP]: (task) => deliver(options, task) },
+    steps: {
+      [DELIVER_STEP]: async (task) => {
+        const webhook = await FIND_WEBHOOK.first(options.db, [task.subject]);
+        if (!webhook) return done();
+        if (webhook.status === 'DISABLED') return done({ commit: (tx) => STOP_DELIVERIES.all(tx, [webhook.id]) });
+        if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
+          return done({ commit: (tx) => expire(tx, webhook) });
+        const outcome = await hosts.during(webhook.url, () => deliver(options, webhook, task));
+        return outcome ?? nap(BUSY_HOST_SECONDS);
+      },
+    },
   };
 }
 
-async function deliver(options: DeliveryOptions, task: LeasedTask): Promise<Outcome> {
+async function deliver(options: DeliveryOptions, webhook: ExpiringWebhook, task: LeasedTask): Promise<Outcome> {
   const { db } = options;
-  const webhook = await FIND_WEBHOOK.first(db, [task.subject]);
-  if (!webhook) return done();
-  if (webhook.status === 'DISABLED') return done({ commit: (tx) => STOP_DELIVERIES.all(tx, [webhook.id]) });
   const due = await TAKE_DELIVERIES.all(db, [webhook.id, PARALLEL]);
   if (!due.length) return rest(db, webhook);
   const results = await Promise.all(
@@ -62,26 +77,29 @@ async function deliver(options: DeliveryOptions, task: LeasedTask): Promise<Outc
   return hop(DELIVER_STEP, { commit: (tx) => keepResults(tx, webhook, results) });
 }
 
-/** Rests until the next attempt. Without one, the task ends and deletes the webhook's old deliveries. */
-async function rest(db: Database, { id }: Webhook): Promise<Outcome> {
+/** Rests until the next attempt or the expiry. Without an attempt, it deletes the webhook's old deliveries. */
+async function rest(db: Database, { id, secondsLeft }: ExpiringWebhook): Promise<Outcome> {
   const next = await SECONDS_TO_NEXT_ATTEMPT.first(db, [id]);
-  if (next?.seconds != null) return nap(Math.max(0, next.seconds));
-  return done({ commit: (tx) => DELETE_OLD_DELIVERIES.all(tx, [id, RETENTION_DAYS]) });
+  if (next?.seconds != null) return nap(Math.max(0, Math.min(next.seconds, secondsLeft ?? Infinity)));
+  const commit = (tx: Transaction) => DELETE_OLD_DELIVERIES.all(tx, [id, RETENTION_DAYS]);
+  return secondsLeft === null ? done({ commit }) : hop(DELIVER_STEP, { afterSeconds: secondsLeft, commit });
 }
 
 /** Signs and sends one message. @throws if the caller aborts it */
 export async function send(
   { db, vault, rules, resolve, render }: DeliveryOptions,
-  { id, url, secret }: Webhook,
+  { id, url, secret, previousSecret }: Webhook,
   delivery: Pick<WebhookDelivery, 'accountId' | 'eventId' | 'snapshot'>,
   limits: { timeoutSeconds: number; aborted?: AbortSignal },
 ): Promise<Posted> {
   const event = await FIND_EVENT.first(db, [delivery.eventId]);
   const body = await messageOf(delivery, event!, render);
+  const secrets = [WEBHOOK_SECRET.open(vault, secret, id)];
+  if (previousSecret) secrets.push(PREVIOUS_WEBHOOK_SECRET.open(vault, previousSecret, id));
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Freehold-Webhooks/1.0',
-    ...signedHeaders([vault.open(secret, webhookSecretContext(id))], { id: delivery.eventId, body }),
+    ...signedHeaders(secrets, { id: delivery.eventId, body }),
   };
   return post({ url, headers, body }, { rules, resolve, ...limits });
 }

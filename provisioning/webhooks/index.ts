@@ -17,7 +17,7 @@ export type { RenderResource, WebhookTest };
 
 export class Webhooks implements WorkerPart {
   readonly #options: DeliveryOptions;
-  readonly lanes = { [WEBHOOK_LANE]: 16 };
+  readonly lanes = { [WEBHOOK_LANE]: { places: 16, perAccount: 6, waiting: 112 } };
   readonly periodic = [WEBHOOK_SWEEP_PROCESS];
 
   constructor(options: DeliveryOptions) {
@@ -51,14 +51,21 @@ export class Webhooks implements WorkerPart {
     return testWebhook(this.#options, webhook, actor);
   }
 
+  /** Starts the task that ends a webhook with an expiry. */
+  async expire(tx: Transaction, webhook: Webhook): Promise<void> {
+    const { createdAt, expiresAt } = webhook;
+    if (expiresAt) await this.wake(tx, webhook, (expiresAt.getTime() - createdAt.getTime()) / 1000);
+  }
+
   /** Lets a worker look for due deliveries. */
-  wake(tx: Transaction, { id, accountId }: Pick<Webhook, 'id' | 'accountId'>): Promise<void> {
+  wake(tx: Transaction, { id, accountId }: Pick<Webhook, 'id' | 'accountId'>, afterSeconds = 0): Promise<void> {
     return startTask(tx, {
       lane: WEBHOOK_LANE,
       process: WEBHOOK_PROCESS,
       subject: id,
       accountId,
       step: DELIVER_STEP,
+      afterSeconds,
     });
   }
 }

@@ -1,4 +1,8 @@
-/** One POST to a customer's URL. Of the receiver's answer, Freehold uses only the status and Retry-After. */
+/**
+ * One POST to a customer's URL. Of the receiver's answer, Freehold uses only the status and Retry-After. A customer must not
+ * learn which ports of other hosts are open. So durations are steps, and each call to an unreachable port takes equally long.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallError, call, type Outbound } from '../outbound/call.ts';
 
 /** Why a delivery failed. */
@@ -8,11 +12,13 @@ export interface Posted {
   responseStatus: number | null;
   /** Seconds that the receiver asks Freehold to wait (RFC 9110, 10.2.3). */
   retryAfterSeconds: number | null;
+  /** One of `DURATIONS_MS`, or the whole time limit. */
   durationMs: number;
   /** Null after a 2xx answer. */
   error: DeliveryError | null;
 }
 
+const DURATIONS_MS = [100, 250, 500, 1000, 2500, 5000, 10_000];
 /** Freehold reads no more of an answer. */
 const ANSWER_BYTES_MAX = 4096;
 
@@ -32,7 +38,11 @@ export async function post(message: Message, { timeoutSeconds, aborted, ...outbo
   const startedAt = performance.now();
   const request = { method: 'POST', ...message, answerBytesMax: ANSWER_BYTES_MAX, timeoutSeconds, aborted } as const;
   const answer = await call(request, outbound);
-  const durationMs = Math.round(performance.now() - startedAt);
+  const passedMs = performance.now() - startedAt;
+  const limitMs = timeoutSeconds * 1000;
+  if (answer === 'unreachable') await sleep(limitMs - passedMs, undefined, { signal: aborted });
+  const step = DURATIONS_MS.find((one) => one >= passedMs && one < limitMs);
+  const durationMs = (answer !== 'unreachable' && step) || limitMs;
   if (typeof answer === 'string') return { responseStatus: null, retryAfterSeconds: null, durationMs, error: answer };
   const ok = answer.status >= 200 && answer.status < 300;
   return {

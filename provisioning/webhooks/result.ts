@@ -49,10 +49,17 @@ export async function keepResults(tx: Transaction, webhook: Webhook, results: re
   if (results.some(({ posted }) => posted.error === null)) await MARK_SUCCESS.all(tx, [webhook.id]);
   const reason = endOf(results);
   // The order of locks: first the webhook, then its deliveries by id.
-  const disabled = reason !== undefined && (await disable(tx, webhook, reason, results));
+  const disabled = reason !== undefined && (await disable(tx, webhook, reason, failedSince(results)));
   if (disabled) await LOCK_OPEN_DELIVERIES.all(tx, [webhook.id]);
   await writeAttempts(tx, results);
   if (disabled) await STOP_DELIVERIES.all(tx, [webhook.id]);
+}
+
+/** Disables a webhook that has expired, and stops its deliveries. */
+export async function expire(tx: Transaction, webhook: Webhook): Promise<void> {
+  if (!(await disable(tx, webhook, 'expired'))) return;
+  await LOCK_OPEN_DELIVERIES.all(tx, [webhook.id]);
+  await STOP_DELIVERIES.all(tx, [webhook.id]);
 }
 
 /** Returns the reason to disable the webhook, if the results give one. */
@@ -81,6 +88,14 @@ async function writeAttempts(tx: Transaction, results: readonly Result[]): Promi
 const outcomeOf = (error: string | null, pause: number | null) =>
   error === null ? 'SUCCEEDED' : pause === null ? 'FAILED' : 'RETRYING';
 
+/** Returns the time of the latest first attempt among the deliveries that failed for good. */
+function failedSince(results: readonly Result[]): Date {
+  const times = results
+    .filter(({ delivery, posted }) => posted.error && pauseSeconds(delivery.attempts + 1) === undefined)
+    .map(({ delivery }) => delivery.firstAttemptAt?.getTime() ?? 0);
+  return new Date(Math.max(0, ...times));
+}
+
 /**
  * Disables a webhook. Retries that are exhausted disable it only if no delivery succeeded since the first attempt of a
  * failed one.
@@ -89,18 +104,10 @@ const outcomeOf = (error: string | null, pause: number | null) =>
 async function disable(
   tx: Transaction,
   { id, accountId }: Webhook,
-  reason: string,
-  results: readonly Result[],
+  reason: 'endpoint_gone' | 'retries_exhausted' | 'expired',
+  since = new Date(0),
 ): Promise<boolean> {
-  const failedSince = results
-    .filter(({ delivery, posted }) => posted.error && pauseSeconds(delivery.attempts + 1) === undefined)
-    .map(({ delivery }) => delivery.firstAttemptAt?.getTime() ?? 0);
-  const since = new Date(Math.max(0, ...failedSince));
-  if (!(await DISABLE_WEBHOOK.first(tx, [id, reason === 'endpoint_gone', since, reason]))) return false;
-  await record(tx, accountId, id, {
-    type: 'webhook.disabled',
-    actor: SYSTEM,
-    data: { disabled_reason: reason },
-  });
+  if (!(await DISABLE_WEBHOOK.first(tx, [id, reason !== 'retries_exhausted', since, reason]))) return false;
+  await record(tx, accountId, id, { type: 'webhook.disabled', actor: SYSTEM, data: { disabled_reason: reason } });
   return true;
 }

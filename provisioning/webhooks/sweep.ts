@@ -1,7 +1,11 @@
-/** Wakes webhooks with forgotten deliveries: a process may die between its commit and its wakeup. */
+/**
+ * Wakes webhooks with forgotten deliveries: a process may die between its commit and its wakeup. Erases secrets that sign no
+ * more.
+ */
 import type { Database } from '../../entities/database/database.ts';
 import { FORGOTTEN_WEBHOOKS } from '../../entities/webhooks/delivery.ts';
 import { wakeWebhooks } from '../../entities/webhooks/outbox.ts';
+import { ERASE_PREVIOUS_SECRETS } from '../../entities/webhooks/webhook.ts';
 import { periodic } from '../tasks/schedule.ts';
 import { hop, type Process } from '../tasks/tasks.ts';
 
@@ -17,6 +21,7 @@ export const webhookSweepProcess = (db: Database): Process =>
         db.bus,
         forgotten.map(({ id }) => id),
       );
+      await ERASE_PREVIOUS_SECRETS.all(db);
       return hop('start', { afterSeconds: TICK_SECONDS });
     },
   });

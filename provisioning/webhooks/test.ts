@@ -21,7 +21,7 @@ export async function testWebhook(options: DeliveryOptions, webhook: Webhook, ac
   const { id, accountId } = webhook;
   const { db } = options;
   const eventId = await db.transaction((tx) => record(tx, accountId, id, { type: 'webhook.test', actor }));
-  const shown = Object.entries({ ...webhook, secret: null });
+  const shown = Object.entries({ ...webhook, secret: null, previousSecret: null });
   const snapshot = Object.fromEntries(shown.map(([property, value]) => [snake(property), value]));
   const { responseStatus, durationMs, error } = await send(
     options,

@@ -6,9 +6,13 @@ import type { Context } from '../context.ts';
 
 export type GatewayView = Gateway;
 
-/** Asks each gateway for its health, with a timeout of some seconds. */
-export const listGateways = ({ db, provisioning, signal }: Context): Promise<Gateway[]> =>
-  provisioning.payments.gateways(db, signal);
+/** Asks each gateway for its health, with a timeout of some seconds. The public listener is among them if it has a warning. */
+export async function listGateways({ db, provisioning, signal, listenerWarning }: Context): Promise<Gateway[]> {
+  const gateways = await provisioning.payments.gateways(db, signal);
+  const warning = listenerWarning?.() ?? null;
+  const listener = { name: 'public-listener', simulated: false, coins: [], reachable: true, warning, chains: [] };
+  return warning ? [...gateways, listener] : gateways;
+}
 
 export interface ExchangeRateView {
   coin: string;

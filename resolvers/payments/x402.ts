@@ -2,7 +2,6 @@
  * Pays one request by x402. The service checks the payment, settles it, then credits and spends it in one transaction. The
  * same payment for the same request gets the same answer. Once the money is under way, no answer asks for payment again.
  */
-import { hkdfSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
 import type { Transaction } from '../../entities/database/transaction.ts';
@@ -10,9 +9,16 @@ import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/error
 import { newOrderNumber } from '../../entities/ids.ts';
 import { canonicalJson } from '../../entities/json.ts';
 import { usdFromMicros } from '../../entities/money.ts';
-import { answerPayment, creditX402, lockPayment, type X402Payment } from '../../entities/payments/x402-payment.ts';
-import { Vault } from '../../entities/secrets.ts';
+import {
+  answerPayment,
+  creditX402,
+  lockPayment,
+  SEALED_ANSWER,
+  type X402Payment,
+} from '../../entities/payments/x402-payment.ts';
+import { digest } from '../../entities/secrets.ts';
 import type { SignedPayment } from '../../provisioning/index.ts';
+import { spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, type Context } from '../context.ts';
 import { requireCoin } from './coins.ts';
 
@@ -83,11 +89,10 @@ export async function demandPayment(context: Context, sale: Sale<unknown>): Prom
 export async function pay<T>(context: Context, header: string, sale: Sale<T>): Promise<T> {
   const x402 = available(context);
   const payment = x402.decode(header);
-  const { viewer, vault } = context;
   const buyer = {
     accountId: accountOf(context),
-    credentialId: viewer?.kind === 'api_key' ? viewer.credentialId : null,
-    requestMac: vault.keyedDigest(canonicalJson([sale.path, sale.input]), 'x402 request'),
+    ...spenderOf(context),
+    requestDigest: digest(canonicalJson([sale.path, sale.input])).toString('hex'),
   };
   // Verifies in the background, because a refusal of the sale comes first.
   const verifying = x402.verify(payment);
@@ -193,7 +198,8 @@ async function fulfil<T>(
   const orderNumber = newOrderNumber(sale.kind);
   if (txId !== undefined) await creditX402(tx, row, orderNumber);
   const answer = await sale.fulfil(tx, orderNumber, txId);
-  const sealedAnswer = sealOf(context, payment).seal(serialize(answer).toString('base64'), id);
+  const text = serialize(answer).toString('base64');
+  const sealedAnswer = SEALED_ANSWER.seal(context.vault, text, id, secretOf(payment));
   await answerPayment(tx, row, { orderNumber, sealedAnswer, txId });
   receipt(context, row, txId);
   return answer;
@@ -203,7 +209,8 @@ async function fulfil<T>(
 function answered<T>(context: Context, payment: SignedPayment, row: X402Payment): T {
   if (!row.sealedAnswer) throw new ApiError('payment_nonce_used', `The payment was for ${row.orderNumber}.`);
   receipt(context, row, row.txId ?? undefined);
-  return deserialize(Buffer.from(sealOf(context, payment).open(row.sealedAnswer, row.id), 'base64')) as T;
+  const text = SEALED_ANSWER.open(context.vault, row.sealedAnswer, row.id, secretOf(payment));
+  return deserialize(Buffer.from(text, 'base64')) as T;
 }
 
 function receipt(context: Context, row: X402Payment, txId: string | undefined): void {
@@ -213,6 +220,5 @@ function receipt(context: Context, row: X402Payment, txId: string | undefined): 
   context.setHeader?.('x-payment-response', value);
 }
 
-/** Seals answers with the service's key and the signature of the payment, because an answer can contain a password. */
-const sealOf = ({ vault }: Context, { signature }: SignedPayment): Vault =>
-  new Vault(Buffer.from(hkdfSync('sha256', signature.toLowerCase(), vault.derive('x402 answer'), '', 32)));
+/** Only the payer can open an answer, because it can contain a password. */
+const secretOf = ({ signature }: SignedPayment): string => signature.toLowerCase();

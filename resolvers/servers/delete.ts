@@ -4,7 +4,7 @@ import { ApiError } from '../../entities/errors.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { refundMicros } from '../../entities/money.ts';
 import { available, post, REVENUE } from '../../entities/payments/ledger.ts';
-import { SERVER_LIFECYCLE, type Server } from '../../entities/servers/server.ts';
+import { ERASED, SERVER_LIFECYCLE, type Server } from '../../entities/servers/server.ts';
 import { releaseChange, releaseHold } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found } from '../errors.ts';
@@ -25,7 +25,8 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
     const present = await lockServer(tx, context, orderNumber);
     if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
     if (present.deleteProtection) throw new ApiError('delete_protected');
-    const server = found(await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', { actor: actorOf(context) }));
+    const move = { actor: actorOf(context), set: ERASED };
+    const server = found(await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', move));
     const refundedMicros = await refund(tx, server);
     await context.provisioning.servers.destroy(tx, server);
     return { server, refundedMicros };

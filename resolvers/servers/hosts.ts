@@ -5,14 +5,7 @@ import { exists, find, findAll, lock, remove, update } from '../../entities/data
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { Deployment } from '../../entities/servers/deployment.ts';
-import {
-  type Bmc,
-  bmcPasswordContext,
-  type FIRMWARES,
-  Host,
-  type HostState,
-  moveHost,
-} from '../../entities/servers/host.ts';
+import { BMC_PASSWORD, type Bmc, type FIRMWARES, Host, type HostState, moveHost } from '../../entities/servers/host.ts';
 import { ADD_HOST, FIND_HOST_CONFLICT, FIND_OCCUPANT, UPDATE_HOST } from '../../entities/servers/host-settings.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
@@ -170,7 +163,7 @@ async function bareMetalColumns(
   if (disk) await requireSameDisk(tx, name, disk);
   if (mac) await update(tx, Deployment, { box: name }, { mac });
   const { protocol = null, address = null, user = null, password, certificate = null } = access ?? {};
-  const sealed = password === undefined ? null : vault.seal(password, bmcPasswordContext(name));
+  const sealed = password === undefined ? null : BMC_PASSWORD.seal(vault, password, name);
   return [protocol, address, user, sealed, certificate, mac, disk, firmware];
 }
 

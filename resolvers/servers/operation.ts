@@ -9,7 +9,7 @@ export interface Operation {
   action?: 'REBOOT' | 'RESET' | 'REBUILD' | null | undefined;
   /** The code of a larger tier. */
   serviceCode?: string | null | undefined;
-  /** Belongs to a rebuild only, as do the next three. A field that is absent keeps its value. */
+  /** Belongs to a rebuild only, as do the next three. Without it, the image stays, as the keys do. */
   os?: string | null | undefined;
   sshKeyIds?: string[] | null | undefined;
   userData?: string | null | undefined;

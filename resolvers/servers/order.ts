@@ -10,11 +10,11 @@ import { usdFromMicros } from '../../entities/money.ts';
 import { lockAvailable } from '../../entities/payments/ledger.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
 import { ORDER_SERVER, ORDER_UNPAID_SERVER } from '../../entities/servers/order.ts';
-import type { Server } from '../../entities/servers/server.ts';
+import { ROOT_PASSWORD, type Server, USER_DATA } from '../../entities/servers/server.ts';
 import { startTaskParameters, taskChange } from '../../entities/tasks/start.ts';
 import { deliveriesFor } from '../../entities/webhooks/outbox.ts';
-import { passwordContext, serverTask, waitForRoom } from '../../provisioning/index.ts';
-import { requireSpendable } from '../accounts/auth/spend-limit.ts';
+import { serverTask, waitForRoom } from '../../provisioning/index.ts';
+import { requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../payments/x402.ts';
 import { check, type Facts, priceOf, readFacts, type ServerOrder } from './order-facts.ts';
@@ -143,6 +143,7 @@ async function place(
   if (isPoor) throw withChallenge(context, OFFER, priceMicros, insufficientBalance(priceMicros, facts.balanceMicros));
   const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
   const { serviceCode } = order;
+  const { credentialId, limitedBy } = spenderOf(context);
   const mayHaveRoom = !patient || (await waitForRoom(tx, { orderNumber, generation: 1, region, serviceCode }));
   if (!mayHaveRoom) throw new NoRoom(region);
   const ordered = await (paid ? ORDER_SERVER : ORDER_UNPAID_SERVER).first(tx, [
@@ -158,13 +159,18 @@ async function place(
     order.os,
     keys.map(({ id }) => id),
     keys.map(({ publicKey }) => publicKey),
-    order.userData ?? null,
-    rootPassword && context.vault.seal(rootPassword, passwordContext(orderNumber)),
+    order.userData == null ? null : USER_DATA.seal(context.vault, order.userData, orderNumber),
+    rootPassword && ROOT_PASSWORD.seal(context.vault, rootPassword, orderNumber),
     JSON.stringify(order.labels ?? {}),
     order.autoRenew,
     tier.priceMonthMicros,
     tier.setupFeeMicros,
-    ...(paid ? [context.limits.servers, ...startTaskParameters(serverTask({ kind, orderNumber, accountId }))] : []),
+    ...(paid
+      ? [
+          ...[context.limits.servers, credentialId, limitedBy],
+          ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
+        ]
+      : []),
     ...recordParameters({ type: 'server.created', actor: actorOf(context), data: { status: 'PENDING' } }),
   ]);
   // The balance suffices, and is locked, so capacity or the limit of servers is missing.

@@ -1,4 +1,4 @@
-/** Plans a rebuild: with the requested image, keys and user data, or else with those of the server. */
+/** Plans a rebuild: with the requested image and keys, or else with those of the server. */
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
@@ -10,6 +10,8 @@ export interface Rebuild {
   change: Omit<Extract<ServerChange, { operation: 'rebuild' }>, 'id' | 'from'>;
   /** The given password, or a generated one without SSH keys. */
   rootPassword: string | null;
+  /** The service has forgotten that of the order. */
+  userData: string | null;
 }
 
 /** @throws ApiError unknown_os or unknown_ssh_key */
@@ -27,8 +29,8 @@ export async function planRebuild(tx: Transaction, server: Server, asked: Operat
       os: asked.os ?? server.os,
       sshKeyIds,
       sshPublicKeys,
-      userData: asked.userData ?? server.userData,
     },
+    userData: asked.userData ?? null,
     rootPassword: asked.rootPassword ?? (sshPublicKeys.length ? null : newMachinePassword()),
   };
 }

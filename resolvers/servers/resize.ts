@@ -7,7 +7,7 @@ import { differenceMicros } from '../../entities/money.ts';
 import { lockAvailable } from '../../entities/payments/ledger.ts';
 import type { Server } from '../../entities/servers/server.ts';
 import { beginResize, type Resize } from '../../provisioning/index.ts';
-import { requireSpendable, spendingKey } from '../accounts/auth/spend-limit.ts';
+import { requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
 import type { Context } from '../context.ts';
 import { insufficientBalance } from './order.ts';
 
@@ -47,7 +47,7 @@ export async function planResize(
     priceMonthMicros: String(tier.priceMonthMicros),
     heldMicros: String(heldMicros),
   };
-  if (!(await beginResize(tx, server, resize, spendingKey(context)))) throw new ApiError('out_of_stock');
+  if (!(await beginResize(tx, server, resize, spenderOf(context)))) throw new ApiError('out_of_stock');
   return resize;
 }
 

@@ -7,13 +7,15 @@ import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { newId } from '../../entities/ids.ts';
 import {
+  ROOT_PASSWORD,
   SERVER_LIFECYCLE,
   Server,
   type ServerChange,
   type ServerStatus,
   STABLE,
+  USER_DATA,
 } from '../../entities/servers/server.ts';
-import { passwordContext } from '../../provisioning/index.ts';
+import { refuseRenewals } from '../accounts/auth/spend-limit.ts';
 import { actorOf, type Context } from '../context.ts';
 import { lockServer } from './find.ts';
 import { type Operation, type OperationName, operationOf, statusAfter } from './operation.ts';
@@ -48,12 +50,13 @@ export async function updateServer(
   return context.db.transaction(async (tx) => {
     const server = await lockServer(tx, context, orderNumber);
     const set = fieldsOf(server, update);
+    if (update.autoRenew && (!server.autoRenew || server.status === 'SUSPENDED')) refuseRenewals(context);
     // This runs under the lock of the server, so it sees a suspension that commits at this moment.
     if (update.autoRenew && server.status === 'SUSPENDED')
       await context.provisioning.servers.retrySuspended(tx, server.accountId);
     const begun = operation && (await begin(tx, context, server, operation, update));
     if (!begun) return { server: await write(tx, context, server, set), chargedMicros: 0n, rootPassword: null };
-    const { rootPassword = null, chargedMicros = 0n } = begun;
+    const { rootPassword = null, userData = null, chargedMicros = 0n } = begun;
     const moved = await transition(tx, SERVER_LIFECYCLE, orderNumber, begun.status, {
       actor: actorOf(context),
       data: { operation, changed: Object.keys(set) },
@@ -62,7 +65,8 @@ export async function updateServer(
         change: begun.change,
         failureCode: null,
         failureMessage: null,
-        rootPassword: rootPassword === null ? null : context.vault.seal(rootPassword, passwordContext(orderNumber)),
+        rootPassword: rootPassword === null ? null : ROOT_PASSWORD.seal(context.vault, rootPassword, orderNumber),
+        userData: userData === null ? null : USER_DATA.seal(context.vault, userData, orderNumber),
       },
     });
     if (!moved) throw new Error(`${orderNumber} is ${server.status}, and could not become ${begun.status}.`);
@@ -108,6 +112,7 @@ interface Begun {
   status: ServerStatus;
   change: ServerChange;
   rootPassword?: string | null;
+  userData?: string | null;
   chargedMicros?: bigint;
 }
 
@@ -125,7 +130,7 @@ async function begin(
   if (status === server.status) return undefined;
   const from = server.status as ServerChange['from'];
   const id = newId('chg');
-  if (rebuild) return { status, change: { id, from, ...rebuild.change }, rootPassword: rebuild.rootPassword };
+  if (rebuild) return { ...rebuild, status, change: { id, from, ...rebuild.change } };
   if (!tier) return { status, change: { id, from, operation: operation as 'start' | 'stop' | 'reboot' | 'reset' } };
   const change = await planResize(tx, context, server, tier, { id, serviceCode: asked.serviceCode! });
   return { status, change, chargedMicros: BigInt(change.heldMicros) };

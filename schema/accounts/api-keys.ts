@@ -1,7 +1,7 @@
 /** Creates, lists and revokes API keys. */
 import type { ApiKey } from '../../entities/accounts/credential.ts';
 import { type CreatedApiKey, createApiKey, listApiKeys, revokeApiKey } from '../../resolvers/accounts/auth/api-keys.ts';
-import { builder, enumType, inputType, objectType } from '../builder.ts';
+import { builder, enumType, inputType, objectType, STEP_UP } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
 const ApiKeyStatus = enumType('ApiKeyStatus', 'The state of an API key. Only active keys work.', [
@@ -46,7 +46,7 @@ const CreateApiKeyInput = inputType('CreateApiKeyInput', (t) => ({
   scope: t.field({
     type: 'ScopeList',
     required: true,
-    description: 'One or more of read, servers, billing and full, separated by spaces.',
+    description: 'read, servers, billing, full, or several with spaces.',
   }),
   ipAllowlist: t.field({
     type: 'IpAllowlist',
@@ -55,8 +55,9 @@ const CreateApiKeyInput = inputType('CreateApiKeyInput', (t) => ({
   expiresAt: t.field({ type: 'DateTime', description: 'When the key stops working. Default: never.' }),
   spendLimitUsd: t.field({
     type: 'SpendLimit',
-    description: 'The most that the key may spend in a calendar month (UTC). Default: the whole balance.',
+    description: 'The most to spend in a calendar month (UTC). Default: the whole balance.',
   }),
+  totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
 }));
 
 builder.queryFields((t) => ({
@@ -76,6 +77,7 @@ builder.mutationFields((t) => ({
   createApiKey: t.field({
     type: CreatedApiKeyType,
     scope: 'full',
+    creates: 'credential',
     description: 'Creates an API key. An account can have ten active keys.',
     args: { input: t.arg({ type: CreateApiKeyInput, required: true }) },
     resolve: (_, { input: { spendLimitUsd: spendLimitMicros, ...input } }, context) =>

@@ -1,6 +1,7 @@
 /** The audit log. */
 import type { AuditEntry } from '../../entities/history/audit.ts';
 import { listAudit } from '../../resolvers/accounts/audit.ts';
+import { SECURITY_EVENTS } from '../../resolvers/accounts/security-log.ts';
 import { builder, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
@@ -35,9 +36,14 @@ const AuditEntryType = objectType<AuditEntry>(
     resource: t.field({
       type: ResourceRef,
       nullable: true,
-      description: 'The changed resource; null for api.request.',
+      description: 'The changed resource. In the log of the operator, api.request names the account that it concerned.',
       resolve: ({ resourceType, resourceId }) =>
         resourceType !== null && resourceId !== null ? { type: resourceType, id: resourceId } : null,
+    }),
+    count: t.int({
+      nullable: true,
+      description: 'How often an attack came since its entry before, at most one entry a minute; else null.',
+      resolve: ({ action, count }) => (SECURITY_EVENTS.has(action) ? count : null),
     }),
     requestId: t.exposeString('requestId', {
       nullable: true,
@@ -54,6 +60,11 @@ builder.queryFields((t) => ({
     description: 'The audit log of the account for the last 90 days, newest first.',
     args: {
       ...pageArgs(),
+      accountId: t.arg({
+        type: 'ID',
+        description:
+          'For the operator: the log of this account. Absent: the own log, which is `operator` for the operator.',
+      }),
       action: t.arg({
         type: 'AuditAction',
         description: 'Only this action: api.request or the type of an event. An unknown action has no entries.',
@@ -61,6 +72,7 @@ builder.queryFields((t) => ({
       since: t.arg({ type: 'DateTime', description: 'Only entries of this time or later.' }),
       until: t.arg({ type: 'DateTime', description: 'Only entries before this time.' }),
     },
-    resolve: (_, { action, since, until, ...page }, context) => listAudit(context, page, { action, since, until }),
+    resolve: (_, { accountId, action, since, until, ...page }, context) =>
+      listAudit(context, page, { accountId, action, since, until }),
   }),
 }));

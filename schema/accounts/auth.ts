@@ -1,9 +1,9 @@
 /** Registration, login, and the password. */
-import { changePassword } from '../../resolvers/accounts/auth/change-password.ts';
+import { changePassword, type PasswordChanged } from '../../resolvers/accounts/auth/change-password.ts';
 import { type AwaitsCode, login, loginTotp } from '../../resolvers/accounts/auth/login.ts';
-import { register } from '../../resolvers/accounts/auth/register.ts';
 import type { LoggedIn } from '../../resolvers/accounts/auth/session.ts';
-import { builder, inputType, objectType } from '../builder.ts';
+import { register } from '../../resolvers/accounts/register.ts';
+import { builder, enumType, inputType, objectType } from '../builder.ts';
 import { AccountType } from './account.ts';
 import { TokenPairType } from './sessions.ts';
 
@@ -30,18 +30,40 @@ const AuthResult = objectType<Partial<LoggedIn & AwaitsCode>>(
   }),
 );
 
-const PasswordChanged = objectType<number>('PasswordChanged', 'The result of a password change.', (t) => ({
-  changed: t.boolean({ description: 'Always true.', resolve: () => true }),
-  sessionsRevoked: t.int({ description: 'The number of other sessions that ended.', resolve: (ended) => ended }),
-}));
+const PasswordChangedType = objectType<PasswordChanged>(
+  'PasswordChanged',
+  'The result of a password change. The last three members exist only with revoke: everything.',
+  (t) => ({
+    changed: t.boolean({ description: 'Always true.', resolve: () => true }),
+    sessionsRevoked: t.exposeInt('sessionsRevoked', { description: 'The number of other sessions that ended.' }),
+    apiKeysRevoked: t.exposeInt('apiKeysRevoked', { nullable: true, description: 'The number of ended API keys.' }),
+    oauthClientsDeleted: t.exposeInt('oauthClientsDeleted', {
+      nullable: true,
+      description: 'The number of deleted OAuth clients.',
+    }),
+    webhookSecretsReplaced: t.exposeInt('webhookSecretsReplaced', {
+      nullable: true,
+      description: 'The number of webhooks with a new secret.',
+    }),
+  }),
+);
+
+const Revocation = enumType('Revocation', 'The credentials that end with a password change.', [
+  'SESSIONS',
+  'EVERYTHING',
+]);
 
 const RegisterInput = inputType('RegisterInput', (t) => ({
   email: t.field({
     type: 'Email',
     required: true,
-    description: 'Identifies the account at login. The service sends no mail.',
+    description: 'For login.',
   }),
   password: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
+  proofOfWork: t.field({
+    type: 'ProofOfWork',
+    description: 'For proof_of_work_required.',
+  }),
 }));
 const LoginInput = inputType('LoginInput', (t) => ({
   email: t.field({ type: 'Email', required: true }),
@@ -59,12 +81,19 @@ const ChangePasswordInput = inputType('ChangePasswordInput', (t) => ({
   currentPassword: t.field({ type: 'CurrentPassword', required: true }),
   newPassword: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
   totpCode: t.field({ type: 'TotpCode', description: 'Required if the account has two-factor authentication.' }),
+  revoke: t.field({
+    type: Revocation,
+    required: true,
+    defaultValue: 'SESSIONS',
+    description: 'sessions: all other sessions. everything: also API keys, OAuth clients and webhook secrets, at once.',
+  }),
 }));
 
 builder.mutationFields((t) => ({
   register: t.field({
     type: Registration,
     scope: 'public',
+    creates: 'tokens',
     description: 'Creates an account and logs it in.',
     args: { input: t.arg({ type: RegisterInput, required: true }) },
     resolve: (_, { input }, context) => register(context, input),
@@ -72,6 +101,7 @@ builder.mutationFields((t) => ({
   login: t.field({
     type: AuthResult,
     scope: 'public',
+    creates: 'tokens',
     description: 'Exchanges an email and a password for tokens, or for a pending login that needs the second factor.',
     args: { input: t.arg({ type: LoginInput, required: true }) },
     resolve: (_, { input }, context) => login(context, input),
@@ -79,14 +109,16 @@ builder.mutationFields((t) => ({
   loginTotp: t.field({
     type: AuthResult,
     scope: 'public',
+    creates: 'tokens',
     description: 'Completes a pending login with its second factor.',
     args: { input: t.arg({ type: LoginTotpInput, required: true }) },
     resolve: (_, { input }, context) => loginTotp(context, input),
   }),
   changePassword: t.field({
-    type: PasswordChanged,
+    type: PasswordChangedType,
     scope: 'full',
-    description: 'Changes the password. All other sessions end; API keys stay.',
+    description:
+      'Changes the password. All other sessions end. API keys and OAuth clients stay, unless revoke says everything.',
     args: { input: t.arg({ type: ChangePasswordInput, required: true }) },
     resolve: (_, { input }, context) => changePassword(context, input),
   }),

@@ -16,6 +16,19 @@ const OauthClientEntry = objectType<OauthClient>('OauthClientEntry', 'An OAuth c
     nullable: true,
     description: 'When the client last got a token, with the precision of a minute.',
   }),
+  expiresAt: t.expose('expiresAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When the client and all its tokens stop.',
+  }),
+  spendLimitUsd: t.expose('spendLimitMicros', {
+    type: 'Usd',
+    nullable: true,
+    description: 'The most that all its tokens together may spend in a calendar month (UTC).',
+  }),
+  ipAllowlist: t.exposeStringList('ipAllowlist', {
+    description: 'Networks (CIDR) that may use its tokens; none: all networks.',
+  }),
 }));
 const OauthClientPage = pageOf('OauthClientEntry', OauthClientEntry);
 const DeletedOauthClient = builder
@@ -31,7 +44,7 @@ const DeletedOauthClient = builder
 builder.queryFields((t) => ({
   oauthClients: t.field({
     type: OauthClientPage,
-    scope: 'read',
+    scope: 'full',
     description: 'The OAuth clients of the account, newest first. The operator reads the clients of all accounts.',
     args: pageArgs(),
     resolve: (_, page, context) => listOauthClients(context, page),
@@ -43,7 +56,7 @@ builder.mutationFields((t) => ({
     type: DeletedOauthClient,
     scope: 'full',
     whileSuspended: true,
-    description: 'Deletes an OAuth client, and ends its tokens at once.',
+    description: 'Deletes an OAuth client, and ends its tokens and the keys that they created at once.',
     args: { clientId: t.arg({ type: 'ID', required: true, description: 'The client.' }) },
     resolve: (_, { clientId }, context) => deleteOauthClient(context, clientId),
   }),

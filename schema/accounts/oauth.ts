@@ -3,7 +3,7 @@ import { type Introspection, introspectOauthToken } from '../../resolvers/accoun
 import { type RegisteredClient, registerOauthClient } from '../../resolvers/accounts/oauth/register.ts';
 import { revokeOauthToken } from '../../resolvers/accounts/oauth/revoke.ts';
 import { type IssuedToken, issueOauthToken } from '../../resolvers/accounts/oauth/token.ts';
-import { builder, objectType } from '../builder.ts';
+import { builder, objectType, STEP_UP } from '../builder.ts';
 
 const OauthClientType = objectType<RegisteredClient>(
   'OauthClient',
@@ -12,7 +12,10 @@ const OauthClientType = objectType<RegisteredClient>(
     clientId: t.id({ description: 'Identifies the client.', resolve: ({ client }) => client.id }),
     clientSecret: t.exposeString('clientSecret', { description: 'The secret that authenticates the client. Keep it.' }),
     clientIdIssuedAt: t.field({ type: 'EpochSeconds', resolve: ({ client }) => client.createdAt }),
-    clientSecretExpiresAt: t.int({ description: 'Always 0: the secret never expires.', resolve: () => 0 }),
+    clientSecretExpiresAt: t.int({
+      description: 'When the secret and all tokens expire, in seconds since the epoch; 0: never.',
+      resolve: ({ client: { expiresAt } }) => Math.floor((expiresAt?.getTime() ?? 0) / 1000),
+    }),
     scope: t.string({ description: 'The widest scope of its tokens.', resolve: ({ client }) => client.scope }),
     grantTypes: t.stringList({ resolve: ({ client }) => client.grantTypes }),
     responseTypes: t.stringList({ description: 'Always empty.', resolve: () => [] }),
@@ -27,6 +30,12 @@ const OauthClientType = objectType<RegisteredClient>(
     contacts: t.stringList({ nullable: true, resolve: ({ client }) => client.metadata.contacts }),
     softwareId: t.string({ nullable: true, resolve: ({ client }) => client.metadata.softwareId }),
     softwareVersion: t.string({ nullable: true, resolve: ({ client }) => client.metadata.softwareVersion }),
+    expiresAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ client }) => client.expiresAt }),
+    spendLimitUsd: t.field({ type: 'Usd', nullable: true, resolve: ({ client }) => client.spendLimitMicros }),
+    ipAllowlist: t.stringList({
+      nullable: true,
+      resolve: ({ client: { ipAllowlist } }) => (ipAllowlist.length ? ipAllowlist : null),
+    }),
   }),
 );
 
@@ -85,6 +94,21 @@ const RegisterInput = builder.inputType('RegisterOauthClientInput', {
     contacts: t.field({ type: ['ClientText'] }),
     softwareId: t.field({ type: 'ClientText' }),
     softwareVersion: t.field({ type: 'ClientText' }),
+    proofOfWork: t.field({
+      type: 'ProofOfWork',
+      description: 'After proof_of_work_required: challenge, colon, solution.',
+    }),
+    expiresAt: t.field({ type: 'DateTime', description: 'When the client and all its tokens stop. Default: never.' }),
+    spendLimitUsd: t.field({
+      type: 'SpendLimit',
+      description:
+        'The most that all its tokens together may spend in a calendar month (UTC). Default: the whole balance.',
+    }),
+    ipAllowlist: t.field({
+      type: 'IpAllowlist',
+      description: 'Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks.',
+    }),
+    totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
   }),
 });
 
@@ -149,13 +173,16 @@ builder.mutationFields((t) => ({
   registerOauthClient: t.field({
     type: OauthClientType,
     scope: 'public',
+    creates: 'credential',
     description: 'Registers an OAuth client, in the account of the caller or in a new one of its own.',
     args: { input: t.arg({ type: RegisterInput, required: true }) },
-    resolve: (_, { input }, context) => registerOauthClient(context, input),
+    resolve: (_, { input: { spendLimitUsd: spendLimitMicros, ...input } }, context) =>
+      registerOauthClient(context, { ...input, spendLimitMicros }),
   }),
   issueOauthToken: t.field({
     type: OauthTokenType,
     scope: 'public',
+    creates: 'tokens',
     description: 'Exchanges the secret of a client for an access token.',
     args: {
       authorization: t.arg({ type: 'OauthParameter', description: AUTHORIZATION }),

@@ -62,7 +62,7 @@ const RefreshTokensInput = inputType('RefreshTokensInput', (t) => ({
   refreshToken: t.field({
     type: 'Token',
     required: true,
-    description: 'The refresh token. A second use of the same token ends the whole session.',
+    description: 'The refresh token, unused.',
   }),
 }));
 
@@ -80,6 +80,7 @@ builder.mutationFields((t) => ({
   refreshTokens: t.field({
     type: RefreshedType,
     scope: 'public',
+    creates: 'tokens',
     description: 'Replaces a pair of tokens by a new one. The old access token stops working.',
     args: { input: t.arg({ type: RefreshTokensInput, required: true }) },
     resolve: (_, { input }, context) => refresh(context, input.refreshToken),

@@ -1,5 +1,11 @@
 /** Two-factor authentication. */
-import { disableTotp, enableTotp, setupTotp, type TotpSetup } from '../../resolvers/accounts/auth/totp.ts';
+import {
+  disableTotp,
+  enableTotp,
+  renewRecoveryCodes,
+  setupTotp,
+  type TotpSetup,
+} from '../../resolvers/accounts/auth/totp.ts';
 import { builder, inputType, objectType } from '../builder.ts';
 
 const TotpSetupType = objectType<TotpSetup>(
@@ -25,6 +31,17 @@ const TotpEnabled = objectType<string[]>('TotpEnabled', 'The result of turning t
   }),
 }));
 
+const RecoveryCodes = objectType<string[]>(
+  'RecoveryCodes',
+  'New recovery codes. The old ones no longer work.',
+  (t) => ({
+    recoveryCodes: t.stringList({
+      description: 'Ten codes, each valid once in place of a code. The service shows them once.',
+      resolve: (codes) => codes,
+    }),
+  }),
+);
+
 const TotpDisabled = objectType<object>(
   'TotpDisabled',
   'The result of turning two-factor authentication off.',
@@ -36,6 +53,9 @@ const SetupTotpInput = inputType('SetupTotpInput', (t) => ({
 }));
 const EnableTotpInput = inputType('EnableTotpInput', (t) => ({
   totpCode: t.field({ type: 'TotpCode', required: true, description: 'A code of the authenticator.' }),
+}));
+const NewRecoveryCodesInput = inputType('NewRecoveryCodesInput', (t) => ({
+  totpCode: t.field({ type: 'TotpCode', required: true }),
 }));
 const DisableTotpInput = inputType('DisableTotpInput', (t) => ({
   totpCode: t.field({ type: 'TotpCode', required: true }),
@@ -55,6 +75,13 @@ builder.mutationFields((t) => ({
     description: 'Turns two-factor authentication on with a first code. All other sessions end; API keys stay.',
     args: { input: t.arg({ type: EnableTotpInput, required: true }) },
     resolve: (_, { input }, context) => enableTotp(context, input.totpCode),
+  }),
+  newRecoveryCodes: t.field({
+    type: RecoveryCodes,
+    scope: 'full',
+    description: 'Replaces the recovery codes by ten new ones.',
+    args: { input: t.arg({ type: NewRecoveryCodesInput, required: true }) },
+    resolve: (_, { input }, context) => renewRecoveryCodes(context, input.totpCode),
   }),
   disableTotp: t.field({
     type: TotpDisabled,

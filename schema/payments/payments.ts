@@ -106,7 +106,8 @@ builder.queryFields((t) => ({
   gateways: t.field({
     type: [GatewayType],
     scope: 'operator',
-    description: 'The payment gateways, and the progress of their chains. It asks each gateway.',
+    description:
+      'The payment gateways, and the progress of their chains. It asks each gateway. The public listener is among them if it has a warning.',
     resolve: (_, __, context) => listGateways(context),
   }),
   rates: t.field({

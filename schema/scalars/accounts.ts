@@ -14,6 +14,9 @@ scalar('Email', 'An email address.', text(3, 254, { format: 'email' }), {
   example: 'you@example.com',
   parse: (value: string) => value.toLowerCase(),
 });
+scalar('ProofOfWork', 'A challenge of proof_of_work_required, a colon, and the number that solves it.', text(1, 300), {
+  example: '1:20:1795348800:Zm9yIGV4YW1wbGU:7c6PpQ0bJ8mYt1r0bq3ZyqF2xk5v9wLhN4sTgUoEdIk:1048577',
+});
 scalar('Token', 'A token that the service issued.', text(1, 200), {
   example: 'svc_rt_6mlLTzEnmlPVPxHAe74kg9awGRUOButR2pp2Kz',
 });

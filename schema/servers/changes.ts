@@ -35,7 +35,7 @@ const UpdateServerInput = builder.inputType('UpdateServerInput', {
     sshKeyIds: t.field({ type: 'SshKeyIds', description: 'With a rebuild: the keys. Default: the present ones.' }),
     userData: t.field({
       type: 'UserData',
-      description: 'With a rebuild: cloud-init user data. Default: the present one.',
+      description: 'With a rebuild: cloud-init user data. Default: none.',
     }),
     rootPassword: t.field({
       type: 'RootPassword',

@@ -1,7 +1,7 @@
 /** Scopes: every endpoint with every kind of credential, generated from the table of endpoints. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { mintCredential } from '../../entities/secrets.ts';
-import { ENDPOINTS } from '../setup/endpoints.ts';
+import { ALL_ENDPOINTS } from '../setup/endpoints.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { type RestClient, restClient } from '../setup/spawn.ts';
 
@@ -47,7 +47,7 @@ const call = (client: keyof typeof clients, method: string, path: string) =>
     method === 'POST' || method === 'PATCH' ? { nonsense: 1 } : undefined,
   );
 
-describe.each(ENDPOINTS)('%s %s (%s, %s)', (method, path, scope, availability) => {
+describe.each(ALL_ENDPOINTS)('%s %s (%s, %s)', (method, path, scope, availability) => {
   const allowed = (held: readonly string[]) => scope === 'public' || held.includes(scope);
 
   it('refuses a call without a credential, unless it is public', async () => {

@@ -1,7 +1,7 @@
 /** A suspended account is limited at once, on every facade. */
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../schema/index.ts';
-import { ENDPOINTS } from '../setup/endpoints.ts';
+import { ALL_ENDPOINTS } from '../setup/endpoints.ts';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { restClient } from '../setup/spawn.ts';
 import { listen } from '../setup/subscription.ts';
@@ -26,7 +26,7 @@ describe('A suspended account', () => {
   it('may read and end things, and may not create, change or buy anything, on every endpoint', async () => {
     const { id, rest } = await newAccount();
     await suspend({ id });
-    for (const [method, path, scope] of ENDPOINTS) {
+    for (const [method, path, scope] of ALL_ENDPOINTS) {
       const body = method === 'POST' || method === 'PATCH' ? { nonsense: 1 } : undefined;
       const answer = await rest(method, path.replace(/\{\w+\}/g, 'x'), body);
       const refused =
@@ -149,6 +149,17 @@ describe('Suspending', () => {
     for (const unknown of ['acct_00000000000000000000000000', 'x', ''])
       expect((await suspend({ id: unknown })).errors[0].extensions.code).toBe('not_found');
     expect((await operator(SUSPEND, { id, reason: '' })).errors).toBeDefined();
+  });
+});
+
+describe('A token of a suspended account', () => {
+  it('stays active, because it still reads and ends things (RFC 7662)', async () => {
+    const account = await newAccount();
+    await suspend(account);
+    const headers = { authorization: `Bearer ${account.accessToken}` };
+    const { body } = await anonymous('GET', '/v1/oauth/introspect', undefined, headers);
+    expect(body).toMatchObject({ active: true, sub: account.id });
+    expect((await account.rest('GET', '/v1/account')).status).toBe(200);
   });
 });
 

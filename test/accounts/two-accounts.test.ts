@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { readOperations } from '../../facades/compile/read.ts';
 import { schema } from '../../schema/index.ts';
-import { ENDPOINTS } from '../setup/endpoints.ts';
+import { ALL_ENDPOINTS } from '../setup/endpoints.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { listen } from '../setup/subscription.ts';
@@ -35,6 +35,7 @@ const MADE_UP = {
   webhook: () => newId('whk'),
   delivery: () => newId('dlv'),
   client: () => newId('cl'),
+  account: () => newId('acct'),
 };
 type Thing = keyof typeof MADE_UP;
 const THINGS = Object.keys(MADE_UP) as Thing[];
@@ -53,15 +54,13 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
   const made = {
     hooks: [await make('/v1/webhooks', hook), await make('/v1/webhooks', { ...hook, url: `${hook.url}/2` })],
   };
-  const sshKeys = [
-    await make('/v1/ssh-keys', { public_key: SSH_KEYS[0] }),
-    await make('/v1/ssh-keys', { public_key: SSH_KEYS[1] }),
-  ];
+  const sshKeys = await Promise.all(SSH_KEYS.map((public_key) => make('/v1/ssh-keys', { public_key })));
   const servers = [
     await make('/v1/servers', { service_code: 'vps-1' }),
     await make('/v1/servers', { service_code: 'vps-2' }),
   ];
   const keys = [1, 2].map(() => make('/v1/auth/api-keys', { name: 'k', scope: 'read' }));
+  await newClient({ scope: 'read' }, account.rest);
   const client = await newClient({ scope: 'read', grant_types: ['client_credentials', 'refresh_token'] }, account.rest);
   await tokenOf(client);
   for (const { order_number } of servers)
@@ -81,7 +80,7 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
     ids: {
       ...{ server: servers[1].order_number, topup: topup.order_number, key: (await keys[1]!).key_id },
       ...{ session: session.token_id, sshKey: sshKeys[1].id, webhook: made.hooks[1].id, delivery: data[0].id },
-      client: client.client_id,
+      ...{ client: client.client_id, account: account.id },
     },
   };
 }
@@ -91,15 +90,16 @@ let [owner, stranger] = [] as unknown as [
   Awaited<ReturnType<typeof withEverything>>,
 ];
 let before: string;
-/** All rows of both accounts, without logged requests and the last uses of credentials. */
+/** All rows of both accounts, without logged requests, refused credentials, links of the log, and last uses. */
 async function everything(): Promise<string> {
   const tables = await db.query<{ name: string }>(
-    `select table_name as name from information_schema.columns where column_name = 'account_id' and table_schema = 'public' order by 1`,
+    `select table_name as name from information_schema.columns where column_name = 'account_id' and table_name <> 'audit_link' order by 1`,
   );
   const rows = tables.map(({ name }) =>
     db.query(
       `select '${name}' as of, to_jsonb(t) - 'last_used_at' as row from ${name} as t
-        where account_id = any($1) and coalesce(to_jsonb(t) ->> 'action', '') <> 'api.request' order by 2::text`,
+        where account_id = any($1) and coalesce(to_jsonb(t) ->> 'action', to_jsonb(t) ->> 'type', '')
+          not in ('api.request', 'oauth_client.refused') order by 2::text`,
       [[owner.id, stranger.id]],
     ),
   );
@@ -125,8 +125,10 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/billing/topups/{order_number}/cancel': 'topup',
   '/v1/servers/{order_number}': 'server',
   '/v1/ssh-keys/{id}': 'sshKey',
+  '/v1/oauth/clients/{client_id}': 'client',
   '/v1/webhooks/{id}': 'webhook',
   '/v1/webhooks/{id}/test': 'webhook',
+  '/v1/webhooks/{id}/rotate-secret': 'webhook',
 };
 /** Valid bodies of each PATCH. */
 const BODIES: Record<string, object[]> = {
@@ -137,7 +139,7 @@ const BODIES: Record<string, object[]> = {
 };
 
 describe('An id of another account', () => {
-  const inPaths = ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
+  const inPaths = ALL_ENDPOINTS.filter(([, path, scope]) => path.includes('{') && scope !== 'public');
   it.each(inPaths)('does not exist in the path of %s %s', async (method, path) => {
     const thing = IN_PATHS[path];
     expect(thing, 'say in IN_PATHS what the path names').toBeDefined();
@@ -224,7 +226,7 @@ describe('An id of another account', () => {
   const ofTools: Record<string, Thing> = {
     ...{ get_topup: 'topup', cancel_topup: 'topup', get_server: 'server', wait_for_server: 'server' },
     ...{ update_server: 'server', cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey' },
-    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook' },
+    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook', delete_oauth_client: 'client' },
   };
   const MORE: Record<string, object> = {
     wait_for_server: { status: 'running', timeout: 1 },
@@ -252,9 +254,10 @@ describe('An id of another account', () => {
     sshKey: 'sshKey deleteSshKey',
     key: 'revokeApiKey',
     session: 'revokeSession',
-    webhook: 'deleteWebhook testWebhook',
+    webhook: 'deleteWebhook rotateWebhookSecret testWebhook',
     delivery: 'redeliver',
     client: 'deleteOauthClient',
+    account: 'auditLog',
   };
   const thingOf = (field: string) => THINGS.find((thing) => THINGS_OF_FIELDS[thing]?.split(' ').includes(field));
   /** A valid input of each field with an id. */

@@ -7,6 +7,7 @@ import { ed25519Key, thumbprint } from '../../entities/agents/agent-key.ts';
 import { newId } from '../../entities/ids.ts';
 import { cardUrl, namedKeys } from '../../provisioning/agents/card.ts';
 import { AGENT_LANE } from '../../provisioning/agents/verify.ts';
+import { truncate } from '../setup/database.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { openShop } from '../setup/shop.ts';
 
@@ -60,7 +61,7 @@ describe('An entry', async () => {
   const receiver = await startReceiver(0, '127.0.0.5');
   afterAll(() => receiver.close());
   beforeEach(async () => {
-    await db.query('truncate task, agent, event, audit_entry');
+    await truncate(db, 'task, agent, event, audit_entry');
     receiver.received.length = 0;
   });
 

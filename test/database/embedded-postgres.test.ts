@@ -55,8 +55,8 @@ async function startInChild(dataDir: string) {
   const program = `
     import { startEmbeddedPostgres } from ${JSON.stringify(new URL('../../entities/database/embedded-postgres.ts', import.meta.url))};
     process.umask(0o077);
-    const { url, folder } = await startEmbeddedPostgres(${JSON.stringify(dataDir)}, ${JSON.stringify(FLAGS)}).catch(
-      ({ message }) => ({ url: message }),
+    const { ownerUrl: url, folder } = await startEmbeddedPostgres(${JSON.stringify(dataDir)}, ${JSON.stringify(FLAGS)}).catch(
+      ({ message }) => ({ ownerUrl: message }),
     );
     console.log(JSON.stringify({ url, folder }));
     setInterval(() => {}, 1000);`;
@@ -78,9 +78,9 @@ describe('An embedded PostgreSQL', () => {
     await child.kill();
     const pid = pidOf(child);
     const postgres = await start(dataDir);
-    expect(postgres).toMatchObject({ url: child.url, folder: child.folder });
+    expect(postgres).toMatchObject({ ownerUrl: child.url, folder: child.folder });
     expect(pidOf(postgres)).toBe(pid);
-    expect(await query(postgres.url, 'select * from kept')).toEqual([{ answer: 42 }]);
+    expect(await query(postgres.ownerUrl, 'select * from kept')).toEqual([{ answer: 42 }]);
     await postgres.stop();
     expect(existsSync(join(postgres.folder, 'postmaster.pid'))).toBe(false);
   });
@@ -99,10 +99,10 @@ describe('An embedded PostgreSQL', () => {
     await query(crashed.url, 'create table if not exists kept as select 42 as answer');
     process.kill(pidOf(crashed), 'SIGKILL');
     const stopped = await start(dataDir);
-    expect(await query(stopped.url, 'select * from kept')).toEqual([{ answer: 42 }]);
+    expect(await query(stopped.ownerUrl, 'select * from kept')).toEqual([{ answer: 42 }]);
     await stopped.stop();
     const postgres = await start(dataDir);
-    expect(await query(postgres.url, 'select * from kept')).toEqual([{ answer: 42 }]);
+    expect(await query(postgres.ownerUrl, 'select * from kept')).toEqual([{ answer: 42 }]);
   });
 
   it.skipIf(!tellsTheDead)('starts again while the killed server is still in the table of processes', async () => {
@@ -114,7 +114,7 @@ describe('An embedded PostgreSQL', () => {
     const postgres = await start(dataDir);
     expect(pidOf(postgres)).not.toBe(pid);
     expect(process.kill(pid, 0)).toBe(true);
-    expect(await query(postgres.url, 'select * from kept')).toEqual([{ answer: 42 }]);
+    expect(await query(postgres.ownerUrl, 'select * from kept')).toEqual([{ answer: 42 }]);
   });
 
   it('waits for a server that refuses connections, for any time, and starts after its end', async () => {
@@ -166,7 +166,7 @@ describe.skipIf(!isRoot)('An embedded PostgreSQL of root', () => {
     await child.kill();
     for (const folder of [closed, parent]) chmodSync(folder, 0o755);
     const postgres = await start(closed);
-    expect(await query(postgres.url, 'select * from kept')).toEqual([{ answer: 42 }]);
+    expect(await query(postgres.ownerUrl, 'select * from kept')).toEqual([{ answer: 42 }]);
   });
 
   it('places its data elsewhere, too, if it creates the folder under a strict umask', async () => {

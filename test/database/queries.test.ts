@@ -1,6 +1,7 @@
 /** The cost of requests for the database: the number of queries, and the use of an index for each page. */
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
+import { asSuperuser } from '../setup/database.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { type Query, queriesOf } from '../setup/queries.ts';
 
@@ -43,7 +44,7 @@ describe('A list', async () => {
       select id, $2, 'adjustment', 'gateway:test', 'available:' || $2, 1, id, 'x'`,
     'xfr',
   );
-  await db.query('analyze');
+  await asSuperuser(db, 'analyze');
 
   /** Names of the nodes of a plan, and of its indexes. */
   const planOf = async ({ text, values }: Query) => {

@@ -119,7 +119,7 @@ export async function openSampleApi(onEnd: (end: () => void) => void = onTestFin
     authenticate,
     contextOf: (context) => context as never,
     publicUrl: 'http://localhost:3000',
-    mcpSecret: Buffer.alloc(32, 7),
+    mcpSecrets: [Buffer.alloc(32, 7)],
     onCredentialEnd: () => () => {},
     newRequestId: () => `req_${++requests}`,
     onError: (line) => errors.push(line),

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
-import { RequestAudit } from '../../resolvers/accounts/audit.ts';
+import { RequestAudit } from '../../resolvers/accounts/request-audit.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 
 const { anonymous, db, newAccount, publicUrl } = await startFreehold();
@@ -212,6 +212,32 @@ describe('The audit log', () => {
     const { rest } = await newAccount();
     const { status, body } = await rest('GET', `${LOG}?${query}`);
     expect([status, body.code]).toEqual([400, 'invalid_query']);
+  });
+
+  it('comes as a whole in JSON Lines, page after page', async () => {
+    const account = await newAccount();
+    await db.query(
+      `insert into audit_entry (id, account_id, action, actor_type)
+        select 'aud_' || lpad(n::text, 26, '0'), $1, 'server.updated', 'system' from generate_series(1, 450) as n`,
+      [account.id],
+    );
+    const accept = { accept: 'application/x-ndjson' };
+    const { body, headers } = await account.rest('GET', `${LOG}?action=server.updated`, undefined, accept);
+    expect(headers.get('content-type')).toBe('application/x-ndjson');
+    const lines = (body as string).trimEnd().split('\n');
+    const ids = lines.map((line) => JSON.parse(line).id as string);
+    expect(ids).toHaveLength(450);
+    expect(ids).toEqual([...new Set(ids)].sort().reverse());
+    const page = (await account.rest('GET', `${LOG}?action=server.updated`, undefined, { accept: '*/*' })).body;
+    expect(JSON.parse(lines[0]!)).toEqual(page.data[0]);
+    const rest = await account.rest(
+      'GET',
+      `${LOG}?action=server.updated&cursor=${page.next_cursor}`,
+      undefined,
+      accept,
+    );
+    expect(rest.body.trimEnd().split('\n')).toHaveLength(400);
+    expect((await account.rest('GET', `${LOG}?cursor=x`, undefined, accept)).body.code).toBe('invalid_cursor');
   });
 
   it('hides entries of other accounts, and rejects their cursors', async () => {

@@ -38,7 +38,12 @@ const AGENT = {
   public_key: Buffer.alloc(32, 7).toString('base64'),
 };
 const CODES = ['CEASE', 'DURESS', 'GAG', 'RAID', 'SEIZE', 'SUBP', 'TRAP', 'WAR', 'XCRED', 'XOPERS'];
+const SUSPEND = 'mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam was sent.") { suspendedAt } }';
+const RESUME = 'mutation ($id: ID!) { resumeAccount(id: $id) { suspendedAt } }';
 const INCIDENT = { name: 'Power', status: 'INVESTIGATING', impact: 'MINOR', components: ['api'], body: 'We look.' };
+
+/** Waits for the work, whose result is not the subject of the event. */
+const after = (work: Promise<unknown>): Promise<undefined> => work.then(() => undefined);
 
 export type By = 'caller' | 'system' | 'operator';
 /** Each event with its actor, its cause and the shown values. A cause returns the subject of the event. */
@@ -179,6 +184,15 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     },
     { deleted: true },
   ],
+  'webhook.secret_rotated': [
+    'caller',
+    async () => {
+      const id = await newWebhook();
+      await owner.rest('POST', `/v1/webhooks/${id}/rotate-secret`);
+      return id;
+    },
+    { status: 'enabled' },
+  ],
   'webhook.disabled': [
     'system',
     async () => {
@@ -240,31 +254,18 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     },
     {},
   ],
+  'account.recovery_codes_renewed': [
+    'caller',
+    async () => after(owner.rest('POST', '/v1/auth/totp/recovery-codes', { totp_code: await totpCode() })),
+    {},
+  ],
   'account.totp_disabled': [
     'caller',
-    async () => {
-      await owner.rest('POST', '/v1/auth/totp/disable', { totp_code: await totpCode() });
-      return undefined;
-    },
+    async () => after(owner.rest('POST', '/v1/auth/totp/disable', { totp_code: await totpCode() })),
     {},
   ],
-  'account.suspended': [
-    'operator',
-    async () => {
-      const SUSPEND = 'mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam was sent.") { suspendedAt } }';
-      await operator(SUSPEND, { id: owner.id });
-      return owner.id;
-    },
-    {},
-  ],
-  'account.resumed': [
-    'operator',
-    async () => {
-      await operator('mutation ($id: ID!) { resumeAccount(id: $id) { suspendedAt } }', { id: owner.id });
-      return owner.id;
-    },
-    {},
-  ],
+  'account.suspended': ['operator', () => operator(SUSPEND, { id: owner.id }).then(() => owner.id), {}],
+  'account.resumed': ['operator', () => operator(RESUME, { id: owner.id }).then(() => owner.id), {}],
   'status.changed': [
     'operator',
     async () => {

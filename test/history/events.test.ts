@@ -7,7 +7,8 @@ import { CAUSES } from './event-causes.ts';
 import { db, other, owner, receiver, secret } from './event-world.ts';
 
 /**
- * Events outside of the contract's table. The tests of OAuth cover its clients. Coins belong to no account, so no webhook
+ * Events outside of the contract's table. The tests of OAuth cover its clients, and those of
+ * the security log cover attacks. Coins belong to no account, so no webhook
  * receives their events. The same holds for acts that only the operator sees.
  */
 const BEYOND: EventType[] = [
@@ -27,6 +28,16 @@ const BEYOND: EventType[] = [
     'engine.braked',
     'engine.released',
     'manual_job.closed',
+  ] as const),
+  ...([
+    'session.login_failed',
+    'session.code_failed',
+    'session.login_throttled',
+    'session.refused',
+    'session.network_refused',
+    'api_key.refused',
+    'api_key.network_refused',
+    'oauth_client.refused',
   ] as const),
   ...([
     'balance.adjusted',

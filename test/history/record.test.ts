@@ -7,7 +7,7 @@ import { type Happening, record, recordAll } from '../../entities/history/record
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { Server } from '../../entities/servers/server.ts';
 import { Webhook } from '../../entities/webhooks/webhook.ts';
-import { newDatabase } from '../setup/database.ts';
+import { newDatabase, truncate } from '../setup/database.ts';
 
 let db: Database;
 beforeAll(async () => {
@@ -20,7 +20,13 @@ type Given = Happening & { accountId: string; subject: string };
 async function newServer(accountId: string): Promise<string> {
   const orderNumber = newOrderNumber('SRV');
   const row = { id: newId('srv'), accountId, orderNumber, kind: 'VPS' as const, status: 'RUNNING' as const };
-  const order = { hostname: 'web', serviceCode: 'vps-1', region: 'ams', os: 'debian-13', userData: 'secret' };
+  const order = {
+    hostname: 'web',
+    serviceCode: 'vps-1',
+    region: 'ams',
+    os: 'debian-13',
+    userData: Buffer.from('secret'),
+  };
   await db.source.manager.insert(Server, { ...row, ...order, priceMonthMicros: 2n ** 60n, setupFeeMicros: 0n });
   return orderNumber;
 }
@@ -48,7 +54,7 @@ async function written() {
   );
   return { events, audit, deliveries, tasks };
 }
-const empty = () => db.query('truncate event, audit_entry, webhook_delivery, task');
+const empty = () => truncate(db, 'event, audit_entry, webhook_delivery, task');
 
 describe('recordAll', () => {
   it('writes the events, audit entries and deliveries that record writes one by one', async () => {

@@ -7,7 +7,7 @@ import { available, BONUS, gateway, held, openBalance, post, SUSPENSE } from '..
 import { Payment } from '../../entities/payments/payment.ts';
 import { TopUp } from '../../entities/payments/top-up.ts';
 import { X402Payment } from '../../entities/payments/x402-payment.ts';
-import { newDatabase } from '../setup/database.ts';
+import { asSuperuser, newDatabase, truncate } from '../setup/database.ts';
 
 let db: Database;
 beforeAll(async () => {
@@ -21,9 +21,7 @@ const unmatched = newId('pay');
 
 /** Correct books: a paid top-up with its bonus, and a payment in suspense. */
 beforeEach(async () => {
-  await db.query('alter table transfer disable trigger all');
-  await db.query('truncate transfer, balance, payment, top_up');
-  await db.query('alter table transfer enable trigger all');
+  await truncate(db, 'transfer, balance, payment, top_up');
   await db.transaction((tx) => openBalance(tx, account));
   await db.source.manager.insert(TopUp, {
     ...{ id: newId('top'), accountId: account, orderNumber: topUpNumber, status: 'CONFIRMED', mode: 'CRYPTO' },
@@ -77,7 +75,7 @@ describe('The proof of the books', () => {
     ['top_up', expect.stringMatching(/^top_/), `update top_up set credited_micros = 103`],
     ['payment', payment, `update payment set status = 'CREDITED' where tx_id = 'two'`],
   ])('names the first wrong row: %s', async (table, row, damage) => {
-    await db.query(damage);
+    await asSuperuser(db, damage);
     expect(await proveBooks(db)).toMatchObject({
       balanced: false,
       firstFault: { table, row, detail: expect.any(String) },
@@ -114,7 +112,7 @@ describe('The proof of the books', () => {
       }),
     );
     expect(await proveBooks(db)).toMatchObject({ balanced: true, firstFault: null });
-    await db.query('truncate x402_payment');
+    await truncate(db, 'x402_payment');
   });
 
   it('names a failed server that still holds money', async () => {
@@ -131,6 +129,6 @@ describe('The proof of the books', () => {
       }),
     );
     expect((await proveBooks(db)).firstFault).toMatchObject({ table: 'server' });
-    await db.query('truncate server');
+    await truncate(db, 'server');
   });
 });

@@ -6,7 +6,7 @@ import type { ObservedPayment } from '../../provisioning/payments/drivers/driver
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/payments/billing.ts';
-import { newDatabase } from '../setup/database.ts';
+import { newDatabase, truncate } from '../setup/database.ts';
 import { contextOf, HOUR_MS, openShop } from '../setup/shop.ts';
 
 /** A chain for which the test makes payments. The test can act between its observation and the record of it. */
@@ -28,7 +28,7 @@ const paid = (confirmations = 99): ObservedPayment[] => [
 const chain = new Chain({ confirmSeconds: 0 });
 const shop = await openShop(afterAll, { db: await newDatabase(afterAll), payments: [chain] });
 beforeEach(async () => {
-  await shop.db.query('truncate task');
+  await truncate(shop.db, 'task');
   Object.assign(chain, { payments: [], looked: async () => {} });
 });
 

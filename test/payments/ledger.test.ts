@@ -14,7 +14,7 @@ import {
   REVENUE,
   Transfer,
 } from '../../entities/payments/ledger.ts';
-import { newDatabase } from '../setup/database.ts';
+import { asOwner, asSuperuser, newDatabase } from '../setup/database.ts';
 
 const GATEWAY = gateway('bitcoin');
 const db = await newDatabase(afterAll);
@@ -175,7 +175,7 @@ describe('A transfer', () => {
   ])('cannot be %s', async (_, statement) => {
     const account = await newAccount(1_000_000n);
     const before = await transfersOf(account);
-    await expect(db.query(statement)).rejects.toThrow('transfer is append-only');
+    await expect(asOwner(db, statement)).rejects.toThrow('transfer is append-only');
     expect(await transfersOf(account)).toEqual(before);
   });
 
@@ -235,7 +235,7 @@ describe('The books', () => {
 
   it('name a customer whose stored balance was deleted', async () => {
     const account = await newAccount(5n);
-    await db.query('delete from balance where account_id = $1', [account]);
+    await asSuperuser(db, 'delete from balance where account_id = $1', [account]);
     expect(await verifyBooks(db)).toMatchObject({
       balanced: false,
       firstMismatch: { accountId: account, keptMicros: 0n, summedMicros: 5n },

@@ -1,11 +1,14 @@
-/** The command that proves the books. */
+/** The command that proves the books and the audit log. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
+import { SYSTEM } from '../../entities/history/audit.ts';
+import { linkEntries } from '../../entities/history/audit-link.ts';
+import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
-import { newDatabaseUrl } from '../setup/database.ts';
+import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
 import { MACHINE } from '../setup/spawn.ts';
 
 const VERIFY = join(import.meta.dirname, '..', '..', 'verify.ts');
@@ -31,14 +34,29 @@ it('npm run verify reports balanced books, or the wrong row', async () => {
   const right = await verify(url);
   expect(right).toMatchObject({ code: 0 });
   expect(right.output).toMatch(/available +5 USD[\s\S]*The books balance: 1 transfers/);
+  expect(right.output).toContain('The audit log is as it was written: 0 entries, 0 signatures.');
   await db.query('update balance set available_micros = available_micros - 1');
   const wrong = await verify(url);
   expect(wrong).toMatchObject({ code: 1 });
   expect(wrong.output).toContain(`WRONG: balance ${account}`);
 });
 
+it('npm run verify names the account and the entry that somebody changed in the audit log', async () => {
+  const url = await newDatabaseUrl();
+  const db = await Database.open(url, { poolSize: 2 });
+  onTestFinished(() => db.close());
+  const account = newId('acct');
+  await db.transaction((tx) => record(tx, account, account, { type: 'account.resumed', actor: SYSTEM }));
+  await db.transaction((tx) => linkEntries(tx, 1));
+  expect(await verify(url)).toMatchObject({ code: 0 });
+  await asSuperuser(db, `update audit_entry set actor_type = 'operator'`);
+  const wrong = await verify(url);
+  expect(wrong).toMatchObject({ code: 1 });
+  expect(wrong.output).toMatch(new RegExp(`WRONG: audit log of ${account}, entry aud_\\w+: The entry was changed`));
+});
+
 it('npm run verify explains in a sentence why it failed', async () => {
   const { code, output } = await verify('postgres://nobody@127.0.0.1:1/nothing');
   expect(code).toBe(1);
-  expect(output).toMatch(/^The books cannot be verified\. .*ECONNREFUSED/);
+  expect(output).toMatch(/^The service cannot verify its records\. .*ECONNREFUSED/);
 });

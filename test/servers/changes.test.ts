@@ -78,8 +78,8 @@ describe('A rebuild', () => {
       'select user_data, root_password, change, ssh_public_keys from server where order_number = $1',
       [server.order_number],
     );
-    expect(row).toMatchObject({ userData: '#cloud-config', rootPassword: null, change: null });
-    // A second rebuild keeps keys and user data, so it generates no password.
+    expect(row).toMatchObject({ userData: null, rootPassword: null, change: null });
+    // A second rebuild keeps the keys, so it generates no password.
     expect((await patch(server, { image: 'debian-12', action: 'rebuild' })).body.root_password).toBe(null);
     expect(await becomes(server, 'running')).toMatchObject({ os: 'debian-12', ssh_key_ids: [key.id] });
   });

@@ -1,8 +1,10 @@
 /** A database for one test file. */
 import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
-import { administer, withDatabase } from './postgres.ts';
+import type { Queryable } from '../../entities/database/transaction.ts';
+import { administer, byRole, withDatabase } from './postgres.ts';
 
 /** Copies the migrated template. The given hook drops the copy: `afterAll` in a file, or the end of a test. */
 export async function newDatabaseUrl(onEnd: (end: () => Promise<void>) => void = onTestFinished): Promise<string> {
@@ -10,8 +12,30 @@ export async function newDatabaseUrl(onEnd: (end: () => Promise<void>) => void =
   const name = `freehold_test_${randomBytes(6).toString('hex')}`;
   await administer(url, `create database ${name} template ${inject('templateName')} strategy file_copy`);
   onEnd(() => administer(url, `drop database ${name} with (force)`));
-  return withDatabase(url, name);
+  return byRole(withDatabase(url, name));
 }
+
+/** Sends SQL as a superuser and without triggers, as a thief of the whole server could. */
+export const asSuperuser = (db: Queryable, sql: string, parameters: unknown[] = []): Promise<void> =>
+  send(db, sql, parameters, 'replica');
+
+/** Sends SQL as a role that owns the tables, whose triggers watch it. */
+export const asOwner = (db: Queryable, sql: string): Promise<void> => send(db, sql, [], 'origin');
+
+async function send(db: Queryable, sql: string, parameters: unknown[], as: 'replica' | 'origin'): Promise<void> {
+  const [found] = await db.query<{ name: string }>('select current_database() as name');
+  const client = new pg.Client({ connectionString: withDatabase(inject('postgresUrl'), found!.name) });
+  await client.connect();
+  try {
+    await client.query(`set session_replication_role = ${as}`);
+    await client.query(sql, parameters);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Empties tables, also those that are append-only. */
+export const truncate = (db: Queryable, tables: string): Promise<void> => asSuperuser(db, `truncate ${tables}`);
 
 /** Opens a copy of the migrated template. */
 export async function newDatabase(

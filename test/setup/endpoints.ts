@@ -1,5 +1,7 @@
-/** The endpoints of the specification, and one more that libraries need. */
-export const ENDPOINTS: [method: string, path: string, scope: string, availability: 'LIVE' | 'PLANNED'][] = [
+type Endpoint = [method: string, path: string, scope: string, availability: 'LIVE' | 'PLANNED'];
+
+/** The 53 endpoints of the specification. */
+export const ENDPOINTS: Endpoint[] = [
   ['POST', '/v1/auth/register', 'public', 'LIVE'],
   ['POST', '/v1/auth/login', 'public', 'LIVE'],
   ['POST', '/v1/auth/login/totp', 'public', 'LIVE'],
@@ -53,6 +55,16 @@ export const ENDPOINTS: [method: string, path: string, scope: string, availabili
   ['POST', '/v1/oauth/token', 'public', 'LIVE'],
   ['POST', '/v1/oauth/revoke', 'public', 'LIVE'],
   ['GET', '/v1/oauth/introspect', 'public', 'LIVE'],
+];
+
+/** The endpoints beside the table of the specification. */
+export const EXTENSIONS: Endpoint[] = [
+  ['POST', '/v1/auth/totp/recovery-codes', 'full', 'LIVE'],
+  ['GET', '/v1/oauth/clients', 'full', 'LIVE'],
+  ['DELETE', '/v1/oauth/clients/{client_id}', 'full', 'LIVE'],
   // Libraries for RFC 7662 only use POST.
   ['POST', '/v1/oauth/introspect', 'public', 'LIVE'],
+  ['POST', '/v1/webhooks/{id}/rotate-secret', 'full', 'LIVE'],
 ];
+
+export const ALL_ENDPOINTS: Endpoint[] = [...EXTENSIONS, ...ENDPOINTS];

@@ -5,6 +5,7 @@ import type { Queryable } from '../../entities/database/transaction.ts';
 import { type Service, startService } from '../../main.ts';
 import { newDatabaseUrl } from './database.ts';
 import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient, UNLIMITED } from './spawn.ts';
+import { SECRET_KEY } from './vault.ts';
 
 export interface Freehold extends Service {
   graphqlUrl: string;
@@ -36,6 +37,7 @@ export async function startFreehold(environment: Record<string, string> = {}): P
   const config = readConfig({
     DATABASE_URL: await newDatabaseUrl(afterAll),
     DATA_DIR: dataDir,
+    SECRET_KEY,
     PORT: String(await freePort()),
     INTERNAL_PORT: String(await freePort()),
     SIMULATED_PAYMENT_SECONDS: '0.05',

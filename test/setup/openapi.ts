@@ -148,7 +148,7 @@ function bodyProblems(document: Document, place: string[], { headers, text }: Re
   const type = headers.get('content-type')?.split(';')[0] ?? 'none';
   if (!at(document, place).content?.[type]) return [`the content type ${type} is not documented`];
   try {
-    const body = type.endsWith('json') ? JSON.parse(text) : text;
+    const body = /[/+]json$/.test(type) ? JSON.parse(text) : text;
     return problemsOf([...place, 'content', type, 'schema'], body);
   } catch (error) {
     return [`the body is no JSON: ${(error as Error).message}`];

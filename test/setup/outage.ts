@@ -1,5 +1,6 @@
 /** The service during an outage of its database. */
 import { inject } from 'vitest';
+import { asSuperuser } from './database.ts';
 import { eventually, type Freehold } from './freehold.ts';
 import { administer } from './postgres.ts';
 import type { Answer } from './spawn.ts';
@@ -20,8 +21,8 @@ export async function withoutDatabase({ db }: Freehold, ask: () => Promise<Answe
 
 /** Returns the answer while a table has another name. */
 export async function withoutTable({ db }: Freehold, table: string, ask: () => Promise<Answer>): Promise<Answer> {
-  await db.query(`alter table ${table} rename to ${table}_away`);
+  await asSuperuser(db, `alter table ${table} rename to ${table}_away`);
   const answer = await ask();
-  await db.query(`alter table ${table}_away rename to ${table}`);
+  await asSuperuser(db, `alter table ${table}_away rename to ${table}`);
   return answer;
 }

@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import pg from 'pg';
+import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { Database } from '../../entities/database/database.ts';
 import { startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
@@ -22,10 +23,12 @@ export default async function setup(project: TestProject) {
   const embedded = folder
     ? await startEmbeddedPostgres(folder, ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'])
     : undefined;
-  const url = given ?? embedded!.url;
+  const url = given ?? embedded!.ownerUrl;
   const templateName = `freehold_template_${process.pid}`;
   await administer(url, `create database ${templateName}`);
-  await Database.open(withDatabase(url, templateName)).then((db) => db.close());
+  await makeRole(url);
+  const [template, ownerUrl] = [byRole(withDatabase(url, templateName)), withDatabase(url, templateName)];
+  await Database.open(template, { ownerUrl }).then((db) => db.close());
   project.provide('postgresUrl', url);
   project.provide('templateName', templateName);
   return async () => {
@@ -56,14 +59,32 @@ function failForLocks(report: string | undefined): void {
   throw new Error(`Locks out of order, see entities/database/lock-order.ts:\n${[...lines].slice(0, 50).join('\n')}`);
 }
 
+/** The role of the service in tests. */
+const ROLE = 'freehold_tests';
+/** Makes the role. Several runs may share a server. */
+const makeRole = (url: string) =>
+  administer(
+    url,
+    `do $$ begin create role ${ROLE} login password '${ROLE}';
+      exception when duplicate_object or unique_violation then null; end $$`,
+  );
+/** Returns the same database by the role of the service. */
+export const byRole = (url: string): string => Object.assign(new URL(url), { username: ROLE, password: ROLE }).href;
+
 export function withDatabase(url: string, name: string): string {
   const changed = new URL(url);
   changed.pathname = `/${name}`;
   return changed.href;
 }
 
+/** Sends a statement as the superuser. */
 export async function administer(url: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
+  const connection = new URL(url);
+  if (connection.username === ROLE) {
+    const { username, password } = new URL(inject('postgresUrl'));
+    Object.assign(connection, { username, password });
+  }
+  const client = new pg.Client({ connectionString: connection.href });
   await client.connect();
   await client.query(statement).finally(() => client.end());
 }

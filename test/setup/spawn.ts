@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SECRET_KEY } from './vault.ts';
 
 /** Runs its argument at the end of a file (`afterAll`) or of a test (`onTestFinished`). */
 export type OnEnd = (end: () => void | Promise<void>) => void;
@@ -29,7 +30,11 @@ export interface RunningService {
 export const UNLIMITED = {
   RATE_LIMIT_KEY_PER_MINUTE: '1000000',
   RATE_LIMIT_KEY_PER_HOUR: '1000000',
+  RATE_LIMIT_ACCOUNT_PER_MINUTE: '1000000',
+  RATE_LIMIT_ACCOUNT_PER_HOUR: '1000000',
   RATE_LIMIT_PUBLIC_PER_MINUTE: '1000000',
+  REGISTRATIONS_PER_MINUTE: '1000000',
+  CONNECTIONS_MAX: '1000000',
 };
 
 /** The environment that a process inherits from the tests. */
@@ -60,6 +65,8 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
       PORT: String(port),
       INTERNAL_PORT: String(internalPort),
       DATA_DIR: dataDir,
+      // Processes that share a database share the key, too.
+      ...(environment.DATABASE_URL && { SECRET_KEY }),
       ...UNLIMITED,
       ...environment,
     },
@@ -175,7 +182,7 @@ export function restClient(url: string, credential?: string) {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const isJson = response.headers.get('content-type')?.includes('json') ?? true;
+    const isJson = /[/+]json/.test(response.headers.get('content-type') ?? 'application/json');
     return { status: response.status, headers: response.headers, body: text && isJson ? JSON.parse(text) : text };
   };
 }

@@ -60,11 +60,12 @@ export async function openWorld(onEnd: (end: () => Promise<unknown>) => void): P
   const embedded = given ? undefined : await startEmbeddedPostgres(dataDir, LOGGING);
   if (embedded) onEnd(embedded.stop);
   const name = `freehold_soak_${process.pid}`;
-  const server = given ?? embedded!.url;
+  const server = given ?? embedded!.ownerUrl;
   await administer(server, `create database ${name}`);
   onEnd(() => administer(server, `drop database ${name} with (force)`));
-  const url = withDatabase(server, name);
-  const db = await Database.open(url, { poolSize: 2 });
+  const url = withDatabase(embedded?.url ?? server, name);
+  const ownerUrl = withDatabase(server, name);
+  const db = await Database.open(url, { poolSize: 2, ownerUrl });
   onEnd(() => db.close());
   const processes: Process[] = [];
   // They start one after the other, since the first makes the shared secrets.

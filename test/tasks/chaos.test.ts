@@ -13,7 +13,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
 import { isConnectionLost } from '../../entities/database/transaction.ts';
 import { startTask } from '../../entities/tasks/start.ts';
-import { newDatabase } from '../setup/database.ts';
+import { asSuperuser, newDatabase } from '../setup/database.ts';
 import { administer } from '../setup/postgres.ts';
 import { say } from '../setup/say.ts';
 import type { ChaosWorkerOptions } from './chaos-worker.ts';
@@ -107,8 +107,12 @@ class Chaos {
 
   static async begin(seed: number, mutant?: ChaosWorkerOptions['mutant']): Promise<Chaos> {
     const db = await newDatabase();
-    await db.query('create table placed (subject text not null)');
-    await db.query('create table effect (n serial, subject text not null, what text not null)');
+    await asSuperuser(db, 'create table placed (subject text not null); grant all on placed to public');
+    await asSuperuser(
+      db,
+      `create table effect (n int generated always as identity, subject text not null, what text not null);
+        grant all on effect to public`,
+    );
     const chaos = new Chaos(db, seed, mutant);
     onTestFinished(() => chaos.crew.end());
     return chaos;

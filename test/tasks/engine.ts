@@ -6,7 +6,7 @@ import { type NewTask, signalTask, startTask } from '../../entities/tasks/start.
 import type { Task } from '../../entities/tasks/task.ts';
 import type { Process } from '../../provisioning/tasks/tasks.ts';
 import { Worker, type WorkerOptions } from '../../provisioning/tasks/worker.ts';
-import { newDatabase } from '../setup/database.ts';
+import { asSuperuser, newDatabase, truncate } from '../setup/database.ts';
 
 export interface Engine {
   db: Database;
@@ -21,10 +21,10 @@ export const engine = {} as Engine;
 export function prepareEngine(): void {
   beforeAll(async () => {
     engine.db = await newDatabase(afterAll);
-    await engine.db.query('create table effect (what text not null)');
+    await asSuperuser(engine.db, 'create table effect (what text not null); grant all on effect to public');
   });
   beforeEach(async () => {
-    await engine.db.query('truncate task, effect');
+    await truncate(engine.db, 'task, effect');
     engine.worker = newWorker();
     engine.steps = {};
     engine.onExhausted = undefined;

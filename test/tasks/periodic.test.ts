@@ -1,12 +1,13 @@
-/** Periodic work: its schedule, the alert of a low balance, and the end of old audit entries. The tests move time in the database. */
+/** Periodic work: its schedule, the alert of a low balance, and the end of old credentials. The tests move time in the database. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiKey, Session } from '../../entities/accounts/credential.ts';
 import { idFloor } from '../../entities/ids.ts';
+import { truncate } from '../setup/database.ts';
 import { HOUR_MS, openShop, PRICE } from '../setup/shop.ts';
 
 const shop = await openShop(afterAll);
-beforeEach(() => shop.db.query('truncate task, server, event, audit_entry'));
+beforeEach(() => truncate(shop.db, 'task, server, event, audit_entry'));
 
 const inDays = (days: number) => new Date(Date.now() + days * 24 * HOUR_MS);
 
@@ -16,7 +17,9 @@ describe('Periodic work', () => {
     const tasks = await shop.db.query('select subject from task order by 1');
     expect(tasks).toEqual(
       [
+        'audit-links',
         'audit-retention',
+        'audit-signature',
         'credential-retention',
         'driver-health',
         'low-balance',
@@ -81,23 +84,6 @@ describe('An account whose balance does not cover the renewals of its next days'
     await shop.db.query('update account set low_balance_alert_days = 30 where id = $1', [account]);
     await shop.tick('low-balance');
     expect(await shop.events(account)).toEqual(['balance.low']);
-  });
-});
-
-describe('Audit entries', () => {
-  it('are kept for 90 days', async () => {
-    for (const days of [1, 89, 91, 400]) {
-      const at = inDays(-days);
-      await shop.db.query(
-        `insert into audit_entry (id, account_id, action, actor_type, created_at) values ($1, 'acct', $2, 'system', $3)`,
-        [`${idFloor('aud', at.getTime())}0000000000000000`, String(days), at],
-      );
-    }
-    await shop.tick('audit-retention');
-    expect(await shop.db.query('select action from audit_entry order by id')).toEqual([
-      { action: '89' },
-      { action: '1' },
-    ]);
   });
 });
 

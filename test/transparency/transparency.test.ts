@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { asOwner } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 
 const { anonymous, dataDir, db, newAccount, operator } = await startFreehold();
@@ -44,7 +45,7 @@ describe('The canary', () => {
   });
 
   it('cannot be changed later, and only the operator publishes', async () => {
-    await expect(db.query(`update canary set statement = 'other'`)).rejects.toThrow('append-only');
+    await expect(asOwner(db, `update canary set statement = 'other'`)).rejects.toThrow('append-only');
     const { errors } = await (await newAccount()).graphql(PUBLISH, { input: { statement: 'x', codes: CODES } });
     expect(errors[0].extensions.code).toBe('insufficient_scope');
     const audited = await db.query(

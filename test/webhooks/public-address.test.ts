@@ -2,11 +2,13 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cardUrl } from '../../provisioning/agents/card.ts';
 import { call, type Resolve } from '../../provisioning/outbound/call.ts';
-import { AddressRules, RefusedUrl } from '../../provisioning/outbound/public-address.ts';
+import { AddressRules, hostOf, RefusedUrl } from '../../provisioning/outbound/public-address.ts';
 import { post } from '../../provisioning/webhooks/post.ts';
+import { CONTROLLER } from '../setup/certificates.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 
@@ -117,10 +119,10 @@ function nameserver(answers: string[][]): Resolve {
   let asked = 0;
   return async () => answers[Math.min(asked++, answers.length - 1)]!;
 }
-const send = (url: string, resolve: Resolve, allow: string[] = []) =>
+const send = (url: string, resolve: Resolve, allow: string[] = [], deny: string[] = []) =>
   post(
     { url: url.replace('PORT', String(port)), headers: {}, body: '{}' },
-    { rules: new AddressRules(allow), resolve, timeoutSeconds: 5 },
+    { rules: new AddressRules(allow, deny), resolve, timeoutSeconds: 2 },
   );
 /** As the cards of agents are read. */
 const read = (url: string, resolve: Resolve) =>
@@ -171,7 +173,7 @@ describe('A hostile URL', () => {
     let asked = 0;
     const once: Resolve = async () => (asked++ === 0 ? ['127.0.0.2'] : ['127.0.0.1']);
     // An allowed address without a listener. A second resolution of the name would reach the trap.
-    expect((await send('http://hooks.attacker.net:PORT/', once, ['127.0.0.2/32'])).error).toBe('connection');
+    expect((await send('http://hooks.attacker.net:PORT/', once, ['127.0.0.2/32'])).error).toBe('unreachable');
     expect([asked, connections]).toEqual([1, 0]);
   });
 
@@ -202,19 +204,61 @@ describe('An allowed network', () => {
 });
 
 describe('A call', () => {
-  it('tells of an unknown name, of TLS that is none, and of silence, in one word', async () => {
+  it('takes equally long for a closed port, another protocol and silence, and tells them by one word', async () => {
     expect((await send('https://nobody.attacker.net/', never)).error).toBe('dns');
     const receiver = await startReceiver(0, '127.0.0.3');
-    expect((await send(`https://127.0.0.3:${receiver.port}/`, never, ['127.0.0.3/32'])).error).toBe('tls');
     receiver.answer = () => {};
-    const { error, durationMs } = await post(
-      { url: `http://127.0.0.3:${receiver.port}/`, headers: {}, body: '{}' },
-      { rules: new AddressRules(['127.0.0.0/8']), resolve: never, timeoutSeconds: 0.2 },
-    );
-    expect(error).toBe('timeout');
-    expect(durationMs).toBeGreaterThan(150);
+    const silent = `http://127.0.0.3:${receiver.port}/`;
+    for (const url of [silent, silent.replace('http:', 'https:'), 'http://127.0.0.3:1024/']) {
+      const startedAt = performance.now();
+      const { error, durationMs } = await send(url, never, ['127.0.0.3/32']);
+      expect([url, error, durationMs]).toEqual([url, 'unreachable', 2000]);
+      expect(performance.now() - startedAt).toBeGreaterThan(1950);
+    }
     await receiver.close();
   });
+
+  it('tells of a certificate that does not hold, which only a server of TLS can show', async () => {
+    const server = createTlsServer(CONTROLLER).listen(0, '127.0.0.3');
+    await once(server, 'listening');
+    const url = `https://127.0.0.3:${(server.address() as AddressInfo).port}/`;
+    expect((await send(url, never, ['127.0.0.3/32'])).error).toBe('tls');
+    server.close();
+  });
+
+  it('tells its duration by a step', async () => {
+    const receiver = await startReceiver(0, '127.0.0.3');
+    receiver.answer = (response) => void setTimeout(() => response.writeHead(204).end(), 300);
+    expect([500, 1000, 2000]).toContain(
+      (await send(`http://127.0.0.3:${receiver.port}/`, never, ['127.0.0.3/32'])).durationMs,
+    );
+    await receiver.close();
+  });
+});
+
+describe('A port', () => {
+  it.each([1, 22, 25, 79, 110, 444, 993, 1023])('%i of a public address is never called', async (number) => {
+    expect(() => new AddressRules().parse(`https://93.184.216.34:${number}/`)).toThrow(RefusedUrl);
+    expect((await send(`http://127.0.0.3:${number}/`, never, ['127.0.0.3/32'])).error).toBe('refused_address');
+  });
+
+  it.each([80, 443, 1024, 8443, 65_535])('%i may be called', (number) => {
+    expect(new AddressRules().parse(`https://93.184.216.34:${number}/`).hostname).toBe('93.184.216.34');
+  });
+});
+
+describe("The operator's own networks", () => {
+  const deny = ['93.184.216.0/24', '2606:2800:220::/48', '127.0.0.0/8'];
+
+  it.each(['https://93.184.216.34/', 'https://[2606:2800:220:1::1]/', 'http://127.0.0.3:8080/'])(
+    '%s is never called, even in a network that is allowed',
+    async (url) => {
+      expect(() => new AddressRules(['127.0.0.0/8'], deny).parse(url)).toThrow(RefusedUrl);
+      const named = url.replace(/\/\/.*?(:8080)?\/$/, '//hooks.attacker.net$1/');
+      const answers = nameserver([[hostOf(new URL(url))]]);
+      expect((await send(named, answers, ['127.0.0.0/8'], deny)).error).toBe('refused_address');
+    },
+  );
 });
 
 describe('Public addresses', () => {

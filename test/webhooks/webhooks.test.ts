@@ -178,7 +178,8 @@ describe('A test call', () => {
     expect((await account.rest('POST', `/v1/webhooks/${id}/test`)).body).toMatchObject({
       delivered: false,
       response_status: null,
-      error: 'connection',
+      duration_ms: 10_000,
+      error: 'unreachable',
     });
   });
 });

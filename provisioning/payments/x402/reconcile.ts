@@ -8,7 +8,7 @@ import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { expression, transition } from '../../../entities/history/transition.ts';
-import { available, held, lockAvailable, post } from '../../../entities/payments/ledger.ts';
+import { available, held, lockAvailable, post, type Spender } from '../../../entities/payments/ledger.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
 import {
   creditX402,
@@ -77,7 +77,7 @@ async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: st
   await moveX402(tx, payment, 'SETTLED', { txId });
   await creditX402(tx, payment, orderNumber ?? undefined);
   const isCovered = server && (await covers(tx, server));
-  if (isCovered) await hold(tx, server, payment.credentialId);
+  if (isCovered) await hold(tx, server, payment);
   else if (server)
     await failServer(tx, server.orderNumber, 'The payment does not cover the price any more. It is in the balance.');
   if (orderNumber?.startsWith('TOP')) await confirmPaidTopUp(tx, (await find(tx, TopUp, { orderNumber }))!, txId);
@@ -107,7 +107,7 @@ async function covers(tx: Transaction, { accountId, priceMonthMicros, setupFeeMi
 }
 
 /** Holds the price. The statement of an order that is paid at once does this itself. */
-const hold = (tx: Transaction, server: Server, credentialId: string | null): Promise<number> =>
+const hold = (tx: Transaction, server: Server, { credentialId, limitedBy }: Spender): Promise<number> =>
   post(tx, server.accountId, {
     kind: 'hold',
     debit: available(server.accountId),
@@ -117,7 +117,8 @@ const hold = (tx: Transaction, server: Server, credentialId: string | null): Pro
     orderNumber: server.orderNumber,
     serviceCode: server.serviceCode,
     description: `Order of ${server.serviceCode}`,
-    ...(credentialId !== null && { credentialId }),
+    credentialId,
+    limitedBy,
   });
 
 /** Confirms a top-up by x402 whose payment was credited, and posts its bonus. */

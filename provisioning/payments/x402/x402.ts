@@ -9,13 +9,15 @@ import { LOCK_NAME } from '../../../entities/database/lock-name.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
+import { lockAccount, type Spender } from '../../../entities/payments/ledger.ts';
 import {
   FIND_SIGNED_PAYMENT,
   FORGET_ANSWERS,
   LEASE_PAYMENT,
   RELEASE_PAYMENT,
   RESERVE_PAYMENT,
+  SEALED_PAYMENT,
+  SEALED_REQUEST,
   type X402Payment,
 } from '../../../entities/payments/x402-payment.ts';
 import { digest, type Vault } from '../../../entities/secrets.ts';
@@ -42,11 +44,11 @@ const VERIFY_TIMEOUT_MS = 20_000;
 const WATCH_AFTER_SECONDS = 5;
 
 /** The payer and the paid request. */
-export interface Reservation {
+export interface Reservation extends Spender {
   accountId: string;
-  credentialId: string | null;
   amountMicros: bigint;
-  requestMac: Buffer;
+  /** SHA-256 in hex. */
+  requestDigest: string;
 }
 
 /** Open: not known yet. Refused and unsent: the chain has moved nothing. */
@@ -101,13 +103,14 @@ export class X402 {
    */
   async find(
     payment: SignedPayment,
-    { accountId, requestMac }: Reservation | Omit<Reservation, 'amountMicros'>,
+    { accountId, requestDigest }: Reservation | Omit<Reservation, 'amountMicros'>,
   ): Promise<X402Payment | undefined> {
     const row = await FIND_SIGNED_PAYMENT.first(this.#db, this.#key(payment));
     const same =
       !row ||
       (row.accountId === accountId &&
-        row.requestMac.equals(requestMac) &&
+        row.sealedRequest !== null &&
+        SEALED_REQUEST.open(this.#vault, row.sealedRequest, row.id) === requestDigest &&
         row.signatureDigest.equals(signatureDigest(payment)));
     if (!same) throw new ApiError('payment_nonce_used');
     if (row?.status === 'UNMATCHED') throw inSuspense();
@@ -121,13 +124,14 @@ export class X402 {
     requestId: string,
     db: Queryable = this.#db,
   ): Promise<X402Payment | undefined> {
-    const { accountId, credentialId, amountMicros, requestMac } = reservation;
+    const { accountId, credentialId, limitedBy, amountMicros, requestDigest } = reservation;
     const id = newId('pay');
     return RESERVE_PAYMENT.first(db, [
-      ...[id, ...this.#key(payment), accountId, credentialId],
+      ...[id, ...this.#key(payment), accountId, credentialId, limitedBy],
       ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
-      ...[Number(payment.authorization.validBefore), signatureDigest(payment), requestMac, requestId],
-      this.#vault.seal(`${payment.authorization.validAfter} ${payment.signature}`, sealOf(id)),
+      ...[Number(payment.authorization.validBefore), signatureDigest(payment)],
+      ...[SEALED_REQUEST.seal(this.#vault, requestDigest, id), requestId],
+      SEALED_PAYMENT.seal(this.#vault, `${payment.authorization.validAfter} ${payment.signature}`, id),
       LEASE_SECONDS,
       ...startTaskParameters({ ...x402Task({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
     ]);
@@ -208,7 +212,8 @@ export class X402 {
   /** Settles a payment again that an order depends on. It ignores errors, because the task asks the chain later. */
   async settleAgain({ id, payer, payTo, amountMicros, validBefore, nonce, sealedPayment }: X402Payment): Promise<void> {
     if (!sealedPayment) return;
-    const [validAfter, signature] = this.#vault.open(sealedPayment, sealOf(id)).split(' ') as [string, `0x${string}`];
+    const opened = SEALED_PAYMENT.open(this.#vault, sealedPayment, id);
+    const [validAfter, signature] = opened.split(' ') as [string, `0x${string}`];
     const authorization = {
       from: payer,
       to: payTo,
@@ -255,5 +260,4 @@ const inSuspense = () =>
     'payment_nonce_used',
     'The chain moved this payment before it was sent. The operator decides who receives the money.',
   );
-const sealOf = (id: string): string => `x402 payment ${id}`;
 const signatureDigest = ({ signature }: SignedPayment): Buffer => digest(signature.toLowerCase());

@@ -3,7 +3,7 @@
  * external key of each transfer names the change, so it happens once.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
-import { available, held, post, REVENUE, type Transfer } from '../../../entities/payments/ledger.ts';
+import { available, held, post, REVENUE, type Spender, type Transfer } from '../../../entities/payments/ledger.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 
 /** A change that costs money. */
@@ -22,7 +22,7 @@ export const transferHeld = (
   server: Server,
   change: PaidChange,
   kind: keyof typeof SIDES,
-  more: Partial<Pick<Transfer, 'periodFrom' | 'periodTo' | 'credentialId'>> = {},
+  more: Partial<Pick<Transfer, 'periodFrom' | 'periodTo' | keyof Spender>> = {},
 ): Promise<number> =>
   post(tx, server.accountId, {
     kind,

@@ -33,8 +33,13 @@ export interface MachineSpec extends MachineKey {
   network: MachineNetwork;
 }
 
-/** SHA-256 in hex. The same specification has the same digest. */
-export const digestOf = (spec: object): string => createHash('sha256').update(JSON.stringify(spec)).digest('hex');
+/**
+ * SHA-256 in hex. The same specification has the same digest. It leaves out the secrets, which it could help to guess, and
+ * the host: the operator may move the machine.
+ */
+export function digestOf({ rootPassword: _, userData: __, host: ___, ...spec }: MachineSpec): string {
+  return createHash('sha256').update(JSON.stringify(spec)).digest('hex');
+}
 
 export interface MachineSize {
   vcpus: number;

@@ -9,9 +9,9 @@ import { find } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { isId } from '../../../entities/ids.ts';
 import type { Vault } from '../../../entities/secrets.ts';
-import { Deployment, type DeploymentState, moveDeployment } from '../../../entities/servers/deployment.ts';
+import { Deployment, type DeploymentState, moveDeployment, SEED } from '../../../entities/servers/deployment.ts';
 import { signalTask } from '../../../entities/tasks/start.ts';
-import { metaData, networkConfig, type Seed, seedContext, userData, vendorData } from './seed.ts';
+import { metaData, networkConfig, type Seed, userData, vendorData } from './seed.ts';
 
 type Stage = 'install' | 'system' | 'wipe';
 /** The reports of a machine: the stage of its token, and the move of the deployment. */
@@ -42,11 +42,12 @@ export interface Job {
 export class Netboot {
   readonly #db: Database;
   readonly #vault: Vault;
-  readonly #key: Buffer;
+  /** The current key makes tokens. Machines may still have tokens of previous ones. */
+  readonly #keys: Buffer[];
   constructor(db: Database, vault: Vault) {
     this.#db = db;
     this.#vault = vault;
-    this.#key = vault.derive('netboot');
+    this.#keys = vault.deriveAll('netboot');
   }
 
   /** The job of the machine with that MAC address. Undefined: none, it boots from its disk. */
@@ -64,7 +65,7 @@ export class Netboot {
   async seed(id: string, token: string, file: SeedFile, base: string): Promise<string | undefined> {
     const found = await this.#find(this.#db, id);
     if (found?.state !== 'INSTALLING' || !found.seed || !this.#opens(token, found, 'install')) return undefined;
-    const seed = JSON.parse(this.#vault.open(found.seed, seedContext(id))) as Seed;
+    const seed = JSON.parse(SEED.open(this.#vault, found.seed, id)) as Seed;
     if (file === 'meta-data') return metaData(seed, `${id}-${found.run}`);
     if (file === 'user-data') return userData(seed);
     if (file === 'vendor-data') return vendorData(seed, `${base}${this.#path(found, 'system')}/booted`);
@@ -88,16 +89,15 @@ export class Netboot {
   }
 
   #path(found: Deployment, stage: Stage) {
-    return `/d/${found.id}/${this.#token(found, stage).toString('base64url')}`;
+    return `/d/${found.id}/${this.#tokens(found, stage)[0]!.toString('base64url')}`;
   }
 
-  #token({ id, run }: Deployment, stage: Stage): Buffer {
-    return createHmac('sha256', this.#key).update(`${id}:${run}:${stage}`).digest();
+  #tokens({ id, run }: Deployment, stage: Stage): Buffer[] {
+    return this.#keys.map((key) => createHmac('sha256', key).update(`${id}:${run}:${stage}`).digest());
   }
 
   #opens(token: string, found: Deployment, stage: Stage): boolean {
     const given = Buffer.from(token, 'base64url');
-    const right = this.#token(found, stage);
-    return given.length === right.length && timingSafeEqual(given, right);
+    return this.#tokens(found, stage).some((right) => given.length === right.length && timingSafeEqual(given, right));
   }
 }

@@ -11,11 +11,12 @@ import {
   NOTE_POWER_CYCLE,
   PLAN_POWER_CYCLE,
   RELEASE_DEPLOYMENT,
+  SEED,
 } from '../../../entities/servers/deployment.ts';
 import type { DeploymentStore, HostDeployment, PowerPlan } from '../drivers/bmc/deployment.ts';
 import type { BareMetalHost } from '../drivers/bmc/host.ts';
 import type { MachineKey, MachineSpec } from '../drivers/driver.ts';
-import { type Seed, seedContext } from './seed.ts';
+import type { Seed } from './seed.ts';
 
 const LIST_MAX = 10_000;
 
@@ -71,6 +72,6 @@ export class Deployments implements DeploymentStore {
 
   #sealed(id: string, { hostname, sshPublicKeys, rootPassword, userData, network }: MachineSpec): Buffer {
     const seed: Seed = { hostname, sshPublicKeys, rootPassword, userData, network };
-    return this.#vault.seal(JSON.stringify(seed), seedContext(id));
+    return SEED.seal(this.#vault, JSON.stringify(seed), id);
   }
 }

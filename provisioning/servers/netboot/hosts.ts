@@ -1,7 +1,7 @@
 /** The inventory of bare-metal hosts, from the rows of the operator's hosts. */
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
-import { bmcPasswordContext, FIND_BARE_METAL_HOSTS, type Host } from '../../../entities/servers/host.ts';
+import { BMC_PASSWORD, FIND_BARE_METAL_HOSTS, type Host } from '../../../entities/servers/host.ts';
 import type { BareMetalHost, Inventory } from '../drivers/bmc/host.ts';
 
 const bareMetalHostOf = (host: Host, vault: Vault): BareMetalHost => ({
@@ -12,7 +12,7 @@ const bareMetalHostOf = (host: Host, vault: Vault): BareMetalHost => ({
     protocol: host.bmcProtocol === 'REDFISH' ? 'redfish' : 'ipmi',
     address: host.bmcAddress!,
     user: host.bmcUser!,
-    password: vault.open(host.bmcPassword!, bmcPasswordContext(host.name)),
+    password: BMC_PASSWORD.open(vault, host.bmcPassword!, host.name),
     ...(host.bmcCertificate !== null && { certificate: host.bmcCertificate }),
   },
   mac: host.mac!,

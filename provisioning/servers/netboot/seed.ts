@@ -11,8 +11,6 @@ export interface Seed {
   userData: string | null;
   network: MachineNetwork;
 }
-/** The context that seals a seed. */
-export const seedContext = (deploymentId: string): string => `deployment.seed:${deploymentId}`;
 
 const quoted = (text: string) => JSON.stringify(text);
 const lines = (...all: (string | false)[]) =>

@@ -9,8 +9,12 @@ import type { MachineAddress, MachineKey, MachineSize, MachineSpec } from '../dr
 /** The key of the machine that a server has now. */
 export const keyOf = ({ orderNumber, generation }: Server): MachineKey => ({ order: orderNumber, generation });
 
-/** @param rootPassword in plain text */
-export async function specOf(db: Queryable, server: Server, rootPassword: string | null): Promise<MachineSpec> {
+/** @param opened the secrets of the server in plain text */
+export async function specOf(
+  db: Queryable,
+  server: Server,
+  opened: Pick<MachineSpec, 'rootPassword' | 'userData'>,
+): Promise<MachineSpec> {
   const key = keyOf(server);
   const tier = await FIND_TIER.first(db, [server.serviceCode]);
   const networks = await FIND_NETWORKS.all(db, [server.orderNumber]);
@@ -28,8 +32,7 @@ export async function specOf(db: Queryable, server: Server, rootPassword: string
     image: server.os,
     hostname: server.hostname,
     sshPublicKeys: server.sshPublicKeys,
-    rootPassword,
-    userData: server.userData,
+    ...opened,
     size: sizeOf(tier!.details),
     host: server.host,
     network: {

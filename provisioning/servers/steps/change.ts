@@ -3,7 +3,7 @@
  * server returns to its earlier state, with the reason.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
-import type { Server, ServerChange } from '../../../entities/servers/server.ts';
+import { ERASED, type Server, type ServerChange } from '../../../entities/servers/server.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';
 import type { PowerChange } from '../drivers/driver.ts';
 import { keyOf } from '../placement/spec.ts';
@@ -57,11 +57,11 @@ function changedBy(change: CarriedOut): Partial<Server> {
   if (change.operation === 'resize')
     return { serviceCode: change.serviceCode, priceMonthMicros: BigInt(change.priceMonthMicros) };
   if (change.operation !== 'rebuild') return {};
-  const { os, sshKeyIds, sshPublicKeys, userData } = change;
-  return { os, sshKeyIds, sshPublicKeys, userData };
+  const { os, sshKeyIds, sshPublicKeys } = change;
+  return { os, sshKeyIds, sshPublicKeys };
 }
 
-const ENDED = { change: null, rootPassword: null };
+const ENDED = { change: null, ...ERASED };
 
 async function succeed(tx: Transaction, server: Server): Promise<void> {
   const change = server.change as CarriedOut;

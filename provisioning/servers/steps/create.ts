@@ -4,6 +4,7 @@
  */
 import { held, post, REVENUE } from '../../../entities/payments/ledger.ts';
 import { PAID_UNTIL } from '../../../entities/servers/renewal.ts';
+import { ERASED } from '../../../entities/servers/server.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';
 import { releaseCapacity, reserveCapacity } from '../placement/capacity.ts';
 import { keyOf } from '../placement/spec.ts';
@@ -51,7 +52,7 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
   }
   return done({
     commit: async (tx) => {
-      const ended = { rootPassword: null, failureCode: null, failureMessage: null };
+      const ended = { ...ERASED, failureCode: null, failureMessage: null };
       const running = await move(tx, server, 'RUNNING', { paidUntil: PAID_UNTIL, ...ended });
       await post(tx, server.accountId, {
         kind: 'capture',

@@ -37,8 +37,5 @@ export const restSeconds = async ({ db, driver, pollSeconds }: Work): Promise<nu
 /** Marks the server as deleted, and releases its capacity. */
 export async function completeDeletion(tx: Transaction, orderNumber: string): Promise<void> {
   await releaseCapacity(tx, orderNumber);
-  await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETED', {
-    actor: SYSTEM,
-    set: { rootPassword: null, userData: null },
-  });
+  await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETED', { actor: SYSTEM });
 }

@@ -3,7 +3,7 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { type Move, transition } from '../../../entities/history/transition.ts';
 import { available, held, isPosted, post } from '../../../entities/payments/ledger.ts';
-import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
+import { ERASED, SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { Conflict } from '../../tasks/tasks.ts';
 import { DriverError, type DriverErrorCode } from '../drivers/driver.ts';
 
@@ -19,7 +19,7 @@ export async function fail(
   failureCode: string,
   failureMessage: string,
 ): Promise<void> {
-  await move(tx, server, 'FAILED', { failureCode, failureMessage, rootPassword: null });
+  await move(tx, server, 'FAILED', { failureCode, failureMessage, ...ERASED });
   await releaseHold(tx, server);
 }
 

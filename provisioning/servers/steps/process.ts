@@ -3,7 +3,13 @@ import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { LOCK_SERVER, LOCK_SERVER_ONLY, READ_SERVER } from '../../../entities/servers/lock.ts';
-import { CHANGING, type Server, type ServerStatus } from '../../../entities/servers/server.ts';
+import {
+  CHANGING,
+  ROOT_PASSWORD,
+  type Server,
+  type ServerStatus,
+  USER_DATA,
+} from '../../../entities/servers/server.ts';
 import { done, hop, type LeasedTask, type Outcome, type Process } from '../../tasks/tasks.ts';
 import type { HardwareDriver } from '../drivers/driver.ts';
 import { specOf } from '../placement/spec.ts';
@@ -28,13 +34,13 @@ interface Options {
 
 const PROOF_SECONDS: Record<Server['kind'], number> = { VPS: 300, DEDICATED: 3600 };
 
-/** The context that seals the root password of a server. */
-export const passwordContext = (orderNumber: string): string => `server.root_password:${orderNumber}`;
-
 export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = PROOF_SECONDS }: Options): Process {
   const toSpec = (server: Server) => {
-    const { orderNumber, rootPassword } = server;
-    return specOf(db, server, rootPassword && vault.open(rootPassword, passwordContext(orderNumber)));
+    const { orderNumber, rootPassword, userData } = server;
+    return specOf(db, server, {
+      rootPassword: rootPassword && ROOT_PASSWORD.open(vault, rootPassword, orderNumber),
+      userData: userData && USER_DATA.open(vault, userData, orderNumber),
+    });
   };
   const step =
     (run: ServerStep, ...statuses: ServerStatus[]) =>

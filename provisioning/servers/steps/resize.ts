@@ -3,6 +3,7 @@
  * hold. Then one place is released, and the money is captured or released, each once.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import type { Spender } from '../../../entities/payments/ledger.ts';
 import { RELEASE_PLACES } from '../../../entities/servers/place.ts';
 import { KEEP_RESIZE, RELEASE_RESIZE } from '../../../entities/servers/placement.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
@@ -13,19 +14,13 @@ export type Resize = Extract<ServerChange, { operation: 'resize' }>;
 
 /**
  * Claims the place and holds the difference, in the transaction of the request.
- * @param credentialId the API key that spends it
  * @returns whether there was room; if not, the caller must roll the transaction back
  * @throws ApiError insufficient_balance
  */
-export async function beginResize(
-  tx: Transaction,
-  server: Server,
-  resize: Resize,
-  credentialId: string | null,
-): Promise<boolean> {
+export async function beginResize(tx: Transaction, server: Server, resize: Resize, spender: Spender): Promise<boolean> {
   const larger = { ...server, serviceCode: resize.serviceCode };
   if (!(await claimPlace(tx, larger)) || !(await claimMore(tx, larger))) return false;
-  await transferHeld(tx, server, resize, 'hold', { credentialId });
+  await transferHeld(tx, server, resize, 'hold', spender);
   return true;
 }
 

@@ -1,8 +1,12 @@
 /** Checks and changes the password of an account. */
 import { Account } from '../../../entities/accounts/account.ts';
+import { revokeCredentials } from '../../../entities/accounts/revoke.ts';
 import { update } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import type { Context } from '../../context.ts';
+import { LOCK_WEBHOOKS, WEBHOOK_SECRET, Webhook } from '../../../entities/webhooks/webhook.ts';
+import { newWebhookSecret } from '../../../provisioning/index.ts';
+import { actorOf, type Context } from '../../context.ts';
 import { findAccount, lockedAccount } from '../account.ts';
 import { hashPassword, refuseWeakPassword, verifyPassword } from './password.ts';
 import { useSecondFactor } from './second-factor.ts';
@@ -11,9 +15,12 @@ import { recordLoginChange } from './sessions.ts';
 /** Returns the caller's account, if the password is right. @throws ApiError wrong_password or login_throttled */
 export async function requirePassword(context: Context, password: string): Promise<Account> {
   const account = await findAccount(context);
-  await context.logins.attempt({ name: account.email ?? account.id, address: context.address }, async () => {
-    if (!(await verifyPassword(account.passwordHash, password))) throw new ApiError('wrong_password');
-  });
+  await context.logins.attempt(
+    { name: account.email ?? account.id, address: context.address, proof: 'credential' },
+    async () => {
+      if (!(await verifyPassword(account.passwordHash, password))) throw new ApiError('wrong_password');
+    },
+  );
   return account;
 }
 
@@ -21,26 +28,56 @@ export interface PasswordChange {
   currentPassword: string;
   newPassword: string;
   totpCode?: string | null | undefined;
+  /** EVERYTHING: also API keys, OAuth clients, and the secrets of webhooks. */
+  revoke: 'SESSIONS' | 'EVERYTHING';
+}
+
+/** The numbers of ended things. The numbers that only EVERYTHING can have are absent otherwise. */
+export interface PasswordChanged {
+  sessionsRevoked: number;
+  apiKeysRevoked?: number;
+  oauthClientsDeleted?: number;
+  webhookSecretsReplaced?: number;
 }
 
 /**
- * Changes the password. All other sessions end; API keys stay.
- * @returns how many sessions ended
+ * Changes the password. All other sessions end, and with EVERYTHING also the credential of the caller, unless it is a login.
  * @throws ApiError wrong_password, weak_password, invalid_totp or login_throttled
  */
-export async function changePassword(context: Context, change: PasswordChange): Promise<number> {
-  const { currentPassword, newPassword, totpCode } = change;
+export async function changePassword(context: Context, change: PasswordChange): Promise<PasswordChanged> {
+  const { currentPassword, newPassword, totpCode, revoke } = change;
   const { id: accountId, email, passwordHash: checked } = await requirePassword(context, currentPassword);
   refuseWeakPassword(newPassword, email ?? '', 'new_password');
   const passwordHash = await hashPassword(newPassword);
-  return context.logins.attempt({ name: email ?? accountId, address: context.address }, () =>
+  return context.logins.attempt({ name: email ?? accountId, address: context.address, proof: 'credential' }, () =>
     context.db.transaction(async (tx) => {
       const account = await lockedAccount(tx, accountId);
       // Another request may have changed the password since the check.
       if (account.passwordHash !== checked) throw new ApiError('wrong_password');
       if (account.totpEnabled) await useSecondFactor(context, tx, accountId, totpCode);
       await update(tx, Account, { id: accountId }, { passwordHash });
-      return recordLoginChange(context, tx, accountId, 'password_changed');
+      const sessionsRevoked = await recordLoginChange(context, tx, accountId, 'password_changed');
+      if (revoke === 'SESSIONS') return { sessionsRevoked };
+      const { apiKeys, clients, sessions } = await revokeCredentials(tx, accountId, null, actorOf(context));
+      return {
+        sessionsRevoked: sessionsRevoked + sessions.length,
+        apiKeysRevoked: apiKeys.length,
+        oauthClientsDeleted: clients.length,
+        webhookSecretsReplaced: await replaceSecrets(context, tx, accountId),
+      };
     }),
   );
+}
+
+/** Gives each webhook a new secret at once, so that a thief of the old one cannot sign messages. @returns how many */
+async function replaceSecrets({ vault }: Context, tx: Transaction, accountId: string): Promise<number> {
+  const webhooks = await LOCK_WEBHOOKS.all(tx, [accountId]);
+  for (const { id } of webhooks)
+    await update(
+      tx,
+      Webhook,
+      { id },
+      { secret: WEBHOOK_SECRET.seal(vault, newWebhookSecret(), id), previousSecret: null, previousSecretUntil: null },
+    );
+  return webhooks.length;
 }

@@ -8,13 +8,15 @@ import {
   FIND_API_KEY,
   FIND_SESSION,
   type FoundCredential,
+  type Limits,
+  NOTE_USE,
 } from '../../../entities/accounts/credential.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
-import type { Statement } from '../../../entities/database/statement.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Viewer } from '../../context.ts';
+import type { SecurityLog } from '../security-log.ts';
 import { networkCheck } from './networks.ts';
 
 /** Seconds until a cached credential is read again from the database. */
@@ -32,12 +34,14 @@ interface Cached {
 export class Authenticator {
   readonly #db: Database;
   readonly #operatorDigest: Buffer;
+  readonly #security: SecurityLog;
   /** By the SHA-256 of the credential, so that no credential stays in memory. */
   readonly #cache = new Map<string, Cached>();
   #revocations = 0;
 
-  constructor(db: Database, operatorToken: string) {
+  constructor(db: Database, operatorToken: string, security: SecurityLog) {
     this.#db = db;
+    this.#security = security;
     this.#operatorDigest = digest(operatorToken);
     db.bus.listen((change) => {
       if (change.kind !== 'credential') return;
@@ -48,38 +52,69 @@ export class Authenticator {
 
   /**
    * Returns the viewer of an Authorization header (RFC 6750), or null without one. Checks the address, and never keeps it.
+   * The operator's token is valid on the internal listener alone.
    * @throws ApiError invalid_, expired_ or revoked_credential, or ip_not_allowed
    */
-  async fromHeader(authorization: string | undefined, address: string | null): Promise<Viewer | null> {
+  async fromHeader(
+    authorization: string | undefined,
+    address: string | null,
+    listener: 'public' | 'internal',
+  ): Promise<Viewer | null> {
     if (authorization === undefined) return null;
     const credential = /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
     if (!credential)
       throw new ApiError('invalid_credential', 'Send the credential as "Authorization: Bearer <credential>".');
-    const { viewer, allows } = await this.#find(credential);
-    if (!allows(address)) throw new ApiError('ip_not_allowed');
+    if (listener === 'internal' && this.#isOperator(credential)) return OPERATOR;
+    const { viewer, allows, unnoted } = await this.#find(credential);
+    if (!allows(address)) {
+      this.#refused(viewer, 'network_refused');
+      throw new ApiError('ip_not_allowed');
+    }
+    if (unnoted && viewer.kind !== 'operator') await NOTE_USE[viewer.kind].all(this.#db, [viewer.credentialId]);
     return viewer;
   }
 
+  /** Tells the owner of a credential. */
+  #refused({ accountId, kind, credentialId: id, name }: Viewer, what: 'refused' | 'network_refused') {
+    if (!accountId || kind === 'operator') return;
+    const noun = kind === 'api_key' ? 'api_key' : 'session';
+    const actor = { type: kind, id, name, requestId: null };
+    this.#security.note({ type: `${noun}.${what}`, account: accountId, resource: { type: noun, id }, actor });
+  }
+
   /** @throws ApiError invalid_, expired_ or revoked_credential */
-  async #find(credential: string): Promise<Omit<Cached, 'validUntil'>> {
+  async #find(credential: string): Promise<Omit<Cached, 'validUntil'> & { unnoted?: boolean }> {
     const cacheKey = hash('sha256', credential, 'base64');
     const cached = this.#cache.get(cacheKey);
     if (cached && cached.validUntil > Date.now() && this.#db.bus.connected) return cached;
     this.#cache.delete(cacheKey);
     const kind = credentialKind(credential);
-    if (kind === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest))
-      return { viewer: OPERATOR, allows: () => true };
-    if (kind !== 'live' && kind !== 'at') throw new ApiError('invalid_credential');
+    if (kind !== 'live' && kind !== 'at') throw this.#unknown();
     const revocations = this.#revocations;
-    const statement: Statement<FoundCredential> = kind === 'live' ? FIND_API_KEY : FIND_SESSION;
-    const found = await statement.first(this.#db, [digest(credential)]);
-    if (!found) throw new ApiError('invalid_credential');
+    const key = [digest(credential)];
+    const finding = kind === 'live' ? FIND_API_KEY.first(this.#db, key) : FIND_SESSION.first(this.#db, key);
+    const found: FoundCredential | undefined = await finding;
+    if (!found) throw this.#unknown();
+    const viewer = viewerOf(kind, found);
+    const isExpired = found.expiresAt && found.expiresAt.getTime() <= Date.now();
+    // Clients may use an expired or refreshed token by mistake. The use of a token that somebody ended is suspicious.
+    if (kind === 'live' ? found.revokedAt || isExpired : found.revokedAt && !found.isRotated)
+      this.#refused(viewer, 'refused');
     if (found.revokedAt) throw new ApiError('revoked_credential');
-    if (found.expiresAt && found.expiresAt.getTime() <= Date.now()) throw new ApiError('expired_credential');
-    const known = { viewer: viewerOf(kind, found), allows: networkCheck(found.ipAllowlist ?? []) };
+    if (isExpired) throw new ApiError('expired_credential');
+    const known = { viewer, allows: networkCheck(found.ipAllowlist) };
     // A revocation during the read may have made this row out of date.
     if (revocations === this.#revocations) this.#remember(cacheKey, known);
-    return known;
+    return { ...known, unnoted: found.ipAllowlist.length > 0 };
+  }
+
+  #unknown(): ApiError {
+    this.#security.count('unknown credentials');
+    return new ApiError('invalid_credential');
+  }
+
+  #isOperator(credential: string): boolean {
+    return credentialKind(credential) === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest);
   }
 
   #remember(cacheKey: string, known: Omit<Cached, 'validUntil'>) {
@@ -108,9 +143,18 @@ const viewerOf = (kind: 'live' | 'at', found: FoundCredential): Viewer => ({
   name: found.name,
   scopes: expandScopes(found.scope),
   expiresAt: found.expiresAt,
-  spendLimitMicros: found.spendLimitMicros ?? null,
+  holder: found.holder,
+  limits: limitsOf(found),
+  family: found.family,
   suspendedFor: found.suspendedFor,
 });
+
+/** The limits of the holder, or undefined if it has none. */
+function limitsOf(found: FoundCredential): Limits | undefined {
+  const { ipAllowlist, spendLimitMicros, holderExpiresAt: expiresAt, limitedBy } = found;
+  const isLimited = ipAllowlist.length || spendLimitMicros !== null || expiresAt || limitedBy;
+  return isLimited ? { ipAllowlist, spendLimitMicros, expiresAt, limitedBy } : undefined;
+}
 
 const OPERATOR: Viewer = {
   accountId: null,
@@ -119,7 +163,6 @@ const OPERATOR: Viewer = {
   name: 'operator',
   scopes: expandScopes('operator'),
   expiresAt: null,
-  spendLimitMicros: null,
 };
 
 /** The longest delay of a timer of Node. */

@@ -40,7 +40,7 @@ export interface Login {
 
 /** @throws ApiError invalid_login, invalid_totp or login_throttled */
 export async function login(context: Context, { email, password, totpCode }: Login): Promise<LoginResult> {
-  const attempt = { name: email, address: context.address };
+  const attempt = { name: email, address: context.address, proof: await proofOf(context, email) };
   return context.logins.attempt(attempt, async () => {
     const found = await find(context.db, Account, { email });
     if (!(await verifyPassword(found?.passwordHash, password)) || !found) throw new ApiError('invalid_login');
@@ -55,6 +55,12 @@ export async function login(context: Context, { email, password, totpCode }: Log
     if ('tokens' in result) context.logins.remember(attempt);
     return result;
   });
+}
+
+/** Returns a proof if the caller has sent another credential of the account. */
+async function proofOf({ db, viewer }: Context, email: string): Promise<'credential' | undefined> {
+  const account = viewer?.accountId && (await find(db, Account, { id: viewer.accountId }));
+  return account && account.email === email ? 'credential' : undefined;
 }
 
 async function awaitCode(tx: Transaction, accountId: string): Promise<AwaitsCode> {
@@ -72,7 +78,7 @@ export async function loginTotp(
   const isToken = credentialKind(loginToken) === 'lt';
   const known = isToken && (await FIND_PENDING_LOGIN.first(context.db, [digest(loginToken)]));
   if (!known) throw new ApiError('login_token_expired');
-  const attempt = { name: known.name, address: context.address };
+  const attempt = { name: known.name, address: context.address, proof: 'password' } as const;
   return context.logins.attempt(attempt, async () => {
     const outcome = await context.db.transaction((tx) => complete(context, tx, known, totpCode));
     // The throw is outside the transaction, so that the count of wrong codes stays.

@@ -27,6 +27,13 @@ export function networkCheck(networks: readonly string[]): (address: string | nu
   };
 }
 
+/** Whether all addresses of a network `address/bits` are in one of the networks. Without networks, every address is. */
+export function isWithin(network: string, networks: readonly string[]): boolean {
+  const [address = '', bits] = network.split('/');
+  const around = networks.filter((one) => Number(one.split('/')[1]) <= Number(bits));
+  return !networks.length || (around.length > 0 && networkCheck(around)(address));
+}
+
 /** Returns the network that counts as one caller: an IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(address: string): string {
   const bare = address.split('%')[0]!.toLowerCase();

@@ -10,7 +10,7 @@ import { record } from '../../../entities/history/record.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
-import { insertSession, type SessionSource, type TokenPair } from './session.ts';
+import { insertSession, type TokenPair } from './session.ts';
 
 export interface Refreshed {
   accountId: string;
@@ -23,19 +23,17 @@ type Refusal = (typeof REFUSALS)[number];
 /**
  * Replaces the pair of a refresh token, and ends the old access token at once. The new refresh token lives for 30 days,
  * but not longer than 90 days after the login.
- * @param source accepts only tokens of sessions from this source, such as one OAuth client
+ * @param source the OAuth client that has authenticated, and accepts only its own tokens. Absent: a caller without a secret,
+ * who renews no token of a client (RFC 6749, section 6)
  * @throws ApiError invalid_, expired_ or revoked_credential, or refresh_token_reused
  */
-export async function refresh(
-  context: Context,
-  refreshToken: string,
-  { source }: { source?: SessionSource } = {},
-): Promise<Refreshed> {
+export async function refresh(context: Context, refreshToken: string, source?: `oauth:${string}`): Promise<Refreshed> {
   if (credentialKind(refreshToken) !== 'rt') throw new ApiError('invalid_credential');
   const refreshDigest = digest(refreshToken);
   const outcome = await context.db.transaction(async (tx): Promise<Refreshed | Refusal> => {
     const found = await find(tx, Session, { refreshDigest });
     if (!found || (source && found.source !== source)) return 'invalid_credential';
+    if (!source && found.source.startsWith('oauth:')) throw ofClient();
     // Every change of sessions holds this lock, so no session escapes while a family ends.
     await lockAccount(tx, found.accountId);
     const session = await READ_SESSION.first(tx, [found.id]);
@@ -52,6 +50,12 @@ export async function refresh(
   if (typeof outcome === 'string') throw new ApiError(outcome);
   return outcome;
 }
+
+const ofClient = () =>
+  new ApiError(
+    'invalid_credential',
+    'The refresh token belongs to an OAuth client. The client renews it with its secret at POST /v1/oauth/token.',
+  );
 
 async function rotate(context: Context, tx: Transaction, session: Session): Promise<Refreshed> {
   const { id, accountId, source, scope } = session;

@@ -1,14 +1,15 @@
 /** The second factor of a login: a code of the authenticator, or a recovery code. */
+import { createHmac, randomBytes } from 'node:crypto';
 import { LessThan } from 'typeorm';
-import { RecoveryCode, seedContext, Totp } from '../../../entities/accounts/totp.ts';
-import { find, insert, remove, update } from '../../../entities/database/table.ts';
+import { RECOVERY_CODES, type RecoveryCodes, TOTP_SEED, Totp } from '../../../entities/accounts/totp.ts';
+import { find, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { randomText } from '../../../entities/ids.ts';
 import type { Context } from '../../context.ts';
 import { seedBytes, stepOf } from './one-time-password.ts';
 
-const RECOVERY_CODES = 10;
+const RECOVERY_CODES_COUNT = 10;
 
 /**
  * Uses up a code. The service accepts each recovery code once. It accepts a step of the authenticator once, and then no
@@ -32,30 +33,40 @@ export async function useSecondFactor(
 export async function useTotp(context: Context, tx: Transaction, accountId: string, code: string): Promise<boolean> {
   const totp = await find(tx, Totp, { accountId });
   if (!totp) return false;
-  const step = stepOf(seedBytes(context.vault.open(totp.seed, seedContext(accountId))), code);
+  const step = stepOf(seedBytes(TOTP_SEED.open(context.vault, totp.seed, accountId)), code);
   if (step === undefined) return false;
   return (await update(tx, Totp, { accountId, lastStep: LessThan(step) }, { lastStep: step })) === 1;
 }
 
 async function useRecoveryCode(context: Context, tx: Transaction, accountId: string, code: string): Promise<boolean> {
-  const digest = context.vault.keyedDigest(code.toLowerCase(), recoveryContext(accountId));
-  return (await remove(tx, RecoveryCode, { accountId, digest })) === 1;
+  const totp = await find(tx, Totp, { accountId });
+  if (!totp?.recoveryCodes) return false;
+  const { key, digests } = JSON.parse(
+    RECOVERY_CODES.open(context.vault, totp.recoveryCodes, accountId),
+  ) as RecoveryCodes;
+  const used = digestOf(key, accountId, code.toLowerCase());
+  const unused = digests.filter((digest) => digest !== used);
+  if (unused.length === digests.length) return false;
+  await keep(context, tx, accountId, { key, digests: unused });
+  return true;
 }
-
-const recoveryContext = (accountId: string) => `recovery_code:${accountId}`;
 
 /** Replaces the recovery codes by ten new ones, which the service shows once. */
 export async function newRecoveryCodes(context: Context, tx: Transaction, accountId: string): Promise<string[]> {
   const codes = new Set<string>();
-  while (codes.size < RECOVERY_CODES) codes.add(newRecoveryCode());
-  const rows = [...codes].map((code) => ({
-    accountId,
-    digest: context.vault.keyedDigest(code, recoveryContext(accountId)),
-  }));
-  await remove(tx, RecoveryCode, { accountId });
-  await insert(tx, RecoveryCode, rows);
+  while (codes.size < RECOVERY_CODES_COUNT) codes.add(newRecoveryCode());
+  const key = randomBytes(32).toString('base64');
+  await keep(context, tx, accountId, { key, digests: [...codes].map((code) => digestOf(key, accountId, code)) });
   return [...codes];
 }
+
+async function keep({ vault }: Context, tx: Transaction, accountId: string, codes: RecoveryCodes): Promise<void> {
+  const recoveryCodes = RECOVERY_CODES.seal(vault, JSON.stringify(codes), accountId);
+  await update(tx, Totp, { accountId }, { recoveryCodes });
+}
+
+const digestOf = (key: string, accountId: string, code: string): string =>
+  createHmac('sha256', Buffer.from(key, 'base64')).update(`recovery_code:${accountId}\0${code}`).digest('base64');
 
 /** Returns a code `xxxx-xxxx` of 40 bits, which is enough because ten wrong attempts lock the login. */
 function newRecoveryCode(): string {

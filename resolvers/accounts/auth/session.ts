@@ -50,11 +50,11 @@ export async function openSession(
   tx: Transaction,
   accountId: string,
   source: SessionSource,
-  scope = 'full',
+  { scope = 'full', endsBy }: { scope?: string; endsBy?: Date | null } = {},
 ): Promise<TokenPair> {
   await lockAccount(tx, accountId);
   await makeRoom(context, tx, accountId, source);
-  const tokens = await insertSession(context, tx, { accountId, source, scope });
+  const tokens = await insertSession(context, tx, { accountId, source, scope, endsBy });
   const actor = { type: 'access_token', id: tokens.tokenId, name: source, requestId: context.requestId } as const;
   await record(tx, accountId, tokens.tokenId, { type: 'session.created', actor });
   return tokens;
@@ -74,6 +74,8 @@ interface NewSession {
   accountId: string;
   source: string;
   scope: string;
+  /** When the session and all later ones of its family end at the latest. */
+  endsBy?: Date | null | undefined;
   /** The session whose refresh token the client spent for this one. */
   rotated?: Pick<Session, 'familyId' | 'familyExpiresAt'>;
 }
@@ -82,7 +84,7 @@ interface NewSession {
 export async function insertSession(
   { userAgent }: Context,
   tx: Transaction,
-  { accountId, source, scope, rotated }: NewSession,
+  { accountId, source, scope, endsBy = null, rotated }: NewSession,
 ): Promise<TokenPair> {
   const id = newId('tok');
   const accessToken = mintCredential('at');
@@ -90,7 +92,7 @@ export async function insertSession(
   const inserted = await INSERT_SESSION.first(tx, [
     ...[id, accountId, rotated?.familyId ?? id, source, userAgent?.slice(0, 200) ?? null, scope],
     ...[digest(accessToken), digest(refreshToken), rotated?.familyExpiresAt ?? null],
-    ...[ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, REFRESH_FAMILY_SECONDS],
+    ...[ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, REFRESH_FAMILY_SECONDS, endsBy],
   ]);
   return { tokenId: id, accessToken, refreshToken, scope, ...inserted! };
 }

@@ -61,7 +61,7 @@ export async function endSessions(
   tx: Transaction,
   accountId: string,
   ids: readonly string[],
-  reason: 'revoked' | 'session_limit' | 'client_deleted' | LoginChange,
+  reason: 'revoked' | 'session_limit' | LoginChange,
 ): Promise<number> {
   const ended = await END_SESSIONS.all(tx, [accountId, ids]);
   const happening = { type: 'session.revoked', actor: actorOf(context), data: { reason } } as const;

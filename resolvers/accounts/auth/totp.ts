@@ -1,16 +1,11 @@
 /** Two-factor authentication: off, in setup for ten minutes, or on. */
 import { Account } from '../../../entities/accounts/account.ts';
-import {
-  BEGIN_SETUP,
-  CONFIRM_SEED,
-  FIND_SETUP,
-  RecoveryCode,
-  seedContext,
-  Totp,
-} from '../../../entities/accounts/totp.ts';
+import { BEGIN_SETUP, CONFIRM_SEED, FIND_SETUP, TOTP_SEED, Totp } from '../../../entities/accounts/totp.ts';
 import { remove, update } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { accountOf, type Context } from '../../context.ts';
+import { record } from '../../../entities/history/record.ts';
+import { accountOf, actorOf, type Context } from '../../context.ts';
 import { findAccount, lockedAccount } from '../account.ts';
 import { requirePassword } from './change-password.ts';
 import { DIGITS, newSeed, PERIOD_SECONDS } from './one-time-password.ts';
@@ -33,7 +28,7 @@ export async function setupTotp(context: Context, password: string): Promise<Tot
   await context.db.transaction(async (tx) => {
     const { totpEnabled } = await lockedAccount(tx, accountId);
     if (totpEnabled) throw new ApiError('totp_already_enabled');
-    await BEGIN_SETUP.all(tx, [accountId, context.vault.seal(secret, seedContext(accountId)), SETUP_SECONDS]);
+    await BEGIN_SETUP.all(tx, [accountId, TOTP_SEED.seal(context.vault, secret, accountId), SETUP_SECONDS]);
   });
   return { secret, expiresIn: SETUP_SECONDS, provisioningUri: provisioningUri(email ?? accountId, secret) };
 }
@@ -63,18 +58,37 @@ export function enableTotp(context: Context, code: string): Promise<string[]> {
   });
 }
 
-/** Turns two-factor authentication off. All other sessions end. @throws ApiError totp_not_enabled or invalid_totp */
-export async function disableTotp(context: Context, code: string): Promise<void> {
+/** Replaces the recovery codes, and returns the new ones. @throws ApiError totp_not_enabled, invalid_totp or login_throttled */
+export const renewRecoveryCodes = (context: Context, code: string): Promise<string[]> =>
+  withCode(context, code, async (tx, accountId) => {
+    await record(tx, accountId, accountId, { type: 'account.recovery_codes_renewed', actor: actorOf(context) });
+    return newRecoveryCodes(context, tx, accountId);
+  });
+
+/**
+ * Turns two-factor authentication off. All other sessions end.
+ * @throws ApiError totp_not_enabled, invalid_totp or login_throttled
+ */
+export const disableTotp = (context: Context, code: string): Promise<void> =>
+  withCode(context, code, async (tx, accountId) => {
+    await remove(tx, Totp, { accountId });
+    await update(tx, Account, { id: accountId }, { totpEnabled: false });
+    await recordLoginChange(context, tx, accountId, 'totp_disabled');
+  });
+
+/** Uses up a code of the second factor, and does the work in the same transaction. It holds the lock of the account. */
+async function withCode<T>(
+  context: Context,
+  code: string,
+  work: (tx: Transaction, accountId: string) => Promise<T>,
+): Promise<T> {
   const { id: accountId, email } = await findAccount(context);
-  await context.logins.attempt({ name: email ?? accountId, address: context.address }, () =>
+  return context.logins.attempt({ name: email ?? accountId, address: context.address, proof: 'credential' }, () =>
     context.db.transaction(async (tx) => {
       const { totpEnabled } = await lockedAccount(tx, accountId);
       if (!totpEnabled) throw new ApiError('totp_not_enabled');
       await useSecondFactor(context, tx, accountId, code);
-      await remove(tx, Totp, { accountId });
-      await remove(tx, RecoveryCode, { accountId });
-      await update(tx, Account, { id: accountId }, { totpEnabled: false });
-      await recordLoginChange(context, tx, accountId, 'totp_disabled');
+      return work(tx, accountId);
     }),
   );
 }

@@ -6,6 +6,7 @@ import { ApiError } from '../../../entities/errors.ts';
 import { isId } from '../../../entities/ids.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
+import { networkCheck } from '../auth/networks.ts';
 
 /** The proof of a client's identity. The header has priority over the body. */
 export interface ClientCredentials {
@@ -15,13 +16,25 @@ export interface ClientCredentials {
   clientSecret?: string | null | undefined;
 }
 
-/** Returns the client that sent its id and secret, by HTTP Basic or in the body. @throws ApiError invalid_client */
-export async function authenticateClient({ db }: Context, credentials: ClientCredentials): Promise<OauthClient> {
+/**
+ * Returns the client that sent its id and secret, by HTTP Basic or in the body.
+ * @throws ApiError invalid_client or ip_not_allowed
+ */
+export async function authenticateClient(
+  { db, address, security }: Context,
+  credentials: ClientCredentials,
+): Promise<OauthClient> {
   const [id, secret] = basicOf(credentials.authorization) ?? [credentials.clientId, credentials.clientSecret];
   if (!id || !secret)
     throw new ApiError('invalid_client', 'Send client_id and client_secret, by HTTP Basic or in the body.');
   const client = isId('cl', id) && credentialKind(secret) === 'cs' && (await find(db, OauthClient, { id }));
-  if (!client || !timingSafeEqual(client.secretDigest, digest(secret))) throw new ApiError('invalid_client');
+  if (!client || !timingSafeEqual(client.secretDigest, digest(secret))) {
+    const resource = { type: 'oauth_client' as const, id };
+    if (client) security.note({ type: 'oauth_client.refused', account: client.accountId, resource });
+    else security.count('unknown credentials');
+    throw new ApiError('invalid_client');
+  }
+  if (!networkCheck(client.ipAllowlist)(address)) throw new ApiError('ip_not_allowed');
   return client;
 }
 

@@ -17,15 +17,18 @@ import { newId } from '../../../entities/ids.ts';
 import { lockAccount, openBalance } from '../../../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
+import { type AskedLimits, newLimits } from '../auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../auth/scope.ts';
+import { admitRegistration } from '../registration.ts';
 import { readScope } from './scope.ts';
 
-export interface ClientRegistration extends ClientMetadata {
+export interface ClientRegistration extends ClientMetadata, AskedLimits {
   scope?: string | null | undefined;
   grantTypes?: string[] | null | undefined;
   responseTypes?: string[] | null | undefined;
   tokenEndpointAuthMethod?: string | null | undefined;
   redirectUris?: string[] | null | undefined;
+  proofOfWork?: string | null | undefined;
 }
 
 export interface RegisteredClient {
@@ -44,14 +47,17 @@ export async function registerOauthClient(
   if (context.viewer) requireScope(context.viewer, 'full');
   requireActive(context.viewer);
   const joined = context.viewer && accountOf(context);
+  if (!joined) await admitRegistration(context, registration.proofOfWork);
   const [id, clientSecret] = [newId('cl'), mintCredential('cs')];
   const client = await context.db.transaction(async (tx) => {
     const accountId = joined ? await countedIn(context, tx, joined) : await newAgent(tx);
+    const limits = await newLimits(tx, context, registration, 'invalid_client_metadata');
     await insert(tx, OauthClient, {
       id,
       accountId,
       secretDigest: digest(clientSecret),
       ...checked,
+      ...limits,
       metadata: { clientName, clientUri, logoUri, contacts, softwareId, softwareVersion },
     });
     await record(tx, accountId, id, { type: 'oauth_client.created', actor: actorOf(context) });

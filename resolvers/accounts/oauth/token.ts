@@ -2,9 +2,10 @@
 import { DROP_REFRESH_TOKEN } from '../../../entities/accounts/credential.ts';
 import { GRANT_TYPES, NOTE_CLIENT_USE, type OauthClient } from '../../../entities/accounts/oauth-client.ts';
 import { ApiError, apiErrorOf } from '../../../entities/errors.ts';
+import { lockAccount } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
 import { refresh } from '../auth/refresh.ts';
-import { findSession, openSession, type SessionSource, type TokenPair } from '../auth/session.ts';
+import { findSession, openSession, type TokenPair } from '../auth/session.ts';
 import { authenticateClient, type ClientCredentials } from './client.ts';
 import { narrowedScope, readScope } from './scope.ts';
 
@@ -22,7 +23,7 @@ export type IssuedToken = Pick<TokenPair, 'accessToken' | 'expiresIn' | 'scope'>
 };
 
 /** The source of a client's sessions. */
-export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): SessionSource => `oauth:${id}`;
+export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): `oauth:${string}` => `oauth:${id}`;
 
 /** The resources of the tokens: the public addresses of the API and of the MCP endpoint. */
 export const resourcesOf = ({ publicUrl }: Context): string[] => [
@@ -52,11 +53,16 @@ async function granted(context: Context, client: OauthClient, { scope }: TokenRe
   const renewable = grantTypes.includes('refresh_token');
   const narrowed = narrowedScope(client.scope, scope);
   const tokens = await context.db.transaction(async (tx) => {
-    const opened = await openSession(context, tx, accountId, sourceOf(client), narrowed);
+    // Under the lock of the account no request deletes the client.
+    await lockAccount(tx, accountId);
+    const isKnown = await NOTE_CLIENT_USE.first(tx, [id]);
+    if (!isKnown) throw new ApiError('invalid_client', 'The client was deleted, or has expired.');
+    const opened = await openSession(context, tx, accountId, sourceOf(client), {
+      scope: narrowed,
+      endsBy: client.expiresAt,
+    });
     // The client does not get the refresh token, so that token must not keep the session open.
     if (!renewable) await DROP_REFRESH_TOKEN.all(tx, [opened.tokenId]);
-    // Another request may have deleted the client.
-    if (!(await NOTE_CLIENT_USE.first(tx, [id]))) throw new ApiError('invalid_client');
     return opened;
   });
   return { ...tokens, refreshToken: renewable ? tokens.refreshToken : null };
@@ -69,7 +75,7 @@ async function renewed(context: Context, client: OauthClient, request: TokenRequ
   const source = sourceOf(client);
   if (scope) await requireSameScope(context, scope, refreshToken, source);
   try {
-    const { tokens } = await refresh(context, refreshToken, { source });
+    const { tokens } = await refresh(context, refreshToken, source);
     await NOTE_CLIENT_USE.first(context.db, [client.id]);
     return tokens;
   } catch (error) {

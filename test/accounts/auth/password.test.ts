@@ -2,8 +2,10 @@ import { Secret, TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { restClient } from '../../setup/spawn.ts';
+import { oauthRequests } from '../oauth/requests.ts';
 
 const { anonymous, newAccount, publicUrl, db } = await startFreehold({ LOGIN_FAILURES_MAX: '1000' });
+const { newClient, requestToken, tokenOf } = oauthRequests(anonymous);
 const NEW = 'another heron on the roof';
 const login = ({ email }: TestAccount, password: string) => anonymous('POST', '/v1/auth/login', { email, password });
 const change = ({ rest, password }: TestAccount, more: object = {}) =>
@@ -85,5 +87,46 @@ describe('The password', () => {
     expect((await login(account, passwords[won]!)).status).toBe(200);
     for (const { status, body } of logins)
       if (status === 200) expect(await works(body.tokens.access_token)).toBe(false);
+  });
+
+  it('takes everything with it on request: keys, clients, their tokens and the secrets of webhooks', async () => {
+    const account = await newAccount();
+    const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' });
+    const client = await newClient({ scope: 'full' }, account.rest);
+    const token = await tokenOf(client);
+    await account.rest('POST', '/v1/webhooks', { url: 'https://93.184.215.14/' });
+    const secret = async () => (await db.query('select secret from webhook where account_id = $1', [account.id]))[0];
+    const before = await secret();
+    const other = (await login(account, account.password)).body.tokens.access_token;
+    const { body } = await change(account, { revoke: 'everything' });
+    expect(body).toEqual({
+      ...{ changed: true, sessions_revoked: 2, api_keys_revoked: 1 },
+      ...{ oauth_clients_deleted: 1, webhook_secrets_replaced: 1 },
+    });
+    for (const ended of [key.plaintext, token, other])
+      expect((await restClient(publicUrl, ended)('GET', '/v1/account')).body.code).toBe('revoked_credential');
+    expect((await requestToken(client)).body.code).toBe('invalid_client');
+    expect(await secret()).not.toEqual(before);
+    expect((await account.rest('GET', '/v1/account')).status).toBe(200);
+  });
+
+  it('ends the API key or OAuth token that asked to take everything, too', async () => {
+    for (const by of ['key', 'token']) {
+      const account = await newAccount();
+      const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' });
+      const own = by === 'key' ? key.plaintext : await tokenOf(await newClient({ scope: 'full' }, account.rest));
+      const rest = restClient(publicUrl, own);
+      expect((await change({ ...account, rest }, { revoke: 'everything' })).status).toBe(200);
+      expect((await rest('GET', '/v1/account')).body.code).toBe('revoked_credential');
+    }
+  });
+
+  it('leaves keys and clients alone by default', async () => {
+    const account = await newAccount();
+    const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' });
+    const client = await newClient({ scope: 'full' }, account.rest);
+    expect((await change(account, {})).body).toEqual({ changed: true, sessions_revoked: 0 });
+    expect((await restClient(publicUrl, key.plaintext)('GET', '/v1/account')).status).toBe(200);
+    expect((await requestToken(client)).status).toBe(200);
   });
 });

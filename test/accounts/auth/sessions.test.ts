@@ -113,7 +113,7 @@ describe('A refresh token', () => {
     const tokens = await login(account);
     expect((await rotate(tokens.access_token)).body.code).toBe('invalid_credential');
     const context = { db, requestId: 'req', userAgent: null } as never;
-    await expect(refresh(context, tokens.refresh_token, { source: 'oauth:cl_1' })).rejects.toMatchObject({
+    await expect(refresh(context, tokens.refresh_token, 'oauth:cl_1')).rejects.toMatchObject({
       code: 'invalid_credential',
     });
     expect((await rotate(tokens.refresh_token)).status).toBe(200);
@@ -211,7 +211,7 @@ describe('Sessions', () => {
     const account = await newAccount();
     const context = { db, requestId: 'req', userAgent: null, viewer: null, limits: { sessions: 2 } } as never;
     const open = (source: 'login' | `oauth:${string}`) =>
-      db.transaction((tx) => openSession(context, tx, account.id, source, 'read'));
+      db.transaction((tx) => openSession(context, tx, account.id, source, { scope: 'read' }));
     const own = await open('oauth:cl_1');
     await expect(open('oauth:cl_2')).rejects.toMatchObject({ code: 'session_limit_reached' });
     const next = await open('oauth:cl_1');

@@ -109,8 +109,7 @@ describe('Two-factor authentication', () => {
     const account = await withTotp();
     const login_token = await pendingOf(account);
     const [dump] = await db.query<{ rows: string }>(
-      `select string_agg(t, '') as rows from (select totp::text as t from totp union all select recovery_code::text from recovery_code
-        union all select pending_login::text from pending_login union all select event::text from event
+      `select string_agg(t, '') as rows from (select totp::text as t from totp union all select pending_login::text from pending_login union all select event::text from event
         union all select audit_entry::text from audit_entry) all_rows`,
     );
     const secrets = [account.secret, login_token, ...account.recoveryCodes];
@@ -223,5 +222,18 @@ describe('Recovery codes', () => {
     expect((await login(theirs, { totp_code: code })).body.code).toBe('invalid_totp');
     const answers = await Promise.all(Array.from({ length: 20 }, () => login(mine, { totp_code: code })));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+  });
+
+  it('works once, also for a login with an idempotency key', async () => {
+    const account = await withTotp();
+    const [code, other] = account.recoveryCodes as [string, string];
+    const key = { 'idempotency-key': 'guessable' };
+    const { email, password } = account;
+    const log = () => anonymous('POST', '/v1/auth/login', { email, password, totp_code: code }, key);
+    expect((await log()).status).toBe(200);
+    expect((await log()).body.code).toBe('invalid_totp');
+    const pending = { login_token: await pendingOf(account), totp_code: other };
+    expect((await anonymous('POST', '/v1/auth/login/totp', pending, key)).status).toBe(200);
+    expect((await anonymous('POST', '/v1/auth/login/totp', pending, key)).body.code).toBe('login_token_expired');
   });
 });

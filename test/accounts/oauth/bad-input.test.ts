@@ -72,9 +72,9 @@ describe('Registration refuses', () => {
     expect(body.errors.map(({ field }: { field: string }) => field)).toEqual(['contacts.1', 'software_id']);
   });
 
-  it('the operator, who has no account for the client', async () => {
+  it("the operator's token, which the public listener does not know", async () => {
     const { status } = await anonymous('POST', '/v1/oauth/register', {}, bearer(operatorToken));
-    expect(status).toBe(404);
+    expect(status).toBe(401);
   });
 });
 

@@ -83,6 +83,22 @@ describe('oauth4webapi', () => {
     expect(await kindOf(token.access_token)).toBe('person');
   });
 
+  it('registers a client with limits as further members, whose secret and tokens expire', async () => {
+    const as = await discover();
+    const expires_at = new Date(Date.now() + 600_000).toISOString();
+    const limits = { expires_at, spend_limit_usd: 5, ip_allowlist: ['127.0.0.0/8', '::1/128'] };
+    const client = await register(as, { ...RENEWABLE, ...limits });
+    expect(client).toMatchObject({ ...limits, client_secret_expires_at: Math.floor(Date.parse(expires_at) / 1000) });
+    const proof = oauth.ClientSecretPost(client.client_secret as string);
+    const response = await oauth.clientCredentialsGrantRequest(as, client, proof, {}, insecure);
+    const token = await oauth.processClientCredentialsResponse(as, client, response);
+    expect(token.expires_in).toBeLessThanOrEqual(600);
+    const request = await oauth.refreshTokenGrantRequest(as, client, proof, token.refresh_token!, insecure);
+    const renewed = await oauth.processRefreshTokenResponse(as, client, request);
+    expect(renewed.expires_in).toBeLessThanOrEqual(600);
+    expect(await kindOf(renewed.access_token)).toBe('agent');
+  });
+
   it('reads the errors', async () => {
     const as = await discover();
     const refusal = (work: Promise<unknown>) =>
@@ -133,6 +149,11 @@ describe('openid-client', () => {
     const first = await openid.clientCredentialsGrant(config);
     const second = await openid.refreshTokenGrant(config, first.refresh_token!);
     expect(await kindOf(second.access_token)).toBe('agent');
+    const { refresh_token } = second;
+    const stolen = await restClient(publicUrl)('POST', '/v1/auth/token/refresh', { refresh_token });
+    expect([stolen.status, stolen.body.code]).toEqual([401, 'invalid_credential']);
+    const third = await openid.refreshTokenGrant(config, refresh_token!);
+    expect(await kindOf(third.access_token)).toBe('agent');
     await expect(openid.refreshTokenGrant(config, first.refresh_token!)).rejects.toMatchObject({
       error: 'invalid_grant',
     });

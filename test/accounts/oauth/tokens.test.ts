@@ -5,7 +5,7 @@ import { restClient } from '../../setup/spawn.ts';
 import { basic, bearer, oauthRequests } from './requests.ts';
 
 const { anonymous, newAccount, publicUrl, db } = await startFreehold({ ROLES: 'api' });
-const { form, introspect, newClient, tokenOf } = oauthRequests(anonymous);
+const { form, introspect, newClient, requestToken, tokenOf } = oauthRequests(anonymous);
 
 describe('Revocation (RFC 7009)', () => {
   it('by the client ends the token and its refresh token at once', async () => {
@@ -113,5 +113,31 @@ describe('Introspection (RFC 7662)', () => {
     expect((await introspect(key.plaintext)).body).toMatchObject({ sub: id, scope: 'billing', jti: key.key_id });
     await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
     expect((await introspect(key.plaintext)).body).toEqual({ active: false });
+  });
+});
+
+describe('A refresh token of an OAuth client', () => {
+  const grant_types = ['client_credentials', 'refresh_token'];
+
+  it('works at the token endpoint only, with the secret of the client', async () => {
+    const { rest } = await newAccount();
+    const client = await newClient({ scope: 'full', grant_types }, rest);
+    const { refresh_token } = (await requestToken(client)).body;
+    for (let i = 0; i < 2; i++) {
+      const { status, body } = await anonymous('POST', '/v1/auth/token/refresh', { refresh_token });
+      expect([status, body.code]).toEqual([401, 'invalid_credential']);
+      expect(body.detail).toContain('POST /v1/oauth/token');
+    }
+    const stolen = {
+      grant_type: 'refresh_token',
+      refresh_token,
+      client_secret: `${client.client_secret.slice(0, -1)}!`,
+    };
+    expect((await requestToken(client, stolen)).body.code).toBe('invalid_client');
+    const renewed = await requestToken(client, { grant_type: 'refresh_token', refresh_token });
+    expect(renewed.status).toBe(200);
+    // A caller without the secret cannot end the family by a spent token either.
+    expect((await anonymous('POST', '/v1/auth/token/refresh', { refresh_token })).body.code).toBe('invalid_credential');
+    expect((await introspect(renewed.body.access_token)).body.active).toBe(true);
   });
 });

@@ -23,6 +23,7 @@ interface Operation {
 
 const deep = `{ ${'a { '.repeat(11)}b${' }'.repeat(11)} }`;
 const many = (count: number) => Array.from({ length: count }, (_, i) => `a${i}: account { id }`).join(' ');
+const REST = `fragment rest on Query { ${Array.from({ length: 11 }, (_, i) => `b${i}: account { id }`).join(' ')} }`;
 const OPERATIONS: [what: string, operation: Operation, code: string][] = [
   ['a syntax error', { query: '{ account { id }' }, 'GRAPHQL_PARSE_FAILED'],
   ['an empty document', { query: '' }, 'GRAPHQL_PARSE_FAILED'],
@@ -30,6 +31,21 @@ const OPERATIONS: [what: string, operation: Operation, code: string][] = [
   ['an unknown field', { query: '{ nothing }' }, 'GRAPHQL_VALIDATION_FAILED'],
   ['too much depth', { query: deep }, 'GRAPHQL_VALIDATION_FAILED'],
   ['too many root fields', { query: `{ ${many(21)} }` }, 'GRAPHQL_VALIDATION_FAILED'],
+  [
+    'too many root fields in a fragment',
+    { query: `{ ...all } fragment all on Query { ${many(300)} }` },
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'too many root fields in two fragments',
+    { query: `{ ... { ${many(11)} } ...rest } ${REST}` },
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'too many introspections',
+    { query: `{ ${Array.from({ length: 21 }, (_, i) => `a${i}: __schema { queryType { name } }`).join(' ')} }` },
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
   [
     'too many fields',
     { query: `{ account { ${Array.from({ length: 1_001 }, (_, i) => `a${i}: id`).join(' ')} } }` },

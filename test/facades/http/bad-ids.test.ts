@@ -8,7 +8,7 @@ import { ERRORS, type ErrorCode } from '../../../entities/errors.ts';
 import { readOperations } from '../../../facades/compile/read.ts';
 import { openapi } from '../../../facades/openapi/document.ts';
 import { schema } from '../../../schema/index.ts';
-import { ENDPOINTS } from '../../setup/endpoints.ts';
+import { ALL_ENDPOINTS } from '../../setup/endpoints.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import type { Document } from '../../setup/openapi.ts';
 import { type Answer, restClient } from '../../setup/spawn.ts';
@@ -79,7 +79,7 @@ const bodyOf = (method: string, path: string) =>
 const encoded = (id: string) => encodeURIComponent(id.isWellFormed() ? id : id.toWellFormed());
 
 describe('An invalid id', () => {
-  it.each(ENDPOINTS.filter(([, path]) => path.includes('{')))(
+  it.each(ALL_ENDPOINTS.filter(([, path]) => path.includes('{')))(
     'in the path of %s %s is not found',
     async (method, path) => {
       for (const id of INVALID_IDS)

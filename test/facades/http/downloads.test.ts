@@ -26,7 +26,7 @@ async function serve(downloads: string): Promise<string> {
     publicUrl,
     newRequestId: () => 'req_test',
     onError: (line) => console.error(line),
-    mcpSecret: Buffer.alloc(32),
+    mcpSecrets: [Buffer.alloc(32)],
     onCredentialEnd: () => () => {},
     downloads,
   });

@@ -2,7 +2,6 @@
  * Provokes every code of the catalogue in the running service, by one request for each code. A code without a request
  * fails the test. Tests of the nouns provoke the codes in other ways.
  */
-import { Secret, TOTP } from 'otpauth';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../../entities/errors.ts';
 import { mintCredential } from '../../../entities/secrets.ts';
@@ -11,6 +10,7 @@ import { sign, version2 } from '../../payments/x402/clients.ts';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { withoutDatabase, withoutTable } from '../../setup/outage.ts';
 import { type Answer, restClient } from '../../setup/spawn.ts';
+import { turnOnTotp } from '../../setup/totp.ts';
 
 const ordinary = await startFreehold();
 const { anonymous, db, newAccount, operator, publicUrl } = ordinary;
@@ -22,7 +22,7 @@ const tight = await startFreehold({
   WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
 });
 const hurried = await startFreehold({ ROLES: 'api', RATE_LIMIT_KEY_PER_MINUTE: '2' });
-const broken = await startFreehold({ ROLES: 'api' });
+const broken = await startFreehold({ ROLES: 'api', REGISTRATIONS_PER_MINUTE: '1' });
 
 const { form, newClient, requestToken } = oauthRequests(anonymous);
 const PUBLIC_KEYS = [
@@ -79,13 +79,7 @@ const twice = async (
   expect((await account.rest('POST', path, bodies[0])).status).toBe(200);
   return account.rest('POST', path, bodies[1]);
 };
-const totpCode = (secret: string) => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
-const withTotp = async (): Promise<TestAccount> => {
-  const account = await newAccount();
-  const { body } = await account.rest('POST', '/v1/auth/totp/setup', { password: account.password });
-  expect((await account.rest('POST', '/v1/auth/totp/enable', { totp_code: totpCode(body.secret) })).status).toBe(200);
-  return account;
-};
+const withTotp = async (): Promise<TestAccount> => turnOnTotp(await newAccount());
 const agent = (slug: string) => ({
   ...{ slug, name: 'A', description: 'D', url: 'https://a.example', skills: [] },
   endpoints: [{ protocol: 'mcp', url: 'https://a.example/mcp' }],
@@ -157,12 +151,20 @@ const CREDENTIALS: Partial<Record<ErrorCode, Provoke>> = {
     await anonymous('POST', '/v1/auth/token/refresh', { refresh_token });
     return anonymous('POST', '/v1/auth/token/refresh', { refresh_token });
   },
+  step_up_required: async () => {
+    const { id, rest } = await withTotp();
+    await db.query(
+      `update session set family_expires_at = family_expires_at - interval '1 hour' where account_id = $1`,
+      [id],
+    );
+    return rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
+  },
   insufficient_scope: () => withKey({ scope: 'read' }, '/v1/auth/sessions'),
   ip_not_allowed: () => withKey({ ip_allowlist: ['203.0.113.7'] }),
-  spend_limit_exceeded: async () =>
-    restClient(publicUrl, (await key({ spend_limit_usd: 1 })).plaintext)('POST', '/v1/servers', {
-      service_code: 'vps-1',
-    }),
+  spend_limit_exceeded: async () => {
+    const { plaintext } = await key({ spend_limit_usd: 1 });
+    return restClient(publicUrl, plaintext)('POST', '/v1/servers', { service_code: 'vps-1' });
+  },
   account_suspended: async () => {
     const { id, rest } = await newAccount();
     await operator('mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam.") { id } }', { id });
@@ -238,18 +240,13 @@ const SERVERS: Partial<Record<ErrorCode, Provoke>> = {
   unknown_event: () => post('/v1/webhooks', { url: 'https://example.org/', event_filter: 'server.exploded' }),
 };
 const LIMITS_REACHED: Partial<Record<ErrorCode, Provoke>> = {
-  api_key_limit_reached: () => {
-    const body = { name: 'k', scope: 'read' };
-    return twice('/v1/auth/api-keys', [body, body]);
-  },
+  api_key_limit_reached: () =>
+    twice('/v1/auth/api-keys', Array(2).fill({ name: 'k', scope: 'read' }) as [object, object]),
   server_limit_reached: () =>
     twice('/v1/servers', [{ service_code: 'vps-1' }, { service_code: 'vps-1' }], ({ fund }) => fund(50)),
-  ssh_key_limit_reached: () => {
-    const [first, second] = PUBLIC_KEYS.map((public_key) => ({ public_key }));
-    return twice('/v1/ssh-keys', [first, second]);
-  },
+  ssh_key_limit_reached: () => twice('/v1/ssh-keys', [{ public_key: PUBLIC_KEYS[0] }, { public_key: PUBLIC_KEYS[1] }]),
   webhook_limit_reached: () =>
-    twice('/v1/webhooks', [{ url: 'http://127.0.0.1:9/a' }, { url: 'http://127.0.0.1:9/b' }]),
+    twice('/v1/webhooks', [{ url: 'http://127.0.0.1:9009/a' }, { url: 'http://127.0.0.1:9009/b' }]),
   topup_limit_reached: async () => {
     const { rest } = await tight.newAccount();
     const answers = await Promise.all(
@@ -258,6 +255,7 @@ const LIMITS_REACHED: Partial<Record<ErrorCode, Provoke>> = {
     return answers.find(({ status }) => status !== 200)!;
   },
   agent_limit_reached: () => twice('/v1/agents/directory', [agent('one-agent'), agent('two-agents')]),
+  proof_of_work_required: () => broken.newAccount().then(() => broken.anonymous('POST', '/v1/oauth/register', {})),
   session_limit_reached: async () => {
     const { rest } = await tight.newAccount();
     const own = oauthRequests(tight.anonymous);

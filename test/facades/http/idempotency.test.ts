@@ -1,25 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../entities/database/database.ts';
-import { Vault } from '../../../entities/secrets.ts';
 import { IdempotencyKeys } from '../../../resolvers/idempotency.ts';
-import { newDatabaseUrl } from '../../setup/database.ts';
+import { asSuperuser, newDatabaseUrl } from '../../setup/database.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { type Answer, restClient } from '../../setup/spawn.ts';
+import { VAULT } from '../../setup/vault.ts';
 
 const url = await newDatabaseUrl(afterAll);
 const freehold = await startFreehold({ DATABASE_URL: url });
 const { db, anonymous, newAccount } = freehold;
-const second = await startFreehold({ DATABASE_URL: url, ROLES: 'api', SECRET_KEY: secretOf() });
+const second = await startFreehold({ DATABASE_URL: url, ROLES: 'api' });
 let account: TestAccount;
 beforeAll(async () => {
   account = await newAccount();
   await account.fund(500);
 });
-
-/** The secret that the processes of one installation share. */
-function secretOf(): string {
-  return Buffer.alloc(32, 7).toString('base64');
-}
 
 let keys = 0;
 const newKey = () => `key-${++keys}`;
@@ -102,6 +97,21 @@ describe('A request with an idempotency key', () => {
     expect([deleted.body.key_id, deleted.headers.get('idempotency-replayed')]).toEqual([next.body.key_id, null]);
   });
 
+  it('shows a credential with limits no credential that another one created', async () => {
+    const { rest } = await newAccount();
+    const limited = async () => {
+      const { body } = await rest('POST', '/v1/auth/api-keys', { name: 'l', scope: 'full', spend_limit_usd: 1 });
+      return restClient(freehold.publicUrl, body.plaintext);
+    };
+    const [one, other] = [await limited(), await limited()];
+    const create = (by: typeof rest) =>
+      by('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' }, withKey('guessable'));
+    const keys = [await create(rest), await create(one), await create(other), await create(one)];
+    expect(new Set(keys.map(({ body }) => body.plaintext)).size).toBe(3);
+    expect(keys.map(({ body }) => body.spend_limit_usd)).toEqual([null, 1, 1, 1]);
+    expect(keys.map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, null, null, 'true']);
+  });
+
   it('without a credential counts with its body: a repeated registration makes one account', async () => {
     const key = newKey();
     const register = (email: string) =>
@@ -142,11 +152,9 @@ describe('A request with an idempotency key', () => {
 });
 
 describe('Idempotency keys over several processes', () => {
-  const vault = new Vault(Buffer.alloc(32, 7));
-
   it('have one effect: all processes return the answer of the first', async () => {
     const { accessToken } = account;
-    const third = await startFreehold({ DATABASE_URL: url, ROLES: 'api', SECRET_KEY: secretOf() });
+    const third = await startFreehold({ DATABASE_URL: url, ROLES: 'api' });
     const [key, before] = [newKey(), await servers()];
     const clients = [restClient(second.publicUrl, accessToken), restClient(third.publicUrl, accessToken)];
     const answers = await Promise.all(Array.from({ length: 12 }, (_, i) => order(key, {}, clients[i % 2]!)));
@@ -159,14 +167,14 @@ describe('Idempotency keys over several processes', () => {
     const other = await Database.open(url);
     const request = { accountId: 'acct_x', method: 'POST', path: '/v1/x', key: newKey(), input: '{}' };
     const [started, finished] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const running = new IdempotencyKeys(other, vault).once(request, async (requestDb) => {
+    const running = new IdempotencyKeys(other, VAULT).once(request, async (requestDb) => {
       await requestDb.transaction((tx) => tx.query('select 1'));
       started.resolve();
       await finished.promise;
       return '"done"';
     });
     await started.promise;
-    const late = new IdempotencyKeys(db, vault);
+    const late = new IdempotencyKeys(db, VAULT);
     const began = Date.now();
     await expect(late.once(request, async () => '"never"')).rejects.toMatchObject({
       code: 'idempotency_in_progress',
@@ -181,8 +189,8 @@ describe('Idempotency keys over several processes', () => {
 
   it('keep the committed changes of a refused request, and none that it rolled back', async () => {
     const request = { accountId: 'acct_y', method: 'POST', path: '/v1/y', key: newKey(), input: '{}' };
-    const idempotency = new IdempotencyKeys(db, vault);
-    await db.query('create table note (text text)');
+    const idempotency = new IdempotencyKeys(db, VAULT);
+    await asSuperuser(db, 'create table note (text text); grant all on note to public');
     const note = (text: string) => `insert into note values ('${text}')`;
     const refused = idempotency.once(request, async (requestDb) => {
       await requestDb.transaction((tx) => tx.query(note('revoked')));
@@ -196,12 +204,12 @@ describe('Idempotency keys over several processes', () => {
     await expect(refused).rejects.toThrow('refused');
     expect(await db.query('select text from note')).toEqual([{ text: 'revoked' }]);
     expect(await idempotency.once(request, async () => '"now"')).toEqual({ answer: '"now"', replayed: false });
-    await db.query('drop table note');
+    await asSuperuser(db, 'drop table note');
   });
 
   it('are deleted after they expire', async () => {
     await db.query(`update idempotency_key set expires_at = now() - interval '1 second'`);
-    await new IdempotencyKeys(db, vault).sweep();
+    await new IdempotencyKeys(db, VAULT).sweep();
     expect(await db.query('select from idempotency_key')).toEqual([]);
   });
 });

@@ -51,6 +51,8 @@ describe('An agent', () => {
       'name',
       'scope',
       'spend_limit_usd',
+      // an extension, for accounts with a second factor
+      'totp_code',
     ]);
   });
 });

@@ -18,7 +18,10 @@ const TOOLS: Record<string, string[]> = {
   ],
   servers: ['add_ssh_key', 'quote_server', 'order_server', 'update_server', 'cancel_server', 'remove_ssh_key'],
   billing: ['create_topup', 'cancel_topup'],
-  full: ['create_api_key', 'revoke_api_key', 'create_webhook', 'delete_webhook', 'test_webhook', 'publish_agent'],
+  full: [
+    ...['create_api_key', 'revoke_api_key', 'create_webhook', 'delete_webhook', 'test_webhook', 'publish_agent'],
+    ...['list_oauth_clients', 'delete_oauth_client'],
+  ],
 };
 const INCLUDED: Record<string, string[]> = {
   public: ['public'],

@@ -25,7 +25,16 @@ export function rawClient(url: string, credential: string) {
     const lines = streams ? [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => data!) : [text];
     // biome-ignore lint/suspicious/noExplicitAny: the test checks the answers
     const messages: any[] = lines.filter(Boolean).map((line) => JSON.parse(line));
-    return { status: response.status, messages, session: response.headers.get('mcp-session-id') };
+    const header = (name: string) => response.headers.get(name);
+    return {
+      status: response.status,
+      messages,
+      session: header('mcp-session-id'),
+      /** The remaining calls, and the data of a refusal. */
+      remaining: Number(header('x-ratelimit-remaining') ?? Number.NaN),
+      retryAfter: header('retry-after'),
+      data: messages[0]?.error?.data,
+    };
   }
 
   /** Returns the HTTP status, and the id of each message with its error code if it has one. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import type { RestClient } from '../../setup/spawn.ts';
-import { AGENTS, NEWEST, OLD } from './agents.ts';
+import { AGENTS, type Agent, NEWEST, OLD } from './agents.ts';
 
 const freehold = await startFreehold();
 /** Its machines take two seconds, so that clients have to wait. */
@@ -157,5 +157,45 @@ describe('Updates', () => {
     const stream = await listening.client.listen({ resourceSubscriptions: ['freehold://catalog'] });
     expect(stream.honoredFilter.resourceSubscriptions ?? []).toEqual([]);
     await stream.close();
+  });
+});
+
+describe('A subscription above the limit', () => {
+  it.each([
+    ['a listening client of 2026', NEWEST],
+    ['a session of 2025', OLD],
+  ])('is refused and not ignored, until another ends: the eleventh stream of %s', async (_, connect) => {
+    const { credential, uri } = await withServer();
+    const agents: Agent[] = [];
+    for (let i = 0; i < 11; i++) agents.push(await connect(url, { credential }));
+    const last = agents.pop()!;
+    const ends = [];
+    for (const agent of agents) ends.push(await agent.watch(uri, () => {}));
+    await expect(last.watch(uri, () => {})).rejects.toThrow('10 subscriptions at once');
+    await ends[0]!();
+    const watches = () =>
+      last
+        .watch(uri, () => {})
+        .then(
+          () => true,
+          () => false,
+        );
+    await eventually(watches);
+  });
+
+  it('is refused and not ignored: the hundred and first server of a client', async () => {
+    const { credential, id } = await withServer();
+    const numbers = Array.from({ length: 101 }, (_, i) => `SRV-${String(i).padStart(10, 'A')}`);
+    await freehold.db.query(
+      `insert into server select (jsonb_populate_record(server, jsonb_build_object('id', number, 'order_number', number))).*
+       from server, unnest($2::text[]) number where account_id = $1`,
+      [id, numbers],
+    );
+    const uris = numbers.map((number) => `freehold://servers/${number}`);
+    const { client } = await NEWEST(url, { credential });
+    await expect(client.listen({ resourceSubscriptions: uris })).rejects.toThrow('100 servers at once');
+    const old = await OLD(url, { credential });
+    for (const uri of uris.slice(0, 100)) await old.client.subscribeResource({ uri });
+    await expect(old.client.subscribeResource({ uri: uris[100]! })).rejects.toThrow('100 servers at once');
   });
 });

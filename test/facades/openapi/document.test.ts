@@ -18,7 +18,7 @@ const service = await publicServer({
   publicUrl: 'https://api.example.org',
   newRequestId: () => 'req_test',
   onError: (line) => console.error(line),
-  mcpSecret: Buffer.alloc(32),
+  mcpSecrets: [Buffer.alloc(32)],
   onCredentialEnd: () => () => {},
 });
 afterAll(() => service.close());

@@ -4,9 +4,12 @@ import { newDatabaseUrl } from '../../setup/database.ts';
 import { startFaultProxy } from '../../setup/fault-proxy.ts';
 import { eventually, type Freehold, startFreehold } from '../../setup/freehold.ts';
 import { hasRedis, startRedis } from '../../setup/redis.ts';
-import { restClient } from '../../setup/spawn.ts';
+import { type RestClient, restClient } from '../../setup/spawn.ts';
 
-const QUOTAS = { RATE_LIMIT_KEY_PER_MINUTE: '12', RATE_LIMIT_KEY_PER_HOUR: '40', RATE_LIMIT_PUBLIC_PER_MINUTE: '30' };
+const QUOTAS = {
+  ...{ RATE_LIMIT_KEY_PER_MINUTE: '12', RATE_LIMIT_KEY_PER_HOUR: '40', RATE_LIMIT_PUBLIC_PER_MINUTE: '30' },
+  ...{ RATE_LIMIT_ACCOUNT_PER_MINUTE: '30', RATE_LIMIT_ACCOUNT_PER_HOUR: '200' },
+};
 const url = await newDatabaseUrl(afterAll);
 /** Makes the accounts, without a limit of registrations. */
 const generous = await startFreehold({ DATABASE_URL: url });
@@ -57,6 +60,8 @@ describe('A credential', () => {
       expect(parsed(answer.headers.get('ratelimit-policy'))).toEqual({
         minute: { q: 12, w: 60 },
         hour: { q: 40, w: 3600 },
+        account: { q: 30, w: 60 },
+        account_hour: { q: 200, w: 3600 },
       });
       const { minute, hour } = parsed(answer.headers.get('ratelimit')) as Record<string, { r: number; t: number }>;
       expect([minute!.r, hour!.r]).toEqual([11 - i, 39 - i]);
@@ -99,6 +104,41 @@ describe('A credential', () => {
   });
 });
 
+describe('An account', () => {
+  it('has a ceiling for all its credentials together, which the refusal names', async () => {
+    const { rest } = await generous.newAccount();
+    const keys: RestClient[] = [];
+    for (let i = 0; i < 4; i++) {
+      const { body } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
+      keys.push(restClient(limited.publicUrl, body.plaintext));
+    }
+    const all: number[] = [];
+    for (const key of keys) all.push(...(await statuses(11, () => key('GET', '/v1/account'))));
+    // The processes count together, so the creation of the four keys counts, too.
+    expect(allowed(all)).toBe(30 - 4);
+    const { status, headers, body } = await keys[3]!('GET', '/v1/account');
+    expect([status, body.code]).toEqual([429, 'rate_limited']);
+    expect(body.detail).toContain('"account" allows 30 requests in 60 seconds');
+    expect(parsed(headers.get('ratelimit')).account).toMatchObject({ r: 0, t: expect.any(Number) });
+    expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    const other = restClient(limited.publicUrl, await newKey());
+    expect((await other('GET', '/v1/account')).status).toBe(200);
+  });
+
+  it('gets no fresh minute by refreshing its tokens', async () => {
+    const { email, password } = await generous.newAccount();
+    const login = await generous.anonymous('POST', '/v1/auth/login', { email, password });
+    let { access_token, refresh_token } = login.body.tokens;
+    const read = () => restClient(limited.publicUrl, access_token)('GET', '/v1/account');
+    expect(allowed(await statuses(15, read))).toBe(12);
+    for (let i = 0; i < 5; i++) {
+      const { body } = await generous.anonymous('POST', '/v1/auth/token/refresh', { refresh_token });
+      ({ access_token, refresh_token } = body.tokens);
+      expect((await read()).status).toBe(429);
+    }
+  });
+});
+
 describe('A stranger', () => {
   it('may call thirty times a minute, and gets the limit in every response', async () => {
     const address = from();
@@ -128,14 +168,33 @@ describe('A stranger', () => {
     expect((await guess()).status).toBe(429);
   });
 
-  it('does not count on unknown paths and methods, which are 404', async () => {
-    const address = from();
-    const { status, headers } = await limited.anonymous('GET', '/v1/nowhere', undefined, address);
-    expect([status, headers.get('ratelimit')]).toEqual([404, null]);
-    const put = await limited.anonymous('PUT', '/v1/catalog', undefined, address);
-    expect([put.status, put.headers.get('ratelimit')]).toEqual([404, null]);
-    const next = await limited.anonymous('GET', '/v1/catalog', undefined, address);
-    expect(parsed(next.headers.get('ratelimit')).public).toMatchObject({ r: 29 });
+  it.each<[what: string, path: string, status: number, method?: string]>([
+    ['an unknown path', '/v1/nowhere', 404],
+    ['a method that a path lacks', '/v1/catalog', 404, 'PUT'],
+    ['the reference', '/docs', 200],
+    ['a file of the reference', '/docs/start.js', 200],
+    ['the page of errors', '/docs/errors', 200],
+    ['the metadata of OAuth', '/.well-known/oauth-authorization-server', 200],
+    ['the metadata of a resource', '/.well-known/oauth-protected-resource/mcp', 200],
+    ['the authorization endpoint', '/v1/oauth/authorize', 404],
+  ])('counts with every request: %s', async (_, path, status, method = 'GET') => {
+    const headers = from();
+    const call = () => fetch(limited.publicUrl + path, { method, headers });
+    const first = await call();
+    expect([first.status, parsed(first.headers.get('ratelimit')).public]).toMatchObject([status, { r: 29 }]);
+    expect(allowed(await statuses(40, call))).toBe(29);
+    expect((await limited.anonymous('GET', '/v1/catalog', undefined, headers)).status).toBe(429);
+  });
+
+  it('gets 404 on unknown paths also with a refused credential, and a customer counts by the credential', async () => {
+    const call = (credential: string) =>
+      fetch(`${limited.publicUrl}/v1/nowhere`, { headers: { ...from(), authorization: `Bearer ${credential}` } });
+    const [refused, known] = [await call('nonsense'), await call(await newKey())];
+    expect([refused.status, Object.keys(parsed(refused.headers.get('ratelimit')))]).toEqual([404, ['public']]);
+    expect([known.status, Object.keys(parsed(known.headers.get('ratelimit')))]).toEqual([
+      404,
+      ['minute', 'hour', 'account', 'account_hour'],
+    ]);
   });
 
   it('leaves no address in any table', async () => {

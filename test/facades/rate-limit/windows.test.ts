@@ -1,6 +1,7 @@
 /** The windows of the rate limits: in memory with a clock of the test, in PostgreSQL and in Redis. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { takeRateLimit } from '../../../entities/rate-limit.ts';
+import type { Database } from '../../../entities/database/database.ts';
+import { type Taken, takeRateLimits } from '../../../entities/rate-limit.ts';
 import { MemoryRateLimits } from '../../../facades/rate-limit/memory.ts';
 import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from '../../../facades/rate-limit/redis.ts';
@@ -13,12 +14,16 @@ import { viewer } from '../sample-api.ts';
 
 const HOUR = 3_600_000;
 
+/** Counts a call under one name. */
+const takeOne = async (store: RateLimitStore, name: string, perMinute: number, perHour: number): Promise<Taken> =>
+  (await store.take([{ name, perMinute, perHour }]))[0]!;
+
 describe('A sliding window', () => {
   let now = 500_000 * HOUR;
   const rates = new MemoryRateLimits(() => now);
   const take = async (n: number, perMinute = 120, perHour = 3000, name = 'key') => {
     let allowed = 0;
-    for (let i = 0; i < n; i++) if ((await rates.take(name, perMinute, perHour)).allowed) allowed++;
+    for (let i = 0; i < n; i++) if ((await takeOne(rates, name, perMinute, perHour)).allowed) allowed++;
     return allowed;
   };
 
@@ -39,7 +44,7 @@ describe('A sliding window', () => {
     const times: number[] = [];
     for (let i = 0; i < 3000; i++) {
       now += (i * 7919) % 400;
-      if ((await rates.take('spread', 120, 100_000)).allowed) times.push(now);
+      if ((await takeOne(rates, 'spread', 120, 100_000)).allowed) times.push(now);
     }
     const most = Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 60_000).length));
     expect(most).toBeLessThanOrEqual(240);
@@ -67,18 +72,18 @@ describe('A sliding window', () => {
   });
 
   it('forgets callers whose calls have faded', async () => {
-    for (let i = 0; i < 100; i++) await rates.take(`ip:${i}`, 30, 2 ** 31 - 1);
+    for (let i = 0; i < 100; i++) await takeOne(rates, `ip:${i}`, 30, 2 ** 31 - 1);
     expect(rates.size).toBeGreaterThanOrEqual(100);
     now += 3 * HOUR;
-    await rates.take('last', 1, 1);
+    await takeOne(rates, 'last', 1, 1);
     expect(rates.size).toBe(1);
   });
 
   it('limits the number of addresses in memory, and does not forget credentials for them', async () => {
-    for (let i = 0; i < 10; i++) await rates.take('key_one', 10, 100);
-    for (let i = 0; i < 250_000; i++) await rates.take(`ip:${i}`, 30, 2 ** 31 - 1);
+    for (let i = 0; i < 10; i++) await takeOne(rates, 'key_one', 10, 100);
+    for (let i = 0; i < 250_000; i++) await takeOne(rates, `ip:${i}`, 30, 2 ** 31 - 1);
     expect(rates.size).toBeLessThanOrEqual(100_010);
-    expect((await rates.take('key_one', 10, 100)).allowed).toBe(false);
+    expect((await takeOne(rates, 'key_one', 10, 100)).allowed).toBe(false);
   });
 });
 
@@ -98,6 +103,54 @@ describe('An address', () => {
   });
 });
 
+describe('A call with two names', () => {
+  const ACCOUNT = { name: 'acct_1', perMinute: 10, perHour: 100 };
+  const by = (name: string) => [{ name, perMinute: 6, perHour: 100 }, ACCOUNT];
+
+  it('counts under both, or under none if one is full', async () => {
+    const rates = new MemoryRateLimits(() => 700_000 * HOUR);
+    await countsTogether(rates);
+  });
+
+  async function countsTogether(store: RateLimitStore) {
+    const allowed = async (name: string, n: number) => {
+      let count = 0;
+      for (let i = 0; i < n; i++) if ((await store.take(by(name))).every((taken) => taken.allowed)) count++;
+      return count;
+    };
+    expect(await allowed('key_1', 9)).toBe(6);
+    expect(await allowed('key_2', 9)).toBe(4);
+    const [own, account] = await store.take(by('key_2'));
+    expect(own).toMatchObject({ allowed: true, minute: { current: 4 }, hour: { current: 4 } });
+    expect(account).toMatchObject({ allowed: false, minute: { current: 10 }, hour: { current: 10 } });
+    const [fresh] = await store.take(by('key_3'));
+    expect(fresh).toMatchObject({ allowed: true, minute: { current: 0 }, hour: { current: 0 } });
+  }
+
+  it('does so in PostgreSQL', async () => {
+    await earlyInTheMinute();
+    await countsTogether(inDatabase(await newDatabase(afterAll)));
+  });
+
+  it.runIf(hasRedis)('does so in Redis', async () => {
+    await earlyInTheMinute();
+    const store = new RedisRateLimits((await startRedis(afterAll)).url);
+    afterAll(() => store.close());
+    await store.ready();
+    await countsTogether(store);
+  });
+
+  it('never exceeds either limit in PostgreSQL when sixty calls come at once', async () => {
+    await earlyInTheMinute();
+    const store = inDatabase(await newDatabase(afterAll));
+    const calls = Array.from({ length: 60 }, (_, i) => store.take(by(`key_${i % 3}`)));
+    const taken = await Promise.all(calls);
+    expect(taken.filter((all) => all.every(({ allowed }) => allowed)).length).toBeLessThanOrEqual(10);
+    const [, account] = await store.take(by('key_9'));
+    expect(account).toMatchObject({ allowed: false, minute: { current: 10 } });
+  });
+});
+
 /** Waits for the beginning of a minute, because a new window would change the counts. */
 async function earlyInTheMinute() {
   await eventually(async () => Date.now() % 60_000 < 40_000, 25);
@@ -108,36 +161,39 @@ function countsExactly(storeOf: () => Promise<[RateLimitStore, RateLimitStore]>)
     await earlyInTheMinute();
     const stores = await storeOf();
     const name = `key_${Math.random()}`;
-    const calls = Array.from({ length: 300 }, (_, i) => stores[i % 2]!.take(name, 120, 3000));
+    const calls = Array.from({ length: 300 }, (_, i) => takeOne(stores[i % 2]!, name, 120, 3000));
     const taken = await Promise.all(calls);
     expect(taken.filter(({ allowed }) => allowed)).toHaveLength(120);
-    const last = await stores[0].take(name, 1000, 3000);
+    const last = await takeOne(stores[0], name, 1000, 3000);
     expect(last).toMatchObject({ allowed: true, minute: { current: 121 }, hour: { current: 121 } });
     expect(last.minute.elapsed).toBeGreaterThanOrEqual(0);
     expect(last.minute.elapsed).toBeLessThanOrEqual(60);
-    expect((await stores[1].take(name, 1000, 121)).allowed).toBe(false);
+    expect((await takeOne(stores[1], name, 1000, 121)).allowed).toBe(false);
   });
 }
+
+const inDatabase = (db: Database): RateLimitStore => ({ take: (quotas) => takeRateLimits(db, quotas) });
 
 describe('The window in PostgreSQL', () => {
   countsExactly(async () => {
     const db = await newDatabase(afterAll);
-    const store = { take: (name: string, m: number, h: number) => takeRateLimit(db, name, m, h) };
+    const store = inDatabase(db);
     return [store, store];
   });
 
   it('lets the calls of the last window fade', async () => {
     await earlyInTheMinute();
     const db = await newDatabase();
-    for (let i = 0; i < 10; i++) await takeRateLimit(db, 'key', 10, 100);
-    expect((await takeRateLimit(db, 'key', 10, 100)).allowed).toBe(false);
+    const store = inDatabase(db);
+    for (let i = 0; i < 10; i++) await takeOne(store, 'key', 10, 100);
+    expect((await takeOne(store, 'key', 10, 100)).allowed).toBe(false);
     await db.query('update rate set minute = minute - 1');
-    const { allowed, minute } = await takeRateLimit(db, 'key', 100, 100);
+    const { allowed, minute } = await takeOne(store, 'key', 100, 100);
     expect([allowed, minute.before, minute.current]).toEqual([true, 10, 1]);
     await db.query('update rate set minute = minute - 2');
-    expect((await takeRateLimit(db, 'key', 1, 100)).minute).toMatchObject({ before: 0, current: 1 });
+    expect((await takeOne(store, 'key', 1, 100)).minute).toMatchObject({ before: 0, current: 1 });
     await db.query('update rate set hour = hour - 2');
-    expect((await takeRateLimit(db, 'key', 9, 1)).hour).toMatchObject({ before: 0, current: 1 });
+    expect((await takeOne(store, 'key', 9, 1)).hour).toMatchObject({ before: 0, current: 1 });
   });
 });
 
@@ -161,7 +217,7 @@ describe.runIf(hasRedis)('The window in Redis', () => {
     const lines: unknown[] = [];
     const limits = () =>
       new RateLimits({
-        quotas: { keyPerMinute: 5, keyPerHour: 100, publicPerMinute: 3 },
+        quotas: { keyPerMinute: 5, keyPerHour: 100, accountPerMinute: 1e6, accountPerHour: 1e6, publicPerMinute: 3 },
         secret: Buffer.alloc(32),
         shared: store,
         onError: (line) => lines.push(line),
@@ -182,7 +238,7 @@ describe.runIf(hasRedis)('The window in Redis', () => {
     expect(lines.length).toBeGreaterThan(0);
     expect(JSON.stringify(lines)).not.toContain('down');
     redis.start();
-    await eventually(async () => (await store.take('probe', 1e6, 1e6).catch(() => undefined))?.allowed);
+    await eventually(async () => (await takeOne(store, 'probe', 1e6, 1e6).catch(() => undefined))?.allowed);
     await eventually(async () => (await allowed(first, `back ${Date.now()}`, 1)) === 1);
     const id = `both ${Date.now()}`;
     await eventually(async () => Date.now() - began > 2_500);

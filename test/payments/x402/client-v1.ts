@@ -66,7 +66,13 @@ try {
   await db.query(`insert into coin_rate (coin, source, rate_micros, observed_at)
     select 'USDC-BASE', source, 1000000, now() + interval '1 day' from unnest(array['one', 'two']) as source`);
   const file = paymentsFileIn(folder, anvil.url);
-  const environment = { DATABASE_URL: postgres.url, DATA_DIR: folder, PAYMENTS_FILE: file, ALLOW_SIMULATED: 'true' };
+  const environment = {
+    DATABASE_URL: postgres.url,
+    MIGRATION_DATABASE_URL: postgres.ownerUrl,
+    DATA_DIR: folder,
+    PAYMENTS_FILE: file,
+    ALLOW_SIMULATED: 'true',
+  };
   const service = await spawnService(environment);
   stops.push(service.stop);
   const registration = { email: 'v1@example.org', password: 'a password of version 1' };

@@ -2,14 +2,14 @@
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { ServerStatus } from '../../../entities/servers/server.ts';
-import { newDatabase } from '../../setup/database.ts';
+import { newDatabase, truncate } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
 import { deathOf, runScript } from '../../setup/spawn.ts';
 
 const MONTH_MS = 730 * HOUR_MS;
 const shop = await openShop(afterAll, { db: await newDatabase(afterAll) });
-beforeEach(() => shop.db.query('truncate task, server, event, audit_entry'));
+beforeEach(() => truncate(shop.db, 'task, server, event, audit_entry'));
 
 const tick = () => shop.tick('renewals');
 const ago = (hours: number) => new Date(Date.now() - hours * HOUR_MS);
@@ -166,7 +166,7 @@ describe('Many servers that are due at once', () => {
   const COUNT = 250;
   /** Accounts that can pay for all of their servers except one. */
   async function prepare() {
-    await shop.db.query('truncate task, server, event, audit_entry');
+    await truncate(shop.db, 'task, server, event, audit_entry');
     const accounts = await Promise.all(Array.from({ length: 10 }, () => shop.account(24n * PRICE)));
     const orders: string[] = [];
     for (const [i, account] of accounts.entries())

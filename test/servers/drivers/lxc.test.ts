@@ -100,10 +100,10 @@ describe('An instance', () => {
     expect(keyOf({ ...lost, status: 'Running', config: {} })).toBeUndefined();
   });
 
-  it('keeps its digest for another host or password, and for no other change', () => {
+  it('keeps its digest for another host, password or user data, and for no other change', () => {
     const digest = specDigestOf(SPEC);
-    expect(specDigestOf({ ...SPEC, host: 'n2', rootPassword: 'x' })).toBe(digest);
-    expect(specDigestOf({ ...SPEC, userData: '#!/bin/sh' })).not.toBe(digest);
+    expect(specDigestOf({ ...SPEC, host: 'n2', rootPassword: 'x', userData: '#!/bin/sh' })).toBe(digest);
+    expect(specDigestOf({ ...SPEC, hostname: 'other' })).not.toBe(digest);
   });
 
   it('may use only its own MAC and addresses, in both kinds of network', () => {

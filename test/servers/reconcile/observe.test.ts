@@ -14,7 +14,7 @@ import { report } from '../../../provisioning/servers/reconcile/findings.ts';
 import { confirmMissing } from '../../../provisioning/servers/reconcile/missing.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { destroyTask } from '../../../provisioning/servers/steps/task.ts';
-import { newDatabase } from '../../setup/database.ts';
+import { asSuperuser, newDatabase, truncate } from '../../setup/database.ts';
 import { reportsOf } from '../../setup/lock-order.ts';
 import { openShop, type Shop } from '../../setup/shop.ts';
 
@@ -51,7 +51,7 @@ let driver: LyingDriver;
 let shop: Shop<LyingDriver>;
 let accountId: string;
 beforeEach(async () => {
-  await db.query('truncate server, task, finding, brake, host, placement');
+  await truncate(db, 'server, task, finding, brake, host, placement');
   shop = await openShop(afterAll, { db, driver: (folder) => new LyingDriver({ folder, bootSeconds: 0 }) });
   driver = shop.driver;
   accountId = await shop.account(100_000_000n);
@@ -120,7 +120,7 @@ describe('The observer', () => {
     expect(await findings()).toEqual([]);
     driver.hidden = undefined;
     driver.down = true;
-    await db.query('truncate brake');
+    await truncate(db, 'brake');
     await look();
     expect(await findings()).toEqual([]);
     expect(await openBreakers()).toEqual([]);
@@ -128,7 +128,7 @@ describe('The observer', () => {
 
   it('reports a machine without a server after ten minutes, and never removes it', async () => {
     const [orphan] = await servers(2);
-    await db.query('delete from server where order_number = $1', [orphan]);
+    await asSuperuser(db, 'delete from server where order_number = $1', [orphan]);
     await look();
     expect(await findings()).toEqual([]);
     await db.query(
@@ -144,7 +144,7 @@ describe('The observer', () => {
 
   it('remembers since when a machine has no server, even if the engine was unreachable in between', async () => {
     const [orphan] = await servers(2);
-    await db.query('delete from server where order_number = $1', [orphan]);
+    await asSuperuser(db, 'delete from server where order_number = $1', [orphan]);
     const since = async () =>
       (
         await db.query<{ since: string }>(`select data->'orphans'->>$1 as since from task where process = $2`, [

@@ -2,6 +2,7 @@
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { REVERSE_DNS_PROCESS } from '../../../provisioning/servers/reconcile/reverse-dns.ts';
 import { newWebhookSecret } from '../../../provisioning/webhooks/sign.ts';
+import { asSuperuser, truncate } from '../../setup/database.ts';
 import { startReceiver, verify } from '../../setup/receiver.ts';
 import { openShop } from '../../setup/shop.ts';
 
@@ -27,7 +28,7 @@ const name = (orderNumber: string, names: object[]) =>
 
 let orderNumber: string;
 beforeEach(async () => {
-  await db.query('truncate server, reverse_dns_told');
+  await truncate(db, 'server, reverse_dns_told');
   receiver.received.length = 0;
   receiver.answer = (response) => void response.writeHead(204).end();
   orderNumber = await shop.server(await shop.account(0n));
@@ -51,7 +52,7 @@ it('the DNS gets each change once, signed, and each removal', async () => {
     { ip: '192.0.2.7', ptr: 'c.example.org' },
     { ip: '2001:db8::1', ptr: null },
   ]);
-  await db.query('delete from server');
+  await asSuperuser(db, 'delete from server');
   await tick();
   expect(told()).toEqual([{ ip: '192.0.2.7', ptr: null }]);
   await tick();

@@ -1,14 +1,14 @@
 /** The machine of a server that is suspended and resumed, with interruptions. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Server } from '../../../entities/servers/server.ts';
-import { newDatabase } from '../../setup/database.ts';
+import { newDatabase, truncate } from '../../setup/database.ts';
 import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
 
 const shop = await openShop(afterAll, { db: await newDatabase(afterAll), refusedAs: 'unreachable' });
 const { driver } = shop;
 beforeEach(async () => {
   driver.refused = [];
-  await shop.db.query('truncate task, server, event, audit_entry');
+  await truncate(shop.db, 'task, server, event, audit_entry');
 });
 
 const tick = () => shop.tick('renewals');

@@ -38,8 +38,6 @@ const LEAVING: ReadonlySet<HostDeployment['state']> = new Set(['WIPING', 'WIPED'
 /** Bare-metal hosts that the driver asks for the health of a region. */
 const ASKED = 3;
 
-const specDigestOf = ({ host: _, ...spec }: MachineSpec) => digestOf(spec);
-
 export class BmcDriver implements HardwareDriver {
   readonly name = 'bmc';
   readonly simulated = false;
@@ -80,7 +78,7 @@ export class BmcDriver implements HardwareDriver {
 
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
-      const specDigest = specDigestOf(spec);
+      const specDigest = digestOf(spec);
       const found = (await this.#store.find(spec)) ?? (await this.#place(spec, specDigest, signal));
       if (found.specDigest !== specDigest)
         throw new DriverError('conflict', 'There is a machine of that order with another specification.');
@@ -115,7 +113,7 @@ export class BmcDriver implements HardwareDriver {
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
       const found = await this.#existing(spec);
-      if (found.change !== change) await this.#store.renew(found, spec, specDigestOf(spec), change);
+      if (found.change !== change) await this.#store.renew(found, spec, digestOf(spec), change);
       return this.#carry(await this.#existing(spec), signal);
     });
   }

@@ -52,9 +52,7 @@ export function keyOf({ name, status, config }: Instance): MachineKey | undefine
   return named ? { order: named.toUpperCase(), generation: Number(generation) } : undefined;
 }
 
-/** The digest of a specification without its password, which it could help to guess. The operator may move it to another host. */
-export const specDigestOf = ({ rootPassword: _, host: __, ...spec }: MachineSpec): string =>
-  digestOf(spec).slice(0, 32);
+export const specDigestOf = (spec: MachineSpec): string => digestOf(spec).slice(0, 32);
 
 /** The engine's network of machines. */
 export interface Network {

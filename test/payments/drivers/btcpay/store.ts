@@ -5,6 +5,7 @@ import { afterAll, beforeEach, expect } from 'vitest';
 import { newDatabaseUrl } from '../../../setup/database.ts';
 import { eventually, startFreehold, type TestAccount } from '../../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../../setup/spawn.ts';
+import { SECRET_KEY } from '../../../setup/vault.ts';
 import { startRates } from '../../exchange-rates.ts';
 import { API_KEY, Btcpay, STORE, type StoredInvoice, WEBHOOK_SECRET } from './btcpay.ts';
 
@@ -25,6 +26,7 @@ export async function openStore() {
   const environment = {
     DATABASE_URL: await newDatabaseUrl(afterAll),
     DATA_DIR: folder,
+    SECRET_KEY,
     PORT: String(await freePort()),
     INTERNAL_PORT: String(await freePort()),
     PAYMENTS_FILE: file,

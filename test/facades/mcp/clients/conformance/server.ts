@@ -115,7 +115,7 @@ export async function openFixtures(): Promise<{ url: string; close: () => Promis
     authenticate: async () => null,
     contextOf: (context) => context as never,
     publicUrl: 'http://127.0.0.1',
-    mcpSecret: Buffer.alloc(32, 7),
+    mcpSecrets: [Buffer.alloc(32, 7)],
     onCredentialEnd: () => () => {},
     newRequestId: () => `req_${++requests}`,
     onError: (line) => console.error(line),

@@ -13,36 +13,34 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import { isRecord } from '../compile/inputs.ts';
-import type { OnCredentialEnd } from '../compile/run.ts';
-import { callerOf, type McpCaller } from './caller.ts';
-import { rpcError, SERVER_ERROR } from './rpc.ts';
+import { isRecord } from '../../compile/inputs.ts';
+import type { OnCredentialEnd } from '../../compile/run.ts';
+import { callerOf, type McpCaller } from '../caller.ts';
+import type { Secrets } from '../confirm.ts';
+import { idOf, rpcError, SERVER_ERROR } from './rpc.ts';
+import { type Held, type Owner, ownerOf, roomFor } from './session-limits.ts';
 
 export interface SessionOptions {
   factory: McpServerFactory;
-  secret: Buffer;
+  /** Sign the ids of sessions. */
+  secrets: Secrets;
   onCredentialEnd: OnCredentialEnd;
   onError: (error: Error) => void;
   idleMs?: number;
 }
 
-interface Session {
+interface Session extends Held {
   transport: WebStandardStreamableHTTPServerTransport;
   server: Server;
-  owner: string;
   seenAt: number;
-  /** The number of POST requests without a complete response. */
-  calls: number;
   /** Whether the session takes no more requests. It closes after the response to its last call. */
   dropped: boolean;
   forget: () => void;
 }
 
-const SESSIONS_MAX = 2_000;
-/** The limit for one credential, so that one client cannot displace the others. */
-const OWNER_MAX = 50;
 const ENDED_MAX = 10_000;
 const IDLE_MS = 30 * 60_000;
+const RETRY_SECONDS = '5';
 const NOT_FOUND = -32_001;
 /** Marks the id of a session whose client supports elicitation. */
 const ASKS = 'a';
@@ -67,10 +65,11 @@ export class Sessions {
     const caller = callerOf(options.authInfo);
     const id = request.headers.get('mcp-session-id');
     if (id === null) return this.#withoutSession(request, options, caller);
-    const owner = ownerOf(caller);
+    const owner = ownerOf(caller, this.#options.secrets[0]);
     if (!this.#isIssued(id, owner) || this.#ended.has(id))
       return rpcError(404, NOT_FOUND, 'There is no such session. Initialize a new one.');
-    const session = this.#live.get(id) ?? (await this.#revived(id, request, options));
+    const session = this.#live.get(id) ?? (await this.#revived(id, owner, request, options));
+    if (session instanceof Response) return session;
     if (!session) return rpcError(400, SERVER_ERROR, 'The session cannot be reopened. Initialize a new one.');
     session.seenAt = Date.now();
     this.#live.delete(id);
@@ -109,18 +108,19 @@ export class Sessions {
       if (request.method === 'POST') return this.#once(request, options);
       return rpcError(405, SERVER_ERROR, 'Without a session, only POST is possible.', { allow: 'POST' });
     }
-    const owner = ownerOf(caller);
+    const owner = ownerOf(caller, this.#options.secrets[0]);
+    const refusal = this.#makeRoom(owner, options);
+    if (refusal) return refusal;
     const asks = initialize.params.capabilities.elicitation !== undefined;
     const { transport } = await this.#open(this.#mint(owner, asks), owner, caller, options);
     return transport.handleRequest(request, options);
   }
 
-  async #open(id: string, owner: string, { viewer }: McpCaller, { authInfo }: McpHandlerRequestOptions) {
+  async #open(id: string, owner: Owner, { viewer }: McpCaller, { authInfo }: McpHandlerRequestOptions) {
     const server = (await this.#options.factory({ era: 'legacy', ...(authInfo && { authInfo }) })) as Server;
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
       onsessioninitialized: () => {
-        this.#makeRoom(owner);
         const forget = viewer ? this.#options.onCredentialEnd(viewer, () => this.#drop(id)) : () => {};
         this.#live.set(id, { transport, server, owner, seenAt: Date.now(), calls: 0, dropped: false, forget });
       },
@@ -131,19 +131,20 @@ export class Sessions {
   }
 
   /** Reopens a session by repeating the handshake for the client. @returns undefined if the transport refused it */
-  async #revived(id: string, request: Request, options: McpHandlerRequestOptions): Promise<Session | undefined> {
+  async #revived(id: string, owner: Owner, request: Request, options: McpHandlerRequestOptions) {
     if (request.method === 'DELETE') this.#end(id);
+    const refusal = this.#reviving.has(id) ? undefined : this.#makeRoom(owner, options);
+    if (refusal) return refusal;
     let revival = this.#reviving.get(id);
     if (!revival) {
-      revival = this.#revive(id, request, options).finally(() => this.#reviving.delete(id));
+      revival = this.#revive(id, owner, request, options).finally(() => this.#reviving.delete(id));
       this.#reviving.set(id, revival);
     }
     return revival;
   }
 
-  async #revive(id: string, { url, headers }: Request, options: McpHandlerRequestOptions) {
-    const caller = callerOf(options.authInfo);
-    const { transport } = await this.#open(id, ownerOf(caller), caller, options);
+  async #revive(id: string, owner: Owner, { url, headers }: Request, options: McpHandlerRequestOptions) {
+    const { transport } = await this.#open(id, owner, callerOf(options.authInfo), options);
     const parsedBody = {
       jsonrpc: '2.0',
       id: 0,
@@ -166,27 +167,32 @@ export class Sessions {
     return this.#live.get(id);
   }
 
-  #mint(owner: string, asks: boolean): string {
+  #mint(owner: Owner, asks: boolean): string {
     const payload = `${randomBytes(15).toString('base64url')}.${asks ? ASKS : '-'}`;
     return `${payload}.${this.#mac(payload, owner)}`;
   }
 
-  #mac(payload: string, owner: string): string {
-    return createHmac('sha256', this.#options.secret).update(`${payload}\0${owner}`).digest('base64url').slice(0, 24);
+  #mac(payload: string, { credential }: Owner, [secret] = this.#options.secrets): string {
+    return createHmac('sha256', secret).update(`${payload}\0${credential}`).digest('base64url').slice(0, 24);
   }
 
   /** Whether the service issued the id to the owner. */
-  #isIssued(id: string, owner: string): boolean {
+  #isIssued(id: string, owner: Owner): boolean {
     const end = id.lastIndexOf('.');
     const actual = Buffer.from(id.slice(end + 1));
-    const expected = Buffer.from(this.#mac(id.slice(0, Math.max(0, end)), owner));
-    return actual.length === expected.length && timingSafeEqual(actual, expected);
+    return this.#options.secrets.some((secret) => {
+      const expected = Buffer.from(this.#mac(id.slice(0, Math.max(0, end)), owner, [secret]));
+      return actual.length === expected.length && timingSafeEqual(actual, expected);
+    });
   }
 
-  #makeRoom(owner: string): void {
-    const own = [...this.#live].filter(([, session]) => session.owner === owner);
-    if (own.length >= OWNER_MAX) this.#drop(own[0]![0]);
-    if (this.#live.size >= SESSIONS_MAX) this.#drop(this.#live.keys().next().value!);
+  /** Makes room for a session. @returns a refusal if there is none */
+  #makeRoom(owner: Owner, { parsedBody }: McpHandlerRequestOptions): Response | undefined {
+    const room = roomFor(owner, this.#live);
+    if ('refusal' in room)
+      return rpcError(room.status, SERVER_ERROR, room.refusal, { 'retry-after': RETRY_SECONDS }, idOf(parsedBody));
+    if (room.evicts) this.#drop(room.evicts);
+    return undefined;
   }
 
   #end(id: string): void {
@@ -212,12 +218,9 @@ export class Sessions {
 
   #sweep(): void {
     const oldest = Date.now() - (this.#options.idleMs ?? IDLE_MS);
-    for (const [id, { seenAt }] of this.#live) if (seenAt < oldest) this.#drop(id);
+    for (const [id, { seenAt, calls }] of this.#live) if (seenAt < oldest && !calls) this.#drop(id);
   }
 }
-
-/** The credential of a session. All sessions without a credential share an owner, because they see public data only. */
-const ownerOf = ({ viewer }: McpCaller): string => viewer?.credentialId ?? '';
 
 /** Returns the same response, and calls `ended` after its body or when the client disconnects. */
 function afterBody(response: Response, ended: () => void): Response {

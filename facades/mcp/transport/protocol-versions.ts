@@ -8,13 +8,15 @@ import {
   isLegacyRequest,
   type McpHandlerRequestOptions,
   PROTOCOL_VERSION_META_KEY,
+  ProtocolError,
 } from '@modelcontextprotocol/server';
-import { isRecord } from '../compile/inputs.ts';
-import { callerOf } from './caller.ts';
-import type { McpParts } from './parts.ts';
-import { rpcError, SERVER_ERROR } from './rpc.ts';
+import { ApiError } from '../../../schema/index.ts';
+import { isRecord } from '../../compile/inputs.ts';
+import { callerOf, type McpCaller } from '../caller.ts';
+import type { McpParts } from '../parts.ts';
+import { Subscriptions } from '../subscriptions.ts';
+import { idOf, rpcError, SERVER_ERROR } from './rpc.ts';
 import { type SessionOptions, Sessions } from './sessions.ts';
-import { Subscriptions } from './subscriptions.ts';
 
 export interface ProtocolVersionsOptions extends SessionOptions {
   parts: McpParts;
@@ -63,8 +65,17 @@ export class ProtocolVersions {
     const bus = new InMemoryServerEventBus(onError);
     const credentialEnd = new AbortController();
     const signal = AbortSignal.any([request.signal, credentialEnd.signal]);
-    const subscriptions = new Subscriptions(parts, (uri) => bus.publish({ kind: 'resource_updated', uri }));
-    const parsedBody = await withGranted(message, (uri) => subscriptions.add(uri, { ...caller, signal }));
+    const subscriptions = new Subscriptions({
+      parts,
+      notify: (uri) => bus.publish({ kind: 'resource_updated', uri }),
+      onEnd: () => credentialEnd.abort(),
+    });
+    const granted = await withGranted(message, (uri) => subscriptions.add(uri, { ...caller, signal }), caller);
+    if (granted instanceof ProtocolError) {
+      subscriptions.close();
+      return rpcError(200, SERVER_ERROR, granted.message, {}, idOf(message));
+    }
+    const parsedBody = granted;
     const stream = createMcpHandler(factory, { legacy: 'reject', bus, onerror: onError });
     const forget = caller.viewer ? onCredentialEnd(caller.viewer, () => credentialEnd.abort()) : () => {};
     this.#streams.add(stream);
@@ -93,22 +104,31 @@ const namesVersion = (message: unknown): boolean =>
   isRecord(message.params._meta) &&
   message.params._meta[PROTOCOL_VERSION_META_KEY] !== undefined;
 
-/** Returns the message with only the subscriptions that the client may have. The SDK reports them to the client. */
+/**
+ * Returns the message with only the subscriptions that the client may have. The SDK reports them to the client.
+ * @returns the refusal, if a limit refuses one
+ */
 async function withGranted(
   message: Record<string, unknown>,
   add: (uri: string) => Promise<void>,
-): Promise<Record<string, unknown>> {
+  { viewer, count }: McpCaller,
+): Promise<Record<string, unknown> | ProtocolError> {
   const params = isRecord(message.params) ? message.params : {};
   const notifications = isRecord(params.notifications) ? params.notifications : {};
   const { resourceSubscriptions: requested } = notifications;
   if (!Array.isArray(requested)) return message;
   const granted: string[] = [];
-  for (const uri of new Set(requested)) {
+  for (const [i, uri] of [...new Set(requested)].entries()) {
     if (typeof uri !== 'string') continue;
-    await add(uri).then(
-      () => granted.push(uri),
-      () => {},
-    );
+    try {
+      // The message has counted for the first resource.
+      if (i) await count(viewer);
+      await add(uri);
+      granted.push(uri);
+    } catch (error) {
+      if (error instanceof ApiError) return new ProtocolError(SERVER_ERROR, error.message);
+      if (error instanceof ProtocolError && isRecord(error.data) && error.data.code === 'rate_limited') return error;
+    }
   }
   return { ...message, params: { ...params, notifications: { ...notifications, resourceSubscriptions: granted } } };
 }

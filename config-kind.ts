@@ -1,0 +1,77 @@
+/** Rules for the text of environment variables. */
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+
+/** A rule for the text of a variable. */
+export interface Kind<T> {
+  /** Ends the sentence "expected …" of an error. */
+  expected: string;
+  unit?: string;
+  /** Returns undefined if the text is not as expected. */
+  parse(text: string): T | undefined;
+}
+
+export const kind = <T>(expected: string, parse: Kind<T>['parse'], unit?: string): Kind<T> => ({
+  expected,
+  parse,
+  unit,
+});
+export const matching = (expected: string, isRight: (text: string) => boolean) =>
+  kind(expected, (text) => (isRight(text) ? text : undefined));
+export const choice = <const T extends string>(options: readonly T[], expected = options.join(', ')) =>
+  kind(expected, (text) => options.find((option) => option === text));
+export const number = (min: number, max: number, unit?: string) =>
+  kind(`a number from ${min} to ${max}`, (text) => (+text >= min && +text <= max ? +text : undefined), unit);
+export const whole = (min: number, max: number, unit?: string) => {
+  const { parse } = number(min, max);
+  const wholeOnly = (text: string) => (Number.isInteger(+text) ? parse(text) : undefined);
+  return kind(`a whole number from ${min} to ${max}`, wholeOnly, unit);
+};
+export const count = (unit: string) => whole(1, 1_000_000, unit);
+export const url = (...protocols: string[]) => {
+  const isRight = (text: string) => protocols.includes(URL.parse(text)?.protocol ?? '');
+  return kind(`a URL with ${protocols.join(' or ')}`, (text) => (isRight(text) ? text.replace(/\/+$/, '') : undefined));
+};
+export const partsOf = (text: string) => text.split(',').flatMap((part) => part.trim() || []);
+export const list = (expected: string, isRight: (part: string) => boolean) =>
+  kind(expected, (text) => (partsOf(text).every(isRight) ? partsOf(text) : undefined));
+
+/** Whether the text is an address, or a block such as 10.0.0.0/8. */
+export function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (!version || rest.length) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+}
+
+const isEndpoint = (text: string) => /^unix:\/./.test(text) || URL.parse(text)?.protocol === 'https:';
+
+export type Role = 'api' | 'worker';
+export const roles = kind('api, worker, or both with a comma', (text): ReadonlySet<Role> | undefined => {
+  const names = text.split(',').map((name) => name.trim());
+  return names.every((name) => name === 'api' || name === 'worker') ? new Set(names) : undefined;
+});
+
+export const text = matching('text', () => true);
+export const flag = kind('true or false', (text) => (/^(true|false)$/.test(text) ? text === 'true' : undefined));
+export const path = kind('a path', (text) => resolve(text));
+export const pemFile = matching('a PEM file, for an endpoint by https', () => true);
+export const port = whole(1, 65_535);
+export const calls = whole(1, 1_000_000_000, 'calls');
+export const webUrl = url('http:', 'https:');
+export const proxies = list('addresses or CIDR blocks with commas', isNetwork);
+export const networks = list(
+  'networks such as 10.0.0.0/8, with commas',
+  (part) => part.includes('/') && isNetwork(part),
+);
+export const addresses = list('addresses, with commas', (part) => isIP(part) > 0);
+export const endpoints = list('unix:/path or https://host:8443, with commas', isEndpoint);
+const isKey = (text: string) => Buffer.from(text, 'base64').length === 32;
+export const sealingKey = matching('32 bytes in base64', isKey);
+export const sealingKeys = list('keys as SECRET_KEY, with commas', isKey);
+export const operatorToken = matching('a token as the service makes it (svc_op_…)', (text) =>
+  /^svc_op_[0-9A-Za-z]{38}$/.test(text),
+);
+export const signingSecret = matching('whsec_ and 24 to 64 bytes in base64', (text) =>
+  /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(text),
+);

@@ -1,0 +1,55 @@
+/** Ends API keys and OAuth clients of an account, and with each what it created. */
+import * as column from '../database/column.ts';
+import { statement } from '../database/statement.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { Actor } from '../history/audit.ts';
+import { type Happening, recordAll } from '../history/record.ts';
+import { expression, moveStatement } from '../history/transition.ts';
+import { API_KEY_LIFECYCLE, type ApiKey, IS_OPEN } from './credential.ts';
+
+/** $1 the account, $2 the ids; null: all of the account. */
+const CHOSEN = 'account_id = $1 and ($2::text[] is null or id = any($2::text[]) or limited_by = any($2::text[]))';
+const REVOKE_API_KEYS = moveStatement(
+  API_KEY_LIFECYCLE,
+  'REVOKED',
+  `${CHOSEN} and (expires_at is null or expires_at > now())`,
+  { revokedAt: expression('now()') },
+);
+const DELETE_CLIENTS = statement({ id: column.key() })`delete from oauth_client where ${CHOSEN} returning id`;
+/** Ends the sessions of the account $1 from the OAuth clients $2. */
+const END_CLIENT_SESSIONS = statement({ id: column.key() })`
+  update session set revoked_at = now() where account_id = $1 and substr(source, 7) = any($2::text[]) and source like 'oauth:%'
+    and ${IS_OPEN} returning id`;
+
+export interface RevokedCredentials {
+  apiKeys: ApiKey[];
+  /** The ids of the deleted OAuth clients. */
+  clients: string[];
+  /** The ids of the ended sessions of these clients. */
+  sessions: string[];
+}
+
+/**
+ * Revokes API keys, deletes OAuth clients, and ends the sessions of these clients, at once. The credentials that they
+ * created end with them. The caller holds the lock of the account.
+ * @param ids of API keys and OAuth clients, or null for all of the account
+ */
+export async function revokeCredentials(
+  tx: Transaction,
+  accountId: string,
+  ids: readonly string[] | null,
+  actor: Actor,
+): Promise<RevokedCredentials> {
+  const apiKeys = await REVOKE_API_KEYS.all(tx, [accountId, ids]);
+  const clients = (await DELETE_CLIENTS.all(tx, [accountId, ids])).map(({ id }) => id);
+  const sessions = (await END_CLIENT_SESSIONS.all(tx, [accountId, clients])).map(({ id }) => id);
+  const told = (subject: string, happening: Happening) => ({ accountId, subject, ...happening });
+  await recordAll(tx, [
+    ...apiKeys.map(({ id }) => told(id, { type: 'api_key.revoked', actor })),
+    ...clients.map((id) => told(id, { type: 'oauth_client.removed', actor })),
+    ...sessions.map((id) => told(id, { type: 'session.revoked', actor, data: { reason: 'client_deleted' } })),
+  ]);
+  const ended = [...apiKeys.map(({ id }) => id), ...sessions];
+  tx.changed(...ended.map((id) => ({ kind: 'credential', accountId, id }) as const));
+  return { apiKeys, clients, sessions };
+}

@@ -1,0 +1,77 @@
+/** The start of a database: migrations under a lock, and the rights of the service's role. */
+import pg from 'pg';
+import { DataSource } from 'typeorm';
+import { MIGRATIONS } from './migrations/index.ts';
+import { type DatabaseRole, grantRights, roleOf } from './role.ts';
+import { sqlStateOf } from './transaction.ts';
+
+/** The lock of migrations: any fixed number. */
+const MIGRATION_LOCK = 4_707_366_001;
+const FORBIDDEN = '42501';
+
+/**
+ * Migrates the schema, and gives the role of the service its rights. When many processes start at once, one migrates and the
+ * others wait.
+ * @param ownerUrl absent: the role of the service migrates
+ * @returns the role of the service
+ */
+export async function migrate(url: string, ownerUrl: string | undefined): Promise<DatabaseRole> {
+  const owner = await connect(ownerUrl ?? url);
+  try {
+    await owner.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await refuseUnknown(owner);
+    await run(ownerUrl ?? url, owner);
+    if (!ownerUrl) return await roleOf(owner);
+    const service = await connect(url);
+    const role = await roleOf(service).finally(() => service.end());
+    if (!role.isOwner) await grantRights(owner, role.name);
+    return role;
+  } finally {
+    await owner.end();
+  }
+}
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {}); // the waiting query fails
+  await client.connect();
+  return client;
+}
+
+/** @throws Error if the database has a migration that this program does not know */
+async function refuseUnknown(owner: pg.Client): Promise<void> {
+  const known = new Set(MIGRATIONS.map((migration) => new migration().name));
+  const { rows: tables } = await owner.query(`select to_regclass('migrations') as name`);
+  const { rows: done } = tables[0].name ? await owner.query('select name from migrations order by id') : { rows: [] };
+  const unknown = done.find(({ name }) => !known.has(name));
+  if (!unknown) return;
+  throw new Error(
+    `This program does not know the migration ${unknown.name}, which the database has. ` +
+      'A newer version made this database, or one before the first release. ' +
+      'Start that version, or restore a backup made before the upgrade.',
+  );
+}
+
+/** Runs the missing migrations. */
+async function run(url: string, owner: pg.Client): Promise<void> {
+  const source = new DataSource({
+    type: 'postgres',
+    url,
+    poolSize: 1,
+    migrations: MIGRATIONS,
+    migrationsTransactionMode: 'each',
+    applicationName: 'freehold migrations',
+  });
+  await source.initialize();
+  try {
+    await source.runMigrations();
+  } catch (error) {
+    if (sqlStateOf(error) !== FORBIDDEN) throw error;
+    const { name } = await roleOf(owner);
+    throw new Error(
+      `The role ${name} of DATABASE_URL may not migrate the database. Set MIGRATION_DATABASE_URL to the role that owns its tables.`,
+    );
+  } finally {
+    await source.destroy();
+  }
+}

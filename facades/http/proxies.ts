@@ -1,0 +1,62 @@
+/**
+ * Watches whether the service sees its callers' addresses. Behind a proxy that the operator has not named, all callers have
+ * one address. They share limits, and strangers can lock customers out. Addresses stay in memory and are in no warning.
+ */
+import type { IncomingMessage } from 'node:http';
+import { networkCheck, networkFrom } from '../../schema/index.ts';
+
+/** The requests of a single private address after which it counts as a proxy. */
+const REQUESTS_MIN = 50;
+/** Names of a developer's machine, and of onion services: Tor always calls from a private address. */
+const LOCAL_NAME = /^(localhost|127\.[\d.]+|\[::1\])$|\.(localhost|onion)$/;
+const isPrivate = networkCheck([
+  ...['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
+  ...['::1/128', 'fc00::/7', 'fe80::/10'],
+]);
+
+const FORWARDED =
+  'Requests carry X-Forwarded-For or Forwarded, but TRUSTED_PROXY_CIDRS does not name their sender. If your proxy sends them, all callers count as one address. Name the proxy there.';
+const SINGLE =
+  'All requests come from one private address, so all callers share their limits. Name your proxy in TRUSTED_PROXY_CIDRS.';
+
+export class ProxyWatch {
+  readonly #trusts: (address: string | null) => boolean;
+  readonly #isPublic: boolean;
+  readonly #onWarning: (warning: string) => void;
+  /** The only peer so far; null: there were several, or a public one. */
+  #peer: string | null | undefined;
+  #requests = 0;
+  #warning: string | null = null;
+
+  /** @param onWarning called once for each warning */
+  constructor(options: { publicUrl: string; trustedProxies: readonly string[]; onWarning: (warning: string) => void }) {
+    const networks = options.trustedProxies.flatMap((proxy) => networkFrom(proxy) ?? []);
+    this.#trusts = networks.length ? networkCheck(networks) : () => false;
+    this.#isPublic = !LOCAL_NAME.test(new URL(options.publicUrl).hostname);
+    this.#onWarning = options.onWarning;
+  }
+
+  /** The problem of the listener; null: none. */
+  get warning(): string | null {
+    return this.#warning;
+  }
+
+  see({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): void {
+    if (this.#warning === FORWARDED) return;
+    const peer = socket.remoteAddress ?? '';
+    if (this.#trusts(peer)) this.#peer = null;
+    else if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) this.#warn(FORWARDED);
+    else if (this.#isPublic && this.#peer !== null && !this.#warning) this.#count(peer);
+  }
+
+  #count(peer: string): void {
+    this.#peer ??= isPrivate(peer) ? peer : null;
+    if (this.#peer !== peer) this.#peer = null;
+    else if (++this.#requests >= REQUESTS_MIN) this.#warn(SINGLE);
+  }
+
+  #warn(warning: string): void {
+    this.#warning = warning;
+    this.#onWarning(warning);
+  }
+}

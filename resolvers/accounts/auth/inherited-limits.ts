@@ -1,0 +1,81 @@
+/**
+ * The limits of new credentials. A new credential has at least the limits of its creator, so creating one escapes no limit.
+ * A credential that a limited one created creates no further credentials.
+ */
+import { IS_OPEN_CREDENTIAL, type Limits } from '../../../entities/accounts/credential.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
+import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
+import { usdFromMicros } from '../../../entities/money.ts';
+import type { Context, Viewer } from '../../context.ts';
+import { isWithin } from './networks.ts';
+
+/** The limits that a request asks for. */
+export interface AskedLimits {
+  ipAllowlist?: string[] | null | undefined;
+  expiresAt?: Date | null | undefined;
+  /** Micro-USD in a calendar month (UTC). */
+  spendLimitMicros?: bigint | null | undefined;
+}
+
+/** The creation of a root field. It creates `tokens` for a password, a secret or another token, so no limits apply. */
+export type Created = 'credential' | 'webhook' | 'tokens';
+
+/**
+ * Returns the limits that a new credential takes over from the caller's; null: none.
+ * @throws ApiError insufficient_scope if a credential with limits created the caller's
+ */
+export function limitsOfCreator(viewer: Viewer | null, created: Exclude<Created, 'tokens'>): Limits | null {
+  const { limits, holder = null } = viewer ?? {};
+  if (!limits) return null;
+  if (limits.limitedBy && created === 'credential')
+    throw wider(`This credential was created by ${limits.limitedBy}, which has limits, so it cannot create another.`);
+  return { ...limits, limitedBy: holder };
+}
+
+/**
+ * Returns the limits of a new credential: the requested ones, and else those of its creator. The caller holds the lock of
+ * the account, so the creator cannot end at the same time.
+ * @param refusal the code for an expiry in the past
+ * @throws ApiError insufficient_scope for a limit that is wider than the creator's, revoked_credential, or the refusal
+ */
+export async function newLimits(
+  tx: Transaction,
+  { viewer, inherited }: Context,
+  asked: AskedLimits,
+  refusal: ErrorCode = 'validation_failed',
+): Promise<Limits> {
+  if (inherited === undefined) throw new Error('The root field does not state what it creates.');
+  if (viewer && !(await IS_OPEN_CREDENTIAL.first(tx, [viewer.credentialId]))!.open)
+    throw new ApiError('revoked_credential');
+  const { expiresAt = null, spendLimitMicros = null } = asked;
+  const ipAllowlist = [...new Set(asked.ipAllowlist)];
+  if (expiresAt && !(expiresAt.getTime() > Date.now())) throw inThePast(refusal);
+  if (!inherited) return { ipAllowlist, expiresAt, spendLimitMicros, limitedBy: null };
+  const foreign = ipAllowlist.find((network) => !isWithin(network, inherited.ipAllowlist));
+  if (foreign) throw wider(`ip_allowlist: ${foreign} is outside of ${inherited.ipAllowlist.join(', ')}.`);
+  if (expiresAt && inherited.expiresAt && expiresAt > inherited.expiresAt)
+    throw wider(`expires_at is after ${inherited.expiresAt.toISOString()}.`);
+  if (exceeds(spendLimitMicros, inherited.spendLimitMicros))
+    throw wider(`spend_limit_usd is above ${usdFromMicros(inherited.spendLimitMicros!)} USD.`);
+  return {
+    ipAllowlist: ipAllowlist.length ? ipAllowlist : inherited.ipAllowlist,
+    expiresAt: expiresAt ?? inherited.expiresAt,
+    spendLimitMicros: spendLimitMicros ?? inherited.spendLimitMicros,
+    limitedBy: inherited.limitedBy,
+  };
+}
+
+const exceeds = (asked: bigint | null, limit: bigint | null): boolean =>
+  asked !== null && limit !== null && asked > limit;
+
+const wider = (reason: string): ApiError =>
+  new ApiError(
+    'insufficient_scope',
+    `A credential creates nothing with wider limits than its own. ${reason} Leave the limit out, or use a credential without limits.`,
+    { requiredScope: 'full' },
+  );
+
+function inThePast(refusal: ErrorCode): ApiError {
+  const message = 'expires_at must be in the future.';
+  return new ApiError(refusal, message, { errors: [{ field: 'expires_at', code: 'too_low', message }] });
+}

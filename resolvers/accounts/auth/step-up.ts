@@ -1,0 +1,29 @@
+/** Step-up: a request that creates credentials proves the second factor again, unless its login is recent. */
+import { FIND_LOGIN } from '../../../entities/accounts/credential.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import { lockAccount } from '../../../entities/payments/ledger.ts';
+import type { Context } from '../../context.ts';
+import { useSecondFactor } from './second-factor.ts';
+
+/** A login with its second factor is recent for so long. */
+const RECENT_SECONDS = 15 * 60;
+
+/**
+ * Demands a code from access tokens of logins whose account has a second factor. API keys and OAuth tokens need none: they
+ * act without a person.
+ * @throws ApiError step_up_required, invalid_totp or login_throttled
+ */
+export async function requireStepUp(context: Context, code: string | null | undefined): Promise<void> {
+  const { db, viewer, logins, address } = context;
+  if (viewer?.kind !== 'access_token' || viewer.holder) return;
+  const login = await FIND_LOGIN.first(db, [viewer.credentialId, RECENT_SECONDS]);
+  if (!login?.totpEnabled || login.isRecent) return;
+  if (!code) throw new ApiError('step_up_required');
+  const { accountId, name } = login;
+  await logins.attempt({ name, address, proof: 'credential' }, () =>
+    db.transaction(async (tx) => {
+      await lockAccount(tx, accountId);
+      await useSecondFactor(context, tx, accountId, code);
+    }),
+  );
+}

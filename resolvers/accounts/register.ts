@@ -1,0 +1,40 @@
+/** Registration by email and password. The service sends no mail. */
+import { Account } from '../../entities/accounts/account.ts';
+import { insert } from '../../entities/database/table.ts';
+import { constraintOf } from '../../entities/database/transaction.ts';
+import { ApiError } from '../../entities/errors.ts';
+import { newId } from '../../entities/ids.ts';
+import { openBalance } from '../../entities/payments/ledger.ts';
+import type { Context } from '../context.ts';
+import { hashPassword, refuseWeakPassword } from './auth/password.ts';
+import { type LoggedIn, openSession } from './auth/session.ts';
+import { admitRegistration } from './registration.ts';
+
+export interface Registration {
+  email: string;
+  password: string;
+  proofOfWork?: string | null | undefined;
+}
+
+/** Creates an account and logs it in. @throws ApiError weak_password, proof_of_work_required or email_taken */
+export async function register(context: Context, { email, password, proofOfWork }: Registration): Promise<LoggedIn> {
+  refuseWeakPassword(password, email);
+  const proven = await admitRegistration(context, proofOfWork);
+  const passwordHash = await hashPassword(password);
+  const id = newId('acct');
+  try {
+    // The hash took its time, and others may have registered meanwhile.
+    if (!proven) await admitRegistration(context);
+    const registered = await context.db.transaction(async (tx) => {
+      await insert(tx, Account, { id, kind: 'PERSON', email, passwordHash });
+      await openBalance(tx, id);
+      const tokens = await openSession(context, tx, id, 'register');
+      return { account: await tx.manager.findOneByOrFail(Account, { id }), tokens };
+    });
+    context.logins.remember({ name: email, address: context.address });
+    return registered;
+  } catch (error) {
+    if (constraintOf(error) === 'account_email') throw new ApiError('email_taken');
+    throw error;
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * Slows mass registration. Above a rate, the service demands a proof of work (hashcash). It is a number that gives
+ * the SHA-256 of the challenge and the number some leading zero bits. The challenge carries its own end and signature, so the
+ * service stores only solved ones, until they end.
+ *
+ * An onion service demands a proof always, because all its callers have one address.
+ */
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { NOTE_SOLVED, REGISTRATIONS } from '../../entities/accounts/registration.ts';
+import { ApiError } from '../../entities/errors.ts';
+import type { Context } from '../context.ts';
+
+const CHALLENGE_SECONDS = 300;
+/** The load makes a proof up to 64 times as hard. */
+const LOAD_BITS_MAX = 6;
+
+/**
+ * Admits a registration within the rate, or with a proof of work.
+ * @returns whether the caller has proven work
+ * @throws ApiError proof_of_work_required
+ */
+export async function admitRegistration(context: Context, proof?: string | null): Promise<boolean> {
+  const { db, vault, registrations } = context;
+  const { perMinute, proofBits } = registrations;
+  const recent = (await REGISTRATIONS.first(db, [perMinute * 2 ** LOAD_BITS_MAX, CHALLENGE_SECONDS]))!;
+  if (recent.accounts < perMinute && !isOnion(context)) return false;
+  if (proof && (await isValid(context, proof))) return true;
+  const loadBits = Math.max(0, Math.floor(Math.log2(recent.accounts / perMinute)));
+  const unsigned = `1:${proofBits + loadBits}:${recent.ends}:${randomBytes(12).toString('base64url')}`;
+  const challenge = `${unsigned}:${signature(vault, unsigned)}`;
+  const detail = proof
+    ? 'The proof of work is wrong, too old, or was used before. Solve the new challenge.'
+    : undefined;
+  throw new ApiError('proof_of_work_required', detail, { challenge });
+}
+
+const ONION = /\.onion\.?(:\d+)?$/i;
+/** Whether Tor brings the caller. */
+const isOnion = ({ publicUrl, host = '' }: Context) => ONION.test(host) || ONION.test(new URL(publicUrl).hostname);
+
+/** Signs the first members of a challenge: version, bits, end in seconds since the epoch, and nonce. */
+const signature = (vault: Context['vault'], text: string) =>
+  createHmac('sha256', vault.derive('registration challenges')).update(text).digest('base64url');
+
+/** Checks a proof, which is a challenge and a number with a colon, and uses it up. */
+async function isValid({ db, vault }: Context, proof: string): Promise<boolean> {
+  const parts = proof.split(':');
+  if (parts.length !== 6) return false;
+  const [, bits, end, nonce, given] = parts as [string, string, string, string, string];
+  const expected = Buffer.from(signature(vault, parts.slice(0, 4).join(':')));
+  const signed = Buffer.from(given);
+  if (signed.length !== expected.length || !timingSafeEqual(signed, expected)) return false;
+  if (zeroBits(createHash('sha256').update(proof).digest()) < Number(bits)) return false;
+  return (await NOTE_SOLVED.first(db, [nonce, Number(end)])) !== undefined;
+}
+
+/** Counts the leading zero bits of a hash. */
+function zeroBits(hash: Buffer): number {
+  const first = hash.findIndex((byte) => byte !== 0);
+  return first < 0 ? hash.length * 8 : first * 8 + Math.clz32(hash[first]!) - 24;
+}

@@ -1,0 +1,125 @@
+/** Creating credentials needs the second factor again, unless the login is recent. */
+import { Secret, TOTP } from 'otpauth';
+import { describe, expect, it } from 'vitest';
+import { startFreehold } from '../../setup/freehold.ts';
+import { type Answer, graphqlClient, type RestClient, restClient } from '../../setup/spawn.ts';
+import { callTool } from '../../setup/tool.ts';
+import { oauthRequests } from '../oauth/requests.ts';
+
+const { anonymous, db, graphqlUrl, newAccount, publicUrl } = await startFreehold({
+  LOGIN_FAILURES_MAX: '3',
+  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+});
+const { newClient, tokenOf } = oauthRequests(anonymous);
+
+/** An account with a second factor, and an access token of a login with it. */
+async function withTotp() {
+  const account = await newAccount();
+  const { secret } = (await account.rest('POST', '/v1/auth/totp/setup', { password: account.password })).body;
+  const totp = new TOTP({ secret: Secret.fromBase32(secret) });
+  const code = async () => {
+    await db.query('update totp set last_step = 0 where account_id = $1', [account.id]);
+    return totp.generate();
+  };
+  const enabled = await account.rest('POST', '/v1/auth/totp/enable', { totp_code: await code() });
+  const { email, password } = account;
+  const login = await anonymous('POST', '/v1/auth/login', { email, password, totp_code: await code() });
+  const { access_token: accessToken, refresh_token: refreshToken } = login.body.tokens;
+  const rest = restClient(publicUrl, accessToken);
+  return { ...account, accessToken, refreshToken, rest, code, recoveryCodes: enabled.body.recovery_codes as string[] };
+}
+/** Makes all logins of an account sixteen minutes older. */
+const age = ({ id }: { id: string }) =>
+  db.query(
+    `update session set created_at = created_at - interval '16 minutes', family_expires_at = family_expires_at - interval '16 minutes'
+      where account_id = $1`,
+    [id],
+  );
+const refusal = ({ status, body }: Answer) => [status, body.code];
+
+const CREATIONS: [what: string, create: (rest: RestClient, more?: object) => Promise<Answer>][] = [
+  ['an API key', (rest, more) => rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', ...more })],
+  ['an OAuth client', (rest, more) => rest('POST', '/v1/oauth/register', { scope: 'read', ...more })],
+  ['a webhook', (rest, more) => rest('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9009/', ...more })],
+];
+
+describe.each(CREATIONS)('Creating %s', (_, create) => {
+  it('needs a code when the login is older than fifteen minutes, and no earlier', async () => {
+    const account = await withTotp();
+    expect([200, 201]).toContain((await create(account.rest)).status);
+    await age(account);
+    const refused = await create(account.rest);
+    expect(refusal(refused)).toEqual([403, 'step_up_required']);
+    expect(refused.body.detail).toContain('Send totp_code, or log in again.');
+    expect(refusal(await create(account.rest, { totp_code: 'abcd-efgh' }))).toEqual([401, 'invalid_totp']);
+    expect([200, 201]).toContain((await create(account.rest, { totp_code: await account.code() })).status);
+    expect(refusal(await create(account.rest))).toEqual([403, 'step_up_required']);
+    const recovery = { totp_code: account.recoveryCodes[0] };
+    expect([200, 201]).toContain((await create(account.rest, recovery)).status);
+    expect(refusal(await create(account.rest, recovery))).toEqual([401, 'invalid_totp']);
+  });
+
+  it('needs no code from accounts without a second factor, API keys and OAuth tokens', async () => {
+    const [plain, account] = [await newAccount(), await withTotp()];
+    const key = (await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' })).body.plaintext;
+    const token = await tokenOf(await newClient({ scope: 'full' }, account.rest));
+    for (const { id } of [plain, account]) await age({ id });
+    for (const rest of [plain.rest, restClient(publicUrl, key), restClient(publicUrl, token)])
+      expect([200, 201]).toContain((await create(rest)).status);
+  });
+});
+
+describe('The second factor of a request', () => {
+  it('is not spared by refreshing the tokens', async () => {
+    const account = await withTotp();
+    await age(account);
+    const { body } = await anonymous('POST', '/v1/auth/token/refresh', { refresh_token: account.refreshToken });
+    const rest = restClient(publicUrl, body.tokens.access_token);
+    expect(refusal(await CREATIONS[0]![1](rest))).toEqual([403, 'step_up_required']);
+  });
+
+  it('is an argument over MCP and GraphQL', async () => {
+    const account = await withTotp();
+    await age(account);
+    const args = { name: 'k', scope: 'read' };
+    const asked = await callTool(publicUrl, account.accessToken, 'create_api_key', args);
+    expect([asked.isError, asked.content.code]).toEqual([true, 'step_up_required']);
+    const given = { ...args, totp_code: await account.code() };
+    expect((await callTool(publicUrl, account.accessToken, 'create_api_key', given)).isError).toBe(false);
+    const CREATE = 'mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { webhook { id } } }';
+    const graphql = graphqlClient(graphqlUrl, account.accessToken);
+    const { errors } = await graphql(CREATE, { input: { url: 'http://127.0.0.1:9009/' } });
+    expect(errors[0].extensions.code).toBe('step_up_required');
+  });
+
+  it('is throttled like a login', async () => {
+    const account = await withTotp();
+    await age(account);
+    const create = () => CREATIONS[0]![1](account.rest, { totp_code: 'abcd-efgh' });
+    for (let i = 0; i < 3; i++) expect((await create()).body.code).toBe('invalid_totp');
+    expect((await create()).body.code).toBe('login_throttled');
+  });
+});
+
+describe('New recovery codes', () => {
+  it('need a code, and replace the old ones', async () => {
+    const account = await withTotp();
+    const renew = (body: object) => account.rest('POST', '/v1/auth/totp/recovery-codes', body);
+    expect((await renew({})).status).toBe(422);
+    expect(refusal(await renew({ totp_code: 'abcd-efgh' }))).toEqual([401, 'invalid_totp']);
+    const [old, other] = account.recoveryCodes;
+    const { status, body } = await renew({ totp_code: old });
+    expect([status, new Set(body.recovery_codes).size]).toEqual([200, 10]);
+    expect(body.recovery_codes).not.toContain(other);
+    expect(refusal(await renew({ totp_code: other }))).toEqual([401, 'invalid_totp']);
+    expect((await renew({ totp_code: body.recovery_codes[0] })).status).toBe(200);
+  });
+
+  it('do not exist without a second factor', async () => {
+    const { rest } = await newAccount();
+    expect(refusal(await rest('POST', '/v1/auth/totp/recovery-codes', { totp_code: '123456' }))).toEqual([
+      422,
+      'totp_not_enabled',
+    ]);
+  });
+});

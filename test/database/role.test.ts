@@ -1,0 +1,129 @@
+/** The service uses the database by a role that owns nothing and can only add to the records. */
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { Database } from '../../entities/database/database.ts';
+import { STATEMENTS } from '../../entities/database/statement.ts';
+import { newDatabase, newDatabaseUrl } from '../setup/database.ts';
+import { administer, withDatabase } from '../setup/postgres.ts';
+import { importEntities } from '../setup/sources.ts';
+import { spawnService } from '../setup/spawn.ts';
+
+/** Makes an empty database with a role that owns it and a role for the service. */
+async function newRoles() {
+  const name = `freehold_role_${randomBytes(4).toString('hex')}`;
+  const server = inject('postgresUrl');
+  for (const role of ['owner', 'service'])
+    await administer(server, `create role ${name}_${role} login password 'secret'`);
+  await administer(server, `create database ${name} owner ${name}_owner`);
+  onTestFinished(async () => {
+    await administer(server, `drop database ${name} with (force)`);
+    for (const role of ['owner', 'service']) await administer(server, `drop role ${name}_${role}`);
+  });
+  const by = (role: string) =>
+    Object.assign(new URL(withDatabase(server, name)), { username: `${name}_${role}`, password: 'secret' }).href;
+  return { name, owner: by('owner'), service: by('service') };
+}
+
+describe('The role of the service', () => {
+  it.each([
+    'update transfer set amount_micros = 1',
+    'delete from transfer',
+    'truncate transfer',
+    'delete from canary',
+    'update event set data = null',
+    'update audit_entry set action = null',
+    'delete from audit_entry',
+    'delete from audit_link',
+    'update audit_signature set signed_text = null',
+    'delete from account',
+    'delete from server',
+    'delete from migrations',
+    'alter table audit_entry disable trigger all',
+    'drop trigger transfer_append_only on transfer',
+    'create table mine (a int)',
+    `set session_replication_role = replica`,
+  ])('may not %s', async (sql) => {
+    const db = await newDatabase();
+    await expect(db.query(sql)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('is no superuser and owns no table, also in the embedded database', async () => {
+    const service = await spawnService();
+    onTestFinished(() => void service.process.kill('SIGKILL'));
+    // The warning comes from the catalogue of PostgreSQL.
+    expect(service.output()).toContain('Database');
+    expect(service.output()).not.toContain('owns the tables');
+    await service.stop();
+  });
+
+  it('gets its rights from the role that migrates, at the first start and after upgrades', async () => {
+    const { owner, service } = await newRoles();
+    for (let i = 0; i < 2; i++) {
+      const db = await Database.open(service, { poolSize: 2, ownerUrl: owner });
+      expect(db.role).toMatchObject({ isOwner: false });
+      expect(await db.query('select count(*)::int as rows from account')).toEqual([{ rows: 0 }]);
+      await db.close();
+    }
+    const { rows } = await new Promise<pg.QueryResult>((done, fail) => {
+      const client = new pg.Client({ connectionString: owner });
+      client
+        .connect()
+        .then(() => client.query(`select tableowner from pg_tables where schemaname = 'public' group by 1`))
+        .then(done, fail)
+        .finally(() => client.end());
+    });
+    expect(rows).toEqual([{ tableowner: new URL(owner).username }]);
+  });
+
+  it('starts without the other role once the tables are there, and names the missing variable before that', async () => {
+    const { owner, service } = await newRoles();
+    await expect(Database.open(service)).rejects.toThrow(/may not migrate the database. Set MIGRATION_DATABASE_URL/);
+    await Database.open(service, { ownerUrl: owner }).then((db) => db.close());
+    await Database.open(service).then((db) => db.close());
+  });
+
+  it('may not do a later migration either', async () => {
+    const url = await newDatabaseUrl();
+    await administer(url, 'delete from migrations where id = (select max(id) from migrations)');
+    await expect(Database.open(url)).rejects.toThrow(/may not migrate the database. Set MIGRATION_DATABASE_URL/);
+  });
+
+  it('may be the owner, but then the start warns', async () => {
+    const { owner } = await newRoles();
+    const service = await spawnService({ DATABASE_URL: owner });
+    onTestFinished(() => void service.process.kill('SIGKILL'));
+    expect(service.output()).toMatch(
+      /The role \w+_owner of DATABASE_URL owns the tables, so a flaw could change the records. Set MIGRATION_DATABASE_URL/,
+    );
+    await service.stop();
+  });
+});
+
+describe('Every table', () => {
+  it('gives the role the right to delete where a statement deletes', async () => {
+    await importEntities();
+    const deleted = STATEMENTS.flatMap(({ text }) =>
+      [...text.matchAll(/\bdelete from (\w+)/g)].map(([, table]) => table),
+    );
+    expect(deleted.length).toBeGreaterThan(10);
+    const db = await newDatabase();
+    const refused = await db.query(
+      `select distinct name from unnest($1::text[]) as name where not has_table_privilege(name, 'delete')`,
+      [deleted],
+    );
+    expect(refused).toEqual([]);
+  });
+
+  it('has rights of the role, and none of the public', async () => {
+    const client = new pg.Client({ connectionString: await newDatabaseUrl(afterAll) });
+    await client.connect();
+    const { rows } = await client.query(`
+      select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
+        and not has_table_privilege(current_user, oid, 'select')`);
+    const { rows: open } = await client.query(`
+      select grantee from information_schema.role_table_grants where table_schema = 'public' and grantee = 'PUBLIC'`);
+    await client.end();
+    expect([rows, open]).toEqual([[], []]);
+  });
+});

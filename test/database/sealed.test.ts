@@ -1,0 +1,37 @@
+/** Each column of bytes is sealed, or stated here to need no seal. */
+import { afterAll, expect, it } from 'vitest';
+import { SEALED_COLUMNS } from '../../entities/database/sealed.ts';
+import { newDatabase } from '../setup/database.ts';
+
+const db = await newDatabase(afterAll, { poolSize: 2 });
+
+/** SHA-256 of secrets with 190 bits or more, hashes and signatures of public things, and public keys. */
+const UNSEALED = [
+  'agent.public_key',
+  'api_key.digest',
+  'idempotency_key.key_digest',
+  'oauth_client.secret_digest',
+  'pending_login.digest',
+  'secret_key.canary', // its own key seals it
+  'secret_key.id',
+  'session.access_digest',
+  'session.refresh_digest',
+  'x402_payment.signature_digest',
+];
+/** Columns of the audit chain. */
+const AUDIT = /^audit_/;
+
+it('Every column of bytes is declared as sealed, or needs no seal', async () => {
+  const columns = await db.query<{ name: string }>(
+    `select table_name || '.' || column_name as name from information_schema.columns
+      where table_schema = 'public' and data_type = 'bytea'`,
+  );
+  const names = columns.map(({ name }) => name).filter((name) => !AUDIT.test(name));
+  expect(names.toSorted()).toEqual([...SEALED_COLUMNS.map(({ name }) => name), ...UNSEALED].toSorted());
+});
+
+it('No delivery to a webhook takes a column of bytes with it', async () => {
+  const { outboxSql } = await import('../../entities/webhooks/outbox.ts');
+  for (const name of ['webhook.secret', 'webhook.previous_secret', 'server.user_data', 'server.root_password'])
+    expect(outboxSql('changed', '1', "'x'")).toContain(`'${name.split('.')[1]}'`);
+});

@@ -1,0 +1,90 @@
+/** The limits of the public listener for connections, and for bytes that wait for slow readers. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { eventually, startFreehold } from '../../setup/freehold.ts';
+import { INITIALIZE, rawClient, rpc } from '../mcp/raw-client.ts';
+
+const few = await startFreehold({ ROLES: 'api', CONNECTIONS_MAX: '5' });
+const free = await startFreehold({ ROLES: 'api' });
+
+async function open(publicUrl: string, localAddress = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port: Number(new URL(publicUrl).port), host: '127.0.0.1', localAddress });
+  socket.on('error', () => {});
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'connect');
+  return socket;
+}
+
+const request = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
+/** The next bytes of a connection, or nothing if the service has closed it. */
+const answer = (socket: Socket) =>
+  Promise.race([once(socket, 'data').then(String), once(socket, 'close').then(() => '')]);
+const status = async (socket: Socket, text: string) => {
+  socket.write(text);
+  return Number((await answer(socket)).split(' ')[1]);
+};
+
+describe('A network', () => {
+  it('has a limit of connections, which does not affect other networks', async () => {
+    const sockets = [];
+    for (let i = 0; i < 5; i++) sockets.push(await open(few.publicUrl));
+    for (const socket of sockets) expect(await status(socket, request('/v1/catalog'))).toBe(200);
+    const refused = await open(few.publicUrl);
+    expect(await answer(refused)).toMatch(/^HTTP\/1.1 429 .*\r\nretry-after: 5\r\n.*"code":"rate_limited"/s);
+    expect(await status(await open(few.publicUrl, '127.0.0.2'), request('/v1/catalog'))).toBe(200);
+    sockets[0]!.destroy();
+    await eventually(async () => (await status(await open(few.publicUrl), request('/v1/catalog'))) === 200);
+  });
+
+  it('behind a trusted proxy has the same limit of requests under way', async () => {
+    const proxied = await startFreehold({ ROLES: 'api', CONNECTIONS_MAX: '5', TRUSTED_PROXY_CIDRS: '127.0.0.9' });
+    const { send } = rawClient(`${proxied.publicUrl}/mcp`, '');
+    const stream = async (address: string) => {
+      const { session } = await send({ body: rpc('initialize', INITIALIZE), without: ['authorization'] });
+      const headers = [`X-Forwarded-For: ${address}`, 'Accept: text/event-stream', `Mcp-Session-Id: ${session}`, ''];
+      return status(await open(proxied.publicUrl, '127.0.0.9'), request('/mcp', headers.join('\r\n')));
+    };
+    for (let i = 0; i < 5; i++) expect(await stream('198.51.100.1')).toBe(200);
+    expect(await stream('198.51.100.1')).toBe(429);
+    expect(await stream('198.51.100.2')).toBe(200);
+  });
+});
+
+describe('A caller who reads nothing', () => {
+  const batch = JSON.stringify(Array.from({ length: 10 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'tools/list' })));
+  const post = [
+    'POST /mcp HTTP/1.1',
+    'Host: localhost',
+    'Content-Type: application/json',
+    'Accept: application/json, text/event-stream',
+    `Content-Length: ${batch.length}`,
+    '',
+    batch,
+  ].join('\r\n');
+
+  it('loses the connection when too much waits, while another caller reads all of the same', async () => {
+    const readers = 3;
+    const idle = await Promise.all(Array.from({ length: 6 }, () => open(free.publicUrl)));
+    for (const socket of idle) {
+      socket.pause();
+      // Pipelined requests let more wait than the buffers of the system take.
+      socket.write(post.repeat(60));
+    }
+    const reading = await Promise.all(
+      Array.from({ length: readers }, async () => {
+        const response = await fetch(`${free.publicUrl}/mcp`, {
+          method: 'POST',
+          headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+          body: batch,
+        });
+        return (await response.text()).match(/^data: /gm)?.length;
+      }),
+    );
+    expect(reading).toEqual(Array(readers).fill(10));
+    await eventually(async () => {
+      for (const socket of idle) if (socket.writable) socket.write(request('/v1/catalog'));
+      return idle.some(({ destroyed }) => destroyed);
+    }, 10);
+  }, 120_000);
+});

@@ -1,0 +1,116 @@
+/** Sessions of callers who open many: none ends a session of another caller, or one with a call under way. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { roomFor } from '../../../facades/mcp/transport/session-limits.ts';
+import { startFreehold } from '../../setup/freehold.ts';
+import { call, INITIALIZE, of2025, rawClient, rpc } from './raw-client.ts';
+
+const freehold = await startFreehold({ TRUSTED_PROXY_CIDRS: '127.0.0.0/8', SIMULATED_PROVISION_SECONDS: '3' });
+const { send } = rawClient(`${freehold.publicUrl}/mcp`, '');
+
+/** A stranger of a network. Without an address: of this machine. */
+function stranger(address?: string, credential?: string) {
+  const headers = {
+    ...of2025('2025-11-25'),
+    ...(address && { 'x-forwarded-for': address }),
+    ...(credential && { authorization: `Bearer ${credential}` }),
+  };
+  const without = credential ? [] : ['authorization'];
+  const open = async () => send({ headers, without, body: rpc('initialize', INITIALIZE) });
+  const within = (session: string | null, body: unknown) =>
+    send({ headers: { ...headers, 'mcp-session-id': session! }, without, body });
+  return { open, within };
+}
+const resultOf = ({ messages }: Awaited<ReturnType<typeof send>>) => messages[0]?.result?.structuredContent;
+
+describe('Fifty-five strangers who initialize', () => {
+  it.each(['198.51.100.1', undefined])(
+    'cost a caller no answer of an order or a wait (a caller from %s)',
+    async (address) => {
+      const { accessToken: access_token, fund } = await freehold.newAccount();
+      await fund(30);
+      const victim = stranger(address);
+      const [ordering, waiting] = [(await victim.open()).session, (await victim.open()).session];
+      const newcomers = () => Promise.all(Array.from({ length: 55 }, () => stranger().open()));
+      const order = victim.within(ordering, call('order_server', { service_code: 'vps-1', access_token }));
+      await newcomers();
+      const ordered = resultOf(await order);
+      expect(ordered.root_password).toEqual(expect.any(String));
+      const wait = { order_number: ordered.order_number, status: 'running', timeout: 20, access_token };
+      const waited = victim.within(waiting, call('wait_for_server', wait));
+      await sleep(300);
+      for (const { status } of await newcomers()) expect(status).toBe(200);
+      expect(resultOf(await waited)).toMatchObject({ order_number: ordered.order_number, status: 'running' });
+    },
+  );
+});
+
+describe('A caller who holds all sessions with calls under way', () => {
+  it.each([
+    ['a network without a credential', false],
+    ['a credential', true],
+  ])('is the only one to be refused another: %s', async (_, hasAccount) => {
+    const owner = hasAccount ? await freehold.newAccount() : undefined;
+    const { accessToken: access_token, rest, fund } = await freehold.newAccount();
+    await fund(30);
+    const { body: server } = await rest('POST', '/v1/servers', { service_code: 'vps-1' });
+    const holder = stranger('198.51.100.7', owner?.accessToken);
+    const sessions = await Promise.all(Array.from({ length: 50 }, async () => (await holder.open()).session));
+    const args = { order_number: server.order_number, status: 'failed', timeout: 6, access_token };
+    const waits = sessions.map((session) => holder.within(session, call('wait_for_server', args)));
+    await sleep(1_000);
+    const refused = await holder.open();
+    expect([refused.status, refused.retryAfter, refused.messages[0].id]).toEqual([429, '5', 1]);
+    expect(refused.messages[0].error.message).toContain('50 sessions');
+    expect((await stranger('198.51.100.8').open()).status).toBe(200);
+    for (const answer of await Promise.all(waits)) expect(resultOf(answer).order_number).toBe(server.order_number);
+    expect((await holder.open()).status).toBe(200);
+  });
+});
+
+it('The keys of an account share a limit of sessions', async () => {
+  const { rest, accessToken } = await freehold.newAccount();
+  const key = async () => (await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' })).body.plaintext;
+  const clients = [accessToken, await key(), await key()].map((credential) => stranger(undefined, credential));
+  const first = (await clients[0]!.open()).session;
+  for (let i = 0; i < 120; i++) expect((await clients[i % 3]!.open()).status).toBe(200);
+  // The oldest session made room, and the service opens it again.
+  expect((await clients[0]!.within(first, rpc('ping'))).status).toBe(200);
+});
+
+describe('A full process', () => {
+  const strangers = (count: number, calls = 0) =>
+    Array.from({ length: count }, (_, i) => [`s${i}`, { owner: { credential: '', group: `n${i}` }, calls }] as const);
+  const customer = (id: string, group: string, calls = 0) => [id, { owner: { credential: id, group }, calls }] as const;
+  const [newcomer, unknown] = [
+    { credential: 'new', group: 'new account' },
+    { credential: '', group: 'new network' },
+  ];
+
+  it('takes room from the oldest idle stranger', () => {
+    const live = new Map([
+      customer('c', 'account'),
+      ['busy', strangers(1, 1)[0]![1]],
+      ['old', strangers(1)[0]![1]],
+      ...strangers(1_999),
+    ]);
+    expect(roomFor(newcomer, live)).toEqual({ evicts: 'old' });
+    expect(roomFor(unknown, live)).toEqual({ evicts: 'old' });
+  });
+
+  it('takes room from the account with more sessions, for a customer only', () => {
+    const live = new Map([
+      customer('one', 'small'),
+      customer('a', 'large'),
+      customer('b', 'large'),
+      ...strangers(1_997, 1),
+    ]);
+    expect(roomFor(newcomer, live)).toEqual({ evicts: 'a' });
+    expect(roomFor(unknown, live)).toMatchObject({ status: 503 });
+  });
+
+  it('refuses the newcomer while all calls are under way', () => {
+    const live = new Map([customer('a', 'large', 1), customer('b', 'large', 1), ...strangers(1_998, 1)]);
+    expect(roomFor(newcomer, live)).toMatchObject({ status: 503 });
+  });
+});

@@ -1,0 +1,78 @@
+/** The operator's own audit log: refused acts, and the accounts whose data the operator read. */
+import { describe, expect, it } from 'vitest';
+import { newId } from '../../entities/ids.ts';
+import { eventually, startFreehold } from '../setup/freehold.ts';
+
+const { db, newAccount, operator } = await startFreehold();
+
+const LOG = `query ($accountId: ID, $cursor: Cursor, $action: AuditAction) {
+  auditLog(accountId: $accountId, cursor: $cursor, action: $action, limit: 50) {
+    data { action actor { type id } method path status resource { type id } requestId } nextCursor
+  }
+}`;
+// biome-ignore lint/suspicious/noExplicitAny: each test checks the type of the members that it reads
+type Entry = any;
+const logOf = async (accountId?: string): Promise<Entry[]> => (await operator(LOG, { accountId })).data.auditLog.data;
+const found = (path: string, id?: string): Promise<Entry> =>
+  eventually(async () => (await logOf()).find((entry) => entry.path === path && (!id || entry.resource?.id === id)));
+
+describe("The operator's audit log", () => {
+  it('has the acts of the operator, also the refused ones, with the account that they concerned', async () => {
+    const account = await newAccount();
+    await operator(`mutation ($id: ID!) { suspendAccount(id: $id, reason: "spam") { id } }`, { id: account.id });
+    const stranger = newId('acct');
+    const refused = await operator(`mutation { resumeAccount(id: "${stranger}") { id } }`);
+    expect(refused.errors[0].extensions.code).toBe('not_found');
+    expect(await found('/graphql#suspendAccount')).toEqual({
+      action: 'api.request',
+      actor: { type: 'operator', id: 'operator' },
+      method: 'POST',
+      path: '/graphql#suspendAccount',
+      status: 200,
+      resource: { type: 'account', id: account.id },
+      requestId: expect.stringMatching(/^req_/),
+    });
+    expect(await found('/graphql#resumeAccount', stranger)).toMatchObject({ status: 404 });
+  });
+
+  it('has the accounts whose data the operator read, once in ten minutes for each field', async () => {
+    const [account, other] = [await newAccount(), await newAccount()];
+    await account.rest('POST', '/v1/auth/api-keys', { name: 'a', scope: 'read' });
+    await other.rest('POST', '/v1/auth/api-keys', { name: 'b', scope: 'read' });
+    for (let i = 0; i < 3; i++) await operator('{ apiKeys { data { name } } }');
+    await operator(LOG, { accountId: other.id });
+    expect(await found('/graphql#apiKeys', account.id)).toMatchObject({ resource: { type: 'account' }, status: 200 });
+    await found('/graphql#apiKeys', other.id);
+    await found('/graphql#auditLog', other.id);
+    const reads = (await logOf()).filter(
+      ({ path, resource }) => path === '/graphql#apiKeys' && resource.id === other.id,
+    );
+    expect(reads).toHaveLength(1);
+  });
+
+  it('has no reads of the catalog and the stock', async () => {
+    await operator('{ stock { region } catalog { vps { code } } }');
+    await operator(`mutation { resumeAccount(id: "${newId('acct')}") { id } }`);
+    await found('/graphql#resumeAccount');
+    expect((await logOf()).filter(({ path }) => /stock|catalog/.test(path ?? ''))).toEqual([]);
+  });
+
+  it('shows the operator the log of any account, and a customer the own one alone', async () => {
+    const [account, other] = [await newAccount(), await newAccount()];
+    expect((await logOf(account.id)).map(({ action }) => action)).toContain('session.created');
+    const own = await account.graphql(LOG, { accountId: account.id });
+    expect(own.data.auditLog.data.length).toBeGreaterThan(0);
+    for (const accountId of [other.id, 'operator'])
+      expect((await account.graphql(LOG, { accountId })).errors[0].extensions.code).toBe('not_found');
+  });
+
+  it('stays in its own chain, away from the logs of customers', async () => {
+    const account = await newAccount();
+    await operator(LOG, { accountId: account.id });
+    await found('/graphql#auditLog', account.id);
+    const rows = await db.query(`select from audit_entry where account_id = $1 and actor_type = 'operator'`, [
+      account.id,
+    ]);
+    expect(rows).toEqual([]);
+  });
+});
