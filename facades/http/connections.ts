@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { ApiError, networkCheck, networkFrom, networkOf } from '../../schema/index.ts';
+import { ApiError, networkCheck, networkOf } from '../../schema/index.ts';
 import { rawResponse } from './client-errors.ts';
 import type { ErrorResponder } from './errors.ts';
 
@@ -35,8 +35,7 @@ export function limitConnections(
       else open.delete(network);
     };
   };
-  const networks = trustedProxies.map((proxy) => networkFrom(proxy)!);
-  const isProxy = networks.length ? networkCheck(networks) : () => false;
+  const isProxy = networkCheck(trustedProxies);
   const detail = `Your network has ${max} connections or requests under way. Wait until one ends.`;
   const refusal = new ApiError('rate_limited', detail, { retryAfter: RETRY_SECONDS });
   const rawRefusal = () => {

@@ -1,6 +1,6 @@
 /** The public listener: request ids, limits, headers, and one format for every error. */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { ApiError, type ErrorCode, schema } from '../../schema/index.ts';
+import { ApiError, type ErrorCode, networkCheck, schema } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
@@ -67,7 +67,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     genReqId: newRequestId,
     requestTimeout: REQUEST_TIMEOUT_MS,
     bodyLimit: BODY_MAX,
-    trustProxy: trustedProxies.length ? trustedProxies : false,
+    // Fastify's own check mixes IPv4 and IPv6.
+    trustProxy: trustedProxies.length ? networkCheck(trustedProxies) : false,
     return503OnClosing: false,
     http: {
       maxHeaderSize: NODE_HEADERS_MAX,

@@ -3,7 +3,7 @@
  * one address. They share limits, and strangers can lock customers out. Addresses stay in memory and are in no warning.
  */
 import type { IncomingMessage } from 'node:http';
-import { networkCheck, networkFrom } from '../../schema/index.ts';
+import { networkCheck } from '../../schema/index.ts';
 
 /** The requests of a single private address after which it counts as a proxy. */
 const REQUESTS_MIN = 50;
@@ -30,8 +30,7 @@ export class ProxyWatch {
 
   /** @param onWarning called once for each warning */
   constructor(options: { publicUrl: string; trustedProxies: readonly string[]; onWarning: (warning: string) => void }) {
-    const networks = options.trustedProxies.flatMap((proxy) => networkFrom(proxy) ?? []);
-    this.#trusts = networks.length ? networkCheck(networks) : () => false;
+    this.#trusts = networkCheck(options.trustedProxies);
     this.#isPublic = !LOCAL_NAME.test(new URL(options.publicUrl).hostname);
     this.#onWarning = options.onWarning;
   }

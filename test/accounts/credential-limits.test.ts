@@ -61,6 +61,8 @@ describe('An API key with limits', () => {
       { ip_allowlist: ['127.0.0.1', '192.0.2.1'] },
       { ip_allowlist: ['0.0.0.0/0'] },
       { ip_allowlist: ['::1'] },
+      { ip_allowlist: ['::/0'] },
+      { ip_allowlist: ['::ffff:127.0.0.0/103'] },
     ]) {
       const refused = await maker.rest('POST', '/v1/auth/api-keys', { ...FULL, ...wider });
       expect(refusal(refused), JSON.stringify(wider)).toEqual(WIDER);
@@ -68,6 +70,18 @@ describe('An API key with limits', () => {
       const client = await maker.rest('POST', '/v1/oauth/register', { scope: 'full', ...wider });
       expect(refusal(client), JSON.stringify(wider)).toEqual(WIDER);
     }
+  });
+
+  it('escapes its networks by no IPv4-mapped spelling', async () => {
+    const { rest } = await newAccount();
+    const maker = await newKey(rest, { ip_allowlist: ['::ffff:127.0.0.1'] });
+    expect(maker.ip_allowlist).toEqual(['127.0.0.1/32']);
+    const refused = await maker.rest('POST', '/v1/auth/api-keys', { ...FULL, ip_allowlist: ['::ffff:127.0.0.1/32'] });
+    expect(refusal(refused)).toEqual([422, 'validation_failed']);
+    expect(refused.body.detail).toContain('::ffff:');
+    const stored = await newKey(rest, { ip_allowlist: ['127.0.0.1'] });
+    await db.query(`update api_key set ip_allowlist = '{::ffff:127.0.0.1/32}' where id = $1`, [stored.key_id]);
+    expect(refusal(await stored.rest('GET', '/v1/account'))).toEqual([403, 'ip_not_allowed']);
   });
 
   it('creates no credential that creates another one', async () => {

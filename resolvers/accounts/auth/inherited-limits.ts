@@ -6,8 +6,8 @@ import { IS_OPEN_CREDENTIAL, type Limits } from '../../../entities/accounts/cred
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
+import { allowedBy } from '../../../entities/networks.ts';
 import type { Context, Viewer } from '../../context.ts';
-import { isWithin } from './networks.ts';
 
 /** The limits that a request asks for. */
 export interface AskedLimits {
@@ -51,7 +51,8 @@ export async function newLimits(
   const ipAllowlist = [...new Set(asked.ipAllowlist)];
   if (expiresAt && !(expiresAt.getTime() > Date.now())) throw inThePast(refusal);
   if (!inherited) return { ipAllowlist, expiresAt, spendLimitMicros, limitedBy: null };
-  const foreign = ipAllowlist.find((network) => !isWithin(network, inherited.ipAllowlist));
+  const isAllowed = allowedBy(inherited.ipAllowlist);
+  const foreign = ipAllowlist.find((network) => !isAllowed(network));
   if (foreign) throw wider(`ip_allowlist: ${foreign} is outside of ${inherited.ipAllowlist.join(', ')}.`);
   if (expiresAt && inherited.expiresAt && expiresAt > inherited.expiresAt)
     throw wider(`expires_at is after ${inherited.expiresAt.toISOString()}.`);

@@ -4,9 +4,9 @@ import { OauthClient } from '../../../entities/accounts/oauth-client.ts';
 import { find } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { isId } from '../../../entities/ids.ts';
+import { allowedBy } from '../../../entities/networks.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
-import { networkCheck } from '../auth/networks.ts';
 
 /** The proof of a client's identity. The header has priority over the body. */
 export interface ClientCredentials {
@@ -34,7 +34,7 @@ export async function authenticateClient(
     else security.count('unknown credentials');
     throw new ApiError('invalid_client');
   }
-  if (!networkCheck(client.ipAllowlist)(address)) throw new ApiError('ip_not_allowed');
+  if (!allowedBy(client.ipAllowlist)(address)) throw new ApiError('ip_not_allowed');
   return client;
 }
 
