@@ -171,19 +171,6 @@ describe('An API key with limits', () => {
     await newKey(account.rest);
     expect(await deliveries()).toBe(before);
   });
-
-  it('cannot turn auto_renew on, because renewals do not count into its spending limit', async () => {
-    const account = await newAccount();
-    await account.fund(50);
-    const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1', auto_renew: false });
-    const path = `/v1/servers/${body.order_number}`;
-    const { rest } = await newKey(account.rest, { spend_limit_usd: 5 });
-    const refused = await rest('PATCH', path, { auto_renew: true });
-    expect(refusal(refused)).toEqual([403, 'spend_limit_exceeded']);
-    expect((await rest('PATCH', path, { auto_renew: false, labels: { a: 'b' } })).status).toBe(200);
-    expect((await account.rest('PATCH', path, { auto_renew: true })).status).toBe(200);
-    expect((await rest('PATCH', path, { auto_renew: true })).status).toBe(200);
-  });
 });
 
 describe('An OAuth client with limits', () => {
