@@ -93,7 +93,7 @@ export const LIMITS = {
   /** Micro-USD in a calendar month (UTC). */
   spendLimitMicros: nullable(column.bigint()),
   expiresAt: nullable(column.timestamp()),
-  /** The API key or OAuth client with limits that created it. It ends with that one, and spends within its limit. */
+  /** The OAuth client or the API key with limits that created it. It ends with that one, and spends within its limit. */
   limitedBy: nullable(column.text()),
 };
 export type Limits = Row<typeof LIMITS>;

@@ -235,3 +235,49 @@ describe('An OAuth client with limits', () => {
     expect(refusal(await key.rest('GET', '/v1/account'))).toEqual([401, 'revoked_credential']);
   });
 });
+
+describe('An OAuth client without limits', () => {
+  const CODE = [401, 'revoked_credential'];
+
+  it('takes all keys and clients with it when it is deleted, also those that its creations created', async () => {
+    const { rest } = await newAccount();
+    const client = await clientFor(rest);
+    const key = await newKey(client.rest);
+    const made = [key, await clientFor(client.rest), await newKey(key.rest), await clientFor(key.rest)];
+    const limited = await newKey(key.rest, { spend_limit_usd: 5 });
+    expect((await rest('DELETE', `/v1/oauth/clients/${client.client_id}`)).status).toBe(200);
+    for (const one of [...made, limited]) expect(refusal(await one.rest('GET', '/v1/account'))).toEqual(CODE);
+  });
+
+  it('ends the creations of one of its clients with that client', async () => {
+    const { rest } = await newAccount();
+    const client = await clientFor((await clientFor(rest)).rest);
+    const key = await newKey(client.rest);
+    await rest('DELETE', `/v1/oauth/clients/${client.client_id}`);
+    expect(refusal(await key.rest('GET', '/v1/account'))).toEqual(CODE);
+  });
+
+  it('leaves the creations of its keys alone when such a key is revoked', async () => {
+    const { rest } = await newAccount();
+    const key = await newKey((await clientFor(rest)).rest);
+    const other = await newKey(key.rest);
+    await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
+    expect((await other.rest('GET', '/v1/account')).status).toBe(200);
+  });
+
+  it('has creations that create no further ones once they have limits', async () => {
+    const { rest } = await newAccount();
+    const key = await newKey((await clientFor(rest)).rest, { spend_limit_usd: 5 });
+    expect(refusal(await key.rest('POST', '/v1/auth/api-keys', FULL))).toEqual(WIDER);
+  });
+});
+
+describe('An API key without limits', () => {
+  it('leaves its creations when it is revoked', async () => {
+    const { rest } = await newAccount();
+    const maker = await newKey(rest);
+    const made = [await newKey(maker.rest), await clientFor(maker.rest)];
+    await rest('DELETE', `/v1/auth/api-keys/${maker.key_id}`);
+    for (const one of made) expect((await one.rest('GET', '/v1/account')).status).toBe(200);
+  });
+});

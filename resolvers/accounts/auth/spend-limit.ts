@@ -39,8 +39,8 @@ const RENEWALS = {
 } as const;
 
 /**
- * Refuses to cause renewals with a spending limit, or to make them dearer: they happen later, without the credential, so its
- * limit cannot count them.
+ * Refuses to cause renewals with a spending limit, or to make them dearer. They happen later, without the credential, so
+ * its limit cannot count them.
  * @throws ApiError spend_limit_exceeded
  */
 export function refuseRenewals(context: Context, how: keyof typeof RENEWALS): void {
