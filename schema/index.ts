@@ -46,6 +46,7 @@ export { usdFromMicros } from '../entities/money.ts';
 export { networkCheck, networkOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
+export { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 export type { Context, Viewer } from '../resolvers/context.ts';
 export { faultOf } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
