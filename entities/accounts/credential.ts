@@ -76,7 +76,7 @@ export const READ_SESSION = statement({ ...Session.columns, isOver: column.boole
   select ${columnsOf(Session)}, refresh_expires_at <= now() as is_over from session where id = $1`;
 /** Ends the session $1, whose refresh token was spent. */
 export const ROTATE_SESSION = statement({})`update session set rotated_at = now(), revoked_at = now() where id = $1`;
-/** Ends the open sessions of the account $1 in the families of the sessions $2, since a refresh replaces a session. */
+/** Ends the open sessions of the account $1 in the families of the sessions $2. A refresh replaces a session. */
 export const END_SESSIONS = statement({ id: column.key() })`
   update session set revoked_at = now() where account_id = $1 and ${IS_OPEN}
     and family_id in (select family_id from session where account_id = $1 and id = any($2::text[])) returning id`;

@@ -46,8 +46,8 @@ export const takesKey = ({ http, parameters }: Operation): boolean =>
   http !== undefined && http.method !== 'GET' && http.keyed && !parameters.some(readsCredential);
 
 /**
- * The owner of the keys: the account. Each login, OAuth client and API key has its own keys where an answer shows a new
- * secret, so that no other credential reads it.
+ * The owner of the keys: the account. Where an answer shows a new secret, each login, OAuth client and API key has its own
+ * keys. So no other credential reads the secret.
  */
 const ownerOf = ({ accountId, kind, holder, family }: Viewer, { creates }: Operation): string =>
   accountId && creates ? `${accountId} ${holder ?? family}` : (accountId ?? kind);

@@ -1,6 +1,6 @@
 /**
  * The limits of new credentials. A new credential has at least the limits of its creator, so creating one escapes no limit.
- * A created credential with limits creates no further credentials. What an OAuth client created ends with it.
+ * A created credential with limits creates no further credentials. The creations of an OAuth client end with it.
  */
 import { IS_OPEN_CREDENTIAL, type Limits } from '../../../entities/accounts/credential.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';

@@ -22,7 +22,7 @@ export async function listSessions(context: Context, request: PageRequest): Prom
   return pageFrom(rows, request, {});
 }
 
-/** Ends a session, its refresh token and what a refresh has made of them, at once. @throws ApiError not_found */
+/** Ends a session and its refresh token at once, and the session that replaced it after a refresh. @throws ApiError not_found */
 export async function revokeSession(context: Context, id: string): Promise<{ tokenId: string }> {
   const accountId = accountOf(context);
   if (!isId('tok', id)) throw new ApiError('not_found');
