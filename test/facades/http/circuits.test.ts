@@ -25,6 +25,10 @@ async function open(line: number | string, place: NetConnectOpts = at): Promise<
   return socket;
 }
 const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
+const headersOf = (headers: Record<string, string>) =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
 /** Reads until the text has come. */
 async function until(socket: Socket, wanted: RegExp): Promise<string> {
   let text = '';
@@ -110,11 +114,6 @@ describe('A connection of Tor', () => {
 });
 
 describe('Over circuits', () => {
-  const headersOf = (headers: Record<string, string>) =>
-    Object.entries(headers)
-      .map(([name, value]) => `${name}: ${value}\r\n`)
-      .join('');
-
   it('an MCP client has a session, calls tools, and hears of the progress of its server', async () => {
     const account = await newAccount();
     await account.fund(100);
@@ -172,17 +171,19 @@ describe('The connections of circuits', () => {
 
   it('end with the service, which answers the requests under way', async () => {
     const at = await place();
-    const service = await startFreehold({ ONION_LISTENER: `${at.host}:${at.port}`, SIMULATED_PROVISION_SECONDS: '60' });
-    const { accessToken, fund, rest: ask } = await service.newAccount();
-    await fund(100);
-    const { order_number } = (await ask('POST', '/v1/servers', { service_code: 'vps-1', hostname: 'web' })).body;
-    const [idle, silent, waiting] = [await open(1, at), await open('', at), await open(2, at)];
+    const service = await startFreehold({ ROLES: 'api', ONION_LISTENER: `${at.host}:${at.port}` });
+    const [idle, silent, sending] = [await open(1, at), await open('', at), await open(2, at)];
     expect(await status(idle)).toBe('200');
-    waiting.write(get(`/v1/servers/${order_number}?wait_for=running`, `authorization: Bearer ${accessToken}\r\n`));
-    await pause(300);
-    const ends = Promise.all([rest(waiting), rest(idle), rest(silent)]);
-    await service.stop();
-    expect((await ends)[0]).toMatch(/^HTTP\/1.1 200 OK[\s\S]*"order_number"/);
+    const body = JSON.stringify({ email: 'ada@example.org', password: 'a heron on the roof' });
+    const head = headersOf({ 'content-type': 'application/json', 'content-length': String(body.length) });
+    sending.write(`POST /v1/auth/login HTTP/1.1\r\nhost: localhost\r\n${head}\r\n${body.slice(0, 20)}`);
+    await pause(100);
+    const stopped = service.stop();
+    const ends = Promise.all([idle, silent, sending].map(rest));
+    await pause(500);
+    sending.write(body.slice(20));
+    expect(await ends).toEqual(['', '', expect.stringMatching(/^HTTP\/1.1 401 [\s\S]*"code":"invalid_login"/)]);
+    await stopped;
     await expect(open(1, at)).rejects.toThrow('ECONNREFUSED');
   });
 
