@@ -81,7 +81,7 @@ async function compose(
   const operatorToken = config.operatorToken ?? keptSecret(config, 'operator-token', () => mintCredential('op'));
   if (credentialKind(operatorToken) !== 'op')
     throw new Error(
-      'OPERATOR_TOKEN has a wrong checksum. Use a token that a service made (operator-token in DATA_DIR).',
+      `${join(config.dataDir, 'operator-token')} has no valid token. Remove it: the next start makes one.`,
     );
 
   // The database may still be starting, so the parts that do not need it come first.
