@@ -1,7 +1,6 @@
 /** Rules for the text of environment variables. */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { credentialKind } from './entities/secrets.ts';
 
 /** A rule for the text of a variable. */
 export interface Kind<T> {
@@ -82,7 +81,7 @@ export const sealingKey = matching('32 bytes in base64', isKey);
 export const sealingKeys = list('keys as SECRET_KEY, with commas', isKey);
 export const operatorToken = matching(
   'a token that a service made (svc_op_…, the file operator-token in its DATA_DIR)',
-  (text) => credentialKind(text) === 'op',
+  (text) => /^svc_op_[0-9A-Za-z]{38}$/.test(text),
 );
 export const signingSecret = matching('whsec_ and 24 to 64 bytes in base64', (text) =>
   /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(text),

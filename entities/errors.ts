@@ -12,8 +12,8 @@ type Entry = readonly [
 
 /** How to register with a proof of work. */
 export const HOW_TO_PROVE_WORK =
-  'Find a number for which the SHA-256 of "challenge:number" begins with as many zero bits as the second part of the ' +
-  'challenge says. Send the request again with proof_of_work "challenge:number". The page docs/use/api.md has a solver.';
+  'Find a number for which the SHA-256 of "challenge:number" begins with enough zero bits. The second part of the ' +
+  'challenge says how many. Send the request again with proof_of_work "challenge:number". The page docs/use/api.md has a solver.';
 
 export const ERRORS = {
   malformed_json: [400, 'The body is not valid JSON.'],

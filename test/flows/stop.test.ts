@@ -121,7 +121,7 @@ describe('The service as a process', { timeout: 400_000 }, () => {
   it.each([
     [{ PORT: 'eighty' }, 'PORT is wrong: expected a whole number from 1 to 65535.'],
     [{ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }, 'ECONNREFUSED'],
-    [{ OPERATOR_TOKEN: `svc_op_${'a'.repeat(38)}` }, 'OPERATOR_TOKEN is wrong: expected a token that a service made'],
+    [{ OPERATOR_TOKEN: `svc_op_${'a'.repeat(38)}` }, 'OPERATOR_TOKEN or its file has a wrong checksum.'],
     [{ PORT: '39999' }, 'Another process listens on 127.0.0.1:39999.'],
   ])('names the reason if it cannot start: %j', async (wrong, sentence) => {
     const given = { ...(await environment()), INTERNAL_PORT: '39999', ...wrong };
