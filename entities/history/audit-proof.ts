@@ -20,7 +20,7 @@ export interface AuditFault {
   entryId: string | null;
   detail: string;
 }
-/** What the proof knows from elsewhere. */
+/** Facts that the proof compares with the database. */
 export interface KnownOfAudit {
   /** The keys of the signatures. Empty: the proof does not check who signed. */
   publicKeys?: readonly Buffer[];

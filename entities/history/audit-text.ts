@@ -30,10 +30,10 @@ const TITLE = 'freehold audit heads';
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 export const hasPublicPart = (text: string): boolean => text.includes('\n\n');
-/** Returns what the signature covers. */
+/** Returns the part that the signature covers. */
 export const signedPart = (text: string): string =>
   hasPublicPart(text) ? text.slice(0, text.indexOf('\n\n') + 1) : text;
-/** The digest of what the signature covers. The next text names it. */
+/** Returns the digest of the signed part. The next text names it. */
 export const textDigest = (text: string): string => sha256(signedPart(text));
 
 export function writeSignedText({ number, previous, signedAt, publicKey, others, heads }: SignedText): string {
