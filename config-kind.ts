@@ -65,6 +65,16 @@ export const networks = list(
   (part) => part.includes('/') && isNetwork(part),
 );
 export const addresses = list('addresses, with commas', (part) => isIP(part) > 0);
+
+/** A place of this machine to listen at: for `listen` of a server. */
+export type ListenerHere = { host: string; port: number } | { path: string };
+export const listenerHere = kind('127.0.0.1:port, [::1]:port or unix:/path', (text): ListenerHere | undefined => {
+  const socket = /^unix:(\/.+)$/.exec(text)?.[1];
+  if (socket) return { path: socket };
+  const [, host = '', digits = ''] = /^(127(?:\.\d{1,3}){3}|\[::1\]):(\d{1,5})$/.exec(text) ?? [];
+  const [address, number] = [host.replace(/[[\]]/g, ''), port.parse(digits)];
+  return isIP(address) && number ? { host: address, port: number } : undefined;
+});
 export const endpoints = list('unix:/path or https://host:8443, with commas', isEndpoint);
 const isKey = (text: string) => Buffer.from(text, 'base64').length === 32;
 export const sealingKey = matching('32 bytes in base64', isKey);

@@ -10,7 +10,7 @@ import {
   count,
   endpoints,
   flag,
-  type Kind,
+  listenerHere,
   networks,
   number,
   operatorToken,
@@ -29,31 +29,7 @@ import {
   whole,
 } from './config-kind.ts';
 import { secretIn } from './config-secret.ts';
-
-interface Variable<T> {
-  kind: Kind<T>;
-  /** The text that an unset variable stands for. */
-  preset?: string;
-  /** The default as the documentation prints it. */
-  printed: string;
-  description: string;
-  /** Whether it can also come from a file, which the variable with the ending `_FILE` names. */
-  secret?: boolean;
-}
-const variable = <T>(kind: Kind<T>, preset: string, description: string): Variable<T> => ({
-  kind,
-  preset,
-  printed: preset ? `\`${preset}\`` : 'none',
-  description,
-});
-/** Makes a variable that is undefined when unset. */
-const optional = <T>(kind: Kind<T>, printed: string, description: string): Variable<T | undefined> => ({
-  kind,
-  printed,
-  description,
-});
-
-const secret = <T>(variable: Variable<T>): Variable<T> => ({ ...variable, secret: true });
+import { optional, secret, type Variable, variable } from './config-variable.ts';
 
 /** Every variable, by group. */
 const VARIABLES = {
@@ -68,6 +44,16 @@ const VARIABLES = {
     ),
     INTERNAL_HOST: variable(text, '127.0.0.1', 'Address of the internal listener: GraphQL and health checks.'),
     INTERNAL_PORT: variable(port, '3001', 'Port of the internal listener.'),
+    ONION_LISTENER: optional(
+      listenerHere,
+      'no such listener',
+      'Where Tor connects to an [onion service](install.md#as-an-onion-service), and names the circuit of each caller.',
+    ),
+    ONION_CONNECTIONS_MAX: variable(
+      count('connections'),
+      '1000',
+      'Connections of all circuits together to `ONION_LISTENER`. One circuit has `CONNECTIONS_MAX` at most.',
+    ),
     TRUSTED_PROXY_CIDRS: variable(proxies, '', 'Proxies whose `X-Forwarded-For` header the service believes.'),
   },
   Storage: {
@@ -182,6 +168,11 @@ const VARIABLES = {
     RATE_LIMIT_ACCOUNT_PER_MINUTE: variable(calls, '600', 'Calls of all credentials of an account in a minute.'),
     RATE_LIMIT_ACCOUNT_PER_HOUR: variable(calls, '12000', 'Calls of all credentials of an account in an hour.'),
     RATE_LIMIT_PUBLIC_PER_MINUTE: variable(calls, '30', 'Calls of one address without a credential in a minute.'),
+    RATE_LIMIT_ONION_PER_MINUTE: variable(
+      calls,
+      '600',
+      'Calls of all circuits of `ONION_LISTENER` together without a credential in a minute.',
+    ),
   },
   Logins: {
     LOGIN_FAILURES_MAX: variable(count('failures'), '10', 'Failed logins in 15 minutes, per account and per network.'),

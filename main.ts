@@ -16,6 +16,7 @@ import { readOperations } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
 import { compiled } from './facades/compile/run.ts';
 import { internalServer } from './facades/graphql/listener.ts';
+import { circuitServer, listenAt } from './facades/http/circuits.ts';
 import { publicServer } from './facades/http/listener.ts';
 import { ProxyWatch } from './facades/http/proxies.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
@@ -195,7 +196,7 @@ async function compose(
       rateLimits: rateLimitsOf(config, db, vault, onStop),
       trustedProxies,
       proxyWatch,
-      connectionsMax: config.connectionsMax,
+      connectionLimits: { perNetwork: config.connectionsMax, perOnion: config.onionConnectionsMax },
       mcpSecrets: vault.deriveAll('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
@@ -204,8 +205,11 @@ async function compose(
       auditRequest,
       onError: report,
     });
+    const { onionListener } = config;
+    const onion = onionListener && circuitServer(app);
     await app.listen({ port: config.port, host: config.host });
     onStop(() => app.close());
+    if (onion) await listenAt(onion, onionListener);
   }
   return {
     publicUrl,

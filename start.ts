@@ -32,7 +32,8 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
   if (code !== 'EADDRINUSE') return error.message;
-  return `Another process listens on ${address}:${port}. Stop it, or set another PORT, INTERNAL_PORT or PROVISIONING_PORT.`;
+  const place = Number(port) > 0 ? `${address}:${port}` : address;
+  return `Another process listens on ${place}. Stop it, or set another PORT, INTERNAL_PORT, PROVISIONING_PORT or ONION_LISTENER.`;
 }
 
 async function start(config: Config): Promise<Service> {

@@ -57,7 +57,7 @@ describe('The configuration', () => {
       TRUSTED_PROXY_CIDRS: '10.0.0.0/8, ::1',
     });
     expect(rateLimits).toEqual({
-      ...{ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30 },
+      ...{ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30, onionPerMinute: 600 },
       ...{ accountPerMinute: 600, accountPerHour: 12_000 },
     });
     expect(trustedProxyCidrs).toEqual(['10.0.0.0/8', '::1']);
@@ -92,7 +92,26 @@ describe('The configuration', () => {
     expect(readConfig({ DEDICATED_DRIVER: 'bmc' })).toMatchObject({ dedicatedDriver: 'bmc' });
   });
 
+  it('has a listener for an onion service only on this machine', () => {
+    const listener = (text: string) => readConfig({ ONION_LISTENER: text }).onionListener;
+    expect(listener('')).toBeUndefined();
+    expect(listener('127.0.0.1:3003')).toEqual({ host: '127.0.0.1', port: 3003 });
+    expect(listener('[::1]:3003')).toEqual({ host: '::1', port: 3003 });
+    expect(listener('unix:/run/freehold/onion.sock')).toEqual({ path: '/run/freehold/onion.sock' });
+    expect(() => listener('0.0.0.0:3003')).toThrow(
+      'ONION_LISTENER is wrong: expected 127.0.0.1:port, [::1]:port or unix:/path.',
+    );
+  });
+
   it.each([
+    ['ONION_LISTENER', '192.0.2.7:3003'],
+    ['ONION_LISTENER', '[::]:3003'],
+    ['ONION_LISTENER', 'freehold.example:3003'],
+    ['ONION_LISTENER', '127.0.0.1.example:3003'],
+    ['ONION_LISTENER', '127.0.0.256:3003'],
+    ['ONION_LISTENER', '127.0.0.1'],
+    ['ONION_LISTENER', '127.0.0.1:70000'],
+    ['ONION_LISTENER', 'unix:'],
     ['LXC_ENDPOINTS', 'http://a:8443'],
     ['LXC_ENDPOINTS', 'here'],
     ['ALLOW_SIMULATED', 'perhaps'],

@@ -3,12 +3,13 @@
  * the SHA-256 of the challenge and the number some leading zero bits. The challenge carries its own end and signature, so the
  * service stores only solved ones, until they end.
  *
- * An onion service demands a proof always, because all its callers have one address.
+ * An onion service demands a proof always. Its callers have one address, or as many circuits as they like.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { NOTE_SOLVED, REGISTRATIONS } from '../../entities/accounts/registration.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { Context } from '../context.ts';
+import { isCircuit } from './auth/networks.ts';
 
 const CHALLENGE_SECONDS = 300;
 /** The load makes a proof up to 64 times as hard. */
@@ -36,7 +37,8 @@ export async function admitRegistration(context: Context, proof?: string | null)
 
 const ONION = /\.onion\.?(:\d+)?$/i;
 /** Whether Tor brings the caller. */
-const isOnion = ({ publicUrl, host = '' }: Context) => ONION.test(host) || ONION.test(new URL(publicUrl).hostname);
+const isOnion = ({ publicUrl, host = '', address }: Context) =>
+  isCircuit(address) || ONION.test(host) || ONION.test(new URL(publicUrl).hostname);
 
 /** Signs the first members of a challenge: version, bits, end in seconds since the epoch, and nonce. */
 const signature = (vault: Context['vault'], text: string) =>

@@ -34,7 +34,10 @@ export function isWithin(network: string, networks: readonly string[]): boolean 
   return !networks.length || (around.length > 0 && networkCheck(around)(address));
 }
 
-/** Returns the network that counts as one caller: an IPv4 address, or the /64 of an IPv6 address. */
+/** Whether Tor names the caller: it gives each circuit of an onion service an address of this network. */
+export const isCircuit = networkCheck(['fc00:dead:beef:4dad::/64']);
+
+/** Returns the network that counts as one caller: an IPv4 address, a circuit, or the /64 of another IPv6 address. */
 export function networkOf(address: string): string {
   const bare = address.split('%')[0]!.toLowerCase();
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(bare)?.[1];
@@ -45,8 +48,6 @@ export function networkOf(address: string): string {
   const after = tail ? tail.replace(/\d+\.\d+\.\d+\.\d+$/, '0:0').split(':') : [];
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - groups.length - after.length);
   const all = [...groups, ...Array<string>(zeros).fill('0'), ...after];
-  return `${all
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+  const plain = all.map((group) => Number.parseInt(group, 16).toString(16));
+  return isCircuit(bare) ? plain.join(':') : `${plain.slice(0, 4).join(':')}::/64`;
 }
