@@ -9,12 +9,12 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
 import { databaseTime } from '../database/clock.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, defaulting, entity, type RowOf } from '../database/table.ts';
+import { columnsOf, defaulting, entity, type Row, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Vault } from '../secrets.ts';
 import { lockChains } from './audit-link.ts';
 import {
-  hasPublicPart,
+  readSignedPart,
   readSignedText,
   type SignedText,
   signedPart,
@@ -32,16 +32,19 @@ export const AuditSignature = entity('audit_signature', {
 });
 export type AuditSignature = RowOf<typeof AuditSignature>;
 
-/** The text of a first version. */
-const HAS_NO_PUBLIC_PART_SQL = `position(E'\\n\\n' in signed_text) = 0`;
+/** The signed part of a text, without its last line break. PostgreSQL reads no more of a long text than its beginning. */
+const SIGNED_PART_SQL = `split_part(left(signed_text, 4096), E'\\n\\n', 1)`;
+/** Whether it is no text of a first version, which names accounts in its signed part. */
+const IS_PUBLIC_SQL = `position(E'\\n\\n' in left(signed_text, 4096)) > 0`;
 const FIND_LATEST = statement({ ...AuditSignature.columns, isDue: column.boolean() })`
   select ${columnsOf(AuditSignature)},
-      (signed_at < clock_timestamp() - interval '1 day' or ${HAS_NO_PUBLIC_PART_SQL}) as is_due
+      (signed_at < clock_timestamp() - interval '1 day' or not ${IS_PUBLIC_SQL}) as is_due
     from audit_signature order by number desc limit 1`;
-/** The published signature $1, or the latest one. */
-export const FIND_PUBLISHED = statement(AuditSignature.columns)`
-  select ${columnsOf(AuditSignature)} from audit_signature
-    where not ${HAS_NO_PUBLIC_PART_SQL} and ($1::bigint is null or number = $1) order by number desc limit 1`;
+const { signedAt: _signed, ...PUBLISHED } = AuditSignature.columns;
+/** The signature $1 with the signed part of its text, or the latest one. */
+export const FIND_PUBLISHED = statement(PUBLISHED)`
+  select number, ${SIGNED_PART_SQL} || E'\\n' as signed_text, public_key, signature from audit_signature
+    where ${IS_PUBLIC_SQL} and ($1::bigint is null or number = $1) order by number desc limit 1`;
 /** The heads that changed since an hour before $1. Null: all heads. */
 const FIND_CHANGED_HEADS = statement({
   accountId: column.text(),
@@ -95,14 +98,15 @@ export interface AuditDigest {
   signature: string;
 }
 
-/** Returns what everybody may read of a signature. Null: its text is changed, or of a first version, which names accounts. */
-export function publishedOf({ number, signedText, publicKey, signature }: AuditSignature): AuditDigest | null {
-  const text = hasPublicPart(signedText) ? readSignedText(signedText) : undefined;
-  if (!text) return null;
-  const { signedAt, previous } = text;
+/** Returns the public part of a signature. Null: it names accounts, as those of the first versions do. */
+export function publishedOf(signature: Row<typeof PUBLISHED>): AuditDigest | null {
+  const { number, publicKey } = signature;
+  const signedText = signedPart(signature.signedText);
+  const { signedAt, previous, headsDigest } = readSignedPart(signedText);
+  if (headsDigest === undefined) return null;
   return {
-    ...{ number, signedAt, signedText: signedPart(signedText), sha256: textDigest(signedText) },
-    ...{ previousSha256: previous || null, publicKey: publicKey.toString('hex'), signature: signature.toString('hex') },
+    ...{ number, signedAt, signedText, sha256: textDigest(signedText), previousSha256: previous || null },
+    ...{ publicKey: publicKey.toString('hex'), signature: signature.signature.toString('hex') },
   };
 }
 

@@ -3,7 +3,13 @@ import { createHash, createPublicKey, generateKeyPairSync, sign as signBy, verif
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { proveAudit } from '../../entities/history/audit-proof.ts';
-import { publicKeyOf, publishedOf, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
+import {
+  FIND_PUBLISHED,
+  publicKeyOf,
+  publishedOf,
+  signHeads,
+  signingKeys,
+} from '../../entities/history/audit-signature.ts';
 import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { Vault } from '../../entities/secrets.ts';
@@ -39,6 +45,8 @@ describe('A published digest of the audit log', () => {
     expect([first.number, second.number]).toEqual([1n, 2n]);
     expect(second.sha256).toBe(sha256(second.signedText));
     expect(second.signedText).toContain(`previous ${first.sha256}\n`);
+    // Strangers ask for it, so the process does not even read the heads, which may be many.
+    expect((await FIND_PUBLISHED.first(db, [2]))!.signedText).toBe(second.signedText);
     expect([first.previousSha256, second.previousSha256]).toEqual([null, first.sha256]);
     expect(second.signedText + first.signedText).not.toContain(accountId);
     const key = createPublicKey({
@@ -96,6 +104,7 @@ describe('A published digest of the audit log', () => {
     ]);
     const [first] = await db.query<Parameters<typeof publishedOf>[0]>('select * from audit_signature');
     expect(publishedOf(first!)).toBeNull();
+    expect(await FIND_PUBLISHED.first(db, [null])).toBeUndefined();
     await shop.tick('audit-signature');
     expect(await proveBy(VAULT, [sha256(text)])).toMatchObject({ signatures: 2, faults: [], missingDigests: [] });
   });
