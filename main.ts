@@ -9,6 +9,7 @@ import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
 import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
+import { connectionName } from './entities/secret-key.ts';
 import { credentialKind, mintCredential, type Vault } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations } from './facades/compile/read.ts';
@@ -96,7 +97,7 @@ async function compose(
   const url = config.databaseUrl ?? embedded!.url;
   const ownerUrl = embedded?.ownerUrl ?? config.migrationDatabaseUrl;
   const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
-  const db = await Database.open(url, { poolSize: config.databasePoolSize, ownerUrl });
+  const db = await Database.open(url, { name: connectionName(vault), poolSize: config.databasePoolSize, ownerUrl });
   if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));
   onStop(() => db.close());
   await useKey(db, vault);

@@ -27,8 +27,8 @@ async function reseal(): Promise<boolean> {
     else {
       const since = previousUntil.getTime() > Date.now() ? ` after ${previousUntil.toISOString()}` : '';
       console.log(
-        '\nAll secrets are under SECRET_KEY. A process with another SECRET_KEY may seal more, which this cannot see. ' +
-          `If there is none, remove SECRET_KEY_PREVIOUS${since}.`,
+        '\nAll secrets are under SECRET_KEY. Every process that is connected now seals under it. ' +
+          `Remove SECRET_KEY_PREVIOUS${since}.`,
       );
     }
     return previousUntil !== undefined;

@@ -143,7 +143,7 @@ it('SECRET_KEY is replaced under load without a lost request, and the old key op
     const tooEarly = await reseal({ DATABASE_URL, SECRET_KEY: NEW });
     expect(tooEarly).toMatchObject({ code: 1, output: expect.stringContaining('SECRET_KEY is wrong') });
     const done = await reseal({ DATABASE_URL, SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: OLD });
-    expect(done.output).toMatch(/totp\.seed +1 sealed again[\s\S]+remove SECRET_KEY_PREVIOUS after 20\d\d-/);
+    expect(done.output).toMatch(/totp\.seed +1 sealed again[\s\S]+Remove SECRET_KEY_PREVIOUS after 20\d\d-/);
     expect(done.code).toBe(0);
     await restart({ SECRET_KEY: NEW });
   })();
