@@ -62,12 +62,23 @@ export const webUrl = url('http:', 'https:');
 export const proxies = networksOf('addresses or CIDR blocks', () => true);
 export const networks = networksOf('networks such as 10.0.0.0/8', (part) => part.includes('/'));
 export const addresses = list('addresses, with commas', (part) => isIP(part) > 0);
+
+/** A place of this machine to listen at: for `listen` of a server. */
+export type ListenerHere = { host: string; port: number } | { path: string };
+export const listenerHere = kind('127.0.0.1:port, [::1]:port or unix:/path', (text): ListenerHere | undefined => {
+  const socket = /^unix:(\/.+)$/.exec(text)?.[1];
+  if (socket) return { path: socket };
+  const [, host = '', digits = ''] = /^(127(?:\.\d{1,3}){3}|\[::1\]):(\d{1,5})$/.exec(text) ?? [];
+  const [address, number] = [host.replace(/[[\]]/g, ''), port.parse(digits)];
+  return isIP(address) && number ? { host: address, port: number } : undefined;
+});
 export const endpoints = list('unix:/path or https://host:8443, with commas', isEndpoint);
 const isKey = (text: string) => Buffer.from(text, 'base64').length === 32;
 export const sealingKey = matching('32 bytes in base64', isKey);
 export const sealingKeys = list('keys as SECRET_KEY, with commas', isKey);
-export const operatorToken = matching('a token as the service makes it (svc_op_…)', (text) =>
-  /^svc_op_[0-9A-Za-z]{38}$/.test(text),
+export const operatorToken = matching(
+  'a token that a service made (svc_op_…, the file operator-token in its DATA_DIR)',
+  (text) => /^svc_op_[0-9A-Za-z]{38}$/.test(text),
 );
 export const signingSecret = matching('whsec_ and 24 to 64 bytes in base64', (text) =>
   /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(text),

@@ -10,7 +10,7 @@ import {
   count,
   endpoints,
   flag,
-  type Kind,
+  listenerHere,
   networks,
   number,
   operatorToken,
@@ -29,31 +29,7 @@ import {
   whole,
 } from './config-kind.ts';
 import { secretIn } from './config-secret.ts';
-
-interface Variable<T> {
-  kind: Kind<T>;
-  /** The text that an unset variable stands for. */
-  preset?: string;
-  /** The default as the documentation prints it. */
-  printed: string;
-  description: string;
-  /** Whether it can also come from a file, which the variable with the ending `_FILE` names. */
-  secret?: boolean;
-}
-const variable = <T>(kind: Kind<T>, preset: string, description: string): Variable<T> => ({
-  kind,
-  preset,
-  printed: preset ? `\`${preset}\`` : 'none',
-  description,
-});
-/** Makes a variable that is undefined when unset. */
-const optional = <T>(kind: Kind<T>, printed: string, description: string): Variable<T | undefined> => ({
-  kind,
-  printed,
-  description,
-});
-
-const secret = <T>(variable: Variable<T>): Variable<T> => ({ ...variable, secret: true });
+import { optional, secret, type Variable, variable } from './config-variable.ts';
 
 /** Every variable, by group. */
 const VARIABLES = {
@@ -68,6 +44,16 @@ const VARIABLES = {
     ),
     INTERNAL_HOST: variable(text, '127.0.0.1', 'Address of the internal listener: GraphQL and health checks.'),
     INTERNAL_PORT: variable(port, '3001', 'Port of the internal listener.'),
+    ONION_LISTENER: optional(
+      listenerHere,
+      'no such listener',
+      'Where Tor connects to an [onion service](install.md#as-an-onion-service), and names the circuit of each caller.',
+    ),
+    ONION_CONNECTIONS_MAX: variable(
+      count('connections'),
+      '1000',
+      'Connections of all circuits together to `ONION_LISTENER`. One circuit has `CONNECTIONS_MAX` at most.',
+    ),
     TRUSTED_PROXY_CIDRS: variable(proxies, '', 'Proxies whose `X-Forwarded-For` header the service believes.'),
   },
   Storage: {
@@ -182,6 +168,11 @@ const VARIABLES = {
     RATE_LIMIT_ACCOUNT_PER_MINUTE: variable(calls, '600', 'Calls of all credentials of an account in a minute.'),
     RATE_LIMIT_ACCOUNT_PER_HOUR: variable(calls, '12000', 'Calls of all credentials of an account in an hour.'),
     RATE_LIMIT_PUBLIC_PER_MINUTE: variable(calls, '30', 'Calls of one address without a credential in a minute.'),
+    RATE_LIMIT_ONION_PER_MINUTE: variable(
+      calls,
+      '600',
+      'Calls of all circuits of `ONION_LISTENER` together without a credential in a minute.',
+    ),
   },
   Logins: {
     LOGIN_FAILURES_MAX: variable(count('failures'), '10', 'Failed logins in 15 minutes, per account and per network.'),
@@ -227,7 +218,12 @@ export function readConfig(environment: Environment = process.env) {
   const storage = read('Storage');
   const dedicated = read('Dedicated servers');
   const { store, ...rateLimits } = read('Rate limits', 'RATE_LIMIT_');
-  if (store === 'redis' && !storage.redisUrl) throw wrong('RATE_LIMIT_STORE', 'REDIS_URL with redis');
+  if (store === 'redis' && !storage.redisUrl)
+    throw new Error('RATE_LIMIT_STORE=redis needs REDIS_URL. Set it, or use postgres or memory as the store.');
+  if (storage.migrationDatabaseUrl && !storage.databaseUrl)
+    throw new Error(
+      'MIGRATION_DATABASE_URL needs DATABASE_URL, with the role of the service. Set both, or unset both for the embedded PostgreSQL.',
+    );
   return {
     ...listeners,
     ...storage,
@@ -255,7 +251,7 @@ function valuesOf<Group, Prefix extends string>(group: object, environment: Envi
     if (set && kept) throw new Error(`${name} and ${name}_FILE are both set. Unset one of them.`);
     const given = set || kept || preset;
     const value = given === undefined ? undefined : kind.parse(given);
-    if (given !== undefined && value === undefined) throw wrong(name, kind.expected);
+    if (given !== undefined && value === undefined) throw wrong(kept ? `${name}_FILE` : name, kind.expected);
     const words = name.slice(length).toLowerCase();
     return [words.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()), value];
   });
@@ -267,7 +263,7 @@ function lxcOf(values: Values<Groups['VPS on LXD or Incus'], 'LXC_'>) {
   const { clientCertFile, clientKeyFile, serverCertFile, ...rest } = values;
   if (!rest.endpoints.some((one) => one.startsWith('https:'))) return { ...rest, tls: undefined };
   const missing = (name: string): never => {
-    throw wrong(name, pemFile.expected);
+    throw new Error(`LXC_ENDPOINTS by https need ${name}. Set it to ${pemFile.expected}.`);
   };
   const tls = {
     certificateFile: clientCertFile ?? missing('LXC_CLIENT_CERT_FILE'),
@@ -281,7 +277,8 @@ const INTRODUCTION = `Freehold reads environment variables, and every one is opt
 stops the start, and the error says what was expected. \`test/config.test.ts\` prints this page from \`config.ts\`.
 
 A secret can also lie in a file, which the second name of its variable gives: \`SECRET_KEY_FILE=/run/secrets/key\`. The
-service refuses a file that every user of the machine can read. Set one of the two variables.`;
+service refuses a file that every user can write, and warns of one that every user can read. Set one of the two
+variables.`;
 
 /** Prints docs/operate/configuration.md. */
 export function configurationMarkdown(): string {

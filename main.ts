@@ -9,12 +9,14 @@ import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
 import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
+import { connectionName } from './entities/secret-key.ts';
 import { credentialKind, mintCredential, type Vault } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
 import { compiled } from './facades/compile/run.ts';
 import { internalServer } from './facades/graphql/listener.ts';
+import { circuitServer, listenAt } from './facades/http/circuits.ts';
 import { publicServer } from './facades/http/listener.ts';
 import { ProxyWatch } from './facades/http/proxies.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
@@ -80,7 +82,8 @@ async function compose(
   const operatorToken = config.operatorToken ?? keptSecret(config, 'operator-token', () => mintCredential('op'));
   if (credentialKind(operatorToken) !== 'op')
     throw new Error(
-      'OPERATOR_TOKEN has a wrong checksum. Use a token that a service made (operator-token in DATA_DIR).',
+      `${config.operatorToken ? 'OPERATOR_TOKEN or its file' : join(config.dataDir, 'operator-token')} has a wrong ` +
+        'checksum. Use the operator-token that a service made, or remove this one: the next start makes another.',
     );
 
   // The database may still be starting, so the parts that do not need it come first.
@@ -94,7 +97,7 @@ async function compose(
   const url = config.databaseUrl ?? embedded!.url;
   const ownerUrl = embedded?.ownerUrl ?? config.migrationDatabaseUrl;
   const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
-  const db = await Database.open(url, { poolSize: config.databasePoolSize, ownerUrl });
+  const db = await Database.open(url, { name: connectionName(vault), poolSize: config.databasePoolSize, ownerUrl });
   if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));
   onStop(() => db.close());
   await useKey(db, vault);
@@ -194,7 +197,7 @@ async function compose(
       rateLimits: rateLimitsOf(config, db, vault, onStop),
       trustedProxies,
       proxyWatch,
-      connectionsMax: config.connectionsMax,
+      connectionLimits: { perNetwork: config.connectionsMax, perOnion: config.onionConnectionsMax },
       mcpSecrets: vault.deriveAll('mcp'),
       onCredentialEnd: (viewer, ended) => onCredentialEnd(db, viewer, ended),
       publicUrl,
@@ -203,8 +206,11 @@ async function compose(
       auditRequest,
       onError: report,
     });
+    const { onionListener } = config;
+    const onion = onionListener && circuitServer(app);
     await app.listen({ port: config.port, host: config.host });
     onStop(() => app.close());
+    if (onion) await listenAt(onion, onionListener);
   }
   return {
     publicUrl,

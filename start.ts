@@ -32,7 +32,8 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
   if (code !== 'EADDRINUSE') return error.message;
-  return `Another process listens on ${address}:${port}. Stop it, or set another PORT, INTERNAL_PORT or PROVISIONING_PORT.`;
+  const place = Number(port) > 0 ? `${address}:${port}` : address;
+  return `Another process listens on ${place}. Stop it, or set another PORT, INTERNAL_PORT, PROVISIONING_PORT or ONION_LISTENER.`;
 }
 
 async function start(config: Config): Promise<Service> {
@@ -51,11 +52,14 @@ async function launchDatabase(dataDir: string): Promise<{ answers: Promise<Embed
 }
 
 function announce({ publicUrl, internalUrl, operatorTokenFile, embedded, simulated }: Service, roles: Config['roles']) {
-  const lines = [
+  const customers = [
     ['REST', `${publicUrl}/v1`],
     ['OpenAPI', `${publicUrl}/v1/openapi.json`],
     ['Reference', `${publicUrl}/docs`],
     ['MCP', `${publicUrl}/mcp`],
+  ];
+  const lines = [
+    ...(roles.has('api') ? customers : []),
     ['GraphiQL', `${internalUrl}/graphql`],
     ['Operator token', operatorTokenFile ?? 'OPERATOR_TOKEN'],
     ['Database', embedded?.folder ?? 'DATABASE_URL'],

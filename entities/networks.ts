@@ -29,12 +29,13 @@ export function networkCheck(networks: readonly string[]): (address: string | nu
 export const allowedBy = (allowlist: readonly string[]): ((address: string | null) => boolean) =>
   allowlist.length ? networkCheck(allowlist) : () => true;
 
-/** Returns the network that counts as one caller: an IPv4 address, or the /64 of an IPv6 address. */
+/** Returns the network that counts as one caller: an IPv4 address, a circuit, or the /64 of another IPv6 address. */
 export function networkOf(address: string): string {
   const bare = withoutZone(address);
   if (isIPv4(bare)) return bare;
   const prefix = prefixOf(bare);
-  return prefix === undefined ? bare : textOf(prefix.slice(0, 1 + 64)).replace(/\/32$/, '');
+  if (prefix === undefined) return bare;
+  return textOf(isCircuit(bare) ? prefix : prefix.slice(0, 1 + 64)).replace(/\/(32|128)$/, '');
 }
 
 const withoutZone = (address: string): string => address.split('%', 1)[0]!;
@@ -75,3 +76,6 @@ const binary = (groups: string[], radix: number, width: number): string =>
 
 /** The shortest form of an IPv6 address (RFC 5952), all in hexadecimal. */
 const canonical = (address: string): string => new URL(`http://[${address}]`).hostname.slice(1, -1);
+
+/** Whether Tor names the caller: it gives each circuit of an onion service an address of this network. */
+export const isCircuit = networkCheck(['fc00:dead:beef:4dad::/64']);

@@ -1,13 +1,13 @@
 /** The public listener: request ids, limits, headers, and one format for every error. */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { ApiError, type ErrorCode, networkCheck, schema } from '../../schema/index.ts';
+import { ApiError, type ErrorCode, schema } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
 import { type AdmitPublic, admission, publicAdmission, readmission } from '../rate-limit/rate-limit.ts';
 import { clientErrors, refuseLargeHead } from './client-errors.ts';
-import { limitConnections } from './connections.ts';
+import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
 import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
@@ -15,7 +15,7 @@ import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } fro
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
-import type { ProxyWatch } from './proxies.ts';
+import { type ProxyWatch, proxyCheck } from './proxies.ts';
 import { cached, rest } from './rest.ts';
 import { COUNTED_MIN, UnreadBytes } from './unread-bytes.ts';
 
@@ -29,8 +29,8 @@ export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorRes
   trustedProxies?: string[];
   /** Sees every request. */
   proxyWatch?: ProxyWatch;
-  /** The most connections of a network; absent without a limit. */
-  connectionsMax?: number;
+  /** Absent without a limit. */
+  connectionLimits?: ConnectionLimits;
   /** The folder of the downloads. Default: the folder that `npm run package` writes. */
   downloads?: string;
 }
@@ -57,18 +57,18 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     authenticate,
     rateLimits,
     trustedProxies = [],
-    connectionsMax,
+    connectionLimits,
     operations = readOperations(schema),
   } = options;
   const errorResponse = errorResponder(publicUrl, onError);
   const send = errorSender(errorResponse);
+  const isProxy = proxyCheck(trustedProxies);
   const app = Fastify({
     logger: false,
     genReqId: newRequestId,
     requestTimeout: REQUEST_TIMEOUT_MS,
     bodyLimit: BODY_MAX,
-    // Fastify's own check mixes IPv4 and IPv6.
-    trustProxy: trustedProxies.length ? networkCheck(trustedProxies) : false,
+    trustProxy: trustedProxies.length ? isProxy : false,
     return503OnClosing: false,
     http: {
       maxHeaderSize: NODE_HEADERS_MAX,
@@ -92,7 +92,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     if (!request.is404) return done();
     admitPublic(request, reply).then(() => done(new ApiError('not_found', NO_SUCH_PATH)), done);
   });
-  if (connectionsMax) limitConnections(app, { trustedProxies, max: connectionsMax, errorResponse, newRequestId });
+  if (connectionLimits) limitConnections(app, { isProxy, limits: connectionLimits, errorResponse, newRequestId });
   const unread = new UnreadBytes();
   app.addHook('onSend', (_request, reply, payload, done) => {
     // Only after this hook do the bytes wait.

@@ -3,7 +3,7 @@
  * one address. They share limits, and strangers can lock customers out. Addresses stay in memory and are in no warning.
  */
 import type { IncomingMessage } from 'node:http';
-import { networkCheck } from '../../schema/index.ts';
+import { isCircuit, networkCheck } from '../../schema/index.ts';
 
 /** The requests of a single private address after which it counts as a proxy. */
 const REQUESTS_MIN = 50;
@@ -19,8 +19,14 @@ const FORWARDED =
 const SINGLE =
   'All requests come from one private address, so all callers share their limits. Name your proxy in TRUSTED_PROXY_CIDRS.';
 
+/** Returns a check for trusted proxies. A circuit of an onion service is a caller, and never a proxy. */
+export function proxyCheck(trustedProxies: readonly string[]): (address: string | undefined) => boolean {
+  const isNamed = networkCheck(trustedProxies);
+  return (address = '') => isNamed(address) && !isCircuit(address);
+}
+
 export class ProxyWatch {
-  readonly #trusts: (address: string | null) => boolean;
+  readonly #trusts: ReturnType<typeof proxyCheck>;
   readonly #isPublic: boolean;
   readonly #onWarning: (warning: string) => void;
   /** The only peer so far; null: there were several, or a public one. */
@@ -30,7 +36,7 @@ export class ProxyWatch {
 
   /** @param onWarning called once for each warning */
   constructor(options: { publicUrl: string; trustedProxies: readonly string[]; onWarning: (warning: string) => void }) {
-    this.#trusts = networkCheck(options.trustedProxies);
+    this.#trusts = proxyCheck(options.trustedProxies);
     this.#isPublic = !LOCAL_NAME.test(new URL(options.publicUrl).hostname);
     this.#onWarning = options.onWarning;
   }
@@ -43,6 +49,7 @@ export class ProxyWatch {
   see({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): void {
     if (this.#warning === FORWARDED) return;
     const peer = socket.remoteAddress ?? '';
+    if (isCircuit(peer)) return;
     if (this.#trusts(peer)) this.#peer = null;
     else if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) this.#warn(FORWARDED);
     else if (this.#isPublic && this.#peer !== null && !this.#warning) this.#count(peer);

@@ -6,7 +6,7 @@
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, networkOf, type Viewer } from '../../schema/index.ts';
+import { ApiError, isCircuit, networkOf, type Viewer } from '../../schema/index.ts';
 import type { Authenticate } from '../compile/run.ts';
 import type { Log } from '../http/errors.ts';
 import { MemoryRateLimits } from './memory.ts';
@@ -19,6 +19,8 @@ export interface Quotas {
   accountPerMinute: number;
   accountPerHour: number;
   publicPerMinute: number;
+  /** Of all circuits of an onion service together. */
+  onionPerMinute: number;
 }
 
 interface Window {
@@ -80,7 +82,7 @@ export class RateLimits {
 
   /** Counts a call. A stranger has a quota for each kind of call. */
   async take(viewer: Viewer | null, address: string, kind = ''): Promise<Standing> {
-    const limits = viewer ? this.#limitsOf(viewer) : this.#limitOf(networkOf(address) + kind);
+    const limits = viewer ? this.#limitsOf(viewer) : this.#strangerLimitsOf(address, kind);
     for (const { name } of limits) {
       const denied = this.#denied.get(name);
       if (!denied) continue;
@@ -102,9 +104,14 @@ export class RateLimits {
     return [own, { name: accountId, perMinute: accountPerMinute, perHour: accountPerHour, ...windows }];
   }
 
-  #limitOf(caller: string): Limit[] {
-    const { publicPerMinute: perMinute } = this.#quotas;
-    return [{ name: this.#hashed(caller), perMinute, perHour: UNLIMITED, minute: 'public', hour: 'hour' }];
+  /** A stranger can open circuits without end, so all of them together have a limit, too. */
+  #strangerLimitsOf(address: string, kind: string): Limit[] {
+    const { publicPerMinute, onionPerMinute } = this.#quotas;
+    const limit = (caller: string, perMinute: number, minute: string): Limit => {
+      return { name: this.#hashed(caller + kind), perMinute, perHour: UNLIMITED, minute, hour: 'hour' };
+    };
+    const own = limit(networkOf(address), publicPerMinute, 'public');
+    return isCircuit(address) ? [own, limit('circuits', onionPerMinute, 'onion')] : [own];
   }
 
   #deny(name: string, standing: Standing): void {

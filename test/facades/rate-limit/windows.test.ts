@@ -98,6 +98,9 @@ describe('An address', () => {
     ['::1', '::/64'],
     ['fe80::1%eth0', 'fe80::/64'],
     ['64:ff9b::192.0.2.7', '64:ff9b::/64'],
+    ['fc00:dead:beef:4dad::0:29A', 'fc00:dead:beef:4dad::29a'],
+    ['fc00:dead:beef:4dad::ffff:29a', 'fc00:dead:beef:4dad::ffff:29a'],
+    ['fc00:dead:beef:4dae::1', 'fc00:dead:beef:4dae::/64'],
   ])('%s counts as %s', (address, counted) => {
     expect(networkOf(address)).toBe(counted);
   });
@@ -217,7 +220,10 @@ describe.runIf(hasRedis)('The window in Redis', () => {
     const lines: unknown[] = [];
     const limits = () =>
       new RateLimits({
-        quotas: { keyPerMinute: 5, keyPerHour: 100, accountPerMinute: 1e6, accountPerHour: 1e6, publicPerMinute: 3 },
+        quotas: {
+          ...{ keyPerMinute: 5, keyPerHour: 100, accountPerMinute: 1e6, accountPerHour: 1e6 },
+          ...{ publicPerMinute: 3, onionPerMinute: 3 },
+        },
         secret: Buffer.alloc(32),
         shared: store,
         onError: (line) => lines.push(line),
