@@ -34,9 +34,12 @@ export interface SignedHead {
   createdAt: Date;
 }
 
-const FIND_LATEST = statement({ ...AuditSignature.columns, isDue: column.boolean() })`
-  select ${columnsOf(AuditSignature)}, signed_at < clock_timestamp() - interval '1 day' as is_due
-    from audit_signature order by number desc limit 1`;
+const FIND_LATEST = statement(AuditSignature.columns)`
+  select ${columnsOf(AuditSignature)} from audit_signature order by number desc limit 1`;
+/** A signature by the key $1 that is not yet a day old. */
+const FIND_FRESH = statement({ found: column.boolean() })`
+  select true as found from audit_signature
+    where public_key = $1 and signed_at >= clock_timestamp() - interval '1 day' limit 1`;
 /** The heads that changed since an hour before $1. Null: all heads. */
 const FIND_CHANGED_HEADS = statement({
   accountId: column.text(),
@@ -87,14 +90,15 @@ export function readSignedText(text: string): { number: bigint; previous: string
 }
 
 /**
- * Signs the heads, unless the same key did so within a day.
+ * Signs the heads, unless the same key did so within a day. While SECRET_KEY is replaced, workers have different keys. So
+ * another key may have made the latest signature.
  * @returns the new signature, or undefined
  */
 export async function signHeads(tx: Transaction, key: KeyObject): Promise<AuditSignature | undefined> {
   await lockChains(tx);
-  const latest = await FIND_LATEST.first(tx);
   const publicKey = publicKeyOf(key);
-  if (latest && !latest.isDue && latest.publicKey.equals(publicKey)) return undefined;
+  if (await FIND_FRESH.first(tx, [publicKey])) return undefined;
+  const latest = await FIND_LATEST.first(tx);
   const heads = await FIND_CHANGED_HEADS.all(tx, [latest?.signedAt ?? null]);
   const number = (latest?.number ?? 0n) + 1n;
   const text = [
