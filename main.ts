@@ -14,7 +14,7 @@ import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
 import { compiled } from './facades/compile/run.ts';
-import { internalServer } from './facades/graphql/listener.ts';
+import { internalListener } from './facades/graphql/listener.ts';
 import { circuitServer, listenAt } from './facades/http/circuits.ts';
 import { publicServer } from './facades/http/listener.ts';
 import { ProxyWatch } from './facades/http/proxies.ts';
@@ -162,7 +162,7 @@ async function compose(
   const authenticateOn =
     (listener: 'public' | 'internal') => (authorization: string | undefined, address: string | null) =>
       authenticator.fromHeader(authorization, address, listener);
-  const internal = internalServer({
+  const internal = internalListener({
     authenticate: authenticateOn('internal'),
     contextOf,
     auditRequest,
@@ -174,7 +174,7 @@ async function compose(
       ),
     onError: report,
   });
-  await listen(internal, config.internalPort, config.internalHost, onStop);
+  await listen(internal.server, config.internalPort, config.internalHost, onStop, internal.closeSockets);
 
   if (config.roles.has('api')) {
     const keys = new IdempotencyKeys(db, vault);
@@ -252,13 +252,20 @@ function refuseSimulated({ lxc, dedicatedDriver, paymentsFile, allowSimulated }:
 /** Milliseconds between two deletions of expired rows. */
 const SWEEP_MS = 60_000;
 
-async function listen(server: Server, port: number, host: string, onStop: (stop: () => Promise<unknown>) => void) {
+async function listen(
+  server: Server,
+  port: number,
+  host: string,
+  onStop: (stop: () => Promise<unknown>) => void,
+  closeUpgraded = () => {},
+) {
   await new Promise<void>((done, fail) => server.once('error', fail).listen(port, host, done));
   onStop(
     () =>
       new Promise((done) => {
         server.close(done);
         server.closeAllConnections();
+        closeUpgraded();
       }),
   );
 }
