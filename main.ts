@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Config } from './config.ts';
 import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
+import { connectionName } from './entities/secret-key.ts';
 import { credentialKind, mintCredential } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations } from './facades/compile/read.ts';
@@ -86,7 +87,11 @@ async function compose(
 function operatorTokenOf(config: Config): string {
   const token = config.operatorToken ?? keptSecret(config, 'operator-token', () => mintCredential('op'));
   if (credentialKind(token) === 'op') return token;
-  throw new Error('OPERATOR_TOKEN has a wrong checksum. Use a token that a service made (operator-token in DATA_DIR).');
+  const source = config.operatorToken ? 'OPERATOR_TOKEN or its file' : join(config.dataDir, 'operator-token');
+  throw new Error(
+    `${source} has a wrong checksum. Use the operator-token that a service made, or remove this one: ` +
+      'the next start makes another.',
+  );
 }
 
 /** Opens the database and the vault, and checks that they belong together. */
@@ -94,7 +99,7 @@ async function openStorage(config: Config, embedded: EmbeddedPostgres | undefine
   const url = config.databaseUrl ?? embedded!.url;
   const ownerUrl = embedded?.ownerUrl ?? config.migrationDatabaseUrl;
   const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
-  const db = await Database.open(url, { poolSize: config.databasePoolSize, ownerUrl });
+  const db = await Database.open(url, { name: connectionName(vault), poolSize: config.databasePoolSize, ownerUrl });
   if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));
   onStop(() => db.close());
   await useKey(db, vault);
