@@ -11,12 +11,12 @@ import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
 import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
-import { MACHINE, newFolder, removeFolder } from '../setup/spawn.ts';
+import { MACHINE, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
 import { SECRET_KEY, VAULT } from '../setup/vault.ts';
 
 const VERIFY = join(import.meta.dirname, '..', '..', 'verify.ts');
-const verify = (DATABASE_URL: string, ...given: string[]) => verifyWith({ DATABASE_URL, SECRET_KEY }, given);
-const verifyWith = (environment: Record<string, string>, given: string[] = []) =>
+const verify = (DATABASE_URL: string, ...given: string[]) => run({ DATABASE_URL, SECRET_KEY }, given);
+const run = (environment: Record<string, string>, given: string[] = []) =>
   new Promise<{ code: number; output: string }>((done) => {
     execFile(process.execPath, [VERIFY, ...given], { env: { ...MACHINE, ...environment } }, (error, stdout, stderr) =>
       done({ code: error ? Number(error.code) : 0, output: stdout + stderr }),
@@ -59,6 +59,15 @@ it('npm run verify names the account and the entry that somebody changed in the 
   expect(wrong.output).toMatch(new RegExp(`WRONG: audit log of ${account}, entry aud_\\w+: The entry was changed`));
 });
 
+it('npm run verify finds the embedded database of a running service by itself', async () => {
+  const DATA_DIR = newFolder();
+  onTestFinished(() => removeFolder(DATA_DIR));
+  const service = await spawnService({ DATA_DIR });
+  onTestFinished(() => service.stop().then(() => {}));
+  expect(await run({ DATA_DIR })).toMatchObject({ code: 0, output: expect.stringContaining('The books balance') });
+  expect((await fetch(service.graphql.replace('graphql', 'readyz'))).status).toBe(200);
+});
+
 it('npm run verify tells whether the log still has what it had at a digest that somebody kept', async () => {
   const url = await newDatabaseUrl();
   const db = await Database.open(url, { poolSize: 2 });
@@ -74,7 +83,7 @@ it('npm run verify tells whether the log still has what it had at a digest that 
   const kept = await verify(url, '--digest', file, '--digest', sha256);
   expect(kept).toMatchObject({ code: 0, output: expect.stringContaining(`it had at the digest ${sha256}.`) });
   expect(kept.output).toMatch(/The signatures are from (\S+Z) to \1\. They show no deletion of later entries\./);
-  const keyless = await verifyWith({ DATABASE_URL: url, DATA_DIR: folder });
+  const keyless = await run({ DATABASE_URL: url, DATA_DIR: folder });
   expect(keyless).toMatchObject({ code: 1, output: expect.stringContaining('SECRET_KEY is not known here') });
   const foreign = await verify(url, '--digest', 'f'.repeat(64));
   expect(foreign).toMatchObject({
