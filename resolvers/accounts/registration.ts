@@ -8,8 +8,8 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { NOTE_SOLVED, REGISTRATIONS } from '../../entities/accounts/registration.ts';
 import { ApiError, HOW_TO_PROVE_WORK } from '../../entities/errors.ts';
+import { isCircuit } from '../../entities/networks.ts';
 import type { Context } from '../context.ts';
-import { isCircuit } from './auth/networks.ts';
 
 const CHALLENGE_SECONDS = 300;
 /** The load makes a proof up to 64 times as hard. */
