@@ -10,8 +10,9 @@ import { parseArgs } from 'node:util';
 import { type Config, readConfig } from './config.ts';
 import { Database } from './entities/database/database.ts';
 import { runningUrl, startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
-import { type KnownOfAudit, proveAudit } from './entities/history/audit-proof.ts';
+import { proveAudit } from './entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from './entities/history/audit-signature.ts';
+import type { KnownOfAudit } from './entities/history/audit-signed.ts';
 import { usdFromMicros } from './entities/money.ts';
 import { proveBooks } from './entities/payments/books.ts';
 import { Vault } from './entities/secrets.ts';
@@ -52,22 +53,27 @@ async function verifyTheAudit(db: Database, known: Required<KnownOfAudit>): Prom
     await tx.query('set transaction isolation level repeatable read, read only');
     return proveAudit(tx, known);
   });
-  const { entries, signatures, foreignSignatures, latestDigest, missingDigests, faults } = proof;
+  const { entries, signatures, firstSignedAt, latest, missingDigests, faults } = proof;
+  const isAttributed = !signatures || known.publicKeys.length > 0;
   for (const { accountId, entryId, detail } of faults)
     console.log(
       `WRONG: audit log${accountId ? ` of ${accountId}` : ''}${entryId ? `, entry ${entryId}` : ''}: ${detail}`,
     );
-  if (!faults.length) console.log(`The audit log is as it was written: ${entries} entries, ${signatures} signatures.`);
-  if (latestDigest) console.log(`Its latest signature covers the text with the sha256 ${latestDigest}.`);
+  if (!faults.length && isAttributed)
+    console.log(`The audit log is as it was written: ${entries} entries, ${signatures} signatures.`);
+  if (latest) {
+    const [from, until] = [firstSignedAt!, latest.signedAt].map((time) => time.toISOString());
+    console.log(`Its latest signature covers the text with the sha256 ${latest.digest}.`);
+    console.log(`The signatures are from ${from} to ${until}. They show no deletion of later entries.`);
+  }
   for (const digest of missingDigests)
     console.log(
       `WRONG: audit log: no signature has the digest ${digest}. If it is younger than 97 days, somebody wrote the log anew.`,
     );
   for (const digest of known.digests)
     if (!missingDigests.includes(digest)) console.log(`The log has what it had at the digest ${digest}.`);
-  if (!known.publicKeys.length) console.log('SECRET_KEY is not known here, so nothing shows who made the signatures.');
-  else if (foreignSignatures) console.log(`Signatures of keys that the service never had: ${foreignSignatures}.`);
-  return !faults.length && !missingDigests.length;
+  if (!isAttributed) console.log('WRONG: SECRET_KEY is not known here, so nothing shows who made the signatures.');
+  return isAttributed && !faults.length && !missingDigests.length;
 }
 
 /** Returns the public keys of the signatures; none if this installation lacks SECRET_KEY. */

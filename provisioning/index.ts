@@ -72,10 +72,11 @@ export class Provisioning {
     return this.servers.prepare();
   }
 
-  /** Starts periodic processes that have no task yet. */
+  /** Starts periodic processes that have no task yet. Those with a task keep its time, unless SECRET_KEY is new. */
   async schedule(): Promise<void> {
     await this.servers.writeEngines();
     await schedule(this.#options.db, [DRIVER_HEALTH_PROCESS, ...this.#parts.flatMap(({ periodic }) => periodic)]);
+    await this.accounts.signWithNewKey();
   }
 
   /** Creates a worker for all lanes. Any number of processes may have one. */

@@ -1,6 +1,6 @@
 /**
  * The signed heads of the hash chains. A signature covers the heads that changed since the signature before, and the digest
- * of its text. So the latest signature covers all chains, and shows entries that were deleted at the end of one.
+ * of its text. So the latest signature covers all chains, and shows entries that somebody deleted.
  *
  * The canary's key is offline, so it cannot sign every day. The key of the chains is Ed25519, derived from SECRET_KEY.
  * `audit-text.ts` tells which part of a text is signed and published.
@@ -10,7 +10,7 @@ import { databaseTime } from '../database/clock.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, type Row, type RowOf } from '../database/table.ts';
-import type { Transaction } from '../database/transaction.ts';
+import type { Queryable, Transaction } from '../database/transaction.ts';
 import type { Vault } from '../secrets.ts';
 import { lockChains } from './audit-link.ts';
 import {
@@ -36,33 +36,38 @@ export type AuditSignature = RowOf<typeof AuditSignature>;
 const SIGNED_PART_SQL = `split_part(left(signed_text, 4096), E'\\n\\n', 1)`;
 /** Whether it is no text of a first version, which names accounts in its signed part. */
 const IS_PUBLIC_SQL = `position(E'\\n\\n' in left(signed_text, 4096)) > 0`;
-const FIND_LATEST = statement(AuditSignature.columns)`
-  select ${columnsOf(AuditSignature)} from audit_signature order by number desc limit 1`;
-/** A public signature by the key $1 that is not yet a day old. */
-const FIND_FRESH = statement({ found: column.boolean() })`
-  select true as found from audit_signature
-    where public_key = $1 and signed_at >= clock_timestamp() - interval '1 day' and ${IS_PUBLIC_SQL} limit 1`;
+/** The signature before the number $1, or the latest one; with $2, of one of these keys. */
+export const SIGNATURE_BEFORE = statement(AuditSignature.columns)`
+  select ${columnsOf(AuditSignature)} from audit_signature
+    where ($1::bigint is null or number < $1) and ($2::bytea[] is null or public_key = any($2)) order by number desc limit 1`;
+/** The first number after $1 that no signature has. */
+const FIND_FREE_NUMBER = statement({ number: column.bigint() })`
+  select coalesce(min(number), $1::bigint) + 1 as number from audit_signature as taken
+    where number > $1 and exists (select from audit_signature where number = $1::bigint + 1)
+      and not exists (select from audit_signature where number = taken.number::numeric + 1)`;
 const { signedAt: _signed, ...PUBLISHED } = AuditSignature.columns;
-/** The signature $1 with the signed part of its text, or the latest one. */
+/** The signature $1 with the signed part of its text, or the latest one of the keys $2. */
 export const FIND_PUBLISHED = statement(PUBLISHED)`
   select number, ${SIGNED_PART_SQL} || E'\\n' as signed_text, public_key, signature from audit_signature
-    where ${IS_PUBLIC_SQL} and ($1::bigint is null or number = $1) order by number desc limit 1`;
-/** The heads that changed since an hour before $1. Null: all heads. */
+    where ${IS_PUBLIC_SQL} and (number = $1 or $1::bigint is null and public_key = any($2)) order by number desc limit 1`;
+/** The heads of each day whose links are younger than an hour before $1. Null: all heads. */
 const FIND_CHANGED_HEADS = statement({
   accountId: column.text(),
   number: column.bigint(),
   hash: column.text(),
   createdAt: column.timestamp(),
+  first: column.bigint(),
 })`
-  select distinct on (audit_link.account_id) audit_link.account_id, number, encode(hash, 'hex') as hash, created_at
-    from audit_link join audit_entry on id = entry_id where linked_at >= $1::timestamptz - interval '1 hour' or $1 is null
-    order by audit_link.account_id, number desc`;
+  select distinct on (account_id, day) account_id, number, encode(hash, 'hex') as hash, created_at,
+      min(number) over (partition by account_id, day) as first
+    from (
+      select audit_link.*, created_at, (created_at at time zone 'UTC')::date as day
+        from audit_link join audit_entry on id = entry_id
+        where linked_at >= $1::timestamptz - interval '1 hour' or $1 is null) as linked
+    order by account_id, day, number desc`;
 const INSERT_SIGNATURE = statement(AuditSignature.columns)`
   insert into audit_signature (number, signed_text, public_key, signature) values ($1, $2, $3, $4)
     returning ${columnsOf(AuditSignature)}`;
-/** The signature after the number $1. */
-export const NEXT_SIGNATURE = statement(AuditSignature.columns)`
-  select ${columnsOf(AuditSignature)} from audit_signature where number > $1 order by number limit 1`;
 
 /** The encodings of Ed25519 keys in front of their 32 bytes (RFC 8410). */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -112,10 +117,34 @@ export function publishedOf(signature: Row<typeof PUBLISHED>): AuditDigest | nul
   };
 }
 
+/** Returns whether the latest signature is of this key. */
+export async function isLatestBy(db: Queryable, key: KeyObject): Promise<boolean> {
+  const latest = await SIGNATURE_BEFORE.first(db, [null, null]);
+  return latest?.publicKey.equals(publicKeyOf(key)) ?? false;
+}
+
+interface Signed {
+  row: AuditSignature;
+  text: SignedText;
+}
+
+/** Finds the latest text that one of the keys signed. A thief of the database can write signatures of other keys alone. */
+async function findLatest(tx: Transaction, keys: readonly Buffer[]): Promise<Signed | undefined> {
+  for (let below: bigint | null = null; ; ) {
+    const row: AuditSignature | undefined = await SIGNATURE_BEFORE.first(tx, [below, keys]);
+    if (!row) return undefined;
+    const text = provenText(row);
+    if (text) return { row, text };
+    below = row.number;
+  }
+}
+
+const HOUR_MS = 3_600_000;
+
 /**
- * Signs the heads, unless the same key did so within a day. While SECRET_KEY is replaced, workers have different keys. So
- * another key may have made the latest signature. The text names the public keys of the other keys, so that their
- * signatures stay attributable after a new SECRET_KEY.
+ * Signs the heads, unless the same key did so within a day. While SECRET_KEY is replaced, workers have different keys, and
+ * each key signs once a day. The text follows the latest one of the given keys, and names the public keys of the other keys.
+ * So their signatures stay attributable after a new SECRET_KEY.
  * @param key signs
  * @returns the new signature, or undefined
  */
@@ -125,12 +154,20 @@ export async function signHeads(
 ): Promise<AuditSignature | undefined> {
   await lockChains(tx);
   const publicKey = publicKeyOf(key);
-  if (await FIND_FRESH.first(tx, [publicKey])) return undefined;
-  const latest = await FIND_LATEST.first(tx);
-  const heads = await FIND_CHANGED_HEADS.all(tx, [latest?.signedAt ?? null]);
-  const number = (latest?.number ?? 0n) + 1n;
-  const previous = latest ? textDigest(latest.signedText) : '';
+  const otherKeys = others.map(publicKeyOf);
+  const latest = await findLatest(tx, [publicKey, ...otherKeys]);
   const signedAt = await databaseTime(tx);
-  const text = writeSignedText({ number, previous, signedAt, publicKey, others: others.map(publicKeyOf), heads });
+  const since = latest ? latest.text.signedAt : null;
+  // When in doubt, the text covers all heads: after another key, an earlier version, or a clock that was ahead.
+  const isSure = ({ text }: Signed) =>
+    text.publicKey.equals(publicKey) && text.since !== undefined && +text.signedAt < +signedAt + HOUR_MS;
+  // A thief can change the time of the row. An earlier one only makes the next signature earlier.
+  const isYoung = ({ row, text }: Signed) => Math.min(+row.signedAt, +text.signedAt) > +signedAt - 24 * HOUR_MS;
+  const own = await findLatest(tx, [publicKey]);
+  if (own && isSure(own) && isYoung(own)) return undefined;
+  const heads = await FIND_CHANGED_HEADS.all(tx, [latest && isSure(latest) ? since : null]);
+  const { number } = (await FIND_FREE_NUMBER.first(tx, [latest?.text.number ?? 0n]))!;
+  const previous = latest ? textDigest(latest.row.signedText) : '';
+  const text = writeSignedText({ number, previous, signedAt, publicKey, others: otherKeys, since, heads });
   return INSERT_SIGNATURE.first(tx, [number, text, publicKey, sign(null, Buffer.from(signedPart(text)), key)]);
 }

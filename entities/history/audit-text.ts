@@ -2,6 +2,9 @@
  * The text of signed heads. Its first part is signed and published, and names no account. It ends at the first empty line.
  * A line for each head follows, and the first part has the digest of these lines. The first versions had no empty line,
  * and signed all lines.
+ *
+ * A chain has a head for each day of its entries. So the lines tell the age of every number, and the proof sees entries
+ * that somebody deleted before their time. Earlier versions signed only the last head of a chain.
  */
 import { createHash } from 'node:crypto';
 
@@ -13,6 +16,8 @@ export interface SignedHead {
   hash: string;
   /** The time of the entry. */
   createdAt: Date;
+  /** The first number of the same day that the text covers. Undefined: a text of an earlier version. */
+  first?: bigint | undefined;
 }
 /** The signed part of a text. */
 export interface SignedPart {
@@ -24,6 +29,8 @@ export interface SignedPart {
   publicKey: Buffer;
   /** The keys that the service also had. */
   others: Buffer[];
+  /** The time of the text before. Null: it is the first. Undefined: a text of an earlier version. */
+  since?: Date | null | undefined;
   /** The digest of the lines after it. Undefined: it is a text of a first version, and has the lines itself. */
   headsDigest: string | undefined;
 }
@@ -43,17 +50,19 @@ export const signedPart = (text: string): string =>
 /** Returns the digest of the signed part. The next text names it. */
 export const textDigest = (text: string): string => sha256(signedPart(text));
 
+const lineOf = ({ accountId, number, hash, createdAt, first }: SignedHead): string =>
+  `${[accountId, number, hash, createdAt.toISOString(), ...(first === undefined ? [] : [first])].join(' ')}\n`;
+
 export function writeSignedText(text: Omit<SignedText, 'headsDigest'>): string {
-  const { number, previous, signedAt, publicKey, others, heads } = text;
-  const lines = heads
-    .map(({ accountId, number, hash, createdAt }) => `${accountId} ${number} ${hash} ${createdAt.toISOString()}\n`)
-    .join('');
+  const { number, previous, signedAt, publicKey, others, since, heads } = text;
+  const lines = heads.map(lineOf).join('');
   const header = [
     `${TITLE} ${number}`,
     `previous ${previous}`,
     `at ${signedAt.toISOString()}`,
     `key ${publicKey.toString('hex')}`,
     ...others.map((key) => `other ${key.toString('hex')}`),
+    ...(since === undefined ? [] : [`since ${since?.toISOString() ?? ''}`]),
     `heads ${sha256(lines)}`,
   ];
   return `${header.join('\n')}\n\n${lines}`;
@@ -64,12 +73,14 @@ export function readSignedPart(text: string): SignedPart {
   const [title = '', previous = '', at = '', key = '', ...rest] = signedPart(text).split('\n');
   const valuesOf = (name: string) =>
     rest.flatMap((line) => (line.startsWith(`${name} `) ? line.slice(name.length + 1) : []));
+  const [since] = valuesOf('since');
   return {
     number: BigInt(title.slice(TITLE.length)),
     previous: previous.slice('previous '.length),
     signedAt: new Date(at.slice('at '.length)),
     publicKey: Buffer.from(key.slice('key '.length), 'hex'),
     others: valuesOf('other').map((other) => Buffer.from(other, 'hex')),
+    since: since ? new Date(since) : since === '' ? null : undefined,
     headsDigest: valuesOf('heads')[0],
   };
 }
@@ -82,8 +93,11 @@ export function readSignedText(text: string): SignedText | undefined {
   if (headsDigest !== undefined && headsDigest !== sha256(unsigned)) return undefined;
   const lines = headsDigest === undefined ? text.split('\n').slice(HEADER_LINES) : unsigned.split('\n');
   const heads = lines.slice(0, -1).map((line) => {
-    const [accountId = '', number = '0', hash = '', created = ''] = line.split(' ');
-    return { accountId, number: BigInt(number), hash, createdAt: new Date(created) };
+    const [accountId = '', number = '0', hash = '', created = '', first] = line.split(' ');
+    return {
+      ...{ accountId, number: BigInt(number), hash, createdAt: new Date(created) },
+      first: first === undefined ? undefined : BigInt(first),
+    };
   });
   return { ...part, heads };
 }

@@ -1,10 +1,11 @@
 /** Links new audit entries into the hash chains of their accounts. Signs the heads of the chains once a day. */
 import type { Database } from '../../entities/database/database.ts';
 import { linkEntries } from '../../entities/history/audit-link.ts';
-import { signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
+import { isLatestBy, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
 import { textDigest } from '../../entities/history/audit-text.ts';
 import type { Vault } from '../../entities/secrets.ts';
-import { periodic } from '../tasks/schedule.ts';
+import { signalTask } from '../../entities/tasks/start.ts';
+import { cronSubject, periodic } from '../tasks/schedule.ts';
 import { hop, type Process } from '../tasks/tasks.ts';
 
 export const AUDIT_LINKS_PROCESS = 'audit-links';
@@ -20,6 +21,12 @@ export const auditLinksProcess = (db: Database): Process =>
       const linked = await db.transaction((tx) => linkEntries(tx, CHUNK));
       return hop('start', { afterSeconds: linked === CHUNK ? 0 : LINK_SECONDS });
     },
+  });
+
+/** Wakes the task that signs, unless the present key made the latest signature. The keys before it need its signature. */
+export const signWithNewKey = (db: Database, vault: Vault): Promise<void> =>
+  db.transaction(async (tx) => {
+    if (!(await isLatestBy(tx, signingKeys(vault)[0]))) await signalTask(tx, cronSubject(AUDIT_SIGNATURE_PROCESS));
   });
 
 export const auditSignatureProcess = (db: Database, vault: Vault): Process =>

@@ -10,6 +10,7 @@ import {
   AUDIT_SIGNATURE_PROCESS,
   auditLinksProcess,
   auditSignatureProcess,
+  signWithNewKey,
 } from './audit-links.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
 import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
@@ -41,6 +42,11 @@ export class Accounts implements WorkerPart {
       [API_KEY_PROCESS]: apiKeyProcess,
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(this.#db),
     };
+  }
+
+  /** Wakes the task that signs the audit log if SECRET_KEY is new. */
+  signWithNewKey(): Promise<void> {
+    return signWithNewKey(this.#db, this.#vault);
   }
 
   /** Starts the task that records the expiry of an API key. */

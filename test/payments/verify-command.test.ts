@@ -12,10 +12,10 @@ import { newId } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
 import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
 import { MACHINE, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
-import { VAULT } from '../setup/vault.ts';
+import { SECRET_KEY, VAULT } from '../setup/vault.ts';
 
 const VERIFY = join(import.meta.dirname, '..', '..', 'verify.ts');
-const verify = (DATABASE_URL: string, ...given: string[]) => run({ DATABASE_URL }, given);
+const verify = (DATABASE_URL: string, ...given: string[]) => run({ DATABASE_URL, SECRET_KEY }, given);
 const run = (environment: Record<string, string>, given: string[] = []) =>
   new Promise<{ code: number; output: string }>((done) => {
     execFile(process.execPath, [VERIFY, ...given], { env: { ...MACHINE, ...environment } }, (error, stdout, stderr) =>
@@ -82,6 +82,9 @@ it('npm run verify tells whether the log still has what it had at a digest that 
   writeFileSync(file, JSON.stringify({ number: 1, sha256 }));
   const kept = await verify(url, '--digest', file, '--digest', sha256);
   expect(kept).toMatchObject({ code: 0, output: expect.stringContaining(`it had at the digest ${sha256}.`) });
+  expect(kept.output).toMatch(/The signatures are from (\S+Z) to \1\. They show no deletion of later entries\./);
+  const keyless = await run({ DATABASE_URL: url, DATA_DIR: folder });
+  expect(keyless).toMatchObject({ code: 1, output: expect.stringContaining('SECRET_KEY is not known here') });
   const foreign = await verify(url, '--digest', 'f'.repeat(64));
   expect(foreign).toMatchObject({
     code: 1,

@@ -1,0 +1,153 @@
+/**
+ * The proof of the signatures of the audit log. It begins with the latest one. Each text names the digest of the text before,
+ * and older keys of the service. So trust leads from the present keys backwards: an old key signs nothing new.
+ */
+import * as column from '../database/column.ts';
+import { statement } from '../database/statement.ts';
+import { nullable } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
+import { AUDIT_DAYS } from './audit.ts';
+import { provenText, SIGNATURE_BEFORE } from './audit-signature.ts';
+import { type SignedHead, type SignedText, textDigest } from './audit-text.ts';
+
+/** A place where the log is not as it was written. */
+export interface AuditFault {
+  /** Null: a signature covers many accounts. */
+  accountId: string | null;
+  /** The entry, or the next known one. Null: it is not known. */
+  entryId: string | null;
+  detail: string;
+}
+/** Takes a fault, and tells whether it takes more. */
+export type Found = (fault: AuditFault) => 'more' | 'full';
+
+/** Facts that the proof compares with the database. */
+export interface KnownOfAudit {
+  /** The keys of the signatures. Empty: the proof does not check who signed. */
+  publicKeys?: readonly Buffer[];
+  /** Digests that the service published, in hexadecimal. */
+  digests?: readonly string[];
+}
+export interface SignatureProof {
+  signatures: number;
+  /** Signatures of keys that no key of the service names. Each is a fault, too. */
+  foreignSignatures: number;
+  /** The latest signed text: its digest in hexadecimal, and its time. Null: no signature. */
+  latest: { digest: string; signedAt: Date } | null;
+  /** The time of the oldest signed text. */
+  firstSignedAt: Date | null;
+  /** The given digests that no signed text has. */
+  missingDigests: string[];
+}
+
+const CHUNK = 2_000;
+const DAY_MS = 86_400_000;
+/** A head covers the entries of a day. Clocks of the database and of this process differ a little, too. */
+const ENTRY_KEPT_MS = (AUDIT_DAYS - 1) * DAY_MS - 3_600_000;
+/** The tables keep signatures for 97 days. The next one is a day younger, and texts of earlier versions tell only its time. */
+const SIGNATURE_KEPT_MS = 95 * DAY_MS;
+const isOlder = (time: Date, ms: number): boolean => time.getTime() < Date.now() - ms;
+
+/** For each signed head ($1 account, $2 number): its link, and the bounds of the chain. */
+const FIND_SIGNED = statement({
+  hash: nullable(column.text()),
+  entryId: nullable(column.text()),
+  oldestEntryId: nullable(column.text()),
+  /** The number of the oldest entry. Its link may have an anchor before it. */
+  oldest: nullable(column.bigint()),
+  newest: nullable(column.bigint()),
+})`
+  select encode(link.hash, 'hex') as hash, link.entry_id, oldest.entry_id as oldest_entry_id,
+      oldest.number + (case when exists (select from audit_entry where id = oldest.entry_id) then 0 else 1 end) as oldest,
+      (select max(number) from audit_link where account_id = given.account_id) as newest
+    from unnest($1::text[], $2::bigint[]) with ordinality as given(account_id, number, place)
+      left join audit_link as link on link.account_id = given.account_id and link.number = given.number
+      left join lateral (
+        select number, entry_id from audit_link where account_id = given.account_id order by number limit 1) as oldest on true
+    order by place`;
+type Kept = { hash: string | null; entryId: string | null; oldestEntryId: string | null } & Record<
+  'oldest' | 'newest',
+  bigint | null
+>;
+
+/** Proves the signatures, and that the chains reach their heads. */
+export async function proveSignatures(
+  db: Queryable,
+  { publicKeys = [], digests = [] }: KnownOfAudit,
+  found: Found,
+): Promise<SignatureProof> {
+  const trusted = new Set(publicKeys.map((key) => key.toString('hex')));
+  const proof: SignatureProof = {
+    ...{ signatures: 0, foreignSignatures: 0, latest: null, firstSignedAt: null, missingDigests: [...digests] },
+  };
+  const ofSignatures: AuditFault[] = [];
+  const wrong = (number: bigint, detail: string) =>
+    ofSignatures.push({ accountId: null, entryId: null, detail: `Signature ${number}: ${detail}` });
+  const ofChains = new Map<string, AuditFault>();
+  let later: SignedText | undefined;
+  for (let below: bigint | null = null; ; ) {
+    const row = await SIGNATURE_BEFORE.first(db, [below, null]);
+    if (!row) break;
+    below = row.number;
+    proof.signatures++;
+    if (publicKeys.length && !trusted.has(row.publicKey.toString('hex'))) {
+      proof.foreignSignatures++;
+      wrong(row.number, 'neither SECRET_KEY nor a later signature names its key.');
+      continue;
+    }
+    const digest = textDigest(row.signedText);
+    if (later && later.previous !== digest) wrong(later.number, 'it does not follow the one before it.');
+    later = provenText(row);
+    if (!later) {
+      wrong(row.number, 'it does not fit its text.');
+      continue;
+    }
+    for (const key of later.others) trusted.add(key.toString('hex'));
+    proof.latest ??= { digest, signedAt: later.signedAt };
+    proof.firstSignedAt = later.signedAt;
+    proof.missingDigests = proof.missingDigests.filter((one) => one !== digest);
+    await proveHeads(db, later.heads.toReversed(), ofChains);
+  }
+  if (later?.previous && !isOlder(later.since ?? later.signedAt, SIGNATURE_KEPT_MS))
+    wrong(later.number, 'the signatures before it were deleted before their time.');
+  for (const fault of [...ofChains.values(), ...ofSignatures]) found(fault);
+  return proof;
+}
+
+/** Compares heads with the chains, the newest first. It keeps one fault of each kind for a chain. */
+async function proveHeads(db: Queryable, heads: readonly SignedHead[], faults: Map<string, AuditFault>): Promise<void> {
+  for (let at = 0; at < heads.length; at += CHUNK) {
+    const some = heads.slice(at, at + CHUNK);
+    const kept = await FIND_SIGNED.all(db, [some.map(({ accountId }) => accountId), some.map(({ number }) => number)]);
+    for (const [place, head] of some.entries()) {
+      const fault = faultOf(head, kept[place]!);
+      if (!fault) continue;
+      const { kind, ...rest } = fault;
+      const key = `${kind} ${head.accountId}`;
+      // The oldest head that differs is the nearest to the change.
+      if (kind === 'rewritten' || !faults.has(key)) faults.set(key, { accountId: head.accountId, ...rest });
+    }
+  }
+}
+
+function faultOf(
+  { number, first = number, hash, createdAt }: SignedHead,
+  { oldest, newest, ...kept }: Kept,
+): { kind: string; entryId: string | null; detail: string } | undefined {
+  const isOld = isOlder(createdAt, ENTRY_KEPT_MS);
+  if (kept.hash !== null && kept.hash !== hash) {
+    const detail = `The chain was rewritten after number ${number} was signed.`;
+    return { kind: 'rewritten', entryId: kept.entryId, detail };
+  }
+  if (oldest === null || newest === null) {
+    const detail = `The whole chain was deleted: it had ${number} entries.`;
+    return isOld ? undefined : { kind: 'deleted', entryId: null, detail };
+  }
+  if (number > newest) {
+    const detail = `The entries ${newest + 1n} to ${number} were deleted at the end of the chain.`;
+    return { kind: 'end', entryId: null, detail };
+  }
+  if (isOld || oldest <= first) return undefined;
+  const detail = `The entries up to number ${oldest - 1n} were deleted before their time.`;
+  return { kind: 'beginning', entryId: kept.oldestEntryId, detail };
+}
