@@ -17,6 +17,7 @@ import { isRecord } from '../../compile/inputs.ts';
 import type { OnCredentialEnd } from '../../compile/run.ts';
 import { callerOf, type McpCaller } from '../caller.ts';
 import type { Secrets } from '../confirm.ts';
+import { afterBody } from './response-body.ts';
 import { idOf, rpcError, SERVER_ERROR } from './rpc.ts';
 import { type Held, type Owner, ownerOf, roomFor } from './session-limits.ts';
 
@@ -220,20 +221,6 @@ export class Sessions {
     const oldest = Date.now() - (this.#options.idleMs ?? IDLE_MS);
     for (const [id, { seenAt, calls }] of this.#live) if (seenAt < oldest && !calls) this.#drop(id);
   }
-}
-
-/** Returns the same response, and calls `ended` after its body or when the client disconnects. */
-function afterBody(response: Response, ended: () => void): Response {
-  if (!response.body) {
-    ended();
-    return response;
-  }
-  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  void response.body
-    .pipeTo(writable)
-    .catch(() => {})
-    .finally(ended);
-  return new Response(readable, response);
 }
 
 /**
