@@ -27,7 +27,7 @@ describe('A stream of updates', () => {
     for (let i = 0; i < 3; i++)
       expect((await send({ headers: modern('subscriptions/listen'), body })).status).toBe(status);
     expect(begun).toBe(3);
-    await eventually(() => watches === 0);
+    await eventually(async () => watches === 0);
   });
 });
 
