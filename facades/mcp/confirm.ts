@@ -15,12 +15,12 @@ import { refusal } from '../compile/details.ts';
 import type { Operation } from '../compile/operation.ts';
 import type { Caller, Values } from '../compile/run.ts';
 import type { McpCaller } from './caller.ts';
-import type { Precheck } from './prechecks.ts';
+import type { Precheck } from './checks.ts';
 
 /**
  * Checks the confirmation of a call. @returns the question for the user, or undefined if the call is confirmed
- * @throws ApiError validation_failed if the user declined, or the client must send `confirm`; unavailable without an answer;
- * the error of the call itself, if it cannot succeed
+ * @throws ApiError validation_failed if the user declined, or the client must send `confirm`
+ * @throws ApiError unavailable without an answer, or the error of a call that cannot succeed
  */
 export type Confirm = (
   args: Values,
@@ -55,7 +55,7 @@ export function questionCodec(secrets: Secrets): QuestionCodec {
   };
 }
 
-/** What a client can ask its user. */
+/** A question with fields for the answer. */
 type Form = Parameters<typeof inputRequired.elicit>[0];
 
 /** The ways of a client to ask its user. */

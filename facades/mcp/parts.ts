@@ -1,7 +1,8 @@
 /** The parts that all MCP servers of a process share. */
+
+import { type Precheck, prechecksOf } from './checks.ts';
 import { type Complete, completer } from './completion.ts';
 import { type QuestionCodec, questionCodec, type Secrets } from './confirm.ts';
-import { type Precheck, prechecksOf } from './prechecks.ts';
 import { Questions } from './questions.ts';
 import { Resources } from './resources.ts';
 import { ToolLists } from './tool-lists.ts';

@@ -10,7 +10,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { callerIn, callerOf } from './caller.ts';
-import { groupOf } from './calls-under-way.ts';
+import { groupOf } from './calls.ts';
 import { type Asking, confirmOf } from './confirm.ts';
 import type { McpParts } from './parts.ts';
 import { progressOf } from './progress.ts';

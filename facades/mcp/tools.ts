@@ -10,7 +10,7 @@ import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
 import type { AuditRequest } from '../http/requests.ts';
 import { callerIn, type McpCaller } from './caller.ts';
-import { CallsUnderWay, groupOf } from './calls-under-way.ts';
+import { CallsUnderWay, groupOf } from './calls.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';
 import { paymentsOf, withRequirements } from './payment.ts';

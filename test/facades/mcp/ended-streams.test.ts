@@ -1,4 +1,4 @@
-/** Streams of updates: what they hold goes when they end. */
+/** Streams of updates: when they end, they leave nothing in memory. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Caller } from '../../../facades/compile/run.ts';
 import type { McpCaller } from '../../../facades/mcp/caller.ts';
