@@ -1,6 +1,7 @@
 /** Rules for the text of environment variables. */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { networkFrom } from './entities/networks.ts';
 
 /** A rule for the text of a variable. */
 export interface Kind<T> {
@@ -36,13 +37,12 @@ export const partsOf = (text: string) => text.split(',').flatMap((part) => part.
 export const list = (expected: string, isRight: (part: string) => boolean) =>
   kind(expected, (text) => (partsOf(text).every(isRight) ? partsOf(text) : undefined));
 
-/** Whether the text is an address, or a block such as 10.0.0.0/8. */
-export function isNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/');
-  const version = isIP(address);
-  if (!version || rest.length) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
-}
+/** Networks in their canonical form, so that every check reads them alike. */
+const networksOf = (expected: string, isRight: (part: string) => boolean) =>
+  kind(`${expected}, with commas, and IPv4 without ::ffff:`, (text) => {
+    const read = partsOf(text).flatMap((part) => (isRight(part) && networkFrom(part)) || []);
+    return read.length === partsOf(text).length ? read : undefined;
+  });
 
 const isEndpoint = (text: string) => /^unix:\/./.test(text) || URL.parse(text)?.protocol === 'https:';
 
@@ -59,11 +59,8 @@ export const pemFile = matching('a PEM file, for an endpoint by https', () => tr
 export const port = whole(1, 65_535);
 export const calls = whole(1, 1_000_000_000, 'calls');
 export const webUrl = url('http:', 'https:');
-export const proxies = list('addresses or CIDR blocks with commas', isNetwork);
-export const networks = list(
-  'networks such as 10.0.0.0/8, with commas',
-  (part) => part.includes('/') && isNetwork(part),
-);
+export const proxies = networksOf('addresses or CIDR blocks', () => true);
+export const networks = networksOf('networks such as 10.0.0.0/8', (part) => part.includes('/'));
 export const addresses = list('addresses, with commas', (part) => isIP(part) > 0);
 
 /** A place of this machine to listen at: for `listen` of a server. */
@@ -79,8 +76,9 @@ export const endpoints = list('unix:/path or https://host:8443, with commas', is
 const isKey = (text: string) => Buffer.from(text, 'base64').length === 32;
 export const sealingKey = matching('32 bytes in base64', isKey);
 export const sealingKeys = list('keys as SECRET_KEY, with commas', isKey);
-export const operatorToken = matching('a token as the service makes it (svc_op_…)', (text) =>
-  /^svc_op_[0-9A-Za-z]{38}$/.test(text),
+export const operatorToken = matching(
+  'a token that a service made (svc_op_…, the file operator-token in its DATA_DIR)',
+  (text) => /^svc_op_[0-9A-Za-z]{38}$/.test(text),
 );
 export const signingSecret = matching('whsec_ and 24 to 64 bytes in base64', (text) =>
   /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(text),

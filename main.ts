@@ -82,7 +82,8 @@ async function compose(
   const operatorToken = config.operatorToken ?? keptSecret(config, 'operator-token', () => mintCredential('op'));
   if (credentialKind(operatorToken) !== 'op')
     throw new Error(
-      'OPERATOR_TOKEN has a wrong checksum. Use a token that a service made (operator-token in DATA_DIR).',
+      `${config.operatorToken ? 'OPERATOR_TOKEN or its file' : join(config.dataDir, 'operator-token')} has a wrong ` +
+        'checksum. Use the operator-token that a service made, or remove this one: the next start makes another.',
     );
 
   // The database may still be starting, so the parts that do not need it come first.

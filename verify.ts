@@ -1,15 +1,15 @@
 /**
  * `npm run verify`: proves that the books balance, and that the ledger accounts for every payment, top-up and order. It also
  * proves that the audit log is as the service wrote it. With `--digest`, it proves that the log still has what it had when the
- * service published that digest. Otherwise it names the wrong rows and ends with 1. Like any start, it migrates the tables; it changes nothing else. It needs DATABASE_URL beside a running service: only one process at a time
- * uses an embedded database.
+ * service published that digest. Otherwise it names the wrong rows and ends with 1. Like any start, it migrates the tables;
+ * it changes nothing else. It may run beside the service.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Config, readConfig } from './config.ts';
 import { Database } from './entities/database/database.ts';
-import { startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
+import { runningUrl, startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { type KnownOfAudit, proveAudit } from './entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from './entities/history/audit-signature.ts';
 import { usdFromMicros } from './entities/money.ts';
@@ -20,9 +20,10 @@ async function verify(): Promise<boolean> {
   const { values } = parseArgs({ options: { digest: { type: 'string', multiple: true, default: [] } } });
   const digests = values.digest.flatMap(digestsIn);
   const config = readConfig();
-  const embedded = config.databaseUrl ? undefined : await startEmbeddedPostgres(config.dataDir);
+  const running = config.databaseUrl ?? (await runningUrl(config.dataDir));
+  const embedded = running ? undefined : await startEmbeddedPostgres(config.dataDir);
   try {
-    const db = await Database.open(config.databaseUrl ?? embedded!.url, {
+    const db = await Database.open(running ?? embedded!.url, {
       poolSize: 2,
       ownerUrl: embedded?.ownerUrl ?? config.migrationDatabaseUrl,
     });

@@ -7,8 +7,15 @@ import { type Happening, recordAll } from '../history/record.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { API_KEY_LIFECYCLE, type ApiKey, IS_OPEN } from './credential.ts';
 
-/** $1 the account, $2 the ids; null: all of the account. */
-const CHOSEN = 'account_id = $1 and ($2::text[] is null or id = any($2::text[]) or limited_by = any($2::text[]))';
+/** $1 the account, $2 the ids, with all that they created; null: all of the account. */
+const CHOSEN = `account_id = $1 and ($2::text[] is null or id in (
+    with recursive chosen (id) as (
+      select unnest($2::text[])
+      union select made.id from chosen join (
+        select id, limited_by from api_key where account_id = $1
+        union all select id, limited_by from oauth_client where account_id = $1
+      ) as made on made.limited_by = chosen.id)
+    select id from chosen))`;
 const REVOKE_API_KEYS = moveStatement(
   API_KEY_LIFECYCLE,
   'REVOKED',

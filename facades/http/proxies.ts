@@ -3,7 +3,7 @@
  * one address. They share limits, and strangers can lock customers out. Addresses stay in memory and are in no warning.
  */
 import type { IncomingMessage } from 'node:http';
-import { isCircuit, networkCheck, networkFrom } from '../../schema/index.ts';
+import { isCircuit, networkCheck } from '../../schema/index.ts';
 
 /** The requests of a single private address after which it counts as a proxy. */
 const REQUESTS_MIN = 50;
@@ -21,9 +21,7 @@ const SINGLE =
 
 /** Returns a check for trusted proxies. A circuit of an onion service is a caller, and never a proxy. */
 export function proxyCheck(trustedProxies: readonly string[]): (address: string | undefined) => boolean {
-  const networks = trustedProxies.flatMap((proxy) => networkFrom(proxy) ?? []);
-  if (!networks.length) return () => false;
-  const isNamed = networkCheck(networks);
+  const isNamed = networkCheck(trustedProxies);
   return (address = '') => isNamed(address) && !isCircuit(address);
 }
 

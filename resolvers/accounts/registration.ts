@@ -7,9 +7,9 @@
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { NOTE_SOLVED, REGISTRATIONS } from '../../entities/accounts/registration.ts';
-import { ApiError } from '../../entities/errors.ts';
+import { ApiError, HOW_TO_PROVE_WORK } from '../../entities/errors.ts';
+import { isCircuit } from '../../entities/networks.ts';
 import type { Context } from '../context.ts';
-import { isCircuit } from './auth/networks.ts';
 
 const CHALLENGE_SECONDS = 300;
 /** The load makes a proof up to 64 times as hard. */
@@ -24,15 +24,16 @@ export async function admitRegistration(context: Context, proof?: string | null)
   const { db, vault, registrations } = context;
   const { perMinute, proofBits } = registrations;
   const recent = (await REGISTRATIONS.first(db, [perMinute * 2 ** LOAD_BITS_MAX, CHALLENGE_SECONDS]))!;
-  if (recent.accounts < perMinute && !isOnion(context)) return false;
+  const always = isOnion(context);
+  if (recent.accounts < perMinute && !always) return false;
   if (proof && (await isValid(context, proof))) return true;
   const loadBits = Math.max(0, Math.floor(Math.log2(recent.accounts / perMinute)));
   const unsigned = `1:${proofBits + loadBits}:${recent.ends}:${randomBytes(12).toString('base64url')}`;
   const challenge = `${unsigned}:${signature(vault, unsigned)}`;
-  const detail = proof
+  const cause = proof
     ? 'The proof of work is wrong, too old, or was used before. Solve the new challenge.'
-    : undefined;
-  throw new ApiError('proof_of_work_required', detail, { challenge });
+    : always && 'An onion service asks each registration for a proof of work.';
+  throw new ApiError('proof_of_work_required', cause ? `${cause} ${HOW_TO_PROVE_WORK}` : undefined, { challenge });
 }
 
 const ONION = /\.onion\.?(:\d+)?$/i;

@@ -11,13 +11,14 @@ import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
 import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
-import { MACHINE, newFolder, removeFolder } from '../setup/spawn.ts';
+import { MACHINE, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
 import { VAULT } from '../setup/vault.ts';
 
 const VERIFY = join(import.meta.dirname, '..', '..', 'verify.ts');
-const verify = (DATABASE_URL: string, ...given: string[]) =>
+const verify = (DATABASE_URL: string, ...given: string[]) => run({ DATABASE_URL }, given);
+const run = (environment: Record<string, string>, given: string[] = []) =>
   new Promise<{ code: number; output: string }>((done) => {
-    execFile(process.execPath, [VERIFY, ...given], { env: { ...MACHINE, DATABASE_URL } }, (error, stdout, stderr) =>
+    execFile(process.execPath, [VERIFY, ...given], { env: { ...MACHINE, ...environment } }, (error, stdout, stderr) =>
       done({ code: error ? Number(error.code) : 0, output: stdout + stderr }),
     );
   });
@@ -56,6 +57,15 @@ it('npm run verify names the account and the entry that somebody changed in the 
   const wrong = await verify(url);
   expect(wrong).toMatchObject({ code: 1 });
   expect(wrong.output).toMatch(new RegExp(`WRONG: audit log of ${account}, entry aud_\\w+: The entry was changed`));
+});
+
+it('npm run verify finds the embedded database of a running service by itself', async () => {
+  const DATA_DIR = newFolder();
+  onTestFinished(() => removeFolder(DATA_DIR));
+  const service = await spawnService({ DATA_DIR });
+  onTestFinished(() => service.stop().then(() => {}));
+  expect(await run({ DATA_DIR })).toMatchObject({ code: 0, output: expect.stringContaining('The books balance') });
+  expect((await fetch(service.graphql.replace('graphql', 'readyz'))).status).toBe(200);
 });
 
 it('npm run verify tells whether the log still has what it had at a digest that somebody kept', async () => {

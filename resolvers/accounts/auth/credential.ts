@@ -14,10 +14,10 @@ import {
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { ApiError } from '../../../entities/errors.ts';
+import { allowedBy } from '../../../entities/networks.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Viewer } from '../../context.ts';
 import type { SecurityLog } from '../security-log.ts';
-import { networkCheck } from './networks.ts';
 
 /** Seconds until a cached credential is read again from the database. */
 const CACHE_SECONDS = 30;
@@ -102,7 +102,7 @@ export class Authenticator {
       this.#refused(viewer, 'refused');
     if (found.revokedAt) throw new ApiError('revoked_credential');
     if (isExpired) throw new ApiError('expired_credential');
-    const known = { viewer, allows: networkCheck(found.ipAllowlist) };
+    const known = { viewer, allows: allowedBy(found.ipAllowlist) };
     // A revocation during the read may have made this row out of date.
     if (revocations === this.#revocations) this.#remember(cacheKey, known);
     return { ...known, unnoted: found.ipAllowlist.length > 0 };

@@ -6,7 +6,7 @@ import { lockAccount } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
 import { refresh } from '../auth/refresh.ts';
 import { findSession, openSession, type TokenPair } from '../auth/session.ts';
-import { authenticateClient, type ClientCredentials } from './client.ts';
+import { authenticateClient, type ClientCredentials, noteRefusal } from './client.ts';
 import { narrowedScope, readScope } from './scope.ts';
 
 export interface TokenRequest extends ClientCredentials {
@@ -56,7 +56,10 @@ async function granted(context: Context, client: OauthClient, { scope }: TokenRe
     // Under the lock of the account no request deletes the client.
     await lockAccount(tx, accountId);
     const isKnown = await NOTE_CLIENT_USE.first(tx, [id]);
-    if (!isKnown) throw new ApiError('invalid_client', 'The client was deleted, or has expired.');
+    if (!isKnown) {
+      noteRefusal(context.security, client, 'refused');
+      throw new ApiError('invalid_client', 'The client was deleted, or has expired.');
+    }
     const opened = await openSession(context, tx, accountId, sourceOf(client), {
       scope: narrowed,
       endsBy: client.expiresAt,
@@ -67,6 +70,8 @@ async function granted(context: Context, client: OauthClient, { scope }: TokenRe
   });
   return { ...tokens, refreshToken: renewable ? tokens.refreshToken : null };
 }
+
+const REUSED = 'The refresh token was used before, so the service ended all tokens that came from it.';
 
 /** Refreshes a token (RFC 6749, section 6). OAuth has one code for all refusals, so the detail names the fault. */
 async function renewed(context: Context, client: OauthClient, request: TokenRequest): Promise<IssuedToken> {
@@ -80,7 +85,9 @@ async function renewed(context: Context, client: OauthClient, request: TokenRequ
     return tokens;
   } catch (error) {
     const refused = apiErrorOf(error);
-    throw refused?.extensions.status === 401 ? new ApiError('invalid_grant', refused.message) : error;
+    if (refused?.extensions.status !== 401) throw error;
+    const reason = refused.code === 'refresh_token_reused' ? REUSED : refused.message;
+    throw new ApiError('invalid_grant', `${reason} Request a new one by the grant type client_credentials.`);
   }
 }
 
