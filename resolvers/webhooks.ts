@@ -57,7 +57,7 @@ export async function createWebhook(
   const id = newId('whk');
   const webhook = await context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    const { expiresAt } = await newLimits(tx, context, {});
+    const { expiresAt, limitedBy } = await newLimits(tx, context, {});
     if ((await tx.manager.countBy(Webhook, { accountId })) >= context.limits.webhooks)
       throw new ApiError('webhook_limit_reached');
     await insert(tx, Webhook, {
@@ -68,6 +68,7 @@ export async function createWebhook(
       description: description ?? null,
       secret: WEBHOOK_SECRET.seal(context.vault, secret, id),
       expiresAt,
+      limitedBy,
     });
     await record(tx, accountId, id, { type: 'webhook.created', actor: actorOf(context) });
     const created = (await find(tx, Webhook, { id }))!;

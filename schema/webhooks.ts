@@ -56,7 +56,8 @@ const WebhookType = objectType<ShownWebhook>('Webhook', 'A URL that receives eve
   status: t.expose('status', { type: WebhookStatus }),
   disabledReason: t.exposeString('disabledReason', {
     nullable: true,
-    description: 'endpoint_gone, retries_exhausted, expired or secret_revoked; null while it is enabled.',
+    description:
+      'endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled.',
   }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
   expiresAt: t.expose('expiresAt', {

@@ -22,12 +22,14 @@ export const Webhook = entity('webhook', {
   previousSecret: nullable(column.bytes()),
   previousSecretUntil: nullable(column.timestamp()),
   status: defaulting(column.oneOf(...WEBHOOK_STATUSES), "'ENABLED'"),
-  /** `endpoint_gone`, `retries_exhausted`, `expired` or `secret_revoked`. */
+  /** `endpoint_gone`, `retries_exhausted`, `expired`, `creator_revoked` or `secret_revoked`. */
   disabledReason: nullable(column.text()),
   lastSuccessAt: nullable(column.timestamp()),
   createdAt: column.now(),
   /** The expiry of the credential that created it. */
   expiresAt: nullable(column.timestamp()),
+  /** The credential with limits, or the OAuth client, that created it. Its end disables the webhook. */
+  limitedBy: nullable(column.text()),
 });
 export type Webhook = RowOf<typeof Webhook>;
 

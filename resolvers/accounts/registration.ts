@@ -29,7 +29,7 @@ export async function admitRegistration(context: Context, proof?: string | null)
   if (proof && (await isValid(context, proof))) return true;
   const loadBits = Math.max(0, Math.floor(Math.log2(recent.accounts / perMinute)));
   const unsigned = `1:${proofBits + loadBits}:${recent.ends}:${randomBytes(12).toString('base64url')}`;
-  const challenge = `${unsigned}:${signature(vault, unsigned)}`;
+  const challenge = `${unsigned}:${signatures(vault, unsigned)[0]}`;
   const cause = proof
     ? 'The proof of work is wrong, too old, or was used before. Solve the new challenge.'
     : always && 'An onion service asks each registration for a proof of work.';
@@ -41,18 +41,23 @@ const ONION = /\.onion\.?(:\d+)?$/i;
 const isOnion = ({ publicUrl, host = '', address }: Context) =>
   isCircuit(address) || ONION.test(host) || ONION.test(new URL(publicUrl).hostname);
 
-/** Signs the first members of a challenge: version, bits, end in seconds since the epoch, and nonce. */
-const signature = (vault: Context['vault'], text: string) =>
-  createHmac('sha256', vault.derive('registration challenges')).update(text).digest('base64url');
+/**
+ * Signs the first members of a challenge: version, bits, end in seconds since the epoch, and nonce. The first signature is
+ * that of the current key. Another process may have signed with a previous one.
+ */
+const signatures = (vault: Context['vault'], text: string) =>
+  vault.deriveAll('registration challenges').map((key) => createHmac('sha256', key).update(text).digest('base64url'));
 
 /** Checks a proof, which is a challenge and a number with a colon, and uses it up. */
 async function isValid({ db, vault }: Context, proof: string): Promise<boolean> {
   const parts = proof.split(':');
   if (parts.length !== 6) return false;
   const [, bits, end, nonce, given] = parts as [string, string, string, string, string];
-  const expected = Buffer.from(signature(vault, parts.slice(0, 4).join(':')));
   const signed = Buffer.from(given);
-  if (signed.length !== expected.length || !timingSafeEqual(signed, expected)) return false;
+  const isSigned = signatures(vault, parts.slice(0, 4).join(':'))
+    .map((one) => Buffer.from(one))
+    .some((one) => one.length === signed.length && timingSafeEqual(one, signed));
+  if (!isSigned) return false;
   if (zeroBits(createHash('sha256').update(proof).digest()) < Number(bits)) return false;
   return (await NOTE_SOLVED.first(db, [nonce, Number(end)])) !== undefined;
 }
