@@ -39,6 +39,8 @@ export const STYLES = {
 } as const satisfies Record<string, Style>;
 export type StyleName = keyof typeof STYLES;
 
+/** The most parameters of a form. The time to read one grows with their square. */
+const PARAMETERS_MAX = 100;
 export const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 /**
@@ -48,6 +50,8 @@ export const FORM_TYPE = 'application/x-www-form-urlencoded';
  */
 export function readForm(bytes: Buffer): Record<string, string | string[]> {
   const form = new URLSearchParams(readUtf8(bytes));
+  if (form.size > PARAMETERS_MAX)
+    throw new ApiError('invalid_request', `The form has more than ${PARAMETERS_MAX} parameters.`);
   const members: [name: string, value: string | string[]][] = [];
   for (const name of new Set(form.keys())) {
     const values = form.getAll(name).filter((value) => value !== '');

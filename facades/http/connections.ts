@@ -1,7 +1,7 @@
 /**
  * Limits how many connections a network may have to the public listener. Through a trusted proxy the connections are the
  * proxy's, so there the limit holds for the requests under way. All circuits of an onion service together have a limit, too,
- * because a stranger can open circuits without end.
+ * because a stranger can open circuits without end. At a limit, the longest idle connection gives way to a new one.
  */
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
@@ -27,47 +27,104 @@ export interface ConnectionOptions {
   newRequestId: () => string;
 }
 
+/** A connection, or a request through a proxy. */
+interface Stay {
+  requests: number;
+  /** When the last request ended or, before any, the connection opened. In milliseconds of the process. */
+  since: number;
+  /** Whether the connection has had a request. */
+  served: boolean;
+  /** Absent for a request. */
+  close?: () => void;
+}
+
+/** Time for the first request of a connection, which is still arriving. */
+const FIRST_REQUEST_MS = 1_000;
+
+const isIdle = ({ requests, since, served, close }: Stay): boolean =>
+  close !== undefined && !requests && (served || performance.now() - since > FIRST_REQUEST_MS);
+
+/** The stays of each network, and of all circuits, within their limits. */
+class Stays {
+  readonly #open = new Map<string, Set<Stay>>();
+  readonly #limitsOf: (address: string) => readonly { group: string; max: number; refusal: ApiError }[];
+
+  constructor(limits: ConnectionLimits) {
+    const refusalOf = (holder: string, max: number) => {
+      const detail = `${holder} ${max} connections or requests under way. Wait until one ends.`;
+      return { max, refusal: new ApiError('rate_limited', detail, { retryAfter: RETRY_SECONDS }) };
+    };
+    const ofNetwork = refusalOf('Your network has', limits.perNetwork);
+    const ofOnion = {
+      group: 'circuits',
+      ...refusalOf('All callers of the onion service together have', limits.perOnion),
+    };
+    this.#limitsOf = (address) => {
+      const own = { group: networkOf(address), ...ofNetwork };
+      return isCircuit(address) ? [own, ofOnion] : [own];
+    };
+  }
+
+  /** Begins a stay. @returns a function that ends it, or the refusal if a limit is full of requests under way */
+  enter(address: string, stay: Stay): (() => void) | ApiError {
+    const limits = this.#limitsOf(address);
+    for (const { group, max, refusal } of limits) {
+      const stays = this.#open.get(group);
+      if (!stays || stays.size < max) continue;
+      const idle = [...stays].filter(isIdle).reduce<Stay | undefined>(longer, undefined);
+      if (!idle) return refusal;
+      for (const { group: one } of limits) this.#open.get(one)?.delete(idle);
+      idle.close!();
+    }
+    for (const { group } of limits) {
+      const stays = this.#open.get(group) ?? new Set();
+      this.#open.set(group, stays.add(stay));
+    }
+    return () => {
+      for (const { group } of limits) {
+        const stays = this.#open.get(group);
+        stays?.delete(stay);
+        if (!stays?.size) this.#open.delete(group);
+      }
+    };
+  }
+}
+
+const longer = (a: Stay | undefined, b: Stay): Stay => (a && a.since <= b.since ? a : b);
+
 export function limitConnections(
   app: FastifyInstance,
   { isProxy, limits, errorResponse, newRequestId }: ConnectionOptions,
 ): void {
-  const open = new Map<string, number>();
-  const refusalOf = (holder: string, max: number) => {
-    const detail = `${holder} ${max} connections or requests under way. Wait until one ends.`;
-    return { max, refusal: new ApiError('rate_limited', detail, { retryAfter: RETRY_SECONDS }) };
-  };
-  const ofNetwork = refusalOf('Your network has', limits.perNetwork);
-  const ofOnion = refusalOf('All callers of the onion service together have', limits.perOnion);
-  /** @returns a function that ends the stay, or the refusal if the network or the onion service has too many */
-  const enter = (address: string): (() => void) | ApiError => {
-    const own = { group: networkOf(address), ...ofNetwork };
-    const groups = isCircuit(address) ? [own, { group: 'circuits', ...ofOnion }] : [own];
-    const full = groups.find(({ group, max }) => (open.get(group) ?? 0) >= max);
-    if (full) return full.refusal;
-    for (const { group } of groups) open.set(group, (open.get(group) ?? 0) + 1);
-    return () => {
-      for (const { group } of groups) {
-        const left = open.get(group)! - 1;
-        if (left) open.set(group, left);
-        else open.delete(group);
-      }
-    };
-  };
+  const stays = new Stays(limits);
+  const connections = new WeakMap<Socket, Stay>();
   const rawRefusal = (refusal: ApiError) => {
     const requestId = newRequestId();
     return rawResponse(errorResponse(refusal, requestId), requestId);
   };
-  const proxied = new WeakSet<Socket>();
+  const newStay = () => ({ requests: 0, since: performance.now(), served: false });
   app.server.on('connection', (socket) => {
     const address = socket.remoteAddress;
-    if (!address || isProxy(address)) return void proxied.add(socket);
-    const entered = enter(address);
-    if (typeof entered === 'function') socket.once('close', entered);
-    else socket.end(rawRefusal(entered), () => socket.destroy());
+    if (!address || isProxy(address)) return;
+    const stay: Stay = { ...newStay(), close: () => void socket.destroy() };
+    const entered = stays.enter(address, stay);
+    if (typeof entered !== 'function') return void socket.end(rawRefusal(entered), () => socket.destroy());
+    connections.set(socket, stay);
+    socket.once('close', entered);
+  });
+  app.server.on('request', ({ socket }, response) => {
+    const stay = connections.get(socket);
+    if (!stay) return;
+    stay.requests++;
+    stay.served = true;
+    response.once('close', () => {
+      stay.requests--;
+      stay.since = performance.now();
+    });
   });
   app.addHook('onRequest', (request, reply, done) => {
-    if (!proxied.has(request.socket)) return done();
-    const entered = enter(request.ip);
+    if (connections.has(request.socket)) return done();
+    const entered = stays.enter(request.ip, newStay());
     if (typeof entered !== 'function') return done(entered);
     reply.raw.once('close', entered);
     done();

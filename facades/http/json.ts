@@ -1,5 +1,5 @@
 /**
- * Reads JSON strictly: I-JSON (RFC 7493) in UTF-8, of limited depth. Unreadable JSON is 400. A value that PostgreSQL cannot
+ * Reads JSON strictly: I-JSON (RFC 7493) in UTF-8, of limited depth and with a limited number of values. Unreadable JSON is 400. A value that PostgreSQL cannot
  * store is 422, and the error names the field.
  */
 import { isUtf8 } from 'node:buffer';
@@ -7,18 +7,22 @@ import { ApiError, malformed } from '../../schema/index.ts';
 
 /** The most levels of nested objects and lists. */
 const DEPTH_MAX = 10;
+/** The most values of a text. In memory, a short value takes twenty times the bytes of its text. */
+const VALUES_MAX = 10_000;
+const TOO_MANY = `The body has more than ${VALUES_MAX.toLocaleString('en')} values.`;
+const tooDeep = (levels: number) => new ApiError('malformed_json', `The body is nested deeper than ${levels} levels.`);
 
-/** @throws ApiError malformed_json or validation_failed */
+/** @throws ApiError malformed_json, body_too_large or validation_failed */
 export function readJson(bytes: Buffer): unknown {
   const text = readUtf8(bytes);
+  const members = measure(text);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     throw new ApiError('malformed_json');
   }
-  if (checkJson(value) !== membersWritten(text))
-    throw new ApiError('malformed_json', 'The body has the same member twice.');
+  if (checkJson(value) !== members) throw new ApiError('malformed_json', 'The body has the same member twice.');
   return value;
 }
 
@@ -52,12 +56,6 @@ function membersOf(value: unknown, depth: number): number {
   return count;
 }
 
-/** Whether objects and lists are nested deeper than `levels`. */
-export const deeperThan = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((inner) => deeperThan(inner, levels - 1)));
-
 const allowed = (key: string): boolean => key !== '__proto__' && !malformed(key);
 
 function firstError(value: unknown, path: string[], depth: number): ApiError | undefined {
@@ -65,7 +63,7 @@ function firstError(value: unknown, path: string[], depth: number): ApiError | u
     return fieldError(path, 'has a character that the service cannot store');
   if (typeof value === 'number' && !Number.isFinite(value)) return fieldError(path, 'is too large a number');
   if (typeof value !== 'object' || value === null) return undefined;
-  if (depth === DEPTH_MAX) return new ApiError('malformed_json', `The body is nested deeper than ${DEPTH_MAX} levels.`);
+  if (depth === DEPTH_MAX) return tooDeep(DEPTH_MAX);
   for (const [key, inner] of Object.entries(value)) {
     if (!allowed(key)) return fieldError([...path, key.toWellFormed().replaceAll('\0', '�')], 'is not an allowed name');
     const error = firstError(inner, [...path, key], depth + 1);
@@ -80,22 +78,41 @@ function fieldError(path: string[], predicate: string): ApiError {
   return new ApiError('validation_failed', message, { errors: [{ field, code: 'wrong_format', message }] });
 }
 
-/** Counts the members in a valid JSON text: its colons outside of strings. Duplicate names count twice. */
-function membersWritten(text: string): number {
-  let count = 0;
+/**
+ * Measures a text before the service parses it, because parsing many small values takes time and memory.
+ * @returns the members of all objects as written: duplicates count twice
+ * @throws ApiError malformed_json if it is nested too deep, or body_too_large if it has too many values
+ */
+export function measure(text: string, levelsMax = DEPTH_MAX): number {
+  let [values, members, level] = [1, 0, 0];
   for (let i = 0; i < text.length; i++) {
-    const char = text.charCodeAt(i);
-    if (char === 0x3a) count++;
-    else if (char === 0x22) i = endOfString(text, i);
+    const char = text[i];
+    if (char === '"') i = endOfString(text, i);
+    else if (char === ':') members++;
+    else if (char === ',') values++;
+    else if (char === '}' || char === ']') level--;
+    else if (char === '{' || char === '[') {
+      if (++level > levelsMax) throw tooDeep(levelsMax);
+      // A filled list or object has one value more than commas.
+      if (!isEmptyAt(text, i)) values++;
+    }
+    if (values > VALUES_MAX) throw new ApiError('body_too_large', TOO_MANY);
   }
-  return count;
+  return members;
 }
 
-/** The position of the quote that ends a string of a valid JSON text. */
+const EMPTY = /[[{][ \t\r\n]*[\]}]/y;
+function isEmptyAt(text: string, start: number): boolean {
+  EMPTY.lastIndex = start;
+  return EMPTY.test(text);
+}
+
+/** The position of the quote that ends a string. The end of the text, if no quote does. */
 function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
     while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
     if (backslashes % 2 === 0) return end;
   }
+  return text.length;
 }

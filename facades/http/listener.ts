@@ -5,7 +5,14 @@ import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
-import { type AdmitPublic, admission, publicAdmission, readmission } from '../rate-limit/rate-limit.ts';
+import {
+  type Admit,
+  type AdmitPublic,
+  admission,
+  earlyRefusal,
+  publicAdmission,
+  readmission,
+} from '../rate-limit/rate-limit.ts';
 import { clientErrors, refuseLargeHead } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { docs } from './docs.ts';
@@ -124,7 +131,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   });
   docs(app, admitPublic);
   downloads(app, { ...options, admit });
-  processorWebhooks(app, { ...options, admit });
+  processorWebhooks(app, { ...options, admit, refuseEarly: earlyRefusal(rateLimits) });
   rest(app, { ...options, operations, admit, readmit: readmission(authenticate) });
   oauth(app, publicUrl, admitPublic);
   const document = JSON.stringify(openapi(operations, publicUrl));
@@ -132,21 +139,31 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     cached(request, reply, document, 'public, max-age=60'),
   );
   await app.register(mcp, { ...options, operations, errorResponse, onWrite: unread.note });
-  otherMethods(app, operations, admitPublic);
+  otherMethods(app, operations, { admit, admitPublic });
   return app;
 }
 
 /** Answers the other methods of a path with 404 and the header Allow, and OPTIONS. The contract has no 405. */
-function otherMethods(app: FastifyInstance, operations: readonly Operation[], admit: AdmitPublic): void {
+function otherMethods(
+  app: FastifyInstance,
+  operations: readonly Operation[],
+  { admit, admitPublic }: { admit: Admit; admitPublic: AdmitPublic },
+): void {
+  const preflight = async (request: FastifyRequest, reply: FastifyReply) => {
+    // Browsers send preflights by themselves, so these have a count of their own.
+    await admit(request, reply, true, 'OPTIONS');
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
+    if (length !== '0' || coding !== undefined) throw new ApiError('body_too_large', 'OPTIONS takes no body.');
+  };
   for (const { url, methods, others } of methodsOf(operations)) {
     const allow = methods.join(', ');
     const headers = preflightHeaders(allow);
     const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
-      await admit(request, reply);
+      await admitPublic(request, reply);
       throw new ApiError('not_found', `The path does not have this method. It has ${allow}.`, { headers: { allow } });
     };
     app.route({ method: others, url, onRequest: refuse, handler: () => {} });
-    app.options(url, (_request, reply) => reply.headers(headers).send(''));
+    app.options(url, { onRequest: preflight }, (_request, reply) => reply.headers(headers).send(''));
   }
 }
 

@@ -2,6 +2,7 @@
 import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server';
 import type { Viewer } from '../../schema/index.ts';
 import type { Caller } from '../compile/run.ts';
+import type { Question } from './questions.ts';
 
 /** Counts a call for the rate limits. @throws ApiError rate_limited */
 export type Count = (viewer: Viewer | null) => Promise<void>;
@@ -30,6 +31,8 @@ export interface McpCaller extends Omit<Caller, 'signal'> {
   count: Count;
   messages: Messages;
   view: View;
+  /** The questions of its session whose answer is due. Absent without a session. */
+  questions?: Set<Question>;
 }
 
 export const authInfoOf = (caller: McpCaller): AuthInfo => ({

@@ -5,6 +5,7 @@
 import {
   acceptedContent,
   createRequestStateCodec,
+  type ElicitResult,
   type InputRequiredResult,
   inputRequired,
   type RequestStateCodec,
@@ -13,15 +14,18 @@ import {
 import { refusal } from '../compile/details.ts';
 import type { Operation } from '../compile/operation.ts';
 import type { Caller, Values } from '../compile/run.ts';
+import type { McpCaller } from './caller.ts';
+import type { Precheck } from './checks.ts';
 
 /**
  * Checks the confirmation of a call. @returns the question for the user, or undefined if the call is confirmed
  * @throws ApiError validation_failed if the user declined, or the client must send `confirm`
+ * @throws ApiError unavailable without an answer, or the error of a call that cannot succeed
  */
 export type Confirm = (
   args: Values,
   confirmation: unknown,
-  caller: Caller,
+  caller: McpCaller & Caller,
   request: ServerContext,
 ) => Promise<InputRequiredResult | undefined>;
 
@@ -33,6 +37,7 @@ interface Question {
 }
 export type QuestionCodec = RequestStateCodec<Question>;
 
+/** Clients of 2026-07-28 send the call again with the answer, and so hold nothing meanwhile. */
 const SECONDS = 600;
 
 /** Secrets of 32 bytes. The first signs. A text that another one signed is right, too: an operator may replace them. */
@@ -50,11 +55,29 @@ export function questionCodec(secrets: Secrets): QuestionCodec {
   };
 }
 
-/** @param canAsk whether the client supports elicitation */
-export function confirmOf({ tool }: Operation, codec: QuestionCodec, canAsk: () => boolean): Confirm | undefined {
+/** A question with fields for the answer. */
+type Form = Parameters<typeof inputRequired.elicit>[0];
+
+/** The ways of a client to ask its user. */
+export interface Asking {
+  /** Whether the client can show forms. */
+  canAsk(): boolean;
+  /** Asks, and waits for the answer. Absent: the client gets the question as the result of the call. */
+  ask?: (form: Form, caller: McpCaller & Caller, request: ServerContext) => Promise<ElicitResult>;
+}
+
+export interface ConfirmOptions extends Asking {
+  codec: QuestionCodec;
+  /** Refuses a call that cannot succeed, before the user is asked. */
+  precheck: Precheck | undefined;
+}
+
+export function confirmOf({ tool }: Operation, options: ConfirmOptions): Confirm | undefined {
   const { name, title = name, confirm } = tool!;
   if (!confirm) return undefined;
-  return async (args, confirmation, caller, { mcpReq }) => {
+  const { codec, precheck, canAsk, ask } = options;
+  return async (args, confirmation, caller, request) => {
+    const { mcpReq } = request;
     const value = args[confirm];
     if (confirmation !== undefined && confirmation !== null) {
       if (confirmation === value) return undefined;
@@ -62,26 +85,32 @@ export function confirmOf({ tool }: Operation, codec: QuestionCodec, canAsk: () 
     }
     const question = mcpReq.requestState<Question>();
     const credential = caller.viewer?.credentialId;
-    if (question && question.tool === name && question.value === value && question.credential === credential) {
-      if (acceptedContent<{ confirm?: unknown }>(mcpReq.inputResponses, 'confirm')?.confirm === true) return undefined;
-      throw refused('not_allowed', 'The user did not confirm the call, and the service changed nothing.');
-    }
+    if (question && question.tool === name && question.value === value && question.credential === credential)
+      return requireYes(acceptedContent(mcpReq.inputResponses, 'confirm'));
+    await precheck?.(args, caller);
     if (!canAsk())
       throw refused('required', `This cannot be undone. To confirm, repeat the value of ${confirm} in confirm.`);
+    const form = formOf(`${title}: ${value}? This cannot be undone.`, `Yes, ${value}`);
+    if (ask) {
+      const { action, content } = await ask(form, caller, request);
+      return requireYes(action === 'accept' ? content : undefined);
+    }
     return inputRequired({
-      inputRequests: {
-        confirm: inputRequired.elicit({
-          message: `${title}: ${value}? This cannot be undone.`,
-          requestedSchema: {
-            type: 'object',
-            properties: { confirm: { type: 'boolean', title: `Yes, ${value}` } },
-            required: ['confirm'],
-          },
-        }),
-      },
+      inputRequests: { confirm: inputRequired.elicit(form) },
       requestState: await codec.mint({ tool: name, value, credential }),
     });
   };
+}
+
+const formOf = (message: string, title: string): Form => ({
+  message,
+  requestedSchema: { type: 'object', properties: { confirm: { type: 'boolean', title } }, required: ['confirm'] },
+});
+
+/** @throws ApiError unless the user accepted and said yes */
+function requireYes(content: { confirm?: unknown } | undefined): undefined {
+  if (content?.confirm !== true)
+    throw refused('not_allowed', 'The user did not confirm the call, and the service changed nothing.');
 }
 
 const refused = (code: 'required' | 'not_allowed', message: string) => refusal([{ field: 'confirm', code, message }]);

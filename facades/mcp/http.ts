@@ -1,5 +1,6 @@
 /** Mounts the MCP endpoint on the public listener: POST, GET and DELETE. */
 import {
+  INVALID_REQUEST,
   localhostAllowedOrigins,
   type McpServerFactory,
   PARSE_ERROR,
@@ -10,9 +11,9 @@ import { ApiError } from '../../schema/index.ts';
 import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
 import { type Log, scrubbed } from '../http/errors.ts';
 import { JSON_TYPE } from '../http/headers.ts';
-import { deeperThan, readUtf8 } from '../http/json.ts';
+import { measure, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
-import { type RateLimits, rateHeaders, readmission, refuseDenied } from '../rate-limit/rate-limit.ts';
+import { earlyRefusal, type RateLimits, rateHeaders, readmission, refuseDenied } from '../rate-limit/rate-limit.ts';
 import { authInfoOf, type Count } from './caller.ts';
 import type { Secrets } from './confirm.ts';
 import { type McpParts, partsOf } from './parts.ts';
@@ -48,6 +49,7 @@ interface Mount extends McpOptions {
 export const MCP_PATHS = ['/mcp', '/mcp/secure'] as const;
 const REFUSALS: ReadonlySet<string> = new Set(['Error', 'ProtocolError']);
 const BODY_MAX = 256 * 1024;
+const SMALL_MAX = 8 * 1024;
 /** Arguments may have ten levels, like bodies. The message around them adds a few. */
 const DEPTH_MAX = 16;
 
@@ -75,6 +77,7 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
   const counter = new Counter(options.rateLimits);
   const readmit = readmission(authenticate);
+  const refuseEarly = earlyRefusal(options.rateLimits);
   // Open streams would keep the listener from closing.
   app.addHook('preClose', () => versions.close());
   readMessages(app);
@@ -90,10 +93,11 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
       url,
       bodyLimit: BODY_MAX,
       exposeHeadRoute: false,
-      onRequest: async (request) => {
+      onRequest: async (request, reply) => {
         // The transport's specification requires this check against DNS rebinding. Requests without an Origin pass.
         if (!validateOriginHeader(request.headers.origin, origins).ok) throw new ForeignOrigin();
         request.viewer = await authenticate(request.headers.authorization, request.ip);
+        if (isLarge(request)) refuseEarly(request, reply);
         if (url === '/mcp/secure' && !request.viewer)
           throw new ApiError('missing_credential', undefined, {
             headers: { 'www-authenticate': `Bearer realm="svc", resource_metadata="${metadata}"` },
@@ -133,11 +137,11 @@ function readMessages(app: FastifyInstance): void {
     { parseAs: 'buffer', bodyLimit: BODY_MAX },
     (_request, body: Buffer, done) => {
       try {
-        const message = body.length ? JSON.parse(readUtf8(body)) : undefined;
-        if (deeperThan(message, DEPTH_MAX)) throw new ApiError('malformed_json');
-        done(null, message);
-      } catch {
-        done(new ApiError('malformed_json'), undefined);
+        const text = readUtf8(body);
+        measure(text, DEPTH_MAX);
+        done(null, text ? JSON.parse(text) : undefined);
+      } catch (error) {
+        done(error instanceof ApiError ? error : new ApiError('malformed_json'), undefined);
       }
     },
   );
@@ -177,6 +181,10 @@ class Counter {
   }
 }
 
+/** Whether reading the body costs more than a refusal. Smaller ones are read, because a tool call needs its id for the error. */
+const isLarge = ({ headers }: FastifyRequest): boolean =>
+  Number(headers['content-length'] ?? 0) > SMALL_MAX || headers['transfer-encoding'] !== undefined;
+
 class ForeignOrigin extends Error {}
 
 type ErrorHandler = (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
@@ -199,6 +207,7 @@ function jsonRpcErrors(otherwise: ErrorHandler): ErrorHandler {
     else if (error instanceof ForeignOrigin) answer(403, SERVER_ERROR, 'The Origin is not allowed.');
     else if (code === 'malformed_json') answer(400, PARSE_ERROR, 'Parse error: the body is not valid JSON.');
     else if (code === 'invalid_query') answer(400, SERVER_ERROR, error.message);
+    else if (code === 'body_too_large') answer(400, INVALID_REQUEST, error.message);
     else if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') answer(415, SERVER_ERROR, 'Send the body as application/json.');
     else if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') answer(400, SERVER_ERROR, 'The body is too large.');
     else otherwise(error, request, reply);

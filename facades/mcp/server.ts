@@ -10,10 +10,12 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { callerIn, callerOf } from './caller.ts';
-import { confirmOf } from './confirm.ts';
+import { groupOf } from './calls.ts';
+import { type Asking, confirmOf } from './confirm.ts';
 import type { McpParts } from './parts.ts';
 import { progressOf } from './progress.ts';
 import { PROMPTS, promptOf } from './prompts.ts';
+import { ANSWER_SECONDS } from './questions.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 export const PROTOCOL_VERSIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'];
@@ -40,7 +42,7 @@ export function serverFactory(parts: McpParts): McpServerFactory {
   };
   return ({ era }) => {
     const server = new Server(SERVER_INFO, options);
-    handleTools(server, parts);
+    handleTools(server, parts, era === 'legacy');
     handleResources(server, parts);
     server.setRequestHandler('prompts/list', () => PROMPTS);
     server.setRequestHandler('prompts/get', ({ params }) => promptOf(params));
@@ -54,17 +56,41 @@ export function serverFactory(parts: McpParts): McpServerFactory {
   };
 }
 
-function handleTools(server: Server, { lists, codec, contextOf }: McpParts): void {
+function handleTools(server: Server, parts: McpParts, isLegacy: boolean): void {
+  const { lists, codec, contextOf, prechecks } = parts;
+  const asking = askingOf(server, parts, isLegacy);
   server.setRequestHandler('tools/list', (_, { http }) => lists.of(callerOf(http!.authInfo)));
-  const canAsk = () => server.getClientCapabilities()?.elicitation !== undefined;
   server.setRequestHandler('tools/call', ({ params }, request: ServerContext) => {
     const tool = lists.find(params.name, callerOf(request.http!.authInfo).view);
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. See tools/list.');
     return tool.call(params.arguments ?? {}, request, {
-      confirm: confirmOf(tool.operation, codec, canAsk),
+      confirm: confirmOf(tool.operation, { codec, precheck: prechecks.get(params.name), ...asking }),
       reportProgress: progressOf(params.name, contextOf),
     });
   });
+}
+
+function askingOf(server: Server, { questions }: McpParts, isLegacy: boolean): Asking {
+  const canAsk = () => {
+    const { elicitation } = server.getClientCapabilities() ?? {};
+    // The first version of elicitation had forms only, without a name.
+    return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+  };
+  if (!isLegacy) return { canAsk };
+  return {
+    canAsk,
+    ask: (form, { viewer, address, questions: ofSession }, { mcpReq }) =>
+      questions.ask(groupOf(viewer, address), ofSession, (ended) =>
+        server.request(
+          { method: 'elicitation/create', params: form },
+          {
+            relatedRequestId: mcpReq.id,
+            timeout: ANSWER_SECONDS * 1000,
+            signal: AbortSignal.any([mcpReq.signal, ended]),
+          },
+        ),
+      ),
+  };
 }
 
 function handleResources(server: Server, { resources }: McpParts): void {

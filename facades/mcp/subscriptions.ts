@@ -20,6 +20,7 @@ export class Subscriptions {
   readonly #uris = new Set<string>();
   #opening: Promise<void> | undefined;
   #ended = new AbortController();
+  #closed = false;
 
   constructor(options: SubscriptionOptions) {
     this.#options = options;
@@ -36,6 +37,8 @@ export class Subscriptions {
     await resources.refusing(uri, caller, async () => {
       if (this.#uris.size >= URIS_MAX && !this.#uris.has(uri))
         throw new ApiError('rate_limited', `A client can subscribe to ${URIS_MAX} servers at once. End one first.`);
+      // The client left during the read, so no call would end a subscription that opens now.
+      if (this.#closed) throw new ApiError('unavailable');
       this.#opening ??= this.#open(caller);
       await this.#opening;
     });
@@ -44,11 +47,16 @@ export class Subscriptions {
 
   remove(uri: string): void {
     this.#uris.delete(uri);
-    if (!this.#uris.size) this.close();
+    if (!this.#uris.size) this.#stop();
   }
 
   close(): void {
+    this.#closed = true;
     this.#uris.clear();
+    this.#stop();
+  }
+
+  #stop(): void {
     this.#ended.abort();
     this.#opening = undefined;
   }

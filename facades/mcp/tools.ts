@@ -9,7 +9,8 @@ import type { ErrorResponder } from '../http/errors.ts';
 import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
 import type { AuditRequest } from '../http/requests.ts';
-import { callerIn } from './caller.ts';
+import { callerIn, type McpCaller } from './caller.ts';
+import { CallsUnderWay, groupOf } from './calls.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';
 import { paymentsOf, withRequirements } from './payment.ts';
@@ -44,9 +45,10 @@ const MISSING_CREDENTIAL =
   'Send a credential as "Authorization: Bearer <credential>", or as the argument access_token. register_account issues one.';
 
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
+  const underWay = new CallsUnderWay();
   return operations
     .filter(({ tool }) => tool)
-    .map((operation) => toolOf(asTool(operation), paymentsOf(operation), options));
+    .map((operation) => toolOf(asTool(operation), paymentsOf(operation), { ...options, underWay }));
 }
 
 /** The operation without the parameters of REST only. */
@@ -57,9 +59,9 @@ function asTool(operation: Operation): Operation {
 function toolOf(
   operation: Operation,
   newPayment: ReturnType<typeof paymentsOf>,
-  options: Omit<ToolOptions, 'operations'>,
+  options: Omit<ToolOptions, 'operations'> & { underWay: CallsUnderWay },
 ): McpTool {
-  const { contextOf, errorResponse, once, auditRequest } = options;
+  const { contextOf, errorResponse, once, auditRequest, underWay } = options;
   const schema = argumentsSchema(operation);
   const run = runner(operation, refuser(operation, schema));
   const runOnce = runnerOnce(operation, run, once);
@@ -77,12 +79,14 @@ function toolOf(
     async call({ access_token: _, ...sent }, request, { confirm, reportProgress } = {}) {
       const header = callerIn(request);
       const payment = newPayment?.();
-      const caller: Caller = { ...header, viewer: null, ...(payment && { setHeader: payment.setHeader }) };
+      const caller: McpCaller & Caller = { ...header, viewer: null, ...(payment && { setHeader: payment.setHeader }) };
+      let leave = () => {};
       try {
         // The argument has priority: in the documented flow it is a new account's token beside another account's header.
         const admitted = header.messages.get(request.mcpReq.id)!;
         if (admitted.refusal) throw admitted.refusal;
         caller.viewer = admitted.viewer;
+        leave = underWay.enter(groupOf(caller.viewer, caller.address));
         if (operation.scopes.length && !caller.viewer) throw new ApiError('missing_credential', MISSING_CREDENTIAL);
         permit(operation, caller.viewer);
         checkJson(sent);
@@ -105,6 +109,8 @@ function toolOf(
         const { status, body, headers } = errorResponse(error, caller.requestId);
         audit(caller, status);
         return { ...resultOf(withRequirements(body, headers)), isError: true };
+      } finally {
+        leave();
       }
     },
   };

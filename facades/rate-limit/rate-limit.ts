@@ -82,18 +82,33 @@ export class RateLimits {
 
   /** Counts a call. A stranger has a quota for each kind of call. */
   async take(viewer: Viewer | null, address: string, kind = ''): Promise<Standing> {
-    const limits = viewer ? this.#limitsOf(viewer) : this.#strangerLimitsOf(address, kind);
+    const limits = this.#limits(viewer, address, kind);
+    const denied = this.#deniedOf(limits);
+    if (denied) return denied;
+    const taken = await this.#count(limits);
+    const standings = limits.map((limit, i) => standingOf(taken[i]!, limit));
+    for (const [i, standing] of standings.entries()) if (standing.deniedUntil) this.#deny(limits[i]!.name, standing);
+    const deniedUntil = Math.max(0, ...standings.map((standing) => standing.deniedUntil ?? 0)) || undefined;
+    return { windows: standings.flatMap(({ windows }) => windows), deniedUntil };
+  }
+
+  /** The state of a caller whom a limit refuses at present, or undefined. Counts nothing, so it may come before all work. */
+  denied(viewer: Viewer | null, address: string): Standing | undefined {
+    return this.#denied.size ? this.#deniedOf(this.#limits(viewer, address, '')) : undefined;
+  }
+
+  #deniedOf(limits: readonly Limit[]): Standing | undefined {
     for (const { name } of limits) {
       const denied = this.#denied.get(name);
       if (!denied) continue;
       if (denied.deniedUntil! > Date.now()) return denied;
       this.#denied.delete(name);
     }
-    const taken = await this.#count(limits);
-    const standings = limits.map((limit, i) => standingOf(taken[i]!, limit));
-    for (const [i, standing] of standings.entries()) if (standing.deniedUntil) this.#deny(limits[i]!.name, standing);
-    const deniedUntil = Math.max(0, ...standings.map((standing) => standing.deniedUntil ?? 0)) || undefined;
-    return { windows: standings.flatMap(({ windows }) => windows), deniedUntil };
+    return undefined;
+  }
+
+  #limits(viewer: Viewer | null, address: string, kind: string): Limit[] {
+    return viewer ? this.#limitsOf(viewer) : this.#strangerLimitsOf(address, kind);
   }
 
   #limitsOf({ credentialId, family = credentialId, accountId }: Viewer): Limit[] {
@@ -218,6 +233,18 @@ export function admission(authenticate: Authenticate, rateLimits: RateLimits | u
     if (rateLimits) await count(rateLimits, request, reply, kind);
   };
 }
+
+/** Refuses a caller above a limit. Counts nothing, so it may come before any work. @throws ApiError rate_limited */
+export type RefuseEarly = (request: FastifyRequest, reply: FastifyReply) => void;
+
+export const earlyRefusal =
+  (rateLimits: RateLimits | undefined): RefuseEarly =>
+  (request, reply) => {
+    const denied = rateLimits?.denied(request.viewer, request.ip);
+    if (!denied) return;
+    reply.headers(rateHeaders(denied));
+    refuseDenied(denied);
+  };
 
 export type AdmitPublic = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 

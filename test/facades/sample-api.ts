@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { Operation } from '../../facades/compile/operation.ts';
 import { readOperations } from '../../facades/compile/read.ts';
-import { publicServer } from '../../facades/http/listener.ts';
+import { type PublicOptions, publicServer } from '../../facades/http/listener.ts';
 import { ApiError, type RequiredScope, type Viewer } from '../../schema/index.ts';
 import { schema } from './sample-schema.ts';
 
@@ -111,7 +111,10 @@ export interface SampleApi {
 let requests = 0;
 
 /** Opens the public server over the sample schema. It closes when the given hook runs. */
-export async function openSampleApi(onEnd: (end: () => void) => void = onTestFinished): Promise<SampleApi> {
+export async function openSampleApi(
+  onEnd: (end: () => void) => void = onTestFinished,
+  more: Partial<PublicOptions> = {},
+): Promise<SampleApi> {
   const operations = readOperations(schema, folderOf({ 'shop.graphql': DOCUMENTS }, onEnd));
   const [errors, answers]: [SampleApi['errors'], SampleApi['answers']] = [[], []];
   const app = await publicServer({
@@ -124,6 +127,7 @@ export async function openSampleApi(onEnd: (end: () => void) => void = onTestFin
     newRequestId: () => `req_${++requests}`,
     onError: (line) => errors.push(line),
     onAnswer: (line) => answers.push(line),
+    ...more,
   });
   onEnd(() => app.close());
   return { app, operations, errors, answers };

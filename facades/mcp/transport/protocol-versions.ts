@@ -15,6 +15,7 @@ import { isRecord } from '../../compile/inputs.ts';
 import { callerOf, type McpCaller } from '../caller.ts';
 import type { McpParts } from '../parts.ts';
 import { Subscriptions } from '../subscriptions.ts';
+import { afterBody } from './response-body.ts';
 import { idOf, rpcError, SERVER_ERROR } from './rpc.ts';
 import { type SessionOptions, Sessions } from './sessions.ts';
 
@@ -84,7 +85,6 @@ export class ProtocolVersions {
       subscriptions.close();
       this.#streams.delete(stream);
     };
-    signal.addEventListener('abort', end, { once: true });
     const { url, method, headers } = request;
     const body = JSON.stringify(parsedBody);
     const response = await stream.fetch(new Request(url, { method, headers, body, signal }), {
@@ -92,8 +92,8 @@ export class ProtocolVersions {
       parsedBody,
     });
     if (this.#closed) await stream.close();
-    if (!response.ok) end();
-    return response;
+    // The end of the signal ends the body as well.
+    return afterBody(response, end);
   }
 }
 

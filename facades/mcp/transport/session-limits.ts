@@ -1,6 +1,6 @@
 /**
- * Limits of sessions: by credential, by account or network, and of the process. A session with a call under way makes no
- * room. So a newcomer costs no caller an answer.
+ * Limits of sessions: by credential, by account or network, and of the process. A session that gives room still ends its calls
+ * that have begun to work. A call that waits for its user's answer has done nothing yet, and ends with its session.
  */
 import { createHmac } from 'node:crypto';
 import { networkOf } from '../../../schema/index.ts';
@@ -22,7 +22,16 @@ export interface Held {
   owner: Owner;
   /** The number of POST requests without a complete response. */
   calls: number;
+  /** The questions to the user whose answer is due. */
+  questions: { readonly size: number };
 }
+
+type Entry = readonly [id: string, held: Held];
+
+/** The session that gives room at no cost: an idle one, else one whose calls all wait for the user. */
+const cheapest = (sessions: readonly Entry[]): string | undefined =>
+  (sessions.find(([, { calls }]) => !calls) ??
+    sessions.find(([, { calls, questions }]) => calls <= questions.size))?.[0];
 
 /** @param secret for the hash of a network, because no address stays in memory */
 export function ownerOf({ viewer, address }: Pick<McpCaller, 'viewer' | 'address'>, secret: Buffer): Owner {
@@ -33,31 +42,32 @@ export function ownerOf({ viewer, address }: Pick<McpCaller, 'viewer' | 'address
   return { credential: '', group: `network ${network}` };
 }
 
-/** How a new session finds room: without more, by the end of an idle session, or not at all. */
+/** How a new session finds room: without more, by the end of another session, or not at all. */
 export type Room = { evicts?: string } | { refusal: string; status: 429 | 503 };
 
 /**
- * Finds room for a new session of an owner. In a full process, idle sessions of strangers give room first. They have no
- * updates to lose, and open again by themselves. Accounts with more sessions than the newcomer's come next.
+ * Finds room for a new session of an owner. In a full process, the account or network with most sessions gives room to a
+ * smaller one. Strangers take the room of idle strangers first, who have no updates to lose, and open again by themselves.
  * @param live the least recently used first
  */
 export function roomFor({ credential, group }: Owner, live: ReadonlyMap<string, Held>): Room {
-  const all = [...live];
-  const idle = (chosen: (owner: Owner) => boolean) => all.find(([, { owner, calls }]) => !calls && chosen(owner))?.[0];
-  const own = all.filter(([, { owner }]) => owner.group === group).length;
-  const within = (max: number, chosen: (owner: Owner) => boolean): Room => {
-    const evicts = idle(chosen);
+  const all: Entry[] = [...live];
+  const within = (max: number, sessions: Entry[]): Room => {
+    const evicts = cheapest(sessions);
     return evicts ? { evicts } : { refusal: `You have ${max} sessions, each with a call under way.`, status: 429 };
   };
-  const isSame = (owner: Owner) => owner.credential === credential;
-  if (credential && all.filter(([, { owner }]) => isSame(owner)).length >= CREDENTIAL_MAX)
-    return within(CREDENTIAL_MAX, isSame);
+  const ofCredential = credential ? all.filter(([, { owner }]) => owner.credential === credential) : [];
+  if (ofCredential.length >= CREDENTIAL_MAX) return within(CREDENTIAL_MAX, ofCredential);
+  const own = all.filter(([, { owner }]) => owner.group === group);
   const groupMax = credential ? ACCOUNT_MAX : CREDENTIAL_MAX;
-  if (own >= groupMax) return within(groupMax, (owner) => owner.group === group);
+  if (own.length >= groupMax) return within(groupMax, own);
   if (all.length < PROCESS_MAX) return {};
-  const sizes = Map.groupBy(all, ([, { owner }]) => owner.group);
-  const evicts =
-    idle((owner) => !owner.credential) ??
-    (credential ? idle((owner) => sizes.get(owner.group)!.length > own + 1) : undefined);
+  const ofLargest = () => {
+    const groups = [...Map.groupBy(all, ([, { owner }]) => owner.group).values()];
+    const [largest] = groups.toSorted((a, b) => b.length - a.length);
+    return largest!.length > own.length + 1 ? (cheapest(largest!) ?? largest![0]![0]) : undefined;
+  };
+  const ofIdleStranger = () => all.find(([, { owner, calls }]) => !calls && !owner.credential)?.[0];
+  const evicts = credential ? (ofLargest() ?? ofIdleStranger()) : (ofIdleStranger() ?? ofLargest());
   return evicts ? { evicts } : { refusal: 'The service has no room for another session now.', status: 503 };
 }

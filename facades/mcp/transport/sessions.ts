@@ -17,6 +17,8 @@ import { isRecord } from '../../compile/inputs.ts';
 import type { OnCredentialEnd } from '../../compile/run.ts';
 import { callerOf, type McpCaller } from '../caller.ts';
 import type { Secrets } from '../confirm.ts';
+import type { Question } from '../questions.ts';
+import { afterBody } from './response-body.ts';
 import { idOf, rpcError, SERVER_ERROR } from './rpc.ts';
 import { type Held, type Owner, ownerOf, roomFor } from './session-limits.ts';
 
@@ -33,6 +35,7 @@ interface Session extends Held {
   transport: WebStandardStreamableHTTPServerTransport;
   server: Server;
   seenAt: number;
+  questions: Set<Question>;
   /** Whether the session takes no more requests. It closes after the response to its last call. */
   dropped: boolean;
   forget: () => void;
@@ -72,6 +75,7 @@ export class Sessions {
     if (session instanceof Response) return session;
     if (!session) return rpcError(400, SERVER_ERROR, 'The session cannot be reopened. Initialize a new one.');
     session.seenAt = Date.now();
+    caller.questions = session.questions;
     this.#live.delete(id);
     this.#live.set(id, session);
     if (request.method === 'GET') {
@@ -122,7 +126,16 @@ export class Sessions {
       sessionIdGenerator: () => id,
       onsessioninitialized: () => {
         const forget = viewer ? this.#options.onCredentialEnd(viewer, () => this.#drop(id)) : () => {};
-        this.#live.set(id, { transport, server, owner, seenAt: Date.now(), calls: 0, dropped: false, forget });
+        this.#live.set(id, {
+          transport,
+          server,
+          owner,
+          seenAt: Date.now(),
+          calls: 0,
+          questions: new Set(),
+          dropped: false,
+          forget,
+        });
       },
       onsessionclosed: () => this.#end(id),
     });
@@ -201,7 +214,7 @@ export class Sessions {
     this.#drop(id);
   }
 
-  /** Removes a session and ends its stream. The session closes after its current calls. */
+  /** Removes a session, and ends its stream and its questions. The session closes after its current calls. */
   #drop(id: string): void {
     const session = this.#live.get(id);
     if (!session) return;
@@ -209,6 +222,7 @@ export class Sessions {
     session.forget();
     session.dropped = true;
     session.transport.closeStandaloneSSEStream();
+    for (const question of session.questions) question.abort();
     this.#close(session);
   }
 
@@ -220,20 +234,6 @@ export class Sessions {
     const oldest = Date.now() - (this.#options.idleMs ?? IDLE_MS);
     for (const [id, { seenAt, calls }] of this.#live) if (seenAt < oldest && !calls) this.#drop(id);
   }
-}
-
-/** Returns the same response, and calls `ended` after its body or when the client disconnects. */
-function afterBody(response: Response, ended: () => void): Response {
-  if (!response.body) {
-    ended();
-    return response;
-  }
-  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  void response.body
-    .pipeTo(writable)
-    .catch(() => {})
-    .finally(ended);
-  return new Response(readable, response);
 }
 
 /**

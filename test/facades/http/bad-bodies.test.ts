@@ -24,6 +24,11 @@ const BODIES: [what: string, body: string | Buffer, headers?: Record<string, str
   ['a multipart form', '--x--', { 'content-type': 'multipart/form-data; boundary=x' }],
   ['a form', 'name=x', FORM_TYPE],
   ['a form with a parameter twice', 'grant_type=a&grant_type=b&token=a&token=b', FORM_TYPE],
+  [
+    'a form of 200 parameters',
+    new URLSearchParams(Array.from({ length: 200 }, (_, i) => [`n${i}`, '1'])).toString(),
+    FORM_TYPE,
+  ],
   ['a form that is not UTF-8', 'grant_type=%ff%fe&token=%ff', FORM_TYPE],
   ['a form with NUL', 'grant_type=%00&token=%00', FORM_TYPE],
   ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d])],

@@ -161,12 +161,16 @@ describe('The connections of circuits', () => {
     const service = await startFreehold({ ROLES: 'api', ONION_LISTENER: `${at.host}:${at.port}`, ...limits });
     const sockets: Socket[] = [];
     for (const circuit of [1, 1, 1, 2, 2, 2, 3]) sockets.push(await open(circuit, at));
-    for (const socket of sockets) expect(await status(socket)).toBe('200');
+    // Their first requests may still arrive, so none gives way.
     expect(await rest(await open(1, at))).toMatch(/^HTTP\/1.1 429 [\s\S]*Your network has 3 connections/);
     expect(await rest(await open(3, at))).toMatch(/^HTTP\/1.1 429 [\s\S]*All callers of the onion service .* 7 conn/);
+    for (const socket of sockets) expect(await status(socket)).toBe('200');
     expect((await service.anonymous('GET', '/v1/catalog/vps')).status).toBe(200);
-    sockets[0]!.destroy();
-    await eventually(async () => (await status(await open(3, at))) === '200');
+    // The longest idle ones give way: of the circuit at its limit, and of all circuits.
+    expect(await status(await open(2, at))).toBe('200');
+    expect(await status(await open(4, at))).toBe('200');
+    await eventually(async () => sockets[3]!.closed && sockets[0]!.closed);
+    expect(sockets.filter(({ closed }) => closed)).toHaveLength(2);
   });
 
   it('end with the service, which answers the requests under way', async () => {

@@ -25,16 +25,50 @@ const status = async (socket: Socket, text: string) => {
   return Number((await answer(socket)).split(' ')[1]);
 };
 
+const INITIAL = rpc('initialize', INITIALIZE);
+
 describe('A network', () => {
+  /** Opens a connection with a request under way, which a stream of updates is. */
+  const busy = async (publicUrl: string, localAddress?: string) => {
+    const { send } = rawClient(`${publicUrl}/mcp`, '');
+    const { session } = await send({ headers: { connection: 'close' }, body: INITIAL, without: ['authorization'] });
+    const socket = await open(publicUrl, localAddress);
+    const headers = `Accept: text/event-stream\r\nMcp-Session-Id: ${session}\r\n`;
+    expect(await status(socket, request('/mcp', headers))).toBe(200);
+    return socket;
+  };
+
   it('has a limit of connections, which does not affect other networks', async () => {
-    const sockets = [];
-    for (let i = 0; i < 5; i++) sockets.push(await open(few.publicUrl));
-    for (const socket of sockets) expect(await status(socket, request('/v1/catalog'))).toBe(200);
-    const refused = await open(few.publicUrl);
+    const sockets: Socket[] = [];
+    for (let i = 0; i < 5; i++) sockets.push(await busy(few.publicUrl, '127.0.0.3'));
+    const refused = await open(few.publicUrl, '127.0.0.3');
     expect(await answer(refused)).toMatch(/^HTTP\/1.1 429 .*\r\nretry-after: 5\r\n.*"code":"rate_limited"/s);
     expect(await status(await open(few.publicUrl, '127.0.0.2'), request('/v1/catalog'))).toBe(200);
     sockets[0]!.destroy();
-    await eventually(async () => (await status(await open(few.publicUrl), request('/v1/catalog'))) === 200);
+    await eventually(
+      async () => (await status(await open(few.publicUrl, '127.0.0.3'), request('/v1/catalog'))) === 200,
+    );
+  });
+
+  it('at its limit loses its longest idle connection to a new one, and none with a request under way', async () => {
+    const from = '127.0.0.4';
+    const stream = await busy(few.publicUrl, from);
+    const idle: Socket[] = [];
+    for (let i = 0; i < 4; i++) idle.push(await open(few.publicUrl, from));
+    for (const i of [1, 0, 2, 3]) expect(await status(idle[i]!, request('/v1/catalog'))).toBe(200);
+    const closed = once(idle[1]!, 'close');
+    const newcomer = await open(few.publicUrl, from);
+    expect(await status(newcomer, request('/v1/catalog'))).toBe(200);
+    await closed;
+    for (const socket of [idle[0]!, idle[2]!, idle[3]!]) expect(await status(socket, request('/v1/catalog'))).toBe(200);
+    expect(stream.destroyed).toBe(false);
+  });
+
+  it('at its limit leaves a new connection a second for its first request', async () => {
+    const from = '127.0.0.5';
+    for (let i = 0; i < 5; i++) await open(few.publicUrl, from);
+    expect(await answer(await open(few.publicUrl, from))).toMatch(/^HTTP\/1.1 429 /);
+    await eventually(async () => (await status(await open(few.publicUrl, from), request('/v1/catalog'))) === 200);
   });
 
   it('behind a trusted proxy has the same limit of requests under way', async () => {

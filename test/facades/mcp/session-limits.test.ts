@@ -1,4 +1,4 @@
-/** Sessions of callers who open many: none ends a session of another caller, or one with a call under way. */
+/** Sessions of callers who open many: none ends a call of another caller, or one that has begun to work. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { roomFor } from '../../../facades/mcp/transport/session-limits.ts';
@@ -51,19 +51,26 @@ describe('A caller who holds all sessions with calls under way', () => {
     ['a credential', true],
   ])('is the only one to be refused another: %s', async (_, hasAccount) => {
     const owner = hasAccount ? await freehold.newAccount() : undefined;
-    const { accessToken: access_token, rest, fund } = await freehold.newAccount();
-    await fund(30);
-    const { body: server } = await rest('POST', '/v1/servers', { service_code: 'vps-1' });
+    // An account has 32 calls under way at most, so two accounts wait.
+    const waiters = await Promise.all(
+      [1, 2].map(async () => {
+        const { accessToken: access_token, rest, fund } = await freehold.newAccount();
+        await fund(30);
+        const { body } = await rest('POST', '/v1/servers', { service_code: 'vps-1' });
+        return { access_token, order_number: body.order_number as string };
+      }),
+    );
     const holder = stranger('198.51.100.7', owner?.accessToken);
     const sessions = await Promise.all(Array.from({ length: 50 }, async () => (await holder.open()).session));
-    const args = { order_number: server.order_number, status: 'failed', timeout: 6, access_token };
-    const waits = sessions.map((session) => holder.within(session, call('wait_for_server', args)));
+    const args = (i: number) => ({ ...waiters[i % 2]!, status: 'failed', timeout: 6 });
+    const waits = sessions.map((session, i) => holder.within(session, call('wait_for_server', args(i))));
     await sleep(1_000);
     const refused = await holder.open();
     expect([refused.status, refused.retryAfter, refused.messages[0].id]).toEqual([429, '5', 1]);
     expect(refused.messages[0].error.message).toContain('50 sessions');
     expect((await stranger('198.51.100.8').open()).status).toBe(200);
-    for (const answer of await Promise.all(waits)) expect(resultOf(answer).order_number).toBe(server.order_number);
+    for (const [i, answer] of (await Promise.all(waits)).entries())
+      expect(resultOf(answer).order_number).toBe(waiters[i % 2]!.order_number);
     expect((await holder.open()).status).toBe(200);
   });
 });
@@ -79,38 +86,61 @@ it('The keys of an account share a limit of sessions', async () => {
 });
 
 describe('A full process', () => {
+  const session = (id: string, owner: { credential: string; group: string }, calls = 0, asking = 0) =>
+    [id, { owner, calls, questions: { size: asking } }] as const;
   const strangers = (count: number, calls = 0) =>
-    Array.from({ length: count }, (_, i) => [`s${i}`, { owner: { credential: '', group: `n${i}` }, calls }] as const);
-  const customer = (id: string, group: string, calls = 0) => [id, { owner: { credential: id, group }, calls }] as const;
+    Array.from({ length: count }, (_, i) => session(`s${i}`, { credential: '', group: `n${i}` }, calls));
+  const customer = (id: string, group: string, calls = 0, asking = 0) =>
+    session(id, { credential: id, group }, calls, asking);
   const [newcomer, unknown] = [
     { credential: 'new', group: 'new account' },
     { credential: '', group: 'new network' },
   ];
+  const both = [newcomer, unknown];
 
   it('takes room from the oldest idle stranger', () => {
-    const live = new Map([
-      customer('c', 'account'),
-      ['busy', strangers(1, 1)[0]![1]],
-      ['old', strangers(1)[0]![1]],
-      ...strangers(1_999),
-    ]);
-    expect(roomFor(newcomer, live)).toEqual({ evicts: 'old' });
-    expect(roomFor(unknown, live)).toEqual({ evicts: 'old' });
+    const [, busy] = strangers(1, 1)[0]!;
+    const [, idle] = strangers(1)[0]!;
+    const live = new Map([customer('c', 'account'), ['busy', busy], ['old', idle], ...strangers(1_997)]);
+    for (const owner of both) expect(roomFor(owner, live)).toEqual({ evicts: 'old' });
   });
 
-  it('takes room from the account with more sessions, for a customer only', () => {
+  it('takes room from the account with most sessions, while others have calls under way', () => {
     const live = new Map([
       customer('one', 'small'),
-      customer('a', 'large'),
-      customer('b', 'large'),
-      ...strangers(1_997, 1),
+      ...['a', 'b'].map((id) => customer(id, 'large')),
+      ...['k', 'l', 'm'].map((id) => customer(id, 'largest')),
+      ...strangers(1_994, 1),
     ]);
-    expect(roomFor(newcomer, live)).toEqual({ evicts: 'a' });
-    expect(roomFor(unknown, live)).toMatchObject({ status: 503 });
+    for (const owner of both) expect(roomFor(owner, live)).toEqual({ evicts: 'k' });
   });
 
-  it('refuses the newcomer while all calls are under way', () => {
-    const live = new Map([customer('a', 'large', 1), customer('b', 'large', 1), ...strangers(1_998, 1)]);
-    expect(roomFor(newcomer, live)).toMatchObject({ status: 503 });
+  it('takes room from the account with most sessions before idle strangers, for a customer', () => {
+    const live = new Map([...strangers(1_998), customer('a', 'large'), customer('b', 'large')]);
+    expect(roomFor(newcomer, live)).toEqual({ evicts: 'a' });
+    expect(roomFor(unknown, live)).toEqual({ evicts: 's0' });
+  });
+
+  it('of twenty accounts that ask their users in every session has room for a customer and a stranger', () => {
+    const ids = Array.from({ length: 2_000 }, (_, i) => i);
+    const live = new Map(ids.map((i) => customer(`${i}`, `account ${i % 20}`, 1, 1)));
+    for (const owner of both) expect(roomFor(owner, live)).toEqual({ evicts: '0' });
+    // Each of them has its own limit.
+    expect(roomFor({ credential: '0', group: 'account 0' }, live)).toEqual({ evicts: '0' });
+  });
+
+  it('ends an idle session before one that asks, and one that asks before one that works', () => {
+    const small = strangers(1_997, 1);
+    const [working, asking, idle] = [customer('w', 'l', 1), customer('q', 'l', 1, 1), customer('i', 'l')];
+    expect(roomFor(newcomer, new Map([working, asking, idle, ...small]))).toEqual({ evicts: 'i' });
+    expect(roomFor(newcomer, new Map([working, asking, ...strangers(1_998, 1)]))).toEqual({ evicts: 'q' });
+    // Its calls end before it closes.
+    const both = [working, customer('x', 'l', 1)];
+    expect(roomFor(newcomer, new Map([...both, ...strangers(1_998, 1)]))).toEqual({ evicts: 'w' });
+  });
+
+  it('refuses the newcomer while no other has more than one session, and all have calls under way', () => {
+    expect(roomFor(newcomer, new Map(strangers(2_000, 1)))).toMatchObject({ status: 503 });
+    expect(roomFor(unknown, new Map(strangers(2_000, 1)))).toMatchObject({ status: 503 });
   });
 });

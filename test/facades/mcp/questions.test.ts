@@ -1,0 +1,109 @@
+/** Calls that wait: for their users, who may never answer, and beside many others of their caller. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SdkError, SdkErrorCode } from '@modelcontextprotocol/server';
+import { describe, expect, it } from 'vitest';
+import { type Question, Questions } from '../../../facades/mcp/questions.ts';
+import { startFreehold } from '../../setup/freehold.ts';
+import { AGENTS } from './agents.ts';
+import { call, INITIALIZE, of2025, rawClient, rpc } from './raw-client.ts';
+
+const freehold = await startFreehold({ SIMULATED_PROVISION_SECONDS: '600' });
+const url = `${freehold.publicUrl}/mcp`;
+
+async function withServer() {
+  const account = await freehold.newAccount();
+  await account.fund(30);
+  const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1' });
+  return { ...account, order_number: body.order_number as string };
+}
+
+describe.each(AGENTS)('The client %s at %s', (_, __, connect) => {
+  it('asks its user only about a server that exists and can be deleted', async () => {
+    const { accessToken: credential, rest, order_number } = await withServer();
+    const theirs = await withServer();
+    await rest('PATCH', `/v1/servers/${order_number}`, { delete_protection: true });
+    const asked: string[] = [];
+    const user = (message: string) => {
+      asked.push(message);
+      return { action: 'accept', content: { confirm: true } };
+    };
+    const { call: tool } = await connect(new URL(url), { credential, user });
+    const codes = [];
+    for (const number of ['SRV-ABCDEFGHJK', theirs.order_number, order_number])
+      codes.push((await tool('cancel_server', { order_number: number })).content.code);
+    expect([codes, asked]).toEqual([['not_found', 'not_found', 'delete_protected'], []]);
+  });
+});
+
+describe('A question to the user', () => {
+  it('gives its session to a newcomer while the others work, and the service changes nothing', async () => {
+    const { accessToken, rest, order_number } = await withServer();
+    const workers = [await withServer(), await withServer()];
+    const { send, usual } = rawClient(url, accessToken);
+    const open = () => send({ body: rpc('initialize', { ...INITIALIZE, capabilities: { elicitation: {} } }) });
+    const headersOf = (session: string | null) => ({ ...of2025('2025-11-25'), 'mcp-session-id': session! });
+    const { session } = await open();
+    const body = JSON.stringify(call('cancel_server', { order_number }));
+    const response = await fetch(url, { method: 'POST', headers: { ...usual, ...headersOf(session) }, body });
+    const others = await Promise.all(Array.from({ length: 49 }, async () => (await open()).session));
+    const works = others.map((one, i) => {
+      const { accessToken: access_token, order_number: number } = workers[i % 2]!;
+      const args = { order_number: number, status: 'failed', timeout: 5, access_token };
+      return send({ headers: headersOf(one), body: call('wait_for_server', args) });
+    });
+    await sleep(1_000);
+    expect((await open()).status).toBe(200);
+    expect(await response.text()).toMatch(
+      /the service changed nothing.*"code":"unavailable"|"code":"unavailable".*the service changed nothing/,
+    );
+    for (const { messages } of await Promise.all(works)) expect(messages[0].result.isError).toBeFalsy();
+    expect((await rest('GET', `/v1/servers/${order_number}`)).body.status).toMatch(/pending|provisioning/);
+  }, 60_000);
+
+  it('has an end, and says so', async () => {
+    const late = async () => {
+      throw new SdkError(SdkErrorCode.RequestTimeout, 'late');
+    };
+    await expect(new Questions().ask('a', undefined, late)).rejects.toThrow('did not answer within 120 seconds');
+    const broken = async () => {
+      throw new Error('broken');
+    };
+    await expect(new Questions().ask('a', undefined, broken)).rejects.toMatchObject({ code: 'validation_failed' });
+  });
+
+  it('of the caller with most gives room in a full process, the oldest first', async () => {
+    const questions = new Questions();
+    const ends: string[] = [];
+    const ask = (name: string, group: string, ofSession = new Set<Question>()) =>
+      questions
+        .ask(
+          group,
+          ofSession,
+          (signal) => new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal))),
+        )
+        .catch(({ code }) => ends.push(`${name} ${code} ${ofSession.size}`));
+    for (let i = 0; i < 60; i++) void ask(`small ${i}`, `group ${i}`);
+    for (let i = 0; i < 196; i++) void ask(`large ${i}`, 'large');
+    await Promise.resolve();
+    expect(ends).toEqual([]);
+    void ask('new', 'newcomer');
+    void ask('next', 'newcomer');
+    await expect.poll(() => ends).toEqual(['large 0 unavailable 0', 'large 1 unavailable 0']);
+  });
+});
+
+it('A caller has 32 tool calls under way, which are no limit for another', async () => {
+  const [one, other] = [await withServer(), await withServer()];
+  const { send } = rawClient(url, '');
+  const wait = ({ order_number, accessToken }: typeof one) =>
+    send({
+      headers: of2025('2025-11-25'),
+      without: ['authorization'],
+      body: call('wait_for_server', { order_number, status: 'failed', timeout: 3, access_token: accessToken }),
+    }).then(({ messages }) => messages[0].result.structuredContent);
+  const answers = await Promise.all([...Array.from({ length: 35 }, () => wait(one)), wait(other)]);
+  const codes = answers.map(({ code }) => code).filter(Boolean);
+  expect(codes).toEqual(['rate_limited', 'rate_limited', 'rate_limited']);
+  expect(answers.at(-1).order_number).toBe(other.order_number);
+  expect((await wait(one)).order_number).toBe(one.order_number);
+}, 60_000);
