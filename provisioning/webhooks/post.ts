@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallError, call, type Outbound } from '../outbound/call.ts';
 
 /** Why a delivery failed. */
-export type DeliveryError = CallError | 'http_status' | 'disabled';
+export type DeliveryError = CallError | 'http_status' | 'disabled' | 'too_many_waiting';
 
 export interface Posted {
   responseStatus: number | null;
