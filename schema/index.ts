@@ -44,7 +44,7 @@ export {
 } from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
-export { isCircuit, networkCheck, networkFrom, networkOf } from '../resolvers/accounts/auth/networks.ts';
+export { isCircuit, isOnionHost, networkCheck, networkFrom, networkOf } from '../resolvers/accounts/auth/networks.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export type { Context, Viewer } from '../resolvers/context.ts';
 export { faultOf } from '../resolvers/errors.ts';

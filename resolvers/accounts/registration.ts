@@ -9,7 +9,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import { NOTE_SOLVED, REGISTRATIONS } from '../../entities/accounts/registration.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { Context } from '../context.ts';
-import { isCircuit } from './auth/networks.ts';
+import { isCircuit, isOnionHost } from './auth/networks.ts';
 
 const CHALLENGE_SECONDS = 300;
 /** The load makes a proof up to 64 times as hard. */
@@ -35,10 +35,9 @@ export async function admitRegistration(context: Context, proof?: string | null)
   throw new ApiError('proof_of_work_required', detail, { challenge });
 }
 
-const ONION = /\.onion\.?(:\d+)?$/i;
 /** Whether Tor brings the caller. */
 const isOnion = ({ publicUrl, host = '', address }: Context) =>
-  isCircuit(address) || ONION.test(host) || ONION.test(new URL(publicUrl).hostname);
+  isCircuit(address) || isOnionHost(host) || isOnionHost(new URL(publicUrl).hostname);
 
 /** Signs the first members of a challenge: version, bits, end in seconds since the epoch, and nonce. */
 const signature = (vault: Context['vault'], text: string) =>

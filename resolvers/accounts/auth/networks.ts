@@ -37,6 +37,9 @@ export function isWithin(network: string, networks: readonly string[]): boolean 
 /** Whether Tor names the caller: it gives each circuit of an onion service an address of this network. */
 export const isCircuit = networkCheck(['fc00:dead:beef:4dad::/64']);
 
+/** Whether a host, as the header Host has it, is an onion service. */
+export const isOnionHost = (host: string): boolean => /\.onion\.?(:\d+)?$/i.test(host);
+
 /** Returns the network that counts as one caller: an IPv4 address, a circuit, or the /64 of another IPv6 address. */
 export function networkOf(address: string): string {
   const bare = address.split('%')[0]!.toLowerCase();
