@@ -7,6 +7,8 @@
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { NOTE_SOLVED, REGISTRATIONS } from '../../entities/accounts/registration.ts';
+import { LOCK_NAME } from '../../entities/database/lock-name.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { Context } from '../context.ts';
 import { isCircuit, isOnionHost } from './auth/networks.ts';
@@ -21,18 +23,37 @@ const LOAD_BITS_MAX = 6;
  * @throws ApiError proof_of_work_required
  */
 export async function admitRegistration(context: Context, proof?: string | null): Promise<boolean> {
-  const { db, vault, registrations } = context;
-  const { perMinute, proofBits } = registrations;
-  const recent = (await REGISTRATIONS.first(db, [perMinute * 2 ** LOAD_BITS_MAX, CHALLENGE_SECONDS]))!;
-  if (recent.accounts < perMinute && !isOnion(context)) return false;
+  const recent = await recentIn(context, context.db);
+  if (recent.accounts < context.registrations.perMinute && !isOnion(context)) return false;
   if (proof && (await isValid(context, proof))) return true;
+  throw refusal(context, recent, proof);
+}
+
+/**
+ * Counts again for a caller without a proof, in the transaction that adds the account. The lock lasts until its end, so callers
+ * at once exceed no rate.
+ * @throws ApiError proof_of_work_required
+ */
+export async function admitUnproven(context: Context, tx: Transaction): Promise<void> {
+  await LOCK_NAME.all(tx, ['registrations']);
+  const recent = await recentIn(context, tx);
+  if (recent.accounts >= context.registrations.perMinute) throw refusal(context, recent);
+}
+
+type Recent = NonNullable<Awaited<ReturnType<typeof REGISTRATIONS.first>>>;
+const recentIn = async ({ registrations }: Context, db: Queryable): Promise<Recent> =>
+  (await REGISTRATIONS.first(db, [registrations.perMinute * 2 ** LOAD_BITS_MAX, CHALLENGE_SECONDS]))!;
+
+/** Makes the error with a new challenge. */
+function refusal({ vault, registrations }: Context, recent: Recent, proof?: string | null): ApiError {
+  const { perMinute, proofBits } = registrations;
   const loadBits = Math.max(0, Math.floor(Math.log2(recent.accounts / perMinute)));
   const unsigned = `1:${proofBits + loadBits}:${recent.ends}:${randomBytes(12).toString('base64url')}`;
   const challenge = `${unsigned}:${signature(vault, unsigned)}`;
   const detail = proof
     ? 'The proof of work is wrong, too old, or was used before. Solve the new challenge.'
     : undefined;
-  throw new ApiError('proof_of_work_required', detail, { challenge });
+  return new ApiError('proof_of_work_required', detail, { challenge });
 }
 
 /** Whether Tor brings the caller. */
