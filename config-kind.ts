@@ -79,8 +79,9 @@ export const endpoints = list('unix:/path or https://host:8443, with commas', is
 const isKey = (text: string) => Buffer.from(text, 'base64').length === 32;
 export const sealingKey = matching('32 bytes in base64', isKey);
 export const sealingKeys = list('keys as SECRET_KEY, with commas', isKey);
-export const operatorToken = matching('a token as the service makes it (svc_op_…)', (text) =>
-  /^svc_op_[0-9A-Za-z]{38}$/.test(text),
+export const operatorToken = matching(
+  'a token that a service made (svc_op_…, the file operator-token in its DATA_DIR)',
+  (text) => /^svc_op_[0-9A-Za-z]{38}$/.test(text),
 );
 export const signingSecret = matching('whsec_ and 24 to 64 bytes in base64', (text) =>
   /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(text),

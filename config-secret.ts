@@ -12,7 +12,11 @@ export function secretIn(environment: Record<string, string | undefined>, name: 
   } catch (error) {
     throw refused(`the service cannot read ${file} (${(error as NodeJS.ErrnoException).code})`);
   }
-  if (statSync(file).mode & 0o007) throw refused(`every user of the machine can reach ${file}. Run: chmod 600 ${file}`);
+  const { mode } = statSync(file);
+  if (mode & 0o002) throw refused(`other users can write ${file}. Run: chmod 600 ${file}`);
+  // A readable file may be safe: in a container of Docker, or in a folder that keeps others out.
+  if (mode & 0o004)
+    console.warn(`Every user who can enter the folder of ${file} can read this secret. If some should not: chmod 600`);
   if (!text) throw refused(`${file} is empty`);
   return text;
 }

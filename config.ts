@@ -219,7 +219,12 @@ export function readConfig(environment: Environment = process.env) {
   const storage = read('Storage');
   const dedicated = read('Dedicated servers');
   const { store, ...rateLimits } = read('Rate limits', 'RATE_LIMIT_');
-  if (store === 'redis' && !storage.redisUrl) throw wrong('RATE_LIMIT_STORE', 'REDIS_URL with redis');
+  if (store === 'redis' && !storage.redisUrl)
+    throw new Error('RATE_LIMIT_STORE=redis needs REDIS_URL. Set it, or use postgres or memory as the store.');
+  if (storage.migrationDatabaseUrl && !storage.databaseUrl)
+    throw new Error(
+      'MIGRATION_DATABASE_URL needs DATABASE_URL, with the role of the service. Set both, or unset both for the embedded PostgreSQL.',
+    );
   return {
     ...listeners,
     ...storage,
@@ -247,7 +252,7 @@ function valuesOf<Group, Prefix extends string>(group: object, environment: Envi
     if (set && kept) throw new Error(`${name} and ${name}_FILE are both set. Unset one of them.`);
     const given = set || kept || preset;
     const value = given === undefined ? undefined : kind.parse(given);
-    if (given !== undefined && value === undefined) throw wrong(name, kind.expected);
+    if (given !== undefined && value === undefined) throw wrong(kept ? `${name}_FILE` : name, kind.expected);
     const words = name.slice(length).toLowerCase();
     return [words.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()), value];
   });
@@ -259,7 +264,7 @@ function lxcOf(values: Values<Groups['VPS on LXD or Incus'], 'LXC_'>) {
   const { clientCertFile, clientKeyFile, serverCertFile, ...rest } = values;
   if (!rest.endpoints.some((one) => one.startsWith('https:'))) return { ...rest, tls: undefined };
   const missing = (name: string): never => {
-    throw wrong(name, pemFile.expected);
+    throw new Error(`LXC_ENDPOINTS by https need ${name}. Set it to ${pemFile.expected}.`);
   };
   const tls = {
     certificateFile: clientCertFile ?? missing('LXC_CLIENT_CERT_FILE'),
@@ -273,7 +278,8 @@ const INTRODUCTION = `Freehold reads environment variables, and every one is opt
 stops the start, and the error says what was expected. \`test/config.test.ts\` prints this page from \`config.ts\`.
 
 A secret can also lie in a file, which the second name of its variable gives: \`SECRET_KEY_FILE=/run/secrets/key\`. The
-service refuses a file that every user of the machine can read. Set one of the two variables.`;
+service refuses a file that every user can write, and warns of one that every user can read. Set one of the two
+variables.`;
 
 /** Prints docs/operate/configuration.md. */
 export function configurationMarkdown(): string {

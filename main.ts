@@ -9,6 +9,7 @@ import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { newId } from './entities/ids.ts';
 import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
+import { connectionName } from './entities/secret-key.ts';
 import { credentialKind, mintCredential, type Vault } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations } from './facades/compile/read.ts';
@@ -81,7 +82,8 @@ async function compose(
   const operatorToken = config.operatorToken ?? keptSecret(config, 'operator-token', () => mintCredential('op'));
   if (credentialKind(operatorToken) !== 'op')
     throw new Error(
-      'OPERATOR_TOKEN has a wrong checksum. Use a token that a service made (operator-token in DATA_DIR).',
+      `${config.operatorToken ? 'OPERATOR_TOKEN or its file' : join(config.dataDir, 'operator-token')} has a wrong ` +
+        'checksum. Use the operator-token that a service made, or remove this one: the next start makes another.',
     );
 
   // The database may still be starting, so the parts that do not need it come first.
@@ -95,7 +97,7 @@ async function compose(
   const url = config.databaseUrl ?? embedded!.url;
   const ownerUrl = embedded?.ownerUrl ?? config.migrationDatabaseUrl;
   const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
-  const db = await Database.open(url, { poolSize: config.databasePoolSize, ownerUrl });
+  const db = await Database.open(url, { name: connectionName(vault), poolSize: config.databasePoolSize, ownerUrl });
   if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));
   onStop(() => db.close());
   await useKey(db, vault);

@@ -24,11 +24,13 @@ async function reseal(): Promise<boolean> {
     for (const one of lost) console.log(`LOST: no key opens ${one}`);
     if (lost.length) console.log('\nName the key of these secrets in SECRET_KEY_PREVIOUS, and run this again.');
     else if (!previousUntil) console.log('\nSome rows stayed locked. Run this again.');
-    else if (previousUntil.getTime() > Date.now())
+    else {
+      const since = previousUntil.getTime() > Date.now() ? ` after ${previousUntil.toISOString()}` : '';
       console.log(
-        `\nAll secrets are under SECRET_KEY. Remove SECRET_KEY_PREVIOUS after ${previousUntil.toISOString()}.`,
+        '\nAll secrets are under SECRET_KEY. Every process that is connected now seals under it. ' +
+          `Remove SECRET_KEY_PREVIOUS${since}.`,
       );
-    else console.log('\nAll secrets are under SECRET_KEY. SECRET_KEY_PREVIOUS is not needed any more.');
+    }
     return previousUntil !== undefined;
   } finally {
     await embedded?.stop();

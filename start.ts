@@ -52,11 +52,14 @@ async function launchDatabase(dataDir: string): Promise<{ answers: Promise<Embed
 }
 
 function announce({ publicUrl, internalUrl, operatorTokenFile, embedded, simulated }: Service, roles: Config['roles']) {
-  const lines = [
+  const customers = [
     ['REST', `${publicUrl}/v1`],
     ['OpenAPI', `${publicUrl}/v1/openapi.json`],
     ['Reference', `${publicUrl}/docs`],
     ['MCP', `${publicUrl}/mcp`],
+  ];
+  const lines = [
+    ...(roles.has('api') ? customers : []),
     ['GraphiQL', `${internalUrl}/graphql`],
     ['Operator token', operatorTokenFile ?? 'OPERATOR_TOKEN'],
     ['Database', embedded?.folder ?? 'DATABASE_URL'],

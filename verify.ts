@@ -1,31 +1,35 @@
 /**
  * `npm run verify`: proves that the books balance, and that the ledger accounts for every payment, top-up and order. It also
- * proves that the audit log is as the service wrote it. Otherwise it names the wrong rows and ends with 1. Like any start, it
- * migrates the tables; it changes nothing else. It needs DATABASE_URL beside a running service: only one process at a time
- * uses an embedded database.
+ * proves that the audit log is as the service wrote it. With `--digest`, it proves that the log still has what it had when the
+ * service published that digest. Otherwise it names the wrong rows and ends with 1. Like any start, it migrates the tables;
+ * it changes nothing else. It may run beside the service.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { type Config, readConfig } from './config.ts';
 import { Database } from './entities/database/database.ts';
-import { startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
-import { proveAudit } from './entities/history/audit-proof.ts';
-import { publicKeyOf, signingKey } from './entities/history/audit-signature.ts';
+import { runningUrl, startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
+import { type KnownOfAudit, proveAudit } from './entities/history/audit-proof.ts';
+import { publicKeyOf, signingKeys } from './entities/history/audit-signature.ts';
 import { usdFromMicros } from './entities/money.ts';
 import { proveBooks } from './entities/payments/books.ts';
 import { Vault } from './entities/secrets.ts';
 
 async function verify(): Promise<boolean> {
+  const { values } = parseArgs({ options: { digest: { type: 'string', multiple: true, default: [] } } });
+  const digests = values.digest.flatMap(digestsIn);
   const config = readConfig();
-  const embedded = config.databaseUrl ? undefined : await startEmbeddedPostgres(config.dataDir);
+  const running = config.databaseUrl ?? (await runningUrl(config.dataDir));
+  const embedded = running ? undefined : await startEmbeddedPostgres(config.dataDir);
   try {
-    const db = await Database.open(config.databaseUrl ?? embedded!.url, {
+    const db = await Database.open(running ?? embedded!.url, {
       poolSize: 2,
       ownerUrl: embedded?.ownerUrl ?? config.migrationDatabaseUrl,
     });
     try {
       const areBooksRight = await verifyTheBooks(db);
-      return (await verifyTheAudit(db, keyOf(config))) && areBooksRight;
+      return (await verifyTheAudit(db, { publicKeys: keysOf(config), digests })) && areBooksRight;
     } finally {
       await db.close();
     }
@@ -42,30 +46,49 @@ async function verifyTheBooks(db: Database): Promise<boolean> {
   return balanced;
 }
 
-/** @param publicKey the key of the signatures; undefined without SECRET_KEY */
-async function verifyTheAudit(db: Database, publicKey: Buffer | undefined): Promise<boolean> {
+async function verifyTheAudit(db: Database, known: Required<KnownOfAudit>): Promise<boolean> {
   // Retention and the worker may write meanwhile, so the proof reads one moment.
   const proof = await db.transaction(async (tx) => {
     await tx.query('set transaction isolation level repeatable read, read only');
-    return proveAudit(tx, publicKey);
+    return proveAudit(tx, known);
   });
-  const { entries, signatures, foreignSignatures, latestDigest, faults } = proof;
+  const { entries, signatures, foreignSignatures, latestDigest, missingDigests, faults } = proof;
   for (const { accountId, entryId, detail } of faults)
     console.log(
       `WRONG: audit log${accountId ? ` of ${accountId}` : ''}${entryId ? `, entry ${entryId}` : ''}: ${detail}`,
     );
   if (!faults.length) console.log(`The audit log is as it was written: ${entries} entries, ${signatures} signatures.`);
   if (latestDigest) console.log(`Its latest signature covers the text with the sha256 ${latestDigest}.`);
-  if (!publicKey) console.log('SECRET_KEY is not known here, so nothing shows who made the signatures.');
-  else if (foreignSignatures) console.log(`Signatures of another SECRET_KEY: ${foreignSignatures}.`);
-  return !faults.length;
+  for (const digest of missingDigests)
+    console.log(
+      `WRONG: audit log: no signature has the digest ${digest}. If it is younger than 97 days, somebody wrote the log anew.`,
+    );
+  for (const digest of known.digests)
+    if (!missingDigests.includes(digest)) console.log(`The log has what it had at the digest ${digest}.`);
+  if (!known.publicKeys.length) console.log('SECRET_KEY is not known here, so nothing shows who made the signatures.');
+  else if (foreignSignatures) console.log(`Signatures of keys that the service never had: ${foreignSignatures}.`);
+  return !faults.length && !missingDigests.length;
 }
 
-/** Returns the public key of the signatures, if this installation has SECRET_KEY. */
-function keyOf({ secretKey, dataDir }: Config): Buffer | undefined {
+/** Returns the public keys of the signatures; none if this installation lacks SECRET_KEY. */
+function keysOf({ secretKey, secretKeyPrevious, dataDir }: Config): Buffer[] {
   const file = join(dataDir, 'secret-key');
   const given = secretKey ?? (existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined);
-  return given === undefined ? undefined : publicKeyOf(signingKey(new Vault(Buffer.from(given, 'base64'))));
+  if (given === undefined) return [];
+  const vault = new Vault(bytesOf(given), ...secretKeyPrevious.map(bytesOf));
+  return signingKeys(vault).map(publicKeyOf);
+}
+const bytesOf = (key: string) => Buffer.from(key, 'base64');
+
+/** Returns a digest, or all digests in a file with answers of the service. @throws Error if there is none */
+function digestsIn(given: string): string[] {
+  const text = existsSync(given) ? readFileSync(given, 'utf8') : given;
+  const digests = /^[0-9a-f]{64}$/.test(text.trim())
+    ? [text.trim()]
+    : [...text.matchAll(/"sha256": ?"([0-9a-f]{64})"/g)].map(([, digest]) => digest!);
+  if (!digests.length)
+    throw new Error('--digest is a digest of 64 hexadecimal digits, or a file with an answer of the service.');
+  return digests;
 }
 
 try {

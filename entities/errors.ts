@@ -10,6 +10,11 @@ type Entry = readonly [
   retryable?: 'retryable',
 ];
 
+/** How to register with a proof of work. */
+export const HOW_TO_PROVE_WORK =
+  'Find a number for which the SHA-256 of "challenge:number" begins with enough zero bits. The second part of the ' +
+  'challenge says how many. Send the request again with proof_of_work "challenge:number". The page docs/use/api.md has a solver.';
+
 export const ERRORS = {
   malformed_json: [400, 'The body is not valid JSON.'],
   unsupported_media_type: [400, 'Send the body as application/json.'],
@@ -65,11 +70,7 @@ export const ERRORS = {
     'The coin is not available at the moment. Try again later, or pay in another coin.',
     'retryable',
   ],
-  proof_of_work_required: [
-    422,
-    'Too many accounts are being registered. Solve the challenge, and send the request again with proof_of_work.',
-    'retryable',
-  ],
+  proof_of_work_required: [422, `Too many accounts are being registered. ${HOW_TO_PROVE_WORK}`, 'retryable'],
   email_taken: [422, 'Another account has this email.'],
   weak_password: [422, 'The password is too easy to guess.'],
   wrong_password: [422, 'The password is wrong.'],
@@ -107,7 +108,11 @@ export const ERRORS = {
   payment_nonce_used: [422, 'The payment was used for another order.'],
 
   rate_limited: [429, 'Too many requests.', 'retryable'],
-  login_throttled: [429, 'Too many failed login attempts.', 'retryable'],
+  login_throttled: [
+    429,
+    'Too many failed login attempts. Wait retry_after seconds, or send an API key or access token of the account with the login.',
+    'retryable',
+  ],
 
   internal_error: [500, 'Something failed on our side.', 'retryable'],
   unavailable: [

@@ -2,7 +2,7 @@
 import type { Database } from './database/database.ts';
 import { SEALED_COLUMNS, type SealedColumn } from './database/sealed.ts';
 import { find } from './database/table.ts';
-import { FORGET_OTHER_KEYS, SecretKey } from './secret-key.ts';
+import { FORGET_OTHER_KEYS, lockKeys, requireAllSealUnder, SecretKey } from './secret-key.ts';
 import { KeyMissing, type Vault } from './secrets.ts';
 
 const BATCH = 500;
@@ -21,7 +21,10 @@ export interface Resealed {
   previousUntil?: Date;
 }
 
-/** Seals all values under the current key of the vault. If that succeeds, the database forgets the other keys. */
+/**
+ * Seals all values under the current key of the vault. If that succeeds, the database forgets the other keys.
+ * @throws Error if a running process seals under another key at the end
+ */
 export async function resealAll(db: Database, vault: Vault): Promise<Resealed> {
   const values = new Map<string, number>();
   let lost: string[] = [];
@@ -60,7 +63,11 @@ async function resealColumn(db: Database, vault: Vault, { name, LIST_OTHERS, REP
 }
 
 async function forgetOthers(db: Database, vault: Vault): Promise<Date> {
-  const key = await find(db, SecretKey, { id: vault.keyId });
-  await FORGET_OTHER_KEYS.all(db, [vault.keyId]);
+  const key = await db.transaction(async (tx) => {
+    await lockKeys(tx);
+    await requireAllSealUnder(tx, vault);
+    await FORGET_OTHER_KEYS.all(tx, [vault.keyId]);
+    return find(tx, SecretKey, { id: vault.keyId });
+  });
   return new Date(key!.createdAt.getTime() + REPEATED_HOURS * 3_600_000);
 }

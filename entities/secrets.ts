@@ -83,6 +83,10 @@ export class Vault {
   get keyId(): Buffer {
     return this.#current.id;
   }
+  /** The ids of all keys, that of the current one first. */
+  get keyIds(): Buffer[] {
+    return this.#keys.map(({ id }) => id);
+  }
   /** Returns another secret of 32 bytes for one purpose (HKDF, RFC 5869). */
   derive(purpose: string): Buffer {
     return derived(this.#current.key, purpose);

@@ -5,11 +5,10 @@
 import pg from 'pg';
 import { RECOVERY_CODES, type RecoveryCodes } from './accounts/totp.ts';
 import type { Database } from './database/database.ts';
-import { LOCK_NAME } from './database/lock-name.ts';
 import { SEALED_COLUMNS, type SealedColumn } from './database/sealed.ts';
 import { exists, insert } from './database/table.ts';
 import type { Queryable } from './database/transaction.ts';
-import { LIST_KEYS, SecretKey } from './secret-key.ts';
+import { LIST_KEYS, lockKeys, requireAllHave, requireAllSealUnder, SecretKey } from './secret-key.ts';
 import type { Vault } from './secrets.ts';
 import { USER_DATA } from './servers/server.ts';
 
@@ -51,21 +50,25 @@ function opens(open: () => boolean): boolean {
   }
 }
 
-/** Notes that the service seals under its current key from now on. @throws WrongSecretKey */
+/**
+ * Notes that the service seals under its current key from now on.
+ * @throws WrongSecretKey, or Error if a running process lacks the key
+ */
 export async function useKey(db: Database, vault: Vault): Promise<void> {
   if (!(await LIST_KEYS.all(db)).length) await sealFirst(db, vault);
   await db.transaction(async (tx) => {
-    await LOCK_NAME.all(tx, ['secret key']);
+    await lockKeys(tx);
     const keys = await LIST_KEYS.all(tx);
     requireKeys(vault, keys);
     if (keys.some(({ id }) => id.equals(vault.keyId))) return;
+    await requireAllHave(tx, vault);
     await insert(tx, SecretKey, { id: vault.keyId, canary: vault.seal(CANARY, CONTEXT) });
   });
 }
 
-/** @throws Error if no service has sealed under the current key yet, and so none may open what it seals */
-export async function requireUsed(db: Queryable, { keyId }: Vault): Promise<void> {
-  if (await exists(db, SecretKey, { id: keyId })) return;
+/** @throws Error if no service has sealed under the current key yet, or one still seals under another */
+export async function requireUsed(db: Queryable, vault: Vault): Promise<void> {
+  if (await exists(db, SecretKey, { id: vault.keyId })) return requireAllSealUnder(db, vault);
   throw new Error('No service has started with this SECRET_KEY yet. Restart every process with it first.');
 }
 

@@ -2,6 +2,7 @@
  * A repeated request with its idempotency key gets the first answer, and has its effect once. The transaction of the
  * effect also writes the row of the key. So the service recognises a request even if the answer to its COMMIT was lost.
  */
+import { FIND_LOGIN_CHANGE } from '../entities/accounts/credential.ts';
 import type { Database } from '../entities/database/database.ts';
 import { RequestTransaction } from '../entities/database/request-transaction.ts';
 import { isConnectionLost } from '../entities/database/transaction.ts';
@@ -40,7 +41,10 @@ export class IdempotencyKeys {
     const deadline = Date.now() + WAIT_MS;
     for (let first = this.#running.get(kept.name); first; first = this.#running.get(kept.name))
       await before(deadline, first);
-    const run = this.#run(kept, work, deadline);
+    const run = this.#run(kept, work, deadline).then(async (kept) => {
+      if (kept.replayed && request.accountId === null) await this.#refuseOutdated(kept.answer);
+      return kept;
+    });
     this.#running.set(kept.name, run);
     return run.finally(() => this.#running.delete(kept.name));
   }
@@ -59,6 +63,19 @@ export class IdempotencyKeys {
         await new Promise((resume) => setTimeout(resume, POLL_MS));
       }
     }
+  }
+
+  /**
+   * A caller without a credential knows only the input: perhaps an old password, or no second factor.
+   * @throws ApiError idempotency_key_reused if the login has changed since the answer showed its tokens
+   */
+  async #refuseOutdated(answer: string): Promise<void> {
+    const sessions = [...answer.matchAll(/"token_id":"(tok_\w+)"/g)].map(([, id]) => id);
+    if (sessions.length && (await FIND_LOGIN_CHANGE.first(this.#db, [sessions])))
+      throw new ApiError(
+        'idempotency_key_reused',
+        'The account has changed its login since the first request with this key. Log in at POST /v1/auth/login.',
+      );
   }
 
   async #first(kept: KeptRequest, work: (db: Database) => Promise<string>): Promise<string> {

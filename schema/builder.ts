@@ -51,6 +51,7 @@ export const builder = new SchemaBuilder<{
     Line: Same<string>;
     OauthParameter: Same<string>;
     PageLimit: Same<number>;
+    DigestNumber: Same<number>;
     Paragraph: Same<string>;
     Password: Same<string>;
     PeeringDocument: Same<PeeringDocument>;

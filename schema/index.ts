@@ -49,4 +49,4 @@ export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export type { Context, Viewer } from '../resolvers/context.ts';
 export { faultOf } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
-export { malformed } from './scalars/scalar.ts';
+export { EXPECTED, malformed } from './scalars/scalar.ts';

@@ -27,7 +27,7 @@ export const pageArgs = () =>
       defaultValue: 50,
       description: 'Entries of a page.',
     }),
-    cursor: t.field({ type: 'Cursor', description: 'The next_cursor of the previous page.' }),
+    cursor: t.field({ type: 'Cursor', description: 'The previous next_cursor.' }),
   }));
 
 /** Returns a complete list in the form of a page. */

@@ -1,5 +1,6 @@
 /** Warrant canary, peering and service status, and how the operator publishes them. */
 import type { Incident, IncidentUpdate, PeeringDocument } from '../entities/transparency/transparency.ts';
+import { type AuditDigest, findAuditDigest } from '../resolvers/transparency/audit-digest.ts';
 import { type Component, findStatus, type ServiceStatus } from '../resolvers/transparency/status.ts';
 import {
   CANARY_CODES,
@@ -50,6 +51,22 @@ const CanaryType = objectType<CanaryView>(
     }),
     sha256: t.exposeString('sha256', { description: 'Digest of the signed text, or of the statement.' }),
     previousSha256: t.exposeString('previousSha256', { nullable: true, description: 'Digest of the previous canary.' }),
+  }),
+);
+
+const AuditDigestType = objectType<AuditDigest>(
+  'AuditDigest',
+  'The digest of all audit logs, signed once a day. Its keepers can tell later whether somebody wrote the logs anew.',
+  (t) => ({
+    number: t.int({ description: 'A counter from 1 on.', resolve: ({ number }) => Number(number) }),
+    signedAt: t.expose('signedAt', { type: 'DateTime' }),
+    signedText: t.exposeString('signedText', {
+      description: 'It names the digest before it, and the digest of the last link of each log that grew since then.',
+    }),
+    sha256: t.exposeString('sha256', { description: 'Digest of the signed text.' }),
+    previousSha256: t.exposeString('previousSha256', { nullable: true, description: 'The digest before it.' }),
+    publicKey: t.exposeString('publicKey', { description: 'Ed25519, 32 bytes in hexadecimal.' }),
+    signature: t.exposeString('signature', { description: 'Ed25519 over the signed text, in hexadecimal.' }),
   }),
 );
 
@@ -162,6 +179,13 @@ builder.queryFields((t) => ({
     scope: 'public',
     description: 'The latest warrant canary.',
     resolve: (_, __, context) => findCanary(context),
+  }),
+  auditDigest: t.field({
+    type: AuditDigestType,
+    scope: 'public',
+    description: 'A signed digest of all audit logs.',
+    args: { number: t.arg({ type: 'DigestNumber', description: 'Default: the latest.' }) },
+    resolve: (_, { number }, context) => findAuditDigest(context, number),
   }),
   peering: t.field({
     type: PeeringType,

@@ -1,6 +1,6 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { configurationMarkdown, readConfig } from '../config.ts';
 import { newFolder, removeFolder } from './setup/spawn.ts';
 
@@ -75,7 +75,7 @@ describe('The configuration', () => {
       probeCommand: undefined,
     });
     const cluster = { LXC_ENDPOINTS: 'https://a:8443, https://b:8443' };
-    expect(() => readConfig(cluster)).toThrow('LXC_CLIENT_CERT_FILE is wrong: expected a PEM file');
+    expect(() => readConfig(cluster)).toThrow('LXC_ENDPOINTS by https need LXC_CLIENT_CERT_FILE. Set it to a PEM file');
     const files = { LXC_CLIENT_CERT_FILE: 'c', LXC_CLIENT_KEY_FILE: 'k', LXC_SERVER_CERT_FILE: 's' };
     expect(readConfig({ ...cluster, ...files }).lxc).toMatchObject({
       endpoints: ['https://a:8443', 'https://b:8443'],
@@ -104,6 +104,13 @@ describe('The configuration', () => {
   });
 
   it.each([
+    [{ RATE_LIMIT_STORE: 'redis' }, 'RATE_LIMIT_STORE=redis needs REDIS_URL. Set it, or use postgres or memory'],
+    [{ MIGRATION_DATABASE_URL: 'postgres://x' }, 'MIGRATION_DATABASE_URL needs DATABASE_URL'],
+  ])('stops at %j, which needs another variable', (environment, sentence) => {
+    expect(() => readConfig(environment)).toThrow(sentence);
+  });
+
+  it.each([
     ['ONION_LISTENER', '192.0.2.7:3003'],
     ['ONION_LISTENER', '[::]:3003'],
     ['ONION_LISTENER', 'freehold.example:3003'],
@@ -116,7 +123,6 @@ describe('The configuration', () => {
     ['LXC_ENDPOINTS', 'here'],
     ['ALLOW_SIMULATED', 'perhaps'],
     ['RATE_LIMIT_STORE', 'paper'],
-    ['RATE_LIMIT_STORE', 'redis'],
     ['RATE_LIMIT_PUBLIC_PER_MINUTE', '0'],
     ['REDIS_URL', 'http://x'],
     ['TRUSTED_PROXY_CIDRS', '10.0.0.0/33'],
@@ -126,6 +132,7 @@ describe('The configuration', () => {
     ['PORT', '80.5'],
     ['ROLES', 'api,cook'],
     ['DATABASE_URL', 'mysql://x'],
+    ['MIGRATION_DATABASE_URL', 'mysql://x'],
     ['PUBLIC_URL', 'nonsense'],
     ['SECRET_KEY', 'short'],
     ['OPERATOR_TOKEN', 'password'],
@@ -151,11 +158,12 @@ describe('A secret', () => {
     return file;
   };
   const key = Buffer.alloc(32, 1).toString('base64');
+  const token = `svc_op_${'a'.repeat(38)}`;
 
   it.each([
     ['SECRET_KEY', 'secretKey', key, key],
     ['SECRET_KEY_PREVIOUS', 'secretKeyPrevious', `${key},${key}`, [key, key]],
-    ['OPERATOR_TOKEN', 'operatorToken', `svc_op_${'a'.repeat(38)}`, `svc_op_${'a'.repeat(38)}`],
+    ['OPERATOR_TOKEN', 'operatorToken', token, token],
     ['DATABASE_URL', 'databaseUrl', 'postgres://x', 'postgres://x'],
     ['REDIS_URL', 'redisUrl', 'redis://x', 'redis://x'],
     ['REVERSE_DNS_SECRET', 'reverseDnsSecret', `whsec_${key}`, `whsec_${key}`],
@@ -179,18 +187,26 @@ describe('A secret', () => {
     ],
     ['a folder', () => folder, /^SECRET_KEY_FILE is wrong: the service cannot read .+ \(EISDIR\)\.$/],
     [
-      'a file that everybody can read',
-      () => kept('open', key, 0o644),
-      /^SECRET_KEY_FILE is wrong: every user.+chmod 600/,
+      'a file that everybody can write',
+      () => kept('open', key, 0o606),
+      /^SECRET_KEY_FILE is wrong: other users can write .+chmod 600/,
     ],
     ['an empty file', () => kept('empty', '\n'), /^SECRET_KEY_FILE is wrong: .+ is empty\.$/],
     [
       'a file with something else',
       () => kept('other', 'short'),
-      /^SECRET_KEY is wrong: expected 32 bytes in base64\.$/,
+      /^SECRET_KEY_FILE is wrong: expected 32 bytes in base64\.$/,
     ],
   ])('is refused from %s', (_, file, sentence) => {
     expect(() => readConfig({ SECRET_KEY_FILE: file() })).toThrow(sentence);
+  });
+
+  it('comes with a warning from a file that everybody can read, as Docker makes them', () => {
+    const warned = vi.spyOn(console, 'warn').mockReturnValue();
+    onTestFinished(() => warned.mockRestore());
+    const file = kept('readable', key, 0o444);
+    expect(readConfig({ SECRET_KEY_FILE: file }).secretKey).toBe(key);
+    expect(warned.mock.calls).toEqual([[expect.stringContaining(`${file} can read this secret.`)]]);
   });
 
   it('alone comes from a file', () => {

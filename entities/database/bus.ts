@@ -22,6 +22,7 @@ type Listener = (change: Change) => void;
 
 export class Bus {
   readonly #url: string;
+  readonly #name: string;
   readonly #sender = randomUUID();
   readonly #listeners = new Set<Listener>();
   readonly #pending = new Set<string>();
@@ -30,8 +31,10 @@ export class Bus {
   #flushing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(url: string) {
+  /** @param name the name of its connections */
+  constructor(url: string, name = 'freehold') {
     this.#url = url;
+    this.#name = name;
   }
 
   /** Whether changes of other processes arrive. While false, caches must expire soon. */
@@ -111,8 +114,12 @@ export class Bus {
       }
   }
 
+  #newClient(): pg.Client {
+    return new pg.Client({ connectionString: this.#url, keepAlive: true, application_name: this.#name });
+  }
+
   async #subscribe() {
-    const client = new pg.Client({ connectionString: this.#url, keepAlive: true });
+    const client = this.#newClient();
     client.on('error', () => {});
     client.on('notification', ({ payload = '' }) => {
       const [sender, kind, accountId, id] = payload.split(' ');
@@ -163,7 +170,7 @@ export class Bus {
   }
 
   async #connectPublisher() {
-    const client = new pg.Client({ connectionString: this.#url, keepAlive: true });
+    const client = this.#newClient();
     client.on('error', () => (this.#publisher = undefined));
     await client.connect();
     await client.query('set synchronous_commit = off');

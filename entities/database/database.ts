@@ -57,12 +57,17 @@ export class Database implements Queryable {
   /**
    * Connects, migrates the schema, and starts the bus.
    * @param url the database by the role of the service
+   * @param name the name of the connections, by which other processes see this one
    * @param ownerUrl the same database by the role that owns the tables. Absent: the role of the service migrates, if it may
    * @throws Error if an unknown version made the schema, or if the role of the service may not migrate
    */
   static async open(
     url: string,
-    { poolSize = 10, ownerUrl }: { poolSize?: number; ownerUrl?: string | undefined } = {},
+    {
+      name = 'freehold',
+      poolSize = 10,
+      ownerUrl,
+    }: { name?: string; poolSize?: number; ownerUrl?: string | undefined } = {},
   ): Promise<Database> {
     const role = await migrate(url, ownerUrl);
     const source = new DataSource({
@@ -70,12 +75,12 @@ export class Database implements Queryable {
       url,
       poolSize,
       entities: TABLES,
-      applicationName: 'freehold',
+      applicationName: name,
       // A forgotten transaction would keep dead rows alive and slow down the leasing of tasks.
       extra: { idle_in_transaction_session_timeout: 30_000, keepAlive: true, Client },
     });
     await source.initialize();
-    const bus = new Bus(url);
+    const bus = new Bus(url, name);
     await bus.start();
     return new Database(source, bus, undefined, role);
   }

@@ -9,7 +9,8 @@ import { columnsOf, nullable, type Row, snake } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { AUDIT_DAYS, AuditEntry } from './audit.ts';
 import { AuditLink, linkHash, NO_HASH } from './audit-link.ts';
-import { isSigned, NEXT_SIGNATURE, readSignedText, textDigest } from './audit-signature.ts';
+import { NEXT_SIGNATURE, provenText } from './audit-signature.ts';
+import { type SignedHead, type SignedText, textDigest } from './audit-text.ts';
 
 /** A place where the log is not as it was written. */
 export interface AuditFault {
@@ -19,13 +20,22 @@ export interface AuditFault {
   entryId: string | null;
   detail: string;
 }
+/** Facts that the proof compares with the database. */
+export interface KnownOfAudit {
+  /** The keys of the signatures. Empty: the proof does not check who signed. */
+  publicKeys?: readonly Buffer[];
+  /** Digests that the service published, in hexadecimal. */
+  digests?: readonly string[];
+}
 export interface AuditProof {
   entries: number;
   signatures: number;
   /** The digest of the latest signed text, in hexadecimal. Null: no signature. */
   latestDigest: string | null;
-  /** Signatures of another SECRET_KEY, which this proof cannot attribute. */
+  /** Signatures of keys that the service never had, as far as its signed texts name its keys. */
   foreignSignatures: number;
+  /** The given digests that no signed text has. */
+  missingDigests: string[];
   /** At most `FAULTS_MAX`. */
   faults: AuditFault[];
 }
@@ -79,8 +89,8 @@ const FIND_SIGNED = statement({
 
 type Found = (fault: AuditFault) => 'more' | 'full';
 
-/** Proves the log. @param publicKey the key of the signatures; undefined: the proof does not check who signed */
-export async function proveAudit(db: Queryable, publicKey?: Buffer): Promise<AuditProof> {
+/** Proves the log. */
+export async function proveAudit(db: Queryable, known: KnownOfAudit = {}): Promise<AuditProof> {
   const faults: AuditFault[] = [];
   const found: Found = (fault) => {
     // Several signatures may show the same fault.
@@ -93,7 +103,7 @@ export async function proveAudit(db: Queryable, publicKey?: Buffer): Promise<Aud
     const detail = accountId ? 'The entry is in no chain.' : 'The entry was deleted before it came into its chain.';
     found({ accountId, entryId, detail });
   }
-  return { entries, ...(await proveSignatures(db, publicKey, found)), faults };
+  return { entries, ...(await proveSignatures(db, known, found)), faults };
 }
 
 async function proveLinks(db: Queryable, found: Found): Promise<number> {
@@ -135,28 +145,42 @@ async function faultOf(db: Queryable, link: Linked, previous: Linked | undefined
 const entryOf = ({ number: _number, hash: _hash, linkedAt: _linked, entryId, entryAccountId, ...rest }: Linked) =>
   ({ ...rest, id: entryId, accountId: entryAccountId }) as AuditEntry;
 
-async function proveSignatures(db: Queryable, publicKey: Buffer | undefined, found: Found) {
-  let signatures = 0;
-  let foreignSignatures = 0;
+async function proveSignatures(db: Queryable, { publicKeys = [], digests = [] }: KnownOfAudit, found: Found) {
+  const signed: Pick<SignedText, 'publicKey' | 'others'>[] = [];
+  const missing = new Set(digests);
   let latestDigest: string | null = null;
   const wrong = (number: bigint, detail: string) =>
     found({ accountId: null, entryId: null, detail: `Signature ${number}: ${detail}` });
   for (let number = 0n; ; ) {
     const next = await NEXT_SIGNATURE.first(db, [number]);
-    if (!next) return { signatures, foreignSignatures, latestDigest };
-    const text = readSignedText(next.signedText);
-    if (!isSigned(next) || text.number !== next.number) wrong(next.number, 'it does not fit its text.');
-    if (publicKey && !next.publicKey.equals(publicKey)) foreignSignatures++;
-    if (latestDigest !== null && (next.number !== number + 1n || text.previous !== latestDigest))
+    if (!next) break;
+    const text = provenText(next);
+    if (!text) wrong(next.number, 'it does not fit its text.');
+    if (latestDigest !== null && (next.number !== number + 1n || (text && text.previous !== latestDigest)))
       wrong(next.number, 'it does not follow the one before it.');
-    for (let at = 0; at < text.heads.length; at += CHUNK) await proveHeads(db, text.heads.slice(at, at + CHUNK), found);
-    signatures++;
+    const heads = text?.heads ?? [];
+    for (let at = 0; at < heads.length; at += CHUNK) await proveHeads(db, heads.slice(at, at + CHUNK), found);
+    signed.push({ publicKey: next.publicKey, others: text?.others ?? [] });
     latestDigest = textDigest(next.signedText);
+    if (text) missing.delete(latestDigest);
     number = next.number;
   }
+  const foreignSignatures = publicKeys.length ? foreignOf(signed, publicKeys) : 0;
+  return { signatures: signed.length, foreignSignatures, latestDigest, missingDigests: [...missing] };
 }
 
-async function proveHeads(db: Queryable, heads: ReturnType<typeof readSignedText>['heads'], found: Found) {
+/** Counts the signatures of other keys than the given ones, and than the keys that their texts name. */
+function foreignOf(signed: readonly Pick<SignedText, 'publicKey' | 'others'>[], publicKeys: readonly Buffer[]): number {
+  const known = new Set(publicKeys.map((key) => key.toString('hex')));
+  const isKnown = ({ publicKey }: { publicKey: Buffer }) => known.has(publicKey.toString('hex'));
+  for (let before = 0; before < known.size; ) {
+    before = known.size;
+    for (const { others } of signed.filter(isKnown)) for (const other of others) known.add(other.toString('hex'));
+  }
+  return signed.filter((one) => !isKnown(one)).length;
+}
+
+async function proveHeads(db: Queryable, heads: readonly SignedHead[], found: Found) {
   const kept = await FIND_SIGNED.all(db, [heads.map(({ accountId }) => accountId), heads.map(({ number }) => number)]);
   for (const [place, { accountId, number, hash, createdAt }] of heads.entries()) {
     const link = kept[place]!;

@@ -3,19 +3,27 @@
  * of its text. So the latest signature covers all chains, and shows entries that were deleted at the end of one.
  *
  * The canary's key is offline, so it cannot sign every day. The key of the chains is Ed25519, derived from SECRET_KEY.
+ * `audit-text.ts` tells which part of a text is signed and published.
  */
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { databaseTime } from '../database/clock.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, defaulting, entity, type RowOf } from '../database/table.ts';
+import { columnsOf, defaulting, entity, type Row, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Vault } from '../secrets.ts';
 import { lockChains } from './audit-link.ts';
+import {
+  readSignedPart,
+  readSignedText,
+  type SignedText,
+  signedPart,
+  textDigest,
+  writeSignedText,
+} from './audit-text.ts';
 
 export const AuditSignature = entity('audit_signature', {
   number: { ...column.bigint(), primary: true } as column.Column<bigint>,
-  /** A header of four lines, and then a line for each head. */
   signedText: column.text(),
   /** Ed25519, 32 bytes. */
   publicKey: column.bytes(),
@@ -24,19 +32,19 @@ export const AuditSignature = entity('audit_signature', {
 });
 export type AuditSignature = RowOf<typeof AuditSignature>;
 
-/** A head, as a line of a signed text. */
-export interface SignedHead {
-  accountId: string;
-  number: bigint;
-  /** SHA-256 in hexadecimal. */
-  hash: string;
-  /** The time of the entry. */
-  createdAt: Date;
-}
-
+/** The signed part of a text, without its last line break. PostgreSQL reads no more of a long text than its beginning. */
+const SIGNED_PART_SQL = `split_part(left(signed_text, 4096), E'\\n\\n', 1)`;
+/** Whether it is no text of a first version, which names accounts in its signed part. */
+const IS_PUBLIC_SQL = `position(E'\\n\\n' in left(signed_text, 4096)) > 0`;
 const FIND_LATEST = statement({ ...AuditSignature.columns, isDue: column.boolean() })`
-  select ${columnsOf(AuditSignature)}, signed_at < clock_timestamp() - interval '1 day' as is_due
+  select ${columnsOf(AuditSignature)},
+      (signed_at < clock_timestamp() - interval '1 day' or not ${IS_PUBLIC_SQL}) as is_due
     from audit_signature order by number desc limit 1`;
+const { signedAt: _signed, ...PUBLISHED } = AuditSignature.columns;
+/** The signature $1 with the signed part of its text, or the latest one. */
+export const FIND_PUBLISHED = statement(PUBLISHED)`
+  select number, ${SIGNED_PART_SQL} || E'\\n' as signed_text, public_key, signature from audit_signature
+    where ${IS_PUBLIC_SQL} and ($1::bigint is null or number = $1) order by number desc limit 1`;
 /** The heads that changed since an hour before $1. Null: all heads. */
 const FIND_CHANGED_HEADS = statement({
   accountId: column.text(),
@@ -54,58 +62,72 @@ const INSERT_SIGNATURE = statement(AuditSignature.columns)`
 export const NEXT_SIGNATURE = statement(AuditSignature.columns)`
   select ${columnsOf(AuditSignature)} from audit_signature where number > $1 order by number limit 1`;
 
-const TITLE = 'freehold audit heads';
 /** The encodings of Ed25519 keys in front of their 32 bytes (RFC 8410). */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** The key that signs the heads. */
-export const signingKey = (vault: Vault): KeyObject =>
-  createPrivateKey({ key: Buffer.concat([PKCS8, vault.derive('audit heads')]), format: 'der', type: 'pkcs8' });
+/** The key that signs the heads, then those of previous secret keys. */
+export const signingKeys = (vault: Vault): [KeyObject, ...KeyObject[]] =>
+  vault
+    .deriveAll('audit heads')
+    .map((seed) => createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' })) as [
+    KeyObject,
+    ...KeyObject[],
+  ];
 export const publicKeyOf = (key: KeyObject): Buffer =>
   createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(SPKI.length);
 
-export const textDigest = (text: string): string => createHash('sha256').update(text).digest('hex');
+/** Returns the text of a signature. Undefined: the row, the signature and the heads do not belong together. */
+export function provenText({ number, signedText, publicKey, signature }: AuditSignature): SignedText | undefined {
+  const key = createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' });
+  if (!verify(null, Buffer.from(signedPart(signedText)), key, signature)) return undefined;
+  const text = readSignedText(signedText);
+  return text?.number === number && text.publicKey.equals(publicKey) ? text : undefined;
+}
 
-/** Whether the signature is that of its own key. */
-export const isSigned = ({ signedText, publicKey, signature }: AuditSignature): boolean =>
-  verify(
-    null,
-    Buffer.from(signedText),
-    createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' }),
-    signature,
-  );
+/** A signature as the service publishes it. Bytes are in hexadecimal. */
+export interface AuditDigest {
+  number: bigint;
+  signedAt: Date;
+  /** It names no account. */
+  signedText: string;
+  sha256: string;
+  /** Null: it is the first. */
+  previousSha256: string | null;
+  publicKey: string;
+  signature: string;
+}
 
-/** Reads a signed text. The digest is that of the text before; empty: it is the first. */
-export function readSignedText(text: string): { number: bigint; previous: string; heads: SignedHead[] } {
-  const [title = '', previous = '', , , ...lines] = text.trimEnd().split('\n');
-  const heads = lines.map((line) => {
-    const [accountId = '', number = '0', hash = '', at = ''] = line.split(' ');
-    return { accountId, number: BigInt(number), hash, createdAt: new Date(at) };
-  });
-  return { number: BigInt(title.slice(TITLE.length)), previous: previous.slice('previous '.length), heads };
+/** Returns the public part of a signature. Null: it names accounts, as those of the first versions do. */
+export function publishedOf(signature: Row<typeof PUBLISHED>): AuditDigest | null {
+  const { number, publicKey } = signature;
+  const signedText = signedPart(signature.signedText);
+  const { signedAt, previous, headsDigest } = readSignedPart(signedText);
+  if (headsDigest === undefined) return null;
+  return {
+    ...{ number, signedAt, signedText, sha256: textDigest(signedText), previousSha256: previous || null },
+    ...{ publicKey: publicKey.toString('hex'), signature: signature.signature.toString('hex') },
+  };
 }
 
 /**
- * Signs the heads, unless the same key did so within a day.
+ * Signs the heads, unless the same key did so within a day. The text names the public keys of the other keys, so that
+ * their signatures stay attributable after a new SECRET_KEY.
+ * @param key signs
  * @returns the new signature, or undefined
  */
-export async function signHeads(tx: Transaction, key: KeyObject): Promise<AuditSignature | undefined> {
+export async function signHeads(
+  tx: Transaction,
+  [key, ...others]: readonly [KeyObject, ...KeyObject[]],
+): Promise<AuditSignature | undefined> {
   await lockChains(tx);
   const latest = await FIND_LATEST.first(tx);
   const publicKey = publicKeyOf(key);
   if (latest && !latest.isDue && latest.publicKey.equals(publicKey)) return undefined;
   const heads = await FIND_CHANGED_HEADS.all(tx, [latest?.signedAt ?? null]);
   const number = (latest?.number ?? 0n) + 1n;
-  const text = [
-    `${TITLE} ${number}`,
-    `previous ${latest ? textDigest(latest.signedText) : ''}`,
-    `at ${(await databaseTime(tx)).toISOString()}`,
-    `key ${publicKey.toString('hex')}`,
-    ...heads.map(({ accountId, number, hash, createdAt }) =>
-      [accountId, number, hash, createdAt.toISOString()].join(' '),
-    ),
-    '',
-  ].join('\n');
-  return INSERT_SIGNATURE.first(tx, [number, text, publicKey, sign(null, Buffer.from(text), key)]);
+  const previous = latest ? textDigest(latest.signedText) : '';
+  const signedAt = await databaseTime(tx);
+  const text = writeSignedText({ number, previous, signedAt, publicKey, others: others.map(publicKeyOf), heads });
+  return INSERT_SIGNATURE.first(tx, [number, text, publicKey, sign(null, Buffer.from(signedPart(text)), key)]);
 }

@@ -4,7 +4,7 @@
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { ApiError, ERRORS, type ErrorCode, type FieldError } from '../../schema/index.ts';
+import { ApiError, ERRORS, type ErrorCode, EXPECTED, type FieldError } from '../../schema/index.ts';
 import { isRecord } from './inputs.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { suggestion } from './names.ts';
@@ -85,20 +85,25 @@ function fieldError({ keyword, instancePath, params, parentSchema }: ErrorObject
   if (keyword === 'additionalProperties')
     return unknownField(pathTo(params.additionalProperty), params.additionalProperty, schema);
   if (keyword === 'propertyNames')
-    return errorOf(pathTo(params.propertyName), 'wrong_format', 'is not an allowed name');
-  const [code, message] = KEYWORDS[keyword] ?? ['wrong_format', 'has the wrong format'];
+    return errorOf(pathTo(params.propertyName), 'wrong_format', `is not an allowed name${expectation(schema)}`);
+  const [code, message] = KEYWORDS[keyword] ?? ['wrong_format', `has the wrong format${expectation(schema)}`];
   const limit = typeof params.limit === 'number' ? params.limit : undefined;
   const scalarsCode = (schema['x-error'] as Record<string, string> | undefined)?.[keyword];
   return errorOf(pathTo(), scalarsCode ?? code, completed(message, keyword, schema, limit), limit);
 }
 
-/** The message with its limit, or with the description of the field. */
+/** The expected form in the words of the scalar. The description of the field says only its purpose. */
+function expectation(schema: JsonSchema): string {
+  const { [EXPECTED]: expected = schema.description } = schema as { [EXPECTED]?: string };
+  return expected ? `. Expected: ${String(expected).replace(/\.$/, '')}` : '';
+}
+
+/** The message with its limit or its values. */
 function completed(message: string, keyword: string, schema: JsonSchema, limit: number | undefined): string {
-  const { type, description } = schema as { type?: string; description?: string };
+  const { type } = schema as { type?: string };
   if (keyword === 'type') return `must be ${/^[aeio]/.test(type ?? '') ? 'an' : 'a'} ${type}`;
   if (keyword === 'enum') return message.replace('{}', (schema.enum as string[]).join(', '));
-  if (limit !== undefined) return message.replace('{}', String(limit));
-  return description ? `${message}: ${description.replace(/\.$/, '')}` : message;
+  return message.replace('{}', String(limit));
 }
 
 const unknownField = (field: string, name: string, { properties }: JsonSchema): FieldError => ({

@@ -17,6 +17,7 @@ import {
   Kind,
   type SelectionSetNode,
 } from 'graphql';
+import { EXPECTED } from '../../schema/index.ts';
 import { ENTRIES_MAX } from './inputs.ts';
 import { apiEnumValue, snake } from './names.ts';
 import type { Operation } from './operation.ts';
@@ -37,7 +38,12 @@ const PAGE_MAX = 200;
 
 const BUILT_IN: Readonly<Record<string, JsonSchema>> = {
   String: { type: 'string', maxLength: TEXT_MAX },
-  ID: { type: 'string', maxLength: ID_MAX, pattern: '^[A-Za-z0-9._-]+$' },
+  ID: {
+    type: 'string',
+    maxLength: ID_MAX,
+    pattern: '^[A-Za-z0-9._-]+$',
+    [EXPECTED]: 'letters, digits, dots, underscores and hyphens.',
+  } as JsonSchema,
   Int: { type: 'integer', format: 'int32', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 },
   Float: { type: 'number' },
   Boolean: { type: 'boolean' },

@@ -1,7 +1,8 @@
 /** Links new audit entries into the hash chains of their accounts. Signs the heads of the chains once a day. */
 import type { Database } from '../../entities/database/database.ts';
 import { linkEntries } from '../../entities/history/audit-link.ts';
-import { signHeads, signingKey, textDigest } from '../../entities/history/audit-signature.ts';
+import { signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
+import { textDigest } from '../../entities/history/audit-text.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { periodic } from '../tasks/schedule.ts';
 import { hop, type Process } from '../tasks/tasks.ts';
@@ -24,7 +25,7 @@ export const auditLinksProcess = (db: Database): Process =>
 export const auditSignatureProcess = (db: Database, vault: Vault): Process =>
   periodic({
     start: async () => {
-      const signed = await db.transaction((tx) => signHeads(tx, signingKey(vault)));
+      const signed = await db.transaction((tx) => signHeads(tx, signingKeys(vault)));
       // A copy outside of the database: a thief of the database cannot take it back.
       if (signed)
         console.log(

@@ -38,7 +38,7 @@ export interface Gateways {
 function readSecretJson(file: string): unknown {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode;
   if (mode === undefined) throw new Error(`PAYMENTS_FILE names ${file}, which does not exist.`);
-  if (mode & 0o077) throw new Error(`Other users can read ${file}: chmod 600 it.`);
+  if (mode & 0o077) throw new Error(`The mode of ${file} lets other users read it. Run: chmod 600 ${file}`);
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {

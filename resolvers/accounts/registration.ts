@@ -9,7 +9,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import { NOTE_SOLVED, REGISTRATIONS } from '../../entities/accounts/registration.ts';
 import { LOCK_NAME } from '../../entities/database/lock-name.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
-import { ApiError } from '../../entities/errors.ts';
+import { ApiError, HOW_TO_PROVE_WORK } from '../../entities/errors.ts';
 import type { Context } from '../context.ts';
 import { isCircuit, isOnionHost } from './auth/networks.ts';
 
@@ -45,15 +45,16 @@ const recentIn = async ({ registrations }: Context, db: Queryable): Promise<Rece
   (await REGISTRATIONS.first(db, [registrations.perMinute * 2 ** LOAD_BITS_MAX, CHALLENGE_SECONDS]))!;
 
 /** Makes the error with a new challenge. */
-function refusal({ vault, registrations }: Context, recent: Recent, proof?: string | null): ApiError {
+function refusal(context: Context, recent: Recent, proof?: string | null): ApiError {
+  const { vault, registrations } = context;
   const { perMinute, proofBits } = registrations;
   const loadBits = Math.max(0, Math.floor(Math.log2(recent.accounts / perMinute)));
   const unsigned = `1:${proofBits + loadBits}:${recent.ends}:${randomBytes(12).toString('base64url')}`;
   const challenge = `${unsigned}:${signature(vault, unsigned)}`;
-  const detail = proof
+  const cause = proof
     ? 'The proof of work is wrong, too old, or was used before. Solve the new challenge.'
-    : undefined;
-  return new ApiError('proof_of_work_required', detail, { challenge });
+    : isOnion(context) && 'An onion service asks each registration for a proof of work.';
+  return new ApiError('proof_of_work_required', cause ? `${cause} ${HOW_TO_PROVE_WORK}` : undefined, { challenge });
 }
 
 /** Whether Tor brings the caller. */

@@ -62,7 +62,7 @@ const RegisterInput = inputType('RegisterInput', (t) => ({
   password: t.field({ type: 'Password', required: true, description: '8 to 128 characters.' }),
   proofOfWork: t.field({
     type: 'ProofOfWork',
-    description: 'For proof_of_work_required.',
+    description: 'After proof_of_work_required (SHA-256). Onion services always ask.',
   }),
 }));
 const LoginInput = inputType('LoginInput', (t) => ({

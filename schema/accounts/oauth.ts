@@ -96,7 +96,9 @@ const RegisterInput = builder.inputType('RegisterOauthClientInput', {
     softwareVersion: t.field({ type: 'ClientText' }),
     proofOfWork: t.field({
       type: 'ProofOfWork',
-      description: 'After proof_of_work_required: challenge, colon, solution.',
+      description:
+        'After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. ' +
+        'The SHA-256 of this text begins with as many zero bits as the second part of the challenge says.',
     }),
     expiresAt: t.field({ type: 'DateTime', description: 'When the client and all its tokens stop. Default: never.' }),
     spendLimitUsd: t.field({

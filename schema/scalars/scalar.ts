@@ -7,6 +7,9 @@ import addFormats from 'ajv-formats';
 import { GraphQLError } from 'graphql';
 import { builder } from '../builder.ts';
 
+/** The words of a scalar for an error. A symbol, so that no document shows it. */
+export const EXPECTED = Symbol('expected');
+
 type Name = Exclude<
   keyof (typeof builder)['$inferSchemaTypes']['Scalars'],
   'String' | 'Int' | 'Float' | 'Boolean' | 'ID'
@@ -30,13 +33,17 @@ export const malformed = (value: unknown): boolean => {
 
 export function scalar(name: Name, description: string, jsonSchema: object, options: Options = {}) {
   const { example, parse, serialize } = options;
+  const expected = typeof example === 'string' ? `${description} Example: ${example}` : description;
   const valid = ajv.compile(jsonSchema);
   builder.scalarType(name, {
     description,
-    extensions: { jsonSchema: { ...jsonSchema, description }, example },
+    extensions: { jsonSchema: { ...jsonSchema, description, [EXPECTED]: expected }, example },
     serialize: (serialize ?? ((value: unknown) => value)) as never,
     parseValue: (value) => {
-      if (!valid(value)) throw new GraphQLError(`${name} ${ajv.errorsText(valid.errors, { dataVar: 'it' })}.`);
+      if (!valid(value)) {
+        const reason = ajv.errorsText(valid.errors, { dataVar: 'it' });
+        throw new GraphQLError(`${name}: ${reason}. Expected: ${expected}`);
+      }
       if (malformed(value)) throw new GraphQLError(`${name} has a character that the service cannot store.`);
       return (parse ? parse(value as never) : value) as never;
     },

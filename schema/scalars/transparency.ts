@@ -1,4 +1,4 @@
-/** The operator's public document about the network. */
+/** The inputs of the public pages: the number of a digest, and the operator's document about the network. */
 import { scalar, text } from './scalar.ts';
 
 const country = { type: 'string', pattern: '^[A-Z]{2}$' };
@@ -39,3 +39,9 @@ scalar(
     facilities: { type: 'array', maxItems: 500, items: closed({ name: text(1, 255), city: text(1, 255), country }) },
   }),
 );
+scalar('DigestNumber', 'The number of a digest of the audit logs.', {
+  type: 'integer',
+  format: 'int32',
+  minimum: 1,
+  maximum: 2_147_483_647,
+});

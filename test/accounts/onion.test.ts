@@ -47,6 +47,7 @@ describe('A stranger on a circuit', () => {
     ] as const) {
       const answer = await overCircuit(at, newCircuit(), ['POST', path, body], { host: 'freehold.example' });
       expect([answer.status, answer.body.code]).toEqual([422, 'proof_of_work_required']);
+      expect(answer.body.detail).toMatch(/^An onion service asks .* SHA-256 of "challenge:number"/);
     }
     expect((await anonymous('POST', '/v1/auth/register', person)).status).toBe(200);
   });

@@ -141,6 +141,25 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       await driver.destroy(spec, never);
     });
 
+    it('keeps its user-data for life, because without it the engine makes cloud-init run again', async () => {
+      const driver = newDriver();
+      const spec = { ...newSpec(), userData: '#!/bin/sh\necho mine' };
+      await driver.create(spec, never);
+      const path = `/1.0/instances/${nameOf(spec)}`;
+      // cloud-init begins anew, with new host keys, when this id has changed at a boot.
+      const ID = 'volatile.cloud-init.instance-id';
+      const idNow = async () => ((await lxd.call('GET', path)) as { config: Record<string, string> }).config[ID];
+      const id = await idNow();
+      await driver.power(spec, 'restart', 'change-1', never);
+      await driver.power(spec, 'off', 'change-2', never);
+      await driver.resize({ ...spec, size: { vcpus: 2, memoryMb: 256, diskGb: 2 } }, 'change-3', never);
+      await driver.power(spec, 'on', 'change-4', never);
+      expect(await idNow()).toBe(id);
+      await lxd.call('PATCH', path, { config: { 'cloud-init.user-data': '', [ID]: id } });
+      expect(await idNow()).not.toBe(id);
+      await driver.destroy(spec, never);
+    });
+
     it('gets proof of life by a command if it cannot connect to the machine', async () => {
       const spec = newSpec();
       await newDriver().create(spec, never);

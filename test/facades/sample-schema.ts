@@ -85,6 +85,7 @@ const OrderInput = new GraphQLInputObjectType({
     password: { type: scalar('Password') },
     email: { type: scalar('Email') },
     hostname: { type: scalar('Hostname') },
+    madeAt: { type: scalar('DateTime'), description: 'When somebody made the thing.' },
     region: { type: scalar('Code') },
     labels: { type: scalar('Labels') },
     anything: { type: scalar('JSON') },

@@ -111,10 +111,17 @@ describe('The service as a process', { timeout: 400_000 }, () => {
     await service.stop();
   });
 
+  it('prints no address of REST or MCP for a worker, which has neither', async () => {
+    const service = await spawnService({ ...(await environment()), ROLES: 'worker' });
+    const names = [...service.output().matchAll(/^ {2}(\S+(?: \S+)?) {2,}/gm)].map(([, name]) => name);
+    expect(names).toEqual(['GraphiQL', 'Operator token', 'Database', 'Start']);
+    await service.stop();
+  });
+
   it.each([
     [{ PORT: 'eighty' }, 'PORT is wrong: expected a whole number from 1 to 65535.'],
     [{ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }, 'ECONNREFUSED'],
-    [{ OPERATOR_TOKEN: `svc_op_${'a'.repeat(38)}` }, 'OPERATOR_TOKEN has a wrong checksum.'],
+    [{ OPERATOR_TOKEN: `svc_op_${'a'.repeat(38)}` }, 'OPERATOR_TOKEN or its file has a wrong checksum.'],
     [{ PORT: '39999' }, 'Another process listens on 127.0.0.1:39999.'],
   ])('names the reason if it cannot start: %j', async (wrong, sentence) => {
     const given = { ...(await environment()), INTERNAL_PORT: '39999', ...wrong };

@@ -15,7 +15,7 @@ const write = (content: unknown, mode = 0o600) => {
 describe('The payments file', () => {
   it('is refused while other users can read it', () => {
     write({ gateways: [] }, 0o640);
-    expect(() => readGateways(file)).toThrow('Other users can read');
+    expect(() => readGateways(file)).toThrow('lets other users read it. Run: chmod 600');
   });
 
   it.each([

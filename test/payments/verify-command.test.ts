@@ -1,20 +1,24 @@
 /** The command that proves the books and the audit log. */
 import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { linkEntries } from '../../entities/history/audit-link.ts';
+import { publishedOf, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
 import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
 import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
-import { MACHINE } from '../setup/spawn.ts';
+import { MACHINE, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
+import { VAULT } from '../setup/vault.ts';
 
 const VERIFY = join(import.meta.dirname, '..', '..', 'verify.ts');
-const verify = (DATABASE_URL: string) =>
+const verify = (DATABASE_URL: string, ...given: string[]) => run({ DATABASE_URL }, given);
+const run = (environment: Record<string, string>, given: string[] = []) =>
   new Promise<{ code: number; output: string }>((done) => {
-    execFile(process.execPath, [VERIFY], { env: { ...MACHINE, DATABASE_URL } }, (error, stdout, stderr) =>
+    execFile(process.execPath, [VERIFY, ...given], { env: { ...MACHINE, ...environment } }, (error, stdout, stderr) =>
       done({ code: error ? Number(error.code) : 0, output: stdout + stderr }),
     );
   });
@@ -53,6 +57,38 @@ it('npm run verify names the account and the entry that somebody changed in the 
   const wrong = await verify(url);
   expect(wrong).toMatchObject({ code: 1 });
   expect(wrong.output).toMatch(new RegExp(`WRONG: audit log of ${account}, entry aud_\\w+: The entry was changed`));
+});
+
+it('npm run verify finds the embedded database of a running service by itself', async () => {
+  const DATA_DIR = newFolder();
+  onTestFinished(() => removeFolder(DATA_DIR));
+  const service = await spawnService({ DATA_DIR });
+  onTestFinished(() => service.stop().then(() => {}));
+  expect(await run({ DATA_DIR })).toMatchObject({ code: 0, output: expect.stringContaining('The books balance') });
+  expect((await fetch(service.graphql.replace('graphql', 'readyz'))).status).toBe(200);
+});
+
+it('npm run verify tells whether the log still has what it had at a digest that somebody kept', async () => {
+  const url = await newDatabaseUrl();
+  const db = await Database.open(url, { poolSize: 2 });
+  onTestFinished(() => db.close());
+  const account = newId('acct');
+  await db.transaction((tx) => record(tx, account, account, { type: 'account.resumed', actor: SYSTEM }));
+  await db.transaction((tx) => linkEntries(tx, 1));
+  const { sha256 } = publishedOf((await db.transaction((tx) => signHeads(tx, signingKeys(VAULT))))!)!;
+  const folder = newFolder();
+  onTestFinished(() => removeFolder(folder));
+  const file = join(folder, 'kept.json');
+  writeFileSync(file, JSON.stringify({ number: 1, sha256 }));
+  const kept = await verify(url, '--digest', file, '--digest', sha256);
+  expect(kept).toMatchObject({ code: 0, output: expect.stringContaining(`it had at the digest ${sha256}.`) });
+  const foreign = await verify(url, '--digest', 'f'.repeat(64));
+  expect(foreign).toMatchObject({
+    code: 1,
+    output: expect.stringContaining(`no signature has the digest ${'f'.repeat(64)}`),
+  });
+  const nothing = await verify(url, '--digest', 'abc');
+  expect(nothing).toMatchObject({ code: 1, output: expect.stringContaining('--digest is a digest of 64') });
 });
 
 it('npm run verify explains in a sentence why it failed', async () => {

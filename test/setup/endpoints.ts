@@ -64,6 +64,7 @@ export const EXTENSIONS: Endpoint[] = [
   ['DELETE', '/v1/oauth/clients/{client_id}', 'full', 'LIVE'],
   // Libraries for RFC 7662 only use POST.
   ['POST', '/v1/oauth/introspect', 'public', 'LIVE'],
+  ['GET', '/v1/transparency/audit-digest', 'public', 'LIVE'],
   ['POST', '/v1/webhooks/{id}/rotate-secret', 'full', 'LIVE'],
 ];
 

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
+import { createHash, createPublicKey, verify } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { asOwner } from '../setup/database.ts';
+import { asOwner, asSuperuser } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 
 const { anonymous, dataDir, db, newAccount, operator } = await startFreehold();
@@ -52,6 +52,35 @@ describe('The canary', () => {
       `select action, actor_type from audit_entry where account_id = 'operator' and resource_type = 'canary'`,
     );
     expect(audited[0]).toEqual({ action: 'canary.updated', actorType: 'operator' });
+  });
+});
+
+describe('The digest of the audit log', () => {
+  const read = (query = '') => anonymous('GET', `/v1/transparency/audit-digest${query}`);
+
+  it('is public for everybody to keep, with a text that proves itself and names no account', async () => {
+    const { id } = await newAccount();
+    await eventually(async () => (await read()).status === 200);
+    await eventually(async () => (await db.query('select from audit_link where account_id = $1', [id])).length > 0);
+    await asSuperuser(db, `update audit_signature set signed_at = signed_at - interval '2 days'`);
+    await db.query(`update task set run_at = now() where subject = 'cron:audit-signature'`);
+    await eventually(async () => (await read('?number=2')).status === 200);
+    const { body } = await read('?number=2');
+    expect(body).toMatchObject({
+      ...{ number: 2, sha256: createHash('sha256').update(body.signed_text).digest('hex') },
+      previous_sha256: (await read('?number=1')).body.sha256,
+    });
+    const x = Buffer.from(body.public_key, 'hex').toString('base64url');
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    expect(verify(null, Buffer.from(body.signed_text), key, Buffer.from(body.signature, 'hex'))).toBe(true);
+    expect(JSON.stringify(body)).not.toMatch(/acct_|operator/);
+    expect((await read()).body).toEqual(body);
+  });
+
+  it('is not found under a number that the service has not signed', async () => {
+    expect((await read('?number=999')).body.code).toBe('not_found');
+    for (const number of ['0', '99999999999'])
+      expect((await read(`?number=${number}`)).body.code).toBe('invalid_query');
   });
 });
 

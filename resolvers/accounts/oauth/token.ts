@@ -68,6 +68,8 @@ async function granted(context: Context, client: OauthClient, { scope }: TokenRe
   return { ...tokens, refreshToken: renewable ? tokens.refreshToken : null };
 }
 
+const REUSED = 'The refresh token was used before, so the service ended all tokens that came from it.';
+
 /** Refreshes a token (RFC 6749, section 6). OAuth has one code for all refusals, so the detail names the fault. */
 async function renewed(context: Context, client: OauthClient, request: TokenRequest): Promise<IssuedToken> {
   const { refreshToken, scope } = request;
@@ -80,7 +82,9 @@ async function renewed(context: Context, client: OauthClient, request: TokenRequ
     return tokens;
   } catch (error) {
     const refused = apiErrorOf(error);
-    throw refused?.extensions.status === 401 ? new ApiError('invalid_grant', refused.message) : error;
+    if (refused?.extensions.status !== 401) throw error;
+    const reason = refused.code === 'refresh_token_reused' ? REUSED : refused.message;
+    throw new ApiError('invalid_grant', `${reason} Request a new one by the grant type client_credentials.`);
   }
 }
 

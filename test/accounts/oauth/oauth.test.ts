@@ -218,6 +218,7 @@ describe('Refreshing (RFC 6749, section 6)', () => {
     const { body: second } = await refresh(client, first.refresh_token);
     const reused = await refresh(client, first.refresh_token);
     expect([reused.status, reused.body.error]).toEqual([400, 'invalid_grant']);
+    expect(reused.body.detail).toMatch(/was used before.*Request a new one by the grant type client_credentials\.$/);
     expect((await introspect(second.access_token)).body).toEqual({ active: false });
     expect((await refresh(client, second.refresh_token)).body.error).toBe('invalid_grant');
   });

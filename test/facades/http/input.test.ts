@@ -129,6 +129,15 @@ describe('An invalid field is 422', () => {
     expect(text).not.toMatch(/30\.001|3000000000/);
   });
 
+  it.each([
+    ['a time', { made_at: 'tomorrow' }, 'made_at', /^made_at has the wrong format\. .*RFC 3339.* Example: 2026-/],
+    ['an email', { email: SECRET }, 'email', /^email has the wrong format\. Expected: An email address\. Example: /],
+    ['a name of a label', { labels: { 'NOT ok': 'v' } }, 'labels.NOT ok', /is not an allowed name\. .*lower-case keys/],
+  ])('names the expected form of %s, not the purpose of the field', async (_, body, field, sentence) => {
+    const { body: answer } = await send(body);
+    expect(answer.errors).toEqual([{ field, code: 'wrong_format', message: expect.stringMatching(sentence) }]);
+  });
+
   it('is named in the error if it is unknown, with the most similar name', async () => {
     const { status, body } = await send({ hostnme: 'x' });
     expect([status, body.code]).toEqual([422, 'unknown_field']);

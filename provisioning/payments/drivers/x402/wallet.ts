@@ -23,7 +23,8 @@ const ATTEMPTS_MAX = 4;
 
 /** Reads the key of a private file: 32 bytes in hexadecimal. @throws Error that names the fault */
 export function readGasKey(file: string): Hex {
-  if (statSync(file).mode & 0o077) throw new Error(`Other users can read ${file}: chmod 600 it.`);
+  if (statSync(file).mode & 0o077)
+    throw new Error(`The mode of ${file} lets other users read it. Run: chmod 600 ${file}`);
   const key = readFileSync(file, 'utf8').trim().replace(/^0x/, '');
   if (!/^[0-9a-f]{64}$/i.test(key)) throw new Error(`${file} has no private key: 64 hexadecimal digits.`);
   return `0x${key}`;

@@ -1,0 +1,79 @@
+/** A guessable idempotency key shows a stranger no credential of somebody else. */
+import { Secret, TOTP } from 'otpauth';
+import { describe, expect, it } from 'vitest';
+import { startFreehold } from '../../setup/freehold.ts';
+import { type Answer, restClient } from '../../setup/spawn.ts';
+
+const { anonymous, publicUrl } = await startFreehold({ ROLES: 'api' });
+const KEY = { 'idempotency-key': '1' };
+const PASSWORD = 'a heron on the roof';
+const isReplayed = ({ headers }: Answer) => headers.get('idempotency-replayed') === 'true';
+
+const refused = ({ status, body }: Answer) => {
+  expect([status, body.code, body.tokens]).toEqual([422, 'idempotency_key_reused', undefined]);
+  expect(body.detail).toContain('has changed its login');
+};
+
+let people = 0;
+async function registered() {
+  const person = { email: `guessed-${++people}@example.org`, password: PASSWORD };
+  const register = (changes: object = {}) => anonymous('POST', '/v1/auth/register', { ...person, ...changes }, KEY);
+  const first = await register();
+  expect(first.status).toBe(200);
+  return { person, register, first, rest: restClient(publicUrl, first.body.tokens.access_token) };
+}
+
+describe('A stranger who guesses the key of a registration', () => {
+  it('gets nothing without its password', async () => {
+    const { register } = await registered();
+    for (const changes of [{ password: 'another heron on it' }, { email: 'guessed@example.org' }])
+      expect(isReplayed(await register(changes))).toBe(false);
+    const answer = await register({ password: 'another heron on it' });
+    expect([answer.status, answer.body.code, answer.body.tokens]).toEqual([422, 'email_taken', undefined]);
+  });
+
+  it('gets no tokens by the password after the owner turned on a second factor', async () => {
+    const { register, rest, first } = await registered();
+    expect((await register()).body).toEqual(first.body);
+    const { secret } = (await rest('POST', '/v1/auth/totp/setup', { password: PASSWORD })).body;
+    const totp_code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+    expect((await rest('POST', '/v1/auth/totp/enable', { totp_code })).status).toBe(200);
+    refused(await register());
+  });
+
+  it('gets no tokens by the old password after the owner changed it', async () => {
+    const { register, rest } = await registered();
+    const changed = await rest('POST', '/v1/auth/password', {
+      current_password: PASSWORD,
+      new_password: 'another heron on it',
+    });
+    expect(changed.status).toBe(200);
+    refused(await register());
+  });
+});
+
+it('A stranger with a spent refresh token gets no new pair after the owner changed the login', async () => {
+  const { first, rest } = await registered();
+  const { refresh_token } = first.body.tokens;
+  const refresh = () => anonymous('POST', '/v1/auth/token/refresh', { refresh_token }, KEY);
+  const { tokens } = (await refresh()).body;
+  expect((await refresh()).body.tokens).toEqual(tokens);
+  const renewed = restClient(publicUrl, tokens.access_token);
+  const { secret } = (await renewed('POST', '/v1/auth/totp/setup', { password: PASSWORD })).body;
+  const totp_code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  expect((await renewed('POST', '/v1/auth/totp/enable', { totp_code })).status).toBe(200);
+  refused(await refresh());
+  expect((await rest('GET', '/v1/account')).status).toBe(401);
+});
+
+describe('A stranger who guesses the key of an authenticated request', () => {
+  it('gets nothing from another account, by another body, or without a credential', async () => {
+    const [mine, theirs] = [await registered(), await registered()];
+    const create = (rest: typeof mine.rest, name = 'k') =>
+      rest('POST', '/v1/auth/api-keys', { name, scope: 'full' }, KEY);
+    const { plaintext } = (await create(mine.rest)).body;
+    expect((await create(theirs.rest)).body.plaintext).not.toBe(plaintext);
+    expect((await create(mine.rest, 'other')).body.code).toBe('idempotency_key_reused');
+    expect((await create(anonymous)).status).toBe(401);
+  });
+});
