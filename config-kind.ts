@@ -1,6 +1,7 @@
 /** Rules for the text of environment variables. */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { networkFrom } from './entities/networks.ts';
 
 /** A rule for the text of a variable. */
 export interface Kind<T> {
@@ -36,13 +37,12 @@ export const partsOf = (text: string) => text.split(',').flatMap((part) => part.
 export const list = (expected: string, isRight: (part: string) => boolean) =>
   kind(expected, (text) => (partsOf(text).every(isRight) ? partsOf(text) : undefined));
 
-/** Whether the text is an address, or a block such as 10.0.0.0/8. */
-export function isNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/');
-  const version = isIP(address);
-  if (!version || rest.length) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
-}
+/** Networks in their canonical form, so that every check reads them alike. */
+const networksOf = (expected: string, isRight: (part: string) => boolean) =>
+  kind(`${expected}, with commas, and IPv4 without ::ffff:`, (text) => {
+    const read = partsOf(text).flatMap((part) => (isRight(part) && networkFrom(part)) || []);
+    return read.length === partsOf(text).length ? read : undefined;
+  });
 
 const isEndpoint = (text: string) => /^unix:\/./.test(text) || URL.parse(text)?.protocol === 'https:';
 
@@ -59,11 +59,8 @@ export const pemFile = matching('a PEM file, for an endpoint by https', () => tr
 export const port = whole(1, 65_535);
 export const calls = whole(1, 1_000_000_000, 'calls');
 export const webUrl = url('http:', 'https:');
-export const proxies = list('addresses or CIDR blocks with commas', isNetwork);
-export const networks = list(
-  'networks such as 10.0.0.0/8, with commas',
-  (part) => part.includes('/') && isNetwork(part),
-);
+export const proxies = networksOf('addresses or CIDR blocks', () => true);
+export const networks = networksOf('networks such as 10.0.0.0/8', (part) => part.includes('/'));
 export const addresses = list('addresses, with commas', (part) => isIP(part) > 0);
 
 /** A place of this machine to listen at: for `listen` of a server. */

@@ -44,6 +44,9 @@ const CLAIM_KEY = statement({ claimed: column.boolean() })`
     on conflict (scope, key_digest) do update
       set sealed_answer = null, expires_at = excluded.expires_at where kept.expires_at <= now()
     returning true as claimed`;
+/** Whether an answer is kept under one of the scopes $1. $2 digest of the key. */
+const FIND_OTHER = statement({ found: column.boolean() })`
+  select true as found from idempotency_key where scope = any($1::text[]) and key_digest = $2 and expires_at > now()`;
 const KEEP_ANSWER = statement({})`update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2`;
 const FORGET_KEY = statement({})`delete from idempotency_key where scope = $1 and key_digest = $2`;
 const DELETE_EXPIRED_KEYS = statement({})`delete from idempotency_key where expires_at < now()`;
@@ -104,7 +107,16 @@ export class KeptRequest {
   /** Takes the key without waiting: a caller waits without a connection. @throws KeyTaken */
   async claim(tx: Queryable): Promise<void> {
     const claimed = await CLAIM_KEY.first(tx, [...this.#key, this.#locks]);
-    if (!claimed) throw new KeyTaken('The idempotency key is taken.');
+    if (!claimed || (await this.#isElsewhere(tx))) throw new KeyTaken('The idempotency key is taken.');
+  }
+
+  /**
+   * Whether a process with another current key has kept an answer. A statement sees only rows from before its start. So
+   * this one follows the statement that took the locks.
+   */
+  async #isElsewhere(tx: Queryable): Promise<boolean> {
+    const others = this.#scopes.slice(1);
+    return others.length > 0 && (await FIND_OTHER.first(tx, [others, this.#keyDigest])) !== undefined;
   }
 
   async keep(tx: Queryable, answer: string): Promise<void> {

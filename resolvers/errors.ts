@@ -4,11 +4,11 @@ import { ApiError } from '../entities/errors.ts';
 
 const RETRY_SECONDS = 1;
 
+export const unavailable = (): ApiError => new ApiError('unavailable', undefined, { retryAfter: RETRY_SECONDS });
+
 /** Returns `unavailable` while the database is away, else `internal_error`. */
 export const faultOf = (thrown: unknown): ApiError =>
-  isDatabaseAway(thrown)
-    ? new ApiError('unavailable', undefined, { retryAfter: RETRY_SECONDS })
-    : new ApiError('internal_error');
+  isDatabaseAway(thrown) ? unavailable() : new ApiError('internal_error');
 
 /** Returns `validation_failed` for one field. */
 export const invalid = (field: string, message: string): ApiError =>

@@ -13,6 +13,7 @@ import { FIND_LATEST_EVENTS } from '../entities/servers/server-event.ts';
 import { findBalance } from './accounts/account.ts';
 import { onCredentialEnd } from './accounts/auth/credential.ts';
 import { accountOf, type Context } from './context.ts';
+import { unavailable } from './errors.ts';
 
 /** The most subscriptions that a credential can have at once. */
 const SUBSCRIPTIONS_MAX = 10;
@@ -63,7 +64,11 @@ async function watch<T>(
   const signal = AbortSignal.any([context.signal, ended.signal]);
   const changes = context.db.bus.changes(kind, context.viewer?.accountId ?? undefined, signal);
   const leave = enter(context);
-  const forget = onCredentialEnd(context.db, context.viewer!, () => end());
+  let isLost = false;
+  const forget = onCredentialEnd(context.db, context.viewer!, (how) => {
+    isLost ||= how === 'unknown';
+    end();
+  });
   const end = () => {
     forget();
     ended.abort();
@@ -72,7 +77,11 @@ async function watch<T>(
   try {
     const present = await read(orderNumber ?? null);
     if (orderNumber && !present.length) throw new ApiError('not_found');
-    return endable(follow(present, changes, orderNumber ?? null, read, end), end);
+    const updates = follow(present, changes, orderNumber ?? null, read, end);
+    return endable(
+      orLost(updates, () => isLost),
+      end,
+    );
   } catch (error) {
     end();
     throw error;
@@ -93,6 +102,12 @@ async function* follow<T>(
   } finally {
     end();
   }
+}
+
+/** Ends with a fault if a change of the credential may be lost. After a fault clients subscribe again. */
+async function* orLost<T>(updates: AsyncGenerator<T>, isLost: () => boolean): AsyncGenerator<T> {
+  yield* updates;
+  if (isLost()) throw unavailable();
 }
 
 /** Ends the wait for a change when the caller leaves: a waiting generator cannot return. */

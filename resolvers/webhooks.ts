@@ -16,6 +16,8 @@ import {
   isEventPattern,
   PREVIOUS_WEBHOOK_SECRET,
   ROTATE_SECRET,
+  SECRET_REVOKED,
+  WEBHOOK_LIFECYCLE,
   WEBHOOK_SECRET,
   Webhook,
 } from '../entities/webhooks/webhook.ts';
@@ -55,7 +57,7 @@ export async function createWebhook(
   const id = newId('whk');
   const webhook = await context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    const { expiresAt } = await newLimits(tx, context, {});
+    const { expiresAt, limitedBy } = await newLimits(tx, context, {});
     if ((await tx.manager.countBy(Webhook, { accountId })) >= context.limits.webhooks)
       throw new ApiError('webhook_limit_reached');
     await insert(tx, Webhook, {
@@ -66,6 +68,7 @@ export async function createWebhook(
       description: description ?? null,
       secret: WEBHOOK_SECRET.seal(context.vault, secret, id),
       expiresAt,
+      limitedBy,
     });
     await record(tx, accountId, id, { type: 'webhook.created', actor: actorOf(context) });
     const created = (await find(tx, Webhook, { id }))!;
@@ -112,7 +115,11 @@ export interface RotatedWebhookSecret extends CreatedWebhook {
   previousSecretUntil: Date;
 }
 
-/** Replaces the secret of a webhook. Both sign for a day, so that the receiver can change over. @throws ApiError not_found */
+/**
+ * Replaces the secret of a webhook. Both sign for a day, so that the receiver can change over. A webhook whose secret was
+ * revoked works again.
+ * @throws ApiError not_found
+ */
 export async function rotateWebhookSecret(context: Context, id: string): Promise<RotatedWebhookSecret> {
   const accountId = accountOf(context);
   const { vault } = context;
@@ -121,20 +128,29 @@ export async function rotateWebhookSecret(context: Context, id: string): Promise
     await lockAccount(tx, accountId);
     const before = found(isId('whk', id) && (await lock(tx, Webhook, { id, accountId })));
     const previous = PREVIOUS_WEBHOOK_SECRET.seal(vault, WEBHOOK_SECRET.open(vault, before.secret, id), id);
-    const webhook = (await ROTATE_SECRET.first(tx, [id, WEBHOOK_SECRET.seal(vault, secret, id), previous]))!;
+    const rotated = (await ROTATE_SECRET.first(tx, [id, WEBHOOK_SECRET.seal(vault, secret, id), previous]))!;
+    const isRevoked = before.disabledReason === SECRET_REVOKED;
+    const enabled =
+      isRevoked && (await transition(tx, WEBHOOK_LIFECYCLE, id, 'ENABLED', { set: { disabledReason: null } }));
+    const webhook = enabled || rotated;
     await record(tx, accountId, id, { type: 'webhook.secret_rotated', actor: actorOf(context) });
     const [lastDelivery = null] = await LATEST_DELIVERIES.all(tx, [[id]]);
     return { webhook: { ...webhook, lastDelivery }, secret, previousSecretUntil: webhook.previousSecretUntil! };
   });
 }
 
-/** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired */
+/** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired or lacks a secret */
 export async function testWebhook(context: Context, id: string): Promise<WebhookTest> {
   const accountId = accountOf(context);
   const webhook = found(isId('whk', id) && (await FIND_WEBHOOK.first(context.db, [id])));
   if (webhook.accountId !== accountId) throw new ApiError('not_found');
   if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
     throw new ApiError('validation_failed', 'The webhook has expired. Create a new one with POST /v1/webhooks.');
+  if (webhook.disabledReason === SECRET_REVOKED)
+    throw new ApiError(
+      'validation_failed',
+      `The secret was revoked. POST /v1/webhooks/${id}/rotate-secret enables it.`,
+    );
   return context.provisioning.webhooks.test(webhook, actorOf(context));
 }
 

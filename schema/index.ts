@@ -43,9 +43,11 @@ export {
   type FieldError,
 } from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
+export { isCircuit, isOnionHost, networkCheck, networkOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
-export { isCircuit, isOnionHost, networkCheck, networkFrom, networkOf } from '../resolvers/accounts/auth/networks.ts';
+export type { CredentialEnd } from '../resolvers/accounts/auth/credential.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
+export { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 export type { Context, Viewer } from '../resolvers/context.ts';
 export { faultOf } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';

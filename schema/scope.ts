@@ -115,7 +115,7 @@ const creating =
     const caller = context as Context;
     if (created === 'tokens') return resolver(parent, args, context, info);
     const inherited = limitsOfCreator(caller.viewer, created);
-    await requireStepUp(caller, (args as { input: { totpCode?: string | null } }).input.totpCode);
+    await requireStepUp(caller, (args as { input?: { totpCode?: string | null } | null }).input?.totpCode);
     return resolver(parent, args, { ...caller, inherited }, info);
   };
 /** Records which accounts the operator read. Mutations have entries of their own. */

@@ -56,7 +56,8 @@ const WebhookType = objectType<ShownWebhook>('Webhook', 'A URL that receives eve
   status: t.expose('status', { type: WebhookStatus }),
   disabledReason: t.exposeString('disabledReason', {
     nullable: true,
-    description: 'endpoint_gone, retries_exhausted or expired; null while it is enabled.',
+    description:
+      'endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled.',
   }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
   expiresAt: t.expose('expiresAt', {
@@ -117,6 +118,9 @@ const CreateWebhookInput = inputType('CreateWebhookInput', (t) => ({
   description: t.field({ type: 'WebhookDescription', description: 'A note for people.' }),
   totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
 }));
+const RotateWebhookSecretInput = inputType('RotateWebhookSecretInput', (t) => ({
+  totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
+}));
 const idArg = { type: 'ID', required: true, description: 'The id of the webhook.' } as const;
 
 builder.queryFields((t) => ({
@@ -162,8 +166,10 @@ builder.mutationFields((t) => ({
   rotateWebhookSecret: t.field({
     type: RotatedWebhookSecretType,
     scope: 'full',
-    description: 'Replaces the secret of a webhook. Both secrets sign for 24 hours.',
-    args: { id: t.arg(idArg) },
+    creates: 'webhook',
+    description:
+      'Replaces the secret of a webhook. Both secrets sign for 24 hours. Enables one whose secret was revoked.',
+    args: { id: t.arg(idArg), input: t.arg({ type: RotateWebhookSecretInput }) },
     resolve: (_, { id }, context) => rotateWebhookSecret(context, id),
   }),
   testWebhook: t.field({

@@ -60,7 +60,7 @@ describe('The configuration', () => {
       ...{ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30, onionPerMinute: 600 },
       ...{ accountPerMinute: 600, accountPerHour: 12_000 },
     });
-    expect(trustedProxyCidrs).toEqual(['10.0.0.0/8', '::1']);
+    expect(trustedProxyCidrs).toEqual(['10.0.0.0/8', '::1/128']);
   });
 
   it('reads the endpoints of LXD or Incus, and requires certificates for https', () => {
@@ -127,6 +127,8 @@ describe('The configuration', () => {
     ['REDIS_URL', 'http://x'],
     ['TRUSTED_PROXY_CIDRS', '10.0.0.0/33'],
     ['TRUSTED_PROXY_CIDRS', 'everybody'],
+    ['TRUSTED_PROXY_CIDRS', 'fe80::1%eth0'],
+    ['TRUSTED_PROXY_CIDRS', '::ffff:10.0.0.1/32'],
     ['PORT', 'eighty'],
     ['PORT', '70000'],
     ['PORT', '80.5'],
@@ -140,6 +142,7 @@ describe('The configuration', () => {
     ['WEBHOOK_ALLOW_CIDRS', '127.0.0.1'],
     ['WEBHOOK_ALLOW_CIDRS', '127.0.0.0/33'],
     ['WEBHOOK_ALLOW_CIDRS', '127.0.0.0/8/8'],
+    ['WEBHOOK_ALLOW_CIDRS', '::ffff:127.0.0.1/32'],
     ['SIMULATED_PROVISION_SECONDS', 'NaN'],
     ['DEDICATED_DRIVER', 'paper'],
     ['PROVISIONING_PORT', '0'],

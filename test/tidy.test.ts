@@ -12,12 +12,12 @@ const read = (file: string) => readFileSync(file, 'utf8');
 
 /** A place and its allowed imports, of values and of types. The first matching place decides. */
 const RULES: [place: RegExp, may: RegExp, mayAsType?: RegExp][] = [
-  [/^((start|main|verify|reseal|secret-files)\.ts$|test\/|bench\/)/, /./],
-  [/^(config(-\w+)?|vitest\.config)\.ts$/, /^config-\w+\.ts$/],
+  [/^((start|main|listeners|verify|reseal|secret-files)\.ts$|test\/|bench\/)/, /./],
+  [/^(config(-\w+)?|vitest\.config)\.ts$/, /^config-\w+\.ts$|^entities\/networks\.ts$/],
   // A separate, published program.
   [/^facades\/stdio\//, /^facades\/stdio\//],
   [/^facades\//, /^(facades\/|schema\/index\.ts$)/],
-  [/^schema\//, /^(schema|resolvers)\/|^entities\/(errors|money)\.ts$/, /^entities\//],
+  [/^schema\//, /^(schema|resolvers)\/|^entities\/(errors|money|networks)\.ts$/, /^entities\//],
   [/^resolvers\//, /^(resolvers|entities)\/|^provisioning\/index\.ts$/],
   [/^provisioning\/.*\/drivers\//, /^provisioning\/.*\/drivers\//],
   [/^provisioning\//, /^(provisioning|entities)\//],

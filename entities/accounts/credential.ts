@@ -81,9 +81,10 @@ export const READ_SESSION = statement({ ...Session.columns, isOver: column.boole
   select ${columnsOf(Session)}, refresh_expires_at <= now() as is_over from session where id = $1`;
 /** Ends the session $1, whose refresh token was spent. */
 export const ROTATE_SESSION = statement({})`update session set rotated_at = now(), revoked_at = now() where id = $1`;
-/** Ends the open sessions of the account $1 with the ids $2. */
+/** Ends the open sessions of the account $1 in the families of the sessions $2. A refresh replaces a session. */
 export const END_SESSIONS = statement({ id: column.key() })`
-  update session set revoked_at = now() where account_id = $1 and id = any($2::text[]) and ${IS_OPEN} returning id`;
+  update session set revoked_at = now() where account_id = $1 and ${IS_OPEN}
+    and family_id in (select family_id from session where account_id = $1 and id = any($2::text[])) returning id`;
 /** Ends the family $1 of the account $2. */
 export const END_FAMILY = statement({ id: column.key() })`
   update session set revoked_at = now() where family_id = $1 and account_id = $2 and revoked_at is null returning id`;
@@ -98,7 +99,7 @@ export const LIMITS = {
   /** Micro-USD in a calendar month (UTC). */
   spendLimitMicros: nullable(column.bigint()),
   expiresAt: nullable(column.timestamp()),
-  /** The API key or OAuth client with limits that created it. It ends with that one, and spends within its limit. */
+  /** The OAuth client or the API key with limits that created it. It ends with that one, and spends within its limit. */
   limitedBy: nullable(column.text()),
 };
 export type Limits = Row<typeof LIMITS>;

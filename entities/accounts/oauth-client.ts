@@ -45,10 +45,12 @@ const USED_AT = 'greatest(created_at, last_used_at)';
 /** Seconds since the client $1 last got a token, or was registered. */
 export const FIND_UNUSED_SECONDS = statement({ seconds: column.real() })`
   select extract(epoch from now() - ${USED_AT})::float as seconds from oauth_client where id = $1`;
-/** Whether the account $1 has money, or servers that exist. */
-export const HAS_ASSETS = statement({ assets: column.boolean() })`
+/** Whether the account $1 has money, or servers that exist, or whether credentials depend on its client $2. */
+export const IS_NEEDED = statement({ needed: column.boolean() })`
   select exists (select from balance where account_id = $1 and available_micros + held_micros > 0)
-    or exists (select from server where account_id = $1 and status not in ('FAILED', 'DELETED')) as assets`;
+    or exists (select from server where account_id = $1 and status not in ('FAILED', 'DELETED'))
+    or exists (select from api_key where account_id = $1 and limited_by = $2 and status = 'ACTIVE')
+    or exists (select from oauth_client where account_id = $1 and limited_by = $2) as needed`;
 /** Deletes the client $1, if it was unused for $2 seconds. */
 export const DELETE_UNUSED_CLIENT = statement({ id: column.key() })`
   delete from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) returning id`;

@@ -1,14 +1,22 @@
-/** Ends API keys and OAuth clients of an account, and with each what it created. */
+/** Ends API keys and OAuth clients of an account, and with each the credentials and webhooks that it created. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { type Happening, recordAll } from '../history/record.ts';
 import { expression, moveStatement } from '../history/transition.ts';
+import { DISABLE_CREATED } from '../webhooks/delivery.ts';
 import { API_KEY_LIFECYCLE, type ApiKey, IS_OPEN } from './credential.ts';
 
-/** $1 the account, $2 the ids; null: all of the account. */
-const CHOSEN = 'account_id = $1 and ($2::text[] is null or id = any($2::text[]) or limited_by = any($2::text[]))';
+/** $1 the account, $2 the ids, with all that they created; null: all of the account. */
+const CHOSEN = `account_id = $1 and ($2::text[] is null or id in (
+    with recursive chosen (id) as (
+      select unnest($2::text[])
+      union select made.id from chosen join (
+        select id, limited_by from api_key where account_id = $1
+        union all select id, limited_by from oauth_client where account_id = $1
+      ) as made on made.limited_by = chosen.id)
+    select id from chosen))`;
 const REVOKE_API_KEYS = moveStatement(
   API_KEY_LIFECYCLE,
   'REVOKED',
@@ -31,7 +39,7 @@ export interface RevokedCredentials {
 
 /**
  * Revokes API keys, deletes OAuth clients, and ends the sessions of these clients, at once. The credentials that they
- * created end with them. The caller holds the lock of the account.
+ * created end with them, and their webhooks stop. The caller holds the lock of the account.
  * @param ids of API keys and OAuth clients, or null for all of the account
  */
 export async function revokeCredentials(
@@ -43,11 +51,15 @@ export async function revokeCredentials(
   const apiKeys = await REVOKE_API_KEYS.all(tx, [accountId, ids]);
   const clients = (await DELETE_CLIENTS.all(tx, [accountId, ids])).map(({ id }) => id);
   const sessions = (await END_CLIENT_SESSIONS.all(tx, [accountId, clients])).map(({ id }) => id);
+  const webhooks = await DISABLE_CREATED.all(tx, [accountId, [...apiKeys.map(({ id }) => id), ...clients]]);
   const told = (subject: string, happening: Happening) => ({ accountId, subject, ...happening });
   await recordAll(tx, [
     ...apiKeys.map(({ id }) => told(id, { type: 'api_key.revoked', actor })),
     ...clients.map((id) => told(id, { type: 'oauth_client.removed', actor })),
     ...sessions.map((id) => told(id, { type: 'session.revoked', actor, data: { reason: 'client_deleted' } })),
+    ...webhooks.map(({ id, disabledReason }) =>
+      told(id, { type: 'webhook.disabled', actor, data: { disabled_reason: disabledReason } }),
+    ),
   ]);
   const ended = [...apiKeys.map(({ id }) => id), ...sessions];
   tx.changed(...ended.map((id) => ({ kind: 'credential', accountId, id }) as const));

@@ -18,6 +18,14 @@ export interface Change {
   accountId: string;
   id: string | null;
 }
+/** The kinds whose listeners read any row again. Polls find the others. */
+const READ_AGAIN = ['server', 'topUp', 'balance', 'credential'] as const satisfies ChangeKind[];
+/** The pause between two tries to reach the database. */
+const PAUSE_MS = 500;
+/** The most messages that wait for the database. */
+const WAITING_MAX = 10_000;
+/** PostgreSQL's code for a message that no try can send. */
+const TOO_LONG = '22023';
 type Listener = (change: Change) => void;
 
 export class Bus {
@@ -42,7 +50,7 @@ export class Bus {
     return this.#subscriber !== undefined;
   }
 
-  /** Sends changes to all listeners, to those of this process at once. Never throws: the bus may lose messages. */
+  /** Sends changes to all listeners, to those of this process at once. Never throws. A process that dies loses its messages. */
   publish(changes: Change[]): void {
     for (const change of changes) {
       this.#deliver(change);
@@ -144,14 +152,14 @@ export class Bus {
   /** Subscribes again. Messages may be lost, so the bus then reports that any row may have changed. */
   async #resubscribe() {
     while (!this.#closed && !this.#subscriber) {
-      await sleep(500, undefined, { ref: false });
+      await sleep(PAUSE_MS, undefined, { ref: false });
       await this.#subscribe().catch(() => {});
     }
     if (this.#closed) return;
-    for (const kind of ['server', 'topUp', 'balance', 'credential'] as const)
-      this.#deliver({ kind, accountId: '', id: null });
+    for (const kind of READ_AGAIN) this.#deliver({ kind, accountId: '', id: null });
   }
 
+  /** Sends the waiting messages. Tries again until it can send, or until the bus is closed. */
   async #flush() {
     while (this.#pending.size) {
       const payloads = [...this.#pending];
@@ -162,11 +170,23 @@ export class Bus {
           CHANNEL,
           payloads,
         ]);
-      } catch {
+      } catch (error) {
         void this.#publisher?.end().catch(() => {});
-        this.#publisher = undefined; // the polls of other processes find the changes
+        this.#publisher = undefined;
+        if ((error as { code?: string }).code === TOO_LONG) continue;
+        if (this.#closed) return;
+        this.#keep(payloads);
+        await sleep(PAUSE_MS, undefined, { ref: false });
       }
     }
+  }
+
+  /** Keeps messages for later. Of too many rows, others hear that any row may have changed. */
+  #keep(payloads: string[]) {
+    for (const payload of payloads) this.#pending.add(payload);
+    if (this.#pending.size <= WAITING_MAX) return;
+    this.#pending.clear();
+    for (const kind of READ_AGAIN) this.#pending.add(`${this.#sender} ${kind}  `);
   }
 
   async #connectPublisher() {

@@ -36,10 +36,12 @@ export type AuditSignature = RowOf<typeof AuditSignature>;
 const SIGNED_PART_SQL = `split_part(left(signed_text, 4096), E'\\n\\n', 1)`;
 /** Whether it is no text of a first version, which names accounts in its signed part. */
 const IS_PUBLIC_SQL = `position(E'\\n\\n' in left(signed_text, 4096)) > 0`;
-const FIND_LATEST = statement({ ...AuditSignature.columns, isDue: column.boolean() })`
-  select ${columnsOf(AuditSignature)},
-      (signed_at < clock_timestamp() - interval '1 day' or not ${IS_PUBLIC_SQL}) as is_due
-    from audit_signature order by number desc limit 1`;
+const FIND_LATEST = statement(AuditSignature.columns)`
+  select ${columnsOf(AuditSignature)} from audit_signature order by number desc limit 1`;
+/** A public signature by the key $1 that is not yet a day old. */
+const FIND_FRESH = statement({ found: column.boolean() })`
+  select true as found from audit_signature
+    where public_key = $1 and signed_at >= clock_timestamp() - interval '1 day' and ${IS_PUBLIC_SQL} limit 1`;
 const { signedAt: _signed, ...PUBLISHED } = AuditSignature.columns;
 /** The signature $1 with the signed part of its text, or the latest one. */
 export const FIND_PUBLISHED = statement(PUBLISHED)`
@@ -111,8 +113,9 @@ export function publishedOf(signature: Row<typeof PUBLISHED>): AuditDigest | nul
 }
 
 /**
- * Signs the heads, unless the same key did so within a day. The text names the public keys of the other keys, so that
- * their signatures stay attributable after a new SECRET_KEY.
+ * Signs the heads, unless the same key did so within a day. While SECRET_KEY is replaced, workers have different keys. So
+ * another key may have made the latest signature. The text names the public keys of the other keys, so that their
+ * signatures stay attributable after a new SECRET_KEY.
  * @param key signs
  * @returns the new signature, or undefined
  */
@@ -121,9 +124,9 @@ export async function signHeads(
   [key, ...others]: readonly [KeyObject, ...KeyObject[]],
 ): Promise<AuditSignature | undefined> {
   await lockChains(tx);
-  const latest = await FIND_LATEST.first(tx);
   const publicKey = publicKeyOf(key);
-  if (latest && !latest.isDue && latest.publicKey.equals(publicKey)) return undefined;
+  if (await FIND_FRESH.first(tx, [publicKey])) return undefined;
+  const latest = await FIND_LATEST.first(tx);
   const heads = await FIND_CHANGED_HEADS.all(tx, [latest?.signedAt ?? null]);
   const number = (latest?.number ?? 0n) + 1n;
   const previous = latest ? textDigest(latest.signedText) : '';

@@ -42,6 +42,7 @@ export const EVENT_TYPES = [
   'api_key.refused',
   'api_key.network_refused',
   'oauth_client.refused',
+  'oauth_client.network_refused',
   'account.password_changed',
   'account.totp_enabled',
   'account.totp_disabled',

@@ -102,6 +102,14 @@ export const DISABLE_WEBHOOK = moveStatement(
   { disabledReason: expression('$4::text') },
 );
 
+/** Disables the webhooks of the account $1 that the credentials $2 created. */
+export const DISABLE_CREATED = moveStatement(
+  WEBHOOK_LIFECYCLE,
+  'DISABLED',
+  'account_id = $1 and limited_by = any($2::text[])',
+  { disabledReason: expression("'creator_revoked'") },
+);
+
 /** Locks the deliveries $1. */
 export const LOCK_DELIVERIES = statement({})`
   select from webhook_delivery where id = any($1::text[]) order by id for update`;

@@ -22,19 +22,21 @@ export const Webhook = entity('webhook', {
   previousSecret: nullable(column.bytes()),
   previousSecretUntil: nullable(column.timestamp()),
   status: defaulting(column.oneOf(...WEBHOOK_STATUSES), "'ENABLED'"),
-  /** `endpoint_gone`, `retries_exhausted` or `expired`. */
+  /** `endpoint_gone`, `retries_exhausted`, `expired`, `creator_revoked` or `secret_revoked`. */
   disabledReason: nullable(column.text()),
   lastSuccessAt: nullable(column.timestamp()),
   createdAt: column.now(),
   /** The expiry of the credential that created it. */
   expiresAt: nullable(column.timestamp()),
+  /** The credential with limits, or the OAuth client, that created it. Its end disables the webhook. */
+  limitedBy: nullable(column.text()),
 });
 export type Webhook = RowOf<typeof Webhook>;
 
 export const WEBHOOK_SECRET = sealedColumn(Webhook, 'secret', 'id');
 export const PREVIOUS_WEBHOOK_SECRET = sealedColumn(Webhook, 'previousSecret', 'id');
 
-/** A test that succeeds enables a disabled webhook. */
+/** A test that succeeds enables a disabled webhook, or a new secret one whose secret was revoked. */
 export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
   table: Webhook,
   key: 'id',
@@ -49,9 +51,11 @@ export const FIND_WEBHOOK = statement({ ...Webhook.columns, secondsLeft: nullabl
     extract(epoch from expires_at - now())::float8 as seconds_left
   from webhook where id = $1`;
 
+/** Why a webhook waits for a new secret. */
+export const SECRET_REVOKED = 'secret_revoked';
 /** Locks the webhooks of the account $1. */
-export const LOCK_WEBHOOKS = statement({ id: column.key() })`
-  select id from webhook where account_id = $1 order by id for update`;
+export const LOCK_WEBHOOKS = statement({ id: column.key(), disabledReason: nullable(column.text()) })`
+  select id, disabled_reason from webhook where account_id = $1 order by id for update`;
 
 const BOTH_SIGN_HOURS = 24;
 /** Replaces the secret of the webhook $1 by $2. The earlier one, $3, signs too for a day. */

@@ -53,7 +53,7 @@ export interface Operation extends Fragments {
   scopes: RequiredScope[];
   /** Whether the operation refuses suspended accounts. */
   activeOnly: boolean;
-  /** Whether the operation creates a credential, a webhook or tokens. */
+  /** Whether the operation creates a credential or the secret of a webhook, and so may need the second factor. */
   creates: boolean;
   parameters: Parameter[];
   input: Input | undefined;

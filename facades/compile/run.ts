@@ -7,7 +7,15 @@ import {
   validateInputValue,
 } from 'graphql';
 import { compileQuery, isCompiledQuery } from 'graphql-jit';
-import { ApiError, apiErrorOf, type Context, type FieldError, requireActive, type Viewer } from '../../schema/index.ts';
+import {
+  ApiError,
+  apiErrorOf,
+  type Context,
+  type CredentialEnd,
+  type FieldError,
+  requireActive,
+  type Viewer,
+} from '../../schema/index.ts';
 import { aliasing, inputMapper, isRecord } from './inputs.ts';
 import { snake } from './names.ts';
 import type { Operation } from './operation.ts';
@@ -40,8 +48,8 @@ export interface Caller {
 /** Returns the viewer of an Authorization header. @throws ApiError if the Bearer credential is not valid from this address */
 export type Authenticate = (authorization: string | undefined, address: string | null) => Promise<Viewer | null>;
 export type ContextOf = (caller: Caller) => Context;
-/** Calls `ended` when the credential of the viewer ends. @returns a function that removes the listener */
-export type OnCredentialEnd = (viewer: Viewer, ended: () => void) => () => void;
+/** Calls `ended` when the credential of the viewer ends, or may have ended. @returns a function that removes the listener */
+export type OnCredentialEnd = (viewer: Viewer, ended: (how: CredentialEnd) => void) => () => void;
 
 /**
  * Refuses a viewer who lacks a scope or is suspended. Facades call it before they read any input.

@@ -2,27 +2,17 @@
  * The internal listener for the operator's tools: GraphQL over HTTP, SSE and WebSocket, GraphiQL, and the probes. It needs a
  * credential. The operator's token sees every account. A customer's credential sees its own.
  */
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
-import { parse, subscribe } from 'graphql';
-import type { ServerOptions as WsOptions } from 'graphql-ws';
-import { type Extra, useServer } from 'graphql-ws/use/ws';
+import { parse } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
-import { WebSocketServer } from 'ws';
-import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
-import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
-import { type Log, shownError } from '../http/errors.ts';
-import type { AuditRequest } from '../http/requests.ts';
+import { ApiError, type Context, schema } from '../../schema/index.ts';
 import { auditedExecute } from './audit.ts';
-import { type Mask, masking, maskingWithoutHttp, readOperation, unreadableRequests } from './errors.ts';
+import { masking, unreadableRequests } from './errors.ts';
 import { limitsRule, TOKENS_MAX } from './limits.ts';
+import { acceptSockets, addressOf, type SocketOptions } from './sockets.ts';
 
 const PATH = '/graphql';
-/** The close code of graphql-ws for a refused connection. */
-const FORBIDDEN = 4403;
-/** The close code "try again later" of WebSocket (RFC 6455). Clients reconnect. */
-const TRY_AGAIN = 1013;
-
 const QUERY = `# Put your credential into the headers below: {"Authorization": "Bearer …"}
 # The operator's token is in the file that the service names when it starts.
 subscription Servers {
@@ -30,19 +20,31 @@ subscription Servers {
 }
 `;
 
-export interface InternalOptions {
-  authenticate: Authenticate;
-  contextOf(request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'>): Context;
-  onCredentialEnd: OnCredentialEnd;
+export interface InternalOptions extends SocketOptions {
   /** Whether the service can serve requests. */
   ready(): Promise<boolean>;
-  /** Receives mutations. */
-  auditRequest: AuditRequest;
-  /** Receives faults, without any input value. */
-  onError: Log;
 }
 
-export function internalServer(options: InternalOptions): Server {
+export interface InternalListener {
+  server: Server;
+  /** Ends the WebSockets. The server does not count them among its connections. */
+  closeSockets(): void;
+}
+
+/** The response to a request over HTTP, in the context of its operation. */
+interface Responding {
+  req: IncomingMessage;
+  res: ServerResponse;
+}
+
+/** A failed subscription over SSE breaks off. A client takes a whole response for the end of its subscription. */
+const brokenStreams: Plugin<Responding> = {
+  onSubscribe: ({ args }) => ({
+    onSubscribeError: () => void (args.contextValue as Responding).res.destroy(),
+  }),
+};
+
+export function internalListener(options: InternalOptions): InternalListener {
   const { authenticate, auditRequest, contextOf, ready, onError } = options;
   const mask = masking(onError);
   const limits: Plugin = {
@@ -50,7 +52,7 @@ export function internalServer(options: InternalOptions): Server {
     onValidate: ({ addValidationRule }) => addValidationRule(limitsRule),
     onExecute: ({ setExecuteFn }) => setExecuteFn(auditedExecute(auditRequest)),
   };
-  const yoga = createYoga<{ req: IncomingMessage }, Context>({
+  const yoga = createYoga<Responding, Context>({
     schema,
     graphqlEndpoint: PATH,
     landingPage: false,
@@ -59,7 +61,7 @@ export function internalServer(options: InternalOptions): Server {
     cors: false,
     logging: false,
     parserAndValidationCache: true,
-    plugins: [limits, unreadableRequests],
+    plugins: [limits, unreadableRequests, brokenStreams],
     maskedErrors: { maskError: mask },
     context: async ({ request, req }) => {
       const address = addressOf(req);
@@ -82,58 +84,5 @@ export function internalServer(options: InternalOptions): Server {
           : [404, 'not found'];
     response.writeHead(status as number, { 'content-type': 'text/plain; charset=utf-8' }).end(`${body}\n`);
   });
-  const sockets = new WebSocketServer({ server, path: PATH, maxPayload: 64 * 1024 });
-  useServer(webSocketOptions(options, maskingWithoutHttp(mask)), sockets);
-  server.on('close', () => sockets.close());
-  return server;
-}
-
-const addressOf = ({ socket }: IncomingMessage): string | null => socket.remoteAddress ?? null;
-
-interface Connection extends Extra {
-  viewer: Viewer;
-  gone: AbortController;
-}
-
-/** A socket keeps one credential for life, and closes when the credential ends. */
-function webSocketOptions(
-  { authenticate, auditRequest, contextOf, onCredentialEnd, onError }: InternalOptions,
-  mask: Mask,
-): WsOptions<Record<string, unknown>, Partial<Connection>> {
-  return {
-    schema,
-    execute: auditedExecute(auditRequest),
-    subscribe,
-    onSubscribe: (_, __, payload) => readOperation(schema, payload),
-    connectionInitWaitTimeout: 5_000,
-    onConnect: async ({ connectionParams, extra }) => {
-      const { request, socket } = extra as Extra;
-      const authorization =
-        connectionParams?.authorization ?? connectionParams?.Authorization ?? request.headers.authorization;
-      const viewer = await authenticate(
-        typeof authorization === 'string' ? authorization : undefined,
-        addressOf(request),
-      ).catch((error) => {
-        if (shownError(error, onError).code === 'unavailable')
-          socket.close(TRY_AGAIN, 'The service is not available at the moment.');
-        return null;
-      });
-      if (!viewer) return false;
-      const gone = new AbortController();
-      const forget = onCredentialEnd(viewer, () => socket.close(FORBIDDEN, 'The credential has ended'));
-      socket.once('close', () => {
-        forget();
-        gone.abort();
-      });
-      Object.assign(extra, { viewer, gone });
-      return true;
-    },
-    context: ({ extra }) => {
-      const { viewer, gone, request } = extra as Connection;
-      const userAgent = request.headers['user-agent'] ?? null;
-      return contextOf({ viewer, userAgent, address: addressOf(request), signal: gone.signal }) as never;
-    },
-    onError: (_, __, ___, errors) => errors.map(mask),
-    onNext: (_, __, ___, ____, result) => (result.errors ? { ...result, errors: result.errors.map(mask) } : undefined),
-  } as WsOptions<Record<string, unknown>, Partial<Connection>>;
+  return { server, closeSockets: acceptSockets(server, PATH, options, mask) };
 }

@@ -1,5 +1,5 @@
 /** Idempotency keys: the header Idempotency-Key of POST, PATCH and DELETE, and an argument of some MCP tools. */
-import { ApiError, type Context, type Viewer } from '../../schema/index.ts';
+import { ApiError, type Context, requireStepUp, type Viewer } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import type { Run, Values } from '../compile/run.ts';
@@ -46,14 +46,14 @@ export const takesKey = ({ http, parameters }: Operation): boolean =>
   http !== undefined && http.method !== 'GET' && http.keyed && !parameters.some(readsCredential);
 
 /**
- * The owner of the keys: the account. A credential with limits has its own keys where it creates something. The answers to
- * other credentials can show unlimited ones.
+ * The owner of the keys: the account. Where an answer shows a new secret, each login, OAuth client and API key has its own
+ * keys. So no other credential reads the secret.
  */
-const ownerOf = ({ accountId, kind, limits, holder }: Viewer, { creates }: Operation): string =>
-  limits && creates ? `${accountId} ${holder}` : (accountId ?? kind);
+const ownerOf = ({ accountId, kind, holder, family }: Viewer, { creates }: Operation): string =>
+  accountId && creates ? `${accountId} ${holder ?? family}` : (accountId ?? kind);
 
 export function runnerOnce(operation: Operation, run: Run, once: Once | undefined): RunOnce {
-  const { http, tool, parameters } = operation;
+  const { http, tool, parameters, creates } = operation;
   // Two strangers may send the same key and input, and must not get each other's client secret.
   const isRegistration = http?.style === 'OAUTH_REGISTRATION';
   const method = http?.method ?? 'TOOL';
@@ -66,6 +66,8 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
     const { viewer } = context;
     if (key === undefined || !once || (isRegistration && !viewer))
       return { answer: await runToJson(values, body, context), replayed: false };
+    // A kept answer shows its secret again. One for a code belongs to the same code.
+    if (creates && !(body as { totp_code?: unknown } | undefined)?.totp_code) await requireStepUp(context, null);
     const request = {
       accountId: viewer && ownerOf(viewer, operation),
       method,

@@ -4,7 +4,7 @@
  * claim any address. Addresses stay in memory and are in no warning.
  */
 import type { IncomingMessage } from 'node:http';
-import { isCircuit, isOnionHost, networkCheck, networkFrom } from '../../schema/index.ts';
+import { isCircuit, isOnionHost, networkCheck } from '../../schema/index.ts';
 
 /** The requests of a single private address after which it counts as a proxy. */
 const REQUESTS_MIN = 50;
@@ -24,9 +24,7 @@ const SINGLE =
 
 /** Returns a check for trusted proxies. A circuit of an onion service is a caller, and never a proxy. */
 export function proxyCheck(trustedProxies: readonly string[]): (address: string | undefined) => boolean {
-  const networks = trustedProxies.flatMap((proxy) => networkFrom(proxy) ?? []);
-  if (!networks.length) return () => false;
-  const isNamed = networkCheck(networks);
+  const isNamed = networkCheck(trustedProxies);
   return (address = '') => isNamed(address) && !isCircuit(address);
 }
 

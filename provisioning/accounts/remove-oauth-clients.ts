@@ -2,7 +2,7 @@
 import {
   DELETE_UNUSED_CLIENT,
   FIND_UNUSED_SECONDS,
-  HAS_ASSETS,
+  IS_NEEDED,
   type OauthClient,
 } from '../../entities/accounts/oauth-client.ts';
 import { revokeCredentials } from '../../entities/accounts/revoke.ts';
@@ -19,7 +19,7 @@ export const OAUTH_CLIENT_PROCESS = 'oauth-client';
 
 /** The lifetime of an unused refresh token, so a removed client has no valid token. */
 const UNUSED_SECONDS = 30 * 24 * 3600;
-/** Seconds between two checks of an unused client whose account has money or servers. */
+/** Seconds between two checks of an unused client that is needed. */
 const LOOK_AGAIN_SECONDS = 24 * 3600;
 
 export const removalTask = ({ id, accountId }: Pick<OauthClient, 'id' | 'accountId'>): NewTask => ({
@@ -39,16 +39,17 @@ export const oauthClientProcess = (db: Database): Process => ({
       if (!unused) return done();
       const left = UNUSED_SECONDS - unused.seconds;
       if (left > 0) return hop('remove', { afterSeconds: left });
-      if ((await HAS_ASSETS.first(db, [accountId]))!.assets) return hop('remove', { afterSeconds: LOOK_AGAIN_SECONDS });
+      if ((await IS_NEEDED.first(db, [accountId, subject]))!.needed)
+        return hop('remove', { afterSeconds: LOOK_AGAIN_SECONDS });
       return done({ commit: (tx) => remove(tx, accountId, subject) });
     },
   },
 });
 
-/** @throws Conflict if the client was used, or its account got money, since the check */
+/** @throws Conflict if the client was used or became needed since the check */
 async function remove(tx: Transaction, accountId: string, id: string): Promise<void> {
   await lockAccount(tx, accountId);
-  if ((await HAS_ASSETS.first(tx, [accountId]))!.assets) throw new Conflict();
+  if ((await IS_NEEDED.first(tx, [accountId, id]))!.needed) throw new Conflict();
   if (!(await DELETE_UNUSED_CLIENT.first(tx, [id, UNUSED_SECONDS]))) throw new Conflict();
   await record(tx, accountId, id, { type: 'oauth_client.removed', actor: SYSTEM });
   await revokeCredentials(tx, accountId, [id], SYSTEM);

@@ -2,7 +2,8 @@
  * The addresses to which a customer's URL may lead: public ones, and those that the operator allows. The WHATWG parser reads
  * URLs first, so each spelling of an address (decimal, octal, hexadecimal, full-width) becomes the same text.
  */
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { networkCheck } from '../../entities/networks.ts';
 
 /** IPv4 networks that are not public (IANA's special-purpose registry), and 168.63.129.16, the platform address of Azure. */
 const DENIED_IPV4 = [
@@ -46,44 +47,29 @@ export class RefusedUrl extends Error {
   }
 }
 
-const blockList = (cidrs: readonly string[]): BlockList => {
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [address, bits] = cidr.split('/') as [string, string];
-    list.addSubnet(address, Number(bits), familyOf(address));
-  }
-  return list;
-};
-const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
-const denied = blockList([...DENIED_IPV4, ...DENIED_IPV6]);
-const global6 = blockList([GLOBAL_IPV6]);
+const isDenied = networkCheck([...DENIED_IPV4, ...DENIED_IPV6]);
+const isGlobal6 = networkCheck([GLOBAL_IPV6]);
 
 export class AddressRules {
-  readonly #allowed: BlockList;
-  readonly #excluded: BlockList;
+  readonly #allows: ReturnType<typeof networkCheck>;
+  readonly #excludes: ReturnType<typeof networkCheck>;
   /**
    * @param allowCidrs networks that are allowed although they are not public, even without TLS
    * @param denyCidrs networks that are never allowed, such as the operator's own public ones
    */
   constructor(allowCidrs: readonly string[] = [], denyCidrs: readonly string[] = []) {
-    this.#allowed = blockList(allowCidrs);
-    this.#excluded = blockList(denyCidrs);
+    this.#allows = networkCheck(allowCidrs);
+    this.#excludes = networkCheck(denyCidrs);
   }
 
   /** Whether the operator allows the address explicitly. */
   allowed(address: string): boolean {
-    return isIP(address) > 0 && !this.#excludes(address) && this.#allowed.check(address, familyOf(address));
-  }
-
-  #excludes(address: string): boolean {
-    return this.#excluded.check(address, familyOf(address));
+    return !this.#excludes(address) && this.#allows(address);
   }
 
   permitted(address: string): boolean {
-    if (this.allowed(address)) return true;
-    if (isIP(address) && this.#excludes(address)) return false;
-    if (isIP(address) === 4) return !denied.check(address, 'ipv4');
-    return isIP(address) === 6 && global6.check(address, 'ipv6') && !denied.check(address, 'ipv6');
+    if (this.#excludes(address)) return false;
+    return this.#allows(address) || (!isDenied(address) && (isIP(address) === 4 || isGlobal6(address)));
   }
 
   /**

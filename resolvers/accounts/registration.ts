@@ -10,8 +10,8 @@ import { NOTE_SOLVED, REGISTRATIONS } from '../../entities/accounts/registration
 import { LOCK_NAME } from '../../entities/database/lock-name.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, HOW_TO_PROVE_WORK } from '../../entities/errors.ts';
+import { isCircuit, isOnionHost } from '../../entities/networks.ts';
 import type { Context } from '../context.ts';
-import { isCircuit, isOnionHost } from './auth/networks.ts';
 
 const CHALLENGE_SECONDS = 300;
 /** The load makes a proof up to 64 times as hard. */
@@ -50,7 +50,7 @@ function refusal(context: Context, recent: Recent, proof?: string | null): ApiEr
   const { perMinute, proofBits } = registrations;
   const loadBits = Math.max(0, Math.floor(Math.log2(recent.accounts / perMinute)));
   const unsigned = `1:${proofBits + loadBits}:${recent.ends}:${randomBytes(12).toString('base64url')}`;
-  const challenge = `${unsigned}:${signature(vault, unsigned)}`;
+  const challenge = `${unsigned}:${signatures(vault, unsigned)[0]}`;
   const cause = proof
     ? 'The proof of work is wrong, too old, or was used before. Solve the new challenge.'
     : isOnion(context) && 'An onion service asks each registration for a proof of work.';
@@ -61,18 +61,23 @@ function refusal(context: Context, recent: Recent, proof?: string | null): ApiEr
 const isOnion = ({ publicUrl, host = '', address }: Context) =>
   isCircuit(address) || isOnionHost(host) || isOnionHost(new URL(publicUrl).hostname);
 
-/** Signs the first members of a challenge: version, bits, end in seconds since the epoch, and nonce. */
-const signature = (vault: Context['vault'], text: string) =>
-  createHmac('sha256', vault.derive('registration challenges')).update(text).digest('base64url');
+/**
+ * Signs the first members of a challenge: version, bits, end in seconds since the epoch, and nonce. The first signature is
+ * that of the current key. Another process may have signed with a previous one.
+ */
+const signatures = (vault: Context['vault'], text: string) =>
+  vault.deriveAll('registration challenges').map((key) => createHmac('sha256', key).update(text).digest('base64url'));
 
 /** Checks a proof, which is a challenge and a number with a colon, and uses it up. */
 async function isValid({ db, vault }: Context, proof: string): Promise<boolean> {
   const parts = proof.split(':');
   if (parts.length !== 6) return false;
   const [, bits, end, nonce, given] = parts as [string, string, string, string, string];
-  const expected = Buffer.from(signature(vault, parts.slice(0, 4).join(':')));
   const signed = Buffer.from(given);
-  if (signed.length !== expected.length || !timingSafeEqual(signed, expected)) return false;
+  const isSigned = signatures(vault, parts.slice(0, 4).join(':'))
+    .map((one) => Buffer.from(one))
+    .some((one) => one.length === signed.length && timingSafeEqual(one, signed));
+  if (!isSigned) return false;
   if (zeroBits(createHash('sha256').update(proof).digest()) < Number(bits)) return false;
   return (await NOTE_SOLVED.first(db, [nonce, Number(end)])) !== undefined;
 }

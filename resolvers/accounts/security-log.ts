@@ -44,7 +44,7 @@ const LOGIN_EVENTS: Partial<Record<ErrorCode, EventType>> = {
 export const SECURITY_EVENTS: ReadonlySet<string> = new Set<EventType>([
   ...Object.values(LOGIN_EVENTS),
   ...(['session.refused', 'session.network_refused', 'api_key.refused', 'api_key.network_refused'] as const),
-  'oauth_client.refused',
+  ...(['oauth_client.refused', 'oauth_client.network_refused'] as const),
 ]);
 /** A second more than the minute between two entries, so that the earlier one is old enough. */
 const WINDOW_MS = 61_000;

@@ -14,7 +14,8 @@ export interface ServerOrder {
   rootPassword?: string | null | undefined;
   userData?: string | null | undefined;
   labels?: Record<string, string> | null | undefined;
-  autoRenew: boolean;
+  /** Default: true, unless the credential has a spending limit. */
+  autoRenew?: boolean | null | undefined;
   maxPriceMicros?: bigint | null | undefined;
 }
 

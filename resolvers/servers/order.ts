@@ -14,10 +14,13 @@ import { ROOT_PASSWORD, type Server, USER_DATA } from '../../entities/servers/se
 import { startTaskParameters, taskChange } from '../../entities/tasks/start.ts';
 import { deliveriesFor } from '../../entities/webhooks/outbox.ts';
 import { serverTask, waitForRoom } from '../../provisioning/index.ts';
-import { requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
+import { renewalOf, requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../payments/x402.ts';
 import { check, type Facts, priceOf, readFacts, type ServerOrder } from './order-facts.ts';
+
+/** An order for which it is decided whether the server renews itself. */
+type DecidedOrder = ServerOrder & { autoRenew: boolean };
 
 export interface OrderedServer {
   server: Server;
@@ -34,9 +37,10 @@ export interface OrderedServer {
  */
 export async function orderServer(
   context: Context,
-  order: ServerOrder,
+  asked: ServerOrder,
   payment: PaymentHeaders = {},
 ): Promise<OrderedServer> {
+  const order = { ...asked, autoRenew: renewalOf(context, asked.autoRenew) };
   const sale = saleOf(context, order);
   const signed = signedPayment(payment);
   if (signed !== undefined) return pay(context, signed, sale);
@@ -88,7 +92,7 @@ async function whereRoomIs<T>(attempt: (search: Search) => Promise<T>): Promise<
 
 const OFFER = { path: '/v1/servers', description: 'A server: its first month and its setup fee.' };
 
-const saleOf = (context: Context, order: ServerOrder): Sale<OrderedServer> => ({
+const saleOf = (context: Context, order: DecidedOrder): Sale<OrderedServer> => ({
   ...OFFER,
   kind: 'SRV',
   input: order,
@@ -127,7 +131,7 @@ interface Placing extends Search {
 async function place(
   tx: Transaction,
   context: Context,
-  order: ServerOrder,
+  order: DecidedOrder,
   { facts, orderNumber, from, full, patient }: Placing,
 ): Promise<OrderedServer> {
   const accountId = accountOf(context);

@@ -1,5 +1,6 @@
 /** Quotes the price of an order, by the checks of an order and without any effect. */
 import { type StockLevel, stockLevel } from '../../entities/catalog.ts';
+import { renewalOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, type Context } from '../context.ts';
 import { check, priceOf, readFacts, type ServerOrder } from './order-facts.ts';
 
@@ -16,6 +17,7 @@ export interface Quote {
 
 /** Quotes an order, even one that is out of stock. @throws ApiError for all other reasons of a refusal */
 export async function quoteServer(context: Context, order: ServerOrder): Promise<Quote> {
+  renewalOf(context, order.autoRenew);
   const facts = await readFacts(context.db, accountOf(context), order);
   const { tier, region } = check(order, facts, context.limits.servers, 'also without stock');
   const { balanceMicros } = facts;

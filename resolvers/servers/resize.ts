@@ -7,7 +7,7 @@ import { differenceMicros } from '../../entities/money.ts';
 import { lockAvailable } from '../../entities/payments/ledger.ts';
 import type { Server } from '../../entities/servers/server.ts';
 import { beginResize, type Resize } from '../../provisioning/index.ts';
-import { requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
+import { refuseRenewals, requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
 import type { Context } from '../context.ts';
 import { insufficientBalance } from './order.ts';
 
@@ -34,6 +34,7 @@ export async function planResize(
   const present = await FIND_TIER.first(tx, [server.serviceCode]);
   if (server.kind !== 'VPS' || tier.kind !== 'vps' || !present || !isLarger(tier, present))
     throw new ApiError('resize_not_possible');
+  if (server.autoRenew && tier.priceMonthMicros > server.priceMonthMicros) refuseRenewals(context, 'rise');
   const now = await databaseTime(tx);
   const heldMicros = differenceMicros(server.priceMonthMicros, tier.priceMonthMicros, server.paidUntil!, now);
   const balanceMicros = await lockAvailable(tx, server.accountId);

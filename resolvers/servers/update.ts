@@ -50,7 +50,7 @@ export async function updateServer(
   return context.db.transaction(async (tx) => {
     const server = await lockServer(tx, context, orderNumber);
     const set = fieldsOf(server, update);
-    if (update.autoRenew && (!server.autoRenew || server.status === 'SUSPENDED')) refuseRenewals(context);
+    if (update.autoRenew && (!server.autoRenew || server.status === 'SUSPENDED')) refuseRenewals(context, 'begin');
     // This runs under the lock of the server, so it sees a suspension that commits at this moment.
     if (update.autoRenew && server.status === 'SUSPENDED')
       await context.provisioning.servers.retrySuspended(tx, server.accountId);
@@ -122,7 +122,7 @@ async function begin(
   context: Context,
   server: Server,
   operation: OperationName,
-  asked: Operation,
+  asked: ServerUpdate,
 ): Promise<Begun | undefined> {
   const rebuild = operation === 'rebuild' ? await planRebuild(tx, server, asked) : undefined;
   const tier = operation === 'resize' ? await findTier(tx, asked.serviceCode!) : undefined;
@@ -132,6 +132,7 @@ async function begin(
   const id = newId('chg');
   if (rebuild) return { ...rebuild, status, change: { id, from, ...rebuild.change } };
   if (!tier) return { status, change: { id, from, operation: operation as 'start' | 'stop' | 'reboot' | 'reset' } };
-  const change = await planResize(tx, context, server, tier, { id, serviceCode: asked.serviceCode! });
+  const renewing = { ...server, autoRenew: asked.autoRenew ?? server.autoRenew };
+  const change = await planResize(tx, context, renewing, tier, { id, serviceCode: asked.serviceCode! });
   return { status, change, chargedMicros: BigInt(change.heldMicros) };
 }

@@ -1,6 +1,6 @@
 /** Accounts: passwords and codes, API keys, OAuth, SSH keys and the audit log. */
 import { GraphQLError } from 'graphql';
-import { networkFrom } from '../../resolvers/accounts/auth/networks.ts';
+import { networkFrom } from '../../entities/networks.ts';
 import { scalar, text } from './scalar.ts';
 
 const PASSWORD = {
@@ -43,7 +43,9 @@ scalar(
       const given = Array.isArray(value) ? value : value.split(',').filter((one) => one.trim());
       const networks = given.map(networkFrom);
       if (networks.length > NETWORKS_MAX || networks.includes(undefined))
-        throw new GraphQLError('ip_allowlist must be up to 20 networks such as 203.0.113.0/24 or 2001:db8::/32.');
+        throw new GraphQLError(
+          'ip_allowlist must be up to 20 networks such as 203.0.113.0/24 or 2001:db8::/32. Write IPv4 networks without ::ffff:.',
+        );
       return networks;
     },
   },

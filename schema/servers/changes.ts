@@ -89,7 +89,7 @@ builder.queryFields((t) => ({
       region: t.arg({ type: 'Code', description: 'The code of a bastion. Default: the first with stock.' }),
       os: t.arg({ type: 'Code', required: true, defaultValue: 'debian-13', description: 'The code of an image.' }),
     },
-    resolve: (_, asked, context) => quoteServer(context, { ...asked, autoRenew: true }),
+    resolve: (_, asked, context) => quoteServer(context, asked),
   }),
 }));
 

@@ -103,7 +103,9 @@ export const orderFields = (t: InputFields) => ({
   rootPassword: t.field({ type: 'RootPassword', description: 'Default: a random one if there is no SSH key.' }),
   userData: t.field({ type: 'UserData', description: 'cloud-init user data.' }),
   labels: t.field({ type: 'Labels', description: 'Your own labels.' }),
-  autoRenew: t.boolean({ required: true, defaultValue: true, description: 'Whether the balance pays the next month.' }),
+  autoRenew: t.boolean({
+    description: 'Renews itself. Default: true, or false with a spending limit.',
+  }),
   maxPriceUsd: t.field({ type: 'Usd', description: 'The highest total price to accept.' }),
 });
 /** The input of an order as resolvers take it. */

@@ -162,7 +162,7 @@ describe('An API key with spend_limit_usd', () => {
   async function stopped(account: TestAccount, count: number): Promise<string[]> {
     const paths: string[] = [];
     for (let i = 0; i < count; i++) {
-      const { body } = await order(account.rest, { region: 'ams' });
+      const { body } = await order(account.rest, { region: 'ams', auto_renew: false });
       const path = `/v1/servers/${body.order_number}`;
       await account.rest('GET', `${path}?wait_for=running`);
       await account.rest('PATCH', path, { power_state: 'off' });
@@ -221,6 +221,7 @@ describe('An API key with spend_limit_usd', () => {
     const rest = clientOf(plaintext);
     const { body } = await order(rest);
     await rest('GET', `/v1/servers/${body.order_number}?wait_for=running`);
+    await account.rest('PATCH', `/v1/servers/${body.order_number}`, { auto_renew: true });
     await db.query(`update server set paid_until = now() - interval '1 hour' where order_number = $1`, [
       body.order_number,
     ]);

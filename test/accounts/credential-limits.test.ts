@@ -36,8 +36,8 @@ describe('A root mutation', () => {
     const silent = Object.values(schema.getMutationType()!.getFields()).filter(
       ({ type, extensions }) => shows(type) && !extensions.creates,
     );
-    // The seed of an authenticator is no credential: the password guards it. A new secret of a webhook widens no limit.
-    expect(silent.map(({ name }) => name).sort()).toEqual(['rotateWebhookSecret', 'setupTotp']);
+    // The seed of an authenticator is no credential: the password guards it.
+    expect(silent.map(({ name }) => name)).toEqual(['setupTotp']);
   });
 });
 
@@ -61,6 +61,8 @@ describe('An API key with limits', () => {
       { ip_allowlist: ['127.0.0.1', '192.0.2.1'] },
       { ip_allowlist: ['0.0.0.0/0'] },
       { ip_allowlist: ['::1'] },
+      { ip_allowlist: ['::/0'] },
+      { ip_allowlist: ['::ffff:127.0.0.0/103'] },
     ]) {
       const refused = await maker.rest('POST', '/v1/auth/api-keys', { ...FULL, ...wider });
       expect(refusal(refused), JSON.stringify(wider)).toEqual(WIDER);
@@ -68,6 +70,18 @@ describe('An API key with limits', () => {
       const client = await maker.rest('POST', '/v1/oauth/register', { scope: 'full', ...wider });
       expect(refusal(client), JSON.stringify(wider)).toEqual(WIDER);
     }
+  });
+
+  it('escapes its networks by no IPv4-mapped spelling', async () => {
+    const { rest } = await newAccount();
+    const maker = await newKey(rest, { ip_allowlist: ['::ffff:127.0.0.1'] });
+    expect(maker.ip_allowlist).toEqual(['127.0.0.1/32']);
+    const refused = await maker.rest('POST', '/v1/auth/api-keys', { ...FULL, ip_allowlist: ['::ffff:127.0.0.1/32'] });
+    expect(refusal(refused)).toEqual([422, 'validation_failed']);
+    expect(refused.body.detail).toContain('::ffff:');
+    const stored = await newKey(rest, { ip_allowlist: ['127.0.0.1'] });
+    await db.query(`update api_key set ip_allowlist = '{::ffff:127.0.0.1/32}' where id = $1`, [stored.key_id]);
+    expect(refusal(await stored.rest('GET', '/v1/account'))).toEqual([403, 'ip_not_allowed']);
   });
 
   it('creates no credential that creates another one', async () => {
@@ -157,19 +171,6 @@ describe('An API key with limits', () => {
     await newKey(account.rest);
     expect(await deliveries()).toBe(before);
   });
-
-  it('cannot turn auto_renew on, because renewals do not count into its spending limit', async () => {
-    const account = await newAccount();
-    await account.fund(50);
-    const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1', auto_renew: false });
-    const path = `/v1/servers/${body.order_number}`;
-    const { rest } = await newKey(account.rest, { spend_limit_usd: 5 });
-    const refused = await rest('PATCH', path, { auto_renew: true });
-    expect(refusal(refused)).toEqual([403, 'spend_limit_exceeded']);
-    expect((await rest('PATCH', path, { auto_renew: false, labels: { a: 'b' } })).status).toBe(200);
-    expect((await account.rest('PATCH', path, { auto_renew: true })).status).toBe(200);
-    expect((await rest('PATCH', path, { auto_renew: true })).status).toBe(200);
-  });
 });
 
 describe('An OAuth client with limits', () => {
@@ -232,5 +233,51 @@ describe('An OAuth client with limits', () => {
     expect(key).toMatchObject(given);
     expect((await account.rest('DELETE', `/v1/oauth/clients/${client.client_id}`)).status).toBe(200);
     expect(refusal(await key.rest('GET', '/v1/account'))).toEqual([401, 'revoked_credential']);
+  });
+});
+
+describe('An OAuth client without limits', () => {
+  const CODE = [401, 'revoked_credential'];
+
+  it('takes all keys and clients with it when it is deleted, also those that its creations created', async () => {
+    const { rest } = await newAccount();
+    const client = await clientFor(rest);
+    const key = await newKey(client.rest);
+    const made = [key, await clientFor(client.rest), await newKey(key.rest), await clientFor(key.rest)];
+    const limited = await newKey(key.rest, { spend_limit_usd: 5 });
+    expect((await rest('DELETE', `/v1/oauth/clients/${client.client_id}`)).status).toBe(200);
+    for (const one of [...made, limited]) expect(refusal(await one.rest('GET', '/v1/account'))).toEqual(CODE);
+  });
+
+  it('ends the creations of one of its clients with that client', async () => {
+    const { rest } = await newAccount();
+    const client = await clientFor((await clientFor(rest)).rest);
+    const key = await newKey(client.rest);
+    await rest('DELETE', `/v1/oauth/clients/${client.client_id}`);
+    expect(refusal(await key.rest('GET', '/v1/account'))).toEqual(CODE);
+  });
+
+  it('leaves the creations of its keys alone when such a key is revoked', async () => {
+    const { rest } = await newAccount();
+    const key = await newKey((await clientFor(rest)).rest);
+    const other = await newKey(key.rest);
+    await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
+    expect((await other.rest('GET', '/v1/account')).status).toBe(200);
+  });
+
+  it('has creations that create no further ones once they have limits', async () => {
+    const { rest } = await newAccount();
+    const key = await newKey((await clientFor(rest)).rest, { spend_limit_usd: 5 });
+    expect(refusal(await key.rest('POST', '/v1/auth/api-keys', FULL))).toEqual(WIDER);
+  });
+});
+
+describe('An API key without limits', () => {
+  it('leaves its creations when it is revoked', async () => {
+    const { rest } = await newAccount();
+    const maker = await newKey(rest);
+    const made = [await newKey(maker.rest), await clientFor(maker.rest)];
+    await rest('DELETE', `/v1/auth/api-keys/${maker.key_id}`);
+    for (const one of made) expect((await one.rest('GET', '/v1/account')).status).toBe(200);
   });
 });

@@ -1,7 +1,7 @@
 import { getEventListeners, once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import pg from 'pg';
-import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { Bus, type Change } from '../../entities/database/bus.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { administer } from '../setup/postgres.ts';
@@ -26,6 +26,7 @@ const server = (id: string, accountId = 'acct_1'): Change => ({ kind: 'server', 
 const withResolvers = () => Promise.withResolvers<void>();
 const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 90_000, interval: 20 });
 
+const { name } = (await observer.query<{ name: string }>('select current_database() as name')).rows[0]!;
 const SESSIONS = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()';
 const sessions = async () => (await observer.query(`select query ${SESSIONS}`)).rows;
 const terminate = (query: string) =>
@@ -152,16 +153,44 @@ describe('A bus whose connection is lost', () => {
     expect((await sessions()).filter(({ query }) => query.startsWith('listen'))).toHaveLength(2);
   });
 
-  it('sends again after the end of its sending session', async () => {
+  /** Ends the sending session, and allows no other. The sessions that listen stay. */
+  async function cutSender(): Promise<() => Promise<void>> {
+    const allow = (yes: boolean) =>
+      administer(inject('postgresUrl'), `alter database ${name} allow_connections ${yes}`);
+    onTestFinished(() => allow(true));
+    await allow(false);
+    await terminate('%pg_notify%');
+    return () => allow(true);
+  }
+
+  /** The database refuses a connection, after those that buses asked for before. */
+  async function refused(): Promise<void> {
+    for (let turn = 0; turn < 3; turn++)
+      await expect(new pg.Client({ connectionString: url }).connect()).rejects.toThrow();
+  }
+
+  it('sends a message as soon as it can send again, so that others hear of a revocation', async () => {
     const [one, two] = [await newBus(), await newBus()];
     const heard = heardBy(two);
     one.publish([server('SRV-1')]);
     await eventually(() => expect(heard).toEqual([server('SRV-1')]));
-    await terminate('%pg_notify%');
-    await eventually(() => {
-      one.publish([server('SRV-2')]);
-      expect(heard).toContainEqual(server('SRV-2'));
-    });
+    const restore = await cutSender();
+    const revocation: Change = { kind: 'credential', accountId: 'acct_1', id: 'key_1' };
+    one.publish([revocation]);
+    await refused();
+    await restore();
+    await eventually(() => expect(heard).toEqual([server('SRV-1'), revocation]));
+  });
+
+  it('sends that any row may have changed if too many messages wait', async () => {
+    const [one, two] = [await newBus(), await newBus()];
+    const heard = heardBy(two);
+    const restore = await cutSender();
+    one.publish(Array.from({ length: 10_001 }, (_, at) => server(`SRV-${at}`)));
+    await refused();
+    await restore();
+    await eventually(() => expect(heard.map(({ kind }) => kind)).toEqual(['server', 'topUp', 'balance', 'credential']));
+    expect(new Set(heard.map(({ accountId, id }) => accountId + id))).toEqual(new Set(['null']));
   });
 
   it('loses no more than a message that cannot be sent', async () => {

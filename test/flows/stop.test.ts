@@ -2,9 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
+import { createClient } from 'graphql-ws';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import WebSocket from 'ws';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
 import {
@@ -42,6 +45,16 @@ async function received(url: string, credential: string) {
   return { answer: answered() };
 }
 
+/** Opens a WebSocket to GraphQL, and never reads from it again. */
+async function openSilently(url: string): Promise<Socket> {
+  const headers = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
+  const key = { 'sec-websocket-key': Buffer.alloc(16).toString('base64') };
+  const asked = request(url, { headers: { ...headers, ...key, 'sec-websocket-protocol': 'graphql-transport-ws' } });
+  asked.end();
+  const [, socket] = (await once(asked, 'upgrade')) as [IncomingMessage, Socket];
+  return socket.on('error', () => {}).pause();
+}
+
 describe('The service as a process', { timeout: 400_000 }, () => {
   it('answers waiting requests with the present state when it has to stop, and ends with 0', async () => {
     const service = await spawnService(
@@ -64,6 +77,32 @@ describe('The service as a process', { timeout: 400_000 }, () => {
     // Without the stop, the request would wait 25 seconds.
     expect(Date.now() - began).toBeLessThan(20_000);
     expect(await stopped).toBe(0);
+  });
+
+  it('closes WebSockets with 1001 when it has to stop, and waits for no client that does not answer', async () => {
+    const service = await spawnService(await environment());
+    onTestFinished(() => service.kill());
+    const silent = await openSilently(service.graphql);
+    onTestFinished(() => void silent.destroy());
+    const codes: number[] = [];
+    const connected = Promise.withResolvers<void>();
+    const client = createClient({
+      url: service.graphql.replace('http', 'ws'),
+      webSocketImpl: WebSocket,
+      connectionParams: { authorization: `Bearer ${service.operatorToken}` },
+      retryAttempts: 0,
+      on: {
+        connected: () => connected.resolve(),
+        closed: (event) => void codes.push((event as { code: number }).code),
+      },
+    });
+    const sink = { next: () => {}, error: () => {}, complete: () => {} };
+    client.subscribe({ query: 'subscription { serverUpdated { type } }' }, sink);
+    await connected.promise;
+    const began = Date.now();
+    expect(await service.stop()).toBe(0);
+    expect(Date.now() - began).toBeLessThan(20_000);
+    expect(codes).toEqual([1001]);
   });
 
   it.each([

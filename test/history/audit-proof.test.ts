@@ -84,6 +84,18 @@ describe('The audit log', () => {
     await worker.drain('periodic');
     expect(await prove()).toMatchObject({ signatures: 2, foreignSignatures: 1, faults: [] });
   });
+
+  it('is signed once a day by each key while workers have different ones', async () => {
+    await truncate(db, EVERYTHING);
+    await written(1);
+    const other = shop.newProvisioning({ vault: new Vault(Buffer.alloc(32, 77)) }).newWorker();
+    for (let round = 0; round < 3; round++) {
+      await shop.tick('audit-signature');
+      await db.query(`update task set run_at = now() where subject = 'cron:audit-signature'`);
+      await other.drain('periodic');
+    }
+    expect(await prove()).toMatchObject({ signatures: 2, foreignSignatures: 1, faults: [] });
+  });
 });
 
 describe('The proof of the audit log', () => {

@@ -38,6 +38,7 @@ const BEYOND: EventType[] = [
     'api_key.refused',
     'api_key.network_refused',
     'oauth_client.refused',
+    'oauth_client.network_refused',
   ] as const),
   ...([
     'balance.adjusted',

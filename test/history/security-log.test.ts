@@ -3,11 +3,12 @@ import { Secret, TOTP } from 'otpauth';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { mintCredential } from '../../entities/secrets.ts';
 import { SecurityLog } from '../../resolvers/accounts/security-log.ts';
+import { oauthRequests } from '../accounts/oauth/requests.ts';
 import { asSuperuser } from '../setup/database.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 
-const { anonymous, db, newAccount, publicUrl } = await startFreehold({
+const { anonymous, db, newAccount } = await startFreehold({
   WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
   LOGIN_FAILURES_MAX: '5',
 });
@@ -20,6 +21,9 @@ const entriesOf = async (account: TestAccount, action: string): Promise<Entry[]>
   (await account.rest('GET', `/v1/account/audit-log?action=${action}`)).body.data;
 const entryOf = (account: TestAccount, action: string): Promise<Entry> =>
   eventually(async () => (await entriesOf(account, action))[0]);
+const oauth = oauthRequests(anonymous);
+const { requestToken, tokenOf } = oauth;
+const newClient = ({ rest }: TestAccount, more: object = {}) => oauth.newClient(more, rest);
 const login = (email: string, password: string) => anonymous('POST', '/v1/auth/login', { email, password });
 const call = (credential: string) =>
   anonymous('GET', '/v1/account', undefined, { authorization: `Bearer ${credential}` });
@@ -121,34 +125,43 @@ describe('The owner of an account', () => {
 
   it('reads of a wrong secret of an OAuth client', async () => {
     const account = await newAccount();
-    const client = (
-      await account.rest('POST', '/v1/oauth/register', { client_name: 'robot', grant_types: ['client_credentials'] })
-    ).body;
-    const secret = mintCredential('cs');
-    const body = new URLSearchParams({
-      ...{ grant_type: 'client_credentials', client_id: client.client_id, client_secret: secret },
-    });
-    expect((await fetch(`${publicUrl}/v1/oauth/token`, { method: 'POST', body })).status).toBe(401);
+    const client = await newClient(account);
+    expect((await requestToken({ ...client, client_secret: mintCredential('cs') })).status).toBe(401);
     expect(await entryOf(account, 'oauth_client.refused')).toMatchObject({ resource: { id: client.client_id } });
+  });
+
+  it('reads of a right secret from a foreign network, and after the expiry of the client', async () => {
+    const account = await newAccount();
+    const client = await newClient(account, { ip_allowlist: '192.0.2.0/24' });
+    expect((await requestToken(client)).status).toBe(403);
+    const entry = await entryOf(account, 'oauth_client.network_refused');
+    expect(entry).toMatchObject({ resource: { type: 'oauth_client', id: client.client_id }, count: 1 });
+    const expired = await newClient(account);
+    await db.query('update oauth_client set expires_at = now() where id = $1', [expired.client_id]);
+    expect((await requestToken(expired)).status).toBe(401);
+    expect(await entryOf(account, 'oauth_client.refused')).toMatchObject({ resource: { id: expired.client_id } });
+  });
+
+  it('reads of the use of a revoked refresh token', async () => {
+    const account = await newAccount();
+    const { tokens } = (await login(account.email, account.password)).body;
+    await account.rest('DELETE', `/v1/auth/sessions/${tokens.token_id}`);
+    const { refresh_token } = tokens;
+    expect((await anonymous('POST', '/v1/auth/token/refresh', { refresh_token })).body.code).toBe('revoked_credential');
+    expect(await entryOf(account, 'session.refused')).toMatchObject({ resource: { id: tokens.token_id } });
   });
 
   it("reads of the use of an OAuth client's token from a foreign network", async () => {
     const account = await newAccount();
-    const { client_id, client_secret } = (
-      await account.rest('POST', '/v1/oauth/register', { client_name: 'robot', grant_types: ['client_credentials'] })
-    ).body;
-    const token = async () => {
-      const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
-      const issued = await fetch(`${publicUrl}/v1/oauth/token`, { method: 'POST', body });
-      return ((await issued.json()) as { access_token: string }).access_token;
-    };
+    const client = await newClient(account);
+    const { client_id } = client;
     const limit = (network: string) =>
       db.query('update oauth_client set ip_allowlist = $2 where id = $1', [client_id, [network]]);
     const uses = () =>
       db.query(`select last_used_at is null as unused from session where source = $1 order by id`, [
         `oauth:${client_id}`,
       ]);
-    const [foreign, near] = [await token(), await token()];
+    const [foreign, near] = [await tokenOf(client), await tokenOf(client)];
     await limit('192.0.2.0/24');
     expect((await call(foreign)).body.code).toBe('ip_not_allowed');
     expect(await entryOf(account, 'session.network_refused')).toMatchObject({

@@ -8,7 +8,9 @@ alter table oauth_client
   add column expires_at timestamptz(3),
   add column limited_by text;
 
-alter table webhook add column expires_at timestamptz(3);
+alter table webhook
+  add column expires_at timestamptz(3),
+  add column limited_by text;
 
 alter table transfer add column limited_by text;
 create index transfer_limited_by on transfer (limited_by, created_at) where limited_by is not null;

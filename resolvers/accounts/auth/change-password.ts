@@ -4,7 +4,15 @@ import { revokeCredentials } from '../../../entities/accounts/revoke.ts';
 import { update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { LOCK_WEBHOOKS, WEBHOOK_SECRET, Webhook } from '../../../entities/webhooks/webhook.ts';
+import { record } from '../../../entities/history/record.ts';
+import { transition } from '../../../entities/history/transition.ts';
+import {
+  LOCK_WEBHOOKS,
+  SECRET_REVOKED,
+  WEBHOOK_LIFECYCLE,
+  WEBHOOK_SECRET,
+  Webhook,
+} from '../../../entities/webhooks/webhook.ts';
 import { newWebhookSecret } from '../../../provisioning/index.ts';
 import { actorOf, type Context } from '../../context.ts';
 import { findAccount, lockedAccount } from '../account.ts';
@@ -29,7 +37,7 @@ export interface PasswordChange {
   currentPassword: string;
   newPassword: string;
   totpCode?: string | null | undefined;
-  /** EVERYTHING: also API keys, OAuth clients, and the secrets of webhooks. */
+  /** EVERYTHING: also API keys, OAuth clients, and the secrets of webhooks, which are disabled. */
   revoke: 'SESSIONS' | 'EVERYTHING';
 }
 
@@ -70,15 +78,22 @@ export async function changePassword(context: Context, change: PasswordChange): 
   );
 }
 
-/** Gives each webhook a new secret at once, so that a thief of the old one cannot sign messages. @returns how many */
-async function replaceSecrets({ vault }: Context, tx: Transaction, accountId: string): Promise<number> {
+/**
+ * Gives each webhook a new secret at once, so that a thief of the old one cannot sign messages. Disables the webhooks, because
+ * their receivers may be the thief's. Each works again once the owner has rotated its secret.
+ * @returns how many
+ */
+async function replaceSecrets(context: Context, tx: Transaction, accountId: string): Promise<number> {
   const webhooks = await LOCK_WEBHOOKS.all(tx, [accountId]);
-  for (const { id } of webhooks)
-    await update(
-      tx,
-      Webhook,
-      { id },
-      { secret: WEBHOOK_SECRET.seal(vault, newWebhookSecret(), id), previousSecret: null, previousSecretUntil: null },
-    );
+  for (const { id, disabledReason: before } of webhooks) {
+    const secret = WEBHOOK_SECRET.seal(context.vault, newWebhookSecret(), id);
+    // An expired webhook stays so.
+    const disabledReason = before === 'expired' ? before : SECRET_REVOKED;
+    await update(tx, Webhook, { id }, { secret, previousSecret: null, previousSecretUntil: null, disabledReason });
+    if (await transition(tx, WEBHOOK_LIFECYCLE, id, 'DISABLED')) {
+      const data = { disabled_reason: disabledReason };
+      await record(tx, accountId, id, { type: 'webhook.disabled', actor: actorOf(context), data });
+    }
+  }
   return webhooks.length;
 }

@@ -14,10 +14,10 @@ import {
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { ApiError } from '../../../entities/errors.ts';
+import { allowedBy } from '../../../entities/networks.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Viewer } from '../../context.ts';
 import type { SecurityLog } from '../security-log.ts';
-import { networkCheck } from './networks.ts';
 
 /** Seconds until a cached credential is read again from the database. */
 const CACHE_SECONDS = 30;
@@ -102,7 +102,7 @@ export class Authenticator {
       this.#refused(viewer, 'refused');
     if (found.revokedAt) throw new ApiError('revoked_credential');
     if (isExpired) throw new ApiError('expired_credential');
-    const known = { viewer, allows: networkCheck(found.ipAllowlist) };
+    const known = { viewer, allows: allowedBy(found.ipAllowlist) };
     // A revocation during the read may have made this row out of date.
     if (revocations === this.#revocations) this.#remember(cacheKey, known);
     return { ...known, unnoted: found.ipAllowlist.length > 0 };
@@ -165,22 +165,33 @@ const OPERATOR: Viewer = {
   expiresAt: null,
 };
 
-/** The longest delay of a timer of Node. */
+/** The longest delay of a timer of Node, which is 24 days. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
+
+/** `unknown`: the bus may have missed the end. The caller should authenticate again. */
+export type CredentialEnd = 'ended' | 'unknown';
 
 /**
  * Calls back when a credential is revoked or expires, or when its account is suspended or resumed. Also calls back when the
- * bus may have missed a revocation. Timers wait 24 days at most, so a later expiry calls back early. The credential may
- * still be valid then, and the caller must authenticate again. Calls may repeat.
+ * bus may have missed a revocation. Calls may repeat.
  * @returns a function that ends the watch
  */
-export function onCredentialEnd(db: Database, viewer: Viewer, ended: () => void): () => void {
-  const { expiresAt } = viewer;
-  const forget = db.bus.listen((change) => {
-    if (change.kind === 'credential' && concerns(change, viewer)) ended();
+export function onCredentialEnd(
+  { bus }: Pick<Database, 'bus'>,
+  viewer: Viewer,
+  ended: (how: CredentialEnd) => void,
+): () => void {
+  const forget = bus.listen((change) => {
+    if (change.kind !== 'credential' || !concerns(change, viewer)) return;
+    ended(change.accountId || change.id ? 'ended' : 'unknown');
   });
-  const left = expiresAt ? Math.max(0, expiresAt.getTime() - Date.now()) : TIMER_MAX_MS;
-  const timer = setTimeout(() => expiresAt && ended(), Math.min(left, TIMER_MAX_MS)).unref();
+  let timer: NodeJS.Timeout | undefined;
+  const waitFor = (end: number) => {
+    const left = end - Date.now();
+    const next = left > TIMER_MAX_MS ? () => waitFor(end) : () => ended('ended');
+    timer = setTimeout(next, Math.max(0, Math.min(left, TIMER_MAX_MS))).unref();
+  };
+  if (viewer.expiresAt) waitFor(viewer.expiresAt.getTime());
   return () => {
     forget();
     clearTimeout(timer);

@@ -1,13 +1,13 @@
 /**
  * The limits of new credentials. A new credential has at least the limits of its creator, so creating one escapes no limit.
- * A credential that a limited one created creates no further credentials.
+ * A created credential with limits creates no further credentials. The creations of an OAuth client end with it.
  */
 import { IS_OPEN_CREDENTIAL, type Limits } from '../../../entities/accounts/credential.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
+import { allowedBy } from '../../../entities/networks.ts';
 import type { Context, Viewer } from '../../context.ts';
-import { isWithin } from './networks.ts';
 
 /** The limits that a request asks for. */
 export interface AskedLimits {
@@ -22,15 +22,21 @@ export type Created = 'credential' | 'webhook' | 'tokens';
 
 /**
  * Returns the limits that a new credential takes over from the caller's; null: none.
- * @throws ApiError insufficient_scope if a credential with limits created the caller's
+ * @throws ApiError insufficient_scope if the caller's has limits and another credential created it
  */
 export function limitsOfCreator(viewer: Viewer | null, created: Exclude<Created, 'tokens'>): Limits | null {
-  const { limits, holder = null } = viewer ?? {};
-  if (!limits) return null;
-  if (limits.limitedBy && created === 'credential')
-    throw wider(`This credential was created by ${limits.limitedBy}, which has limits, so it cannot create another.`);
+  const { limits = NO_LIMITS, holder = null, kind } = viewer ?? {};
+  const { ipAllowlist, spendLimitMicros, expiresAt, limitedBy } = limits;
+  if (!ipAllowlist.length && spendLimitMicros === null && !expiresAt) {
+    // Without limits, an API key hands only the client on that it came from.
+    const client = kind === 'access_token' ? holder : limitedBy;
+    return client ? { ...limits, limitedBy: client } : null;
+  }
+  if (limitedBy && created === 'credential')
+    throw wider(`This credential has limits and was created by ${limitedBy}, so it cannot create another.`);
   return { ...limits, limitedBy: holder };
 }
+const NO_LIMITS: Limits = { ipAllowlist: [], spendLimitMicros: null, expiresAt: null, limitedBy: null };
 
 /**
  * Returns the limits of a new credential: the requested ones, and else those of its creator. The caller holds the lock of
@@ -51,7 +57,8 @@ export async function newLimits(
   const ipAllowlist = [...new Set(asked.ipAllowlist)];
   if (expiresAt && !(expiresAt.getTime() > Date.now())) throw inThePast(refusal);
   if (!inherited) return { ipAllowlist, expiresAt, spendLimitMicros, limitedBy: null };
-  const foreign = ipAllowlist.find((network) => !isWithin(network, inherited.ipAllowlist));
+  const isAllowed = allowedBy(inherited.ipAllowlist);
+  const foreign = ipAllowlist.find((network) => !isAllowed(network));
   if (foreign) throw wider(`ip_allowlist: ${foreign} is outside of ${inherited.ipAllowlist.join(', ')}.`);
   if (expiresAt && inherited.expiresAt && expiresAt > inherited.expiresAt)
     throw wider(`expires_at is after ${inherited.expiresAt.toISOString()}.`);

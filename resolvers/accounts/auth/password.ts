@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import { dictionary } from '@zxcvbn-ts/language-common';
 import { ApiError } from '../../../entities/errors.ts';
-import { networkOf } from './networks.ts';
+import { networkOf } from '../../../entities/networks.ts';
 import { Turns } from './turns.ts';
 
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };

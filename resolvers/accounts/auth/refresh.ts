@@ -42,7 +42,12 @@ export async function refresh(context: Context, refreshToken: string, source?: `
       await endFamily(context, tx, session);
       return 'refresh_token_reused';
     }
-    if (session.revokedAt) return 'revoked_credential';
+    if (session.revokedAt) {
+      const { accountId: account, id, source: name } = session;
+      const actor = { type: 'access_token', id, name, requestId: null } as const;
+      context.security.note({ type: 'session.refused', account, resource: { type: 'session', id }, actor });
+      return 'revoked_credential';
+    }
     if (session.isOver) return 'expired_credential';
     return rotate(context, tx, session);
   });

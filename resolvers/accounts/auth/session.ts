@@ -15,7 +15,7 @@ import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
-import type { Context } from '../../context.ts';
+import { actorOf, type Context } from '../../context.ts';
 import { endSessions } from './sessions.ts';
 
 /** A pair of tokens. The service shows it once, and cannot read it again. */
@@ -67,7 +67,7 @@ async function makeRoom(context: Context, tx: Transaction, accountId: string, so
   const endable = open.filter((session) => !source.startsWith('oauth:') || session.source === source);
   if (endable.length < tooMany) throw new ApiError('session_limit_reached');
   const ids = endable.slice(0, tooMany).map(({ id }) => id);
-  await endSessions(context, tx, accountId, ids, 'session_limit');
+  await endSessions(tx, accountId, ids, 'session_limit', actorOf(context));
 }
 
 interface NewSession {

@@ -9,6 +9,7 @@ import { PendingLogin } from '../../../entities/accounts/totp.ts';
 import { remove } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
+import type { Actor } from '../../../entities/history/audit.ts';
 import { record, recordAll } from '../../../entities/history/record.ts';
 import { isId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
@@ -21,13 +22,13 @@ export async function listSessions(context: Context, request: PageRequest): Prom
   return pageFrom(rows, request, {});
 }
 
-/** Ends a session and its refresh token at once. @throws ApiError not_found */
+/** Ends a session and its refresh token at once, and the session that replaced it after a refresh. @throws ApiError not_found */
 export async function revokeSession(context: Context, id: string): Promise<{ tokenId: string }> {
   const accountId = accountOf(context);
   if (!isId('tok', id)) throw new ApiError('not_found');
   await context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
-    if (!(await endSessions(context, tx, accountId, [id], 'revoked'))) throw new ApiError('not_found');
+    if (!(await endSessions(tx, accountId, [id], 'revoked', actorOf(context)))) throw new ApiError('not_found');
   });
   return { tokenId: id };
 }
@@ -49,22 +50,22 @@ export async function recordLoginChange(
   await remove(tx, PendingLogin, { accountId });
   const open = await FIND_OPEN_SESSIONS.all(tx, [accountId]);
   const ids = open.map(({ id }) => id).filter((id) => id !== context.viewer!.credentialId);
-  const sessionsRevoked = await endSessions(context, tx, accountId, ids, change);
+  const sessionsRevoked = await endSessions(tx, accountId, ids, change, actorOf(context));
   const happening = { type: `account.${change}`, actor: actorOf(context) } as const;
   await record(tx, accountId, accountId, { ...happening, data: { sessionsRevoked } });
   return sessionsRevoked;
 }
 
-/** Ends the open sessions among these. @returns how many ended */
+/** Ends the open sessions in the families of these. @returns how many ended */
 export async function endSessions(
-  context: Context,
   tx: Transaction,
   accountId: string,
   ids: readonly string[],
   reason: 'revoked' | 'session_limit' | LoginChange,
+  actor: Actor,
 ): Promise<number> {
   const ended = await END_SESSIONS.all(tx, [accountId, ids]);
-  const happening = { type: 'session.revoked', actor: actorOf(context), data: { reason } } as const;
+  const happening = { type: 'session.revoked', actor, data: { reason } } as const;
   await recordAll(
     tx,
     ended.map(({ id: subject }) => ({ accountId, subject, ...happening })),

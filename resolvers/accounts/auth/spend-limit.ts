@@ -33,16 +33,27 @@ export async function requireSpendable(tx: Queryable, context: Context, micros: 
   );
 }
 
+const RENEWALS = {
+  begin: ['turn auto_renew on', 'Leave auto_renew out'],
+  rise: ['raise the price of a server with auto_renew', 'Send auto_renew: false, too'],
+} as const;
+
 /**
- * Refuses to cause renewals with a spending limit: they happen later, without the credential, so its limit cannot count
- * them.
+ * Refuses to cause renewals with a spending limit, or to make them dearer. They happen later, without the credential, so
+ * its limit cannot count them.
  * @throws ApiError spend_limit_exceeded
  */
-export function refuseRenewals(context: Context): void {
+export function refuseRenewals(context: Context, how: keyof typeof RENEWALS): void {
   if (!hasSpendLimit(context)) return;
-  const detail =
-    'Renewals do not count into a spending limit, so a credential with one cannot turn auto_renew on. Use another credential.';
+  const [act, next] = RENEWALS[how];
+  const detail = `Renewals do not count into a spending limit, so a credential with one cannot ${act}. ${next}, or use a credential without a spending limit.`;
   throw new ApiError('spend_limit_exceeded', detail);
+}
+
+/** Whether an ordered server renews itself. By default it does, unless the credential has a spending limit. @throws as `refuseRenewals` */
+export function renewalOf(context: Context, asked: boolean | null | undefined): boolean {
+  if (asked) refuseRenewals(context, 'begin');
+  return asked ?? !hasSpendLimit(context);
 }
 
 /** A credential of a creator with a spending limit has one of its own. */

@@ -10,14 +10,14 @@ const RECENT_SECONDS = 15 * 60;
 
 /**
  * Demands a code from access tokens of logins whose account has a second factor. API keys and OAuth tokens need none: they
- * act without a person.
+ * act without a person. Checks a given code in any case, because a kept answer is given again for the same code.
  * @throws ApiError step_up_required, invalid_totp or login_throttled
  */
 export async function requireStepUp(context: Context, code: string | null | undefined): Promise<void> {
   const { db, viewer, logins, address } = context;
   if (viewer?.kind !== 'access_token' || viewer.holder) return;
   const login = await FIND_LOGIN.first(db, [viewer.credentialId, RECENT_SECONDS]);
-  if (!login?.totpEnabled || login.isRecent) return;
+  if (!login?.totpEnabled || (login.isRecent && !code)) return;
   if (!code) throw new ApiError('step_up_required');
   const { accountId, name } = login;
   await logins.attempt({ name, address, proof: 'credential' }, () =>

@@ -9,8 +9,8 @@
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
+import { networkOf } from '../../../entities/networks.ts';
 import { type HashedLoginAttempt, type LoginAttempts, MemoryLoginAttempts } from './login-attempts.ts';
-import { networkOf } from './networks.ts';
 
 const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp', 'wrong_password']);
 

@@ -4,9 +4,10 @@ import { OauthClient } from '../../../entities/accounts/oauth-client.ts';
 import { find } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { isId } from '../../../entities/ids.ts';
+import { allowedBy } from '../../../entities/networks.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
-import { networkCheck } from '../auth/networks.ts';
+import type { SecurityLog } from '../security-log.ts';
 
 /** The proof of a client's identity. The header has priority over the body. */
 export interface ClientCredentials {
@@ -29,14 +30,23 @@ export async function authenticateClient(
     throw new ApiError('invalid_client', 'Send client_id and client_secret, by HTTP Basic or in the body.');
   const client = isId('cl', id) && credentialKind(secret) === 'cs' && (await find(db, OauthClient, { id }));
   if (!client || !timingSafeEqual(client.secretDigest, digest(secret))) {
-    const resource = { type: 'oauth_client' as const, id };
-    if (client) security.note({ type: 'oauth_client.refused', account: client.accountId, resource });
+    if (client) noteRefusal(security, client, 'refused');
     else security.count('unknown credentials');
     throw new ApiError('invalid_client');
   }
-  if (!networkCheck(client.ipAllowlist)(address)) throw new ApiError('ip_not_allowed');
+  if (!allowedBy(client.ipAllowlist)(address)) {
+    noteRefusal(security, client, 'network_refused');
+    throw new ApiError('ip_not_allowed');
+  }
   return client;
 }
+
+/** Tells the owner of a client. */
+export const noteRefusal = (
+  security: SecurityLog,
+  { id, accountId: account }: OauthClient,
+  what: 'refused' | 'network_refused',
+): void => security.note({ type: `oauth_client.${what}`, account, resource: { type: 'oauth_client', id } });
 
 /** Returns the token of a Bearer header (RFC 6750), unchecked. */
 export const bearerOf = (authorization: string | null | undefined): string | undefined =>

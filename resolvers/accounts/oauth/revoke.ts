@@ -1,11 +1,10 @@
 /** Token revocation (RFC 7009). A client ends its own tokens, and the holder of a token ends that token. */
-import { END_FAMILY } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { recordAll } from '../../../entities/history/record.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { credentialKind } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
 import { findSession } from '../auth/session.ts';
+import { endSessions } from '../auth/sessions.ts';
 import { authenticateClient, bearerOf, type ClientCredentials } from './client.ts';
 import { sourceOf } from './token.ts';
 
@@ -19,25 +18,18 @@ export interface RevocationRequest extends ClientCredentials {
  * @throws ApiError invalid_client or invalid_request
  */
 export async function revokeOauthToken(context: Context, request: RevocationRequest): Promise<Record<string, never>> {
-  const { token, source } = await revocable(context, request);
+  const { token, source: required } = await revocable(context, request);
   const kind = credentialKind(token);
   if (kind === 'live') throw new ApiError('invalid_request', 'Revoke API keys with DELETE /v1/auth/api-keys/{key_id}.');
   if (kind !== 'at' && kind !== 'rt') return {};
   const { db, requestId } = context;
   const found = await findSession(db, kind, token);
-  if (!found || (source && found.source !== source)) return {};
-  const { accountId, familyId } = found;
-  const actor = { type: 'access_token', id: found.id, name: found.source, requestId } as const;
+  if (!found || (required && found.source !== required)) return {};
+  const { id, accountId, source } = found;
   await db.transaction(async (tx) => {
     // Under this lock, no rotation escapes while the family ends.
     await lockAccount(tx, accountId);
-    const ended = await END_FAMILY.all(tx, [familyId, accountId]);
-    const happening = { type: 'session.revoked', actor, data: { reason: 'revoked' } } as const;
-    await recordAll(
-      tx,
-      ended.map(({ id: subject }) => ({ accountId, subject, ...happening })),
-    );
-    tx.changed(...ended.map(({ id }) => ({ kind: 'credential', accountId, id }) as const));
+    await endSessions(tx, accountId, [id], 'revoked', { type: 'access_token', id, name: source, requestId });
   });
   return {};
 }

@@ -6,7 +6,7 @@ import { lockAccount } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
 import { refresh } from '../auth/refresh.ts';
 import { findSession, openSession, type TokenPair } from '../auth/session.ts';
-import { authenticateClient, type ClientCredentials } from './client.ts';
+import { authenticateClient, type ClientCredentials, noteRefusal } from './client.ts';
 import { narrowedScope, readScope } from './scope.ts';
 
 export interface TokenRequest extends ClientCredentials {
@@ -56,7 +56,10 @@ async function granted(context: Context, client: OauthClient, { scope }: TokenRe
     // Under the lock of the account no request deletes the client.
     await lockAccount(tx, accountId);
     const isKnown = await NOTE_CLIENT_USE.first(tx, [id]);
-    if (!isKnown) throw new ApiError('invalid_client', 'The client was deleted, or has expired.');
+    if (!isKnown) {
+      noteRefusal(context.security, client, 'refused');
+      throw new ApiError('invalid_client', 'The client was deleted, or has expired.');
+    }
     const opened = await openSession(context, tx, accountId, sourceOf(client), {
       scope: narrowed,
       endsBy: client.expiresAt,

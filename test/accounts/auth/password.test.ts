@@ -107,6 +107,13 @@ describe('The password', () => {
       expect((await restClient(publicUrl, ended)('GET', '/v1/account')).body.code).toBe('revoked_credential');
     expect((await requestToken(client)).body.code).toBe('invalid_client');
     expect(await secret()).not.toEqual(before);
+    const [webhook] = (await account.rest('GET', '/v1/webhooks')).body.data;
+    expect(webhook).toMatchObject({ status: 'disabled', disabled_reason: 'secret_revoked' });
+    const tested = await account.rest('POST', `/v1/webhooks/${webhook.id}/test`);
+    expect([tested.status, tested.body.code]).toEqual([422, 'validation_failed']);
+    expect(tested.body.detail).toContain('/rotate-secret');
+    const rotated = (await account.rest('POST', `/v1/webhooks/${webhook.id}/rotate-secret`)).body;
+    expect(rotated).toMatchObject({ status: 'enabled', disabled_reason: null });
     expect((await account.rest('GET', '/v1/account')).status).toBe(200);
   });
 

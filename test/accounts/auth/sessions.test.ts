@@ -15,6 +15,21 @@ const events = (accountId: string, type: string) =>
     [accountId, type],
   );
 
+it('A session ends by the id in the list, even if a thief has just refreshed it', async () => {
+  const account = await newAccount();
+  const listed = await login(account);
+  const stolen = (await rotate((await rotate(listed.refresh_token)).body.tokens.refresh_token)).body.tokens;
+  const end = () => account.rest('DELETE', `/v1/auth/sessions/${listed.token_id}`);
+  const { status, body } = await end();
+  expect([status, body]).toEqual([200, { token_id: listed.token_id, revoked: true }]);
+  expect(await works(stolen.access_token)).toBe(false);
+  expect((await rotate(stolen.refresh_token)).status).toBe(401);
+  expect((await end()).status).toBe(404);
+  expect(await events(account.id, 'session.revoked')).toEqual([
+    { subject: stolen.token_id, data: { reason: 'revoked' } },
+  ]);
+});
+
 describe('A refresh token', () => {
   it('gets a new pair, and the old access token stops working at once', async () => {
     const account = await newAccount();

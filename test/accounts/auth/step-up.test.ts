@@ -41,6 +41,14 @@ const CREATIONS: [what: string, create: (rest: RestClient, more?: object) => Pro
   ['an API key', (rest, more) => rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', ...more })],
   ['an OAuth client', (rest, more) => rest('POST', '/v1/oauth/register', { scope: 'read', ...more })],
   ['a webhook', (rest, more) => rest('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9009/', ...more })],
+  [
+    'a new secret of a webhook',
+    async (rest, more) => {
+      const [first] = (await rest('GET', '/v1/webhooks')).body.data;
+      const { id } = first ?? (await rest('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9009/' })).body;
+      return rest('POST', `/v1/webhooks/${id}/rotate-secret`, more);
+    },
+  ],
 ];
 
 describe.each(CREATIONS)('Creating %s', (_, create) => {
@@ -90,6 +98,28 @@ describe('The second factor of a request', () => {
     const graphql = graphqlClient(graphqlUrl, account.accessToken);
     const { errors } = await graphql(CREATE, { input: { url: 'http://127.0.0.1:9009/' } });
     expect(errors[0].extensions.code).toBe('step_up_required');
+  });
+
+  it('guards a kept answer, too', async () => {
+    const account = await withTotp();
+    const create = (body: object, rest = account.rest) =>
+      rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', ...body }, { 'idempotency-key': 'laptop' });
+    const { plaintext } = (await create({})).body;
+    expect((await create({})).body.plaintext).toBe(plaintext);
+    await age(account);
+    expect(refusal(await create({}))).toEqual([403, 'step_up_required']);
+    expect(refusal(await create({ totp_code: await account.code() }))).toEqual([422, 'idempotency_key_reused']);
+  });
+
+  it('lets a request with a right code repeat, and accepts no wrong one from a recent login', async () => {
+    const account = await withTotp();
+    const create = (totp_code: string) =>
+      account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', totp_code }, { 'idempotency-key': 'k' });
+    expect(refusal(await create('abcd-efgh'))).toEqual([401, 'invalid_totp']);
+    await age(account);
+    const code = await account.code();
+    const { plaintext } = (await create(code)).body;
+    expect((await create(code)).body.plaintext).toBe(plaintext);
   });
 
   it('is throttled like a login', async () => {

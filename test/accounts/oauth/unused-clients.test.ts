@@ -1,10 +1,13 @@
 /** The worker removes unused OAuth clients. Used clients stay, and so do clients of accounts with money. */
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
+import { restClient } from '../../setup/spawn.ts';
 import { oauthRequests } from './requests.ts';
 
-const { anonymous, newAccount, db } = await startFreehold();
+const { anonymous, newAccount, publicUrl, db } = await startFreehold();
 const { introspect, newClient, requestToken, tokenOf } = oauthRequests(anonymous);
+
+const KEY = { name: 'k', scope: 'read' };
 
 /** Moves the registration and the last use of a client into the past, and makes its task due. */
 async function age(clientId: string, { registered, used = registered }: { registered: number; used?: number }) {
@@ -45,6 +48,16 @@ describe('An OAuth client', () => {
     await age(client.client_id, { registered: 90, used: 10 });
     expect((await sleeping(client.client_id)).days).toBeCloseTo(20, 0);
     expect((await introspect(await tokenOf(client))).body.active).toBe(true);
+  });
+
+  it('stays while a key that it created is active', async () => {
+    const client = await newClient({ scope: 'full' });
+    const { body } = await restClient(publicUrl, await tokenOf(client))('POST', '/v1/auth/api-keys', KEY);
+    await age(client.client_id, { registered: 400 });
+    expect((await sleeping(client.client_id)).days).toBeCloseTo(1, 0);
+    await db.query(`update api_key set status = 'REVOKED', revoked_at = now() where id = $1`, [body.key_id]);
+    await age(client.client_id, { registered: 400 });
+    await eventually(async () => !(await remain(client.client_id)));
   });
 
   it('stays while its account has money', async () => {

@@ -1,12 +1,12 @@
 /** The windows of the rate limits: in memory with a clock of the test, in PostgreSQL and in Redis. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
+import { networkOf } from '../../../entities/networks.ts';
 import { type Taken, takeRateLimits } from '../../../entities/rate-limit.ts';
 import { MemoryRateLimits } from '../../../facades/rate-limit/memory.ts';
 import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from '../../../facades/rate-limit/redis.ts';
 import { type RateLimitStore, waitOf } from '../../../facades/rate-limit/window.ts';
-import { networkOf } from '../../../resolvers/accounts/auth/networks.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { hasRedis, type RunningRedis, startRedis } from '../../setup/redis.ts';
@@ -94,12 +94,12 @@ describe('An address', () => {
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     ['2001:DB8:1:2::9', '2001:db8:1:2::/64'],
     ['2001:0db8:0001:0002::', '2001:db8:1:2::/64'],
-    ['2001:db8::1', '2001:db8:0:0::/64'],
-    ['::1', '0:0:0:0::/64'],
-    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-    ['64:ff9b::192.0.2.7', '64:ff9b:0:0::/64'],
-    ['fc00:dead:beef:4dad::0:29A', 'fc00:dead:beef:4dad:0:0:0:29a'],
-    ['fc00:dead:beef:4dad::ffff:29a', 'fc00:dead:beef:4dad:0:0:ffff:29a'],
+    ['2001:db8::1', '2001:db8::/64'],
+    ['::1', '::/64'],
+    ['fe80::1%eth0', 'fe80::/64'],
+    ['64:ff9b::192.0.2.7', '64:ff9b::/64'],
+    ['fc00:dead:beef:4dad::0:29A', 'fc00:dead:beef:4dad::29a'],
+    ['fc00:dead:beef:4dad::ffff:29a', 'fc00:dead:beef:4dad::ffff:29a'],
     ['fc00:dead:beef:4dae::1', 'fc00:dead:beef:4dae::/64'],
   ])('%s counts as %s', (address, counted) => {
     expect(networkOf(address)).toBe(counted);

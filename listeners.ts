@@ -1,0 +1,180 @@
+/** The listeners of the service, and the parts that they share. */
+import type { Server } from 'node:http';
+import type { Config } from './config.ts';
+import { sweepLogins } from './entities/accounts/login-attempt.ts';
+import { sweepChallenges } from './entities/accounts/registration.ts';
+import type { Database } from './entities/database/database.ts';
+import { newId } from './entities/ids.ts';
+import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
+import type { Vault } from './entities/secrets.ts';
+import type { Operation } from './facades/compile/operation.ts';
+import type { Authenticate, OnCredentialEnd } from './facades/compile/run.ts';
+import { internalListener } from './facades/graphql/listener.ts';
+import { circuitServer, listenAt } from './facades/http/circuits.ts';
+import { publicServer } from './facades/http/listener.ts';
+import { ProxyWatch } from './facades/http/proxies.ts';
+import { RateLimits } from './facades/rate-limit/rate-limit.ts';
+import { RedisRateLimits } from './facades/rate-limit/redis.ts';
+import type { RateLimitStore } from './facades/rate-limit/window.ts';
+import type { Provisioning } from './provisioning/index.ts';
+import { Netboot } from './provisioning/servers/netboot/boot.ts';
+import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
+import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/credential.ts';
+import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
+import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
+import { RequestAudit } from './resolvers/accounts/request-audit.ts';
+import { SecurityLog } from './resolvers/accounts/security-log.ts';
+import type { Context } from './resolvers/context.ts';
+import { IdempotencyKeys } from './resolvers/idempotency.ts';
+
+/** Registers the end of a part. The service ends its parts in the reverse order of their starts. */
+export type OnStop = (stop: () => Promise<unknown>) => void;
+
+export interface Parts {
+  config: Config;
+  db: Database;
+  vault: Vault;
+  provisioning: Provisioning;
+  operations: readonly Operation[];
+  operatorToken: string;
+  /** Aborts when the service stops. */
+  stopping: AbortSignal;
+}
+
+/** Starts the listeners of the machines, of the operator, and of the customers. */
+export async function startListeners(parts: Parts, onStop: OnStop): Promise<void> {
+  const { config, db, vault } = parts;
+  if (config.provisioningPort) {
+    const server = provisioningServer({ netboot: new Netboot(db, vault), folder: config.netbootDir, onError: report });
+    await listen(server, config.provisioningPort, config.provisioningHost, onStop);
+  }
+  const shared = sharedBy(parts, onStop);
+  await startInternal(parts, shared, onStop);
+  if (config.roles.has('api')) await startPublic(parts, shared, onStop);
+}
+
+type Request = Pick<Context, 'viewer' | 'userAgent' | 'address' | 'host' | 'signal' | 'setHeader'> & {
+  requestId?: string;
+};
+
+/** The parts that the internal and the public listener share. */
+function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: Parts, onStop: OnStop) {
+  const audit = new RequestAudit(db);
+  onStop(() => audit.flush());
+  const security = new SecurityLog(db);
+  onStop(() => security.flush());
+  const authenticator = new Authenticator(db, operatorToken, security);
+  const { limits, publicUrl, trustedProxyCidrs: trustedProxies } = config;
+  const logins = loginsOf(config, db, vault, security);
+  const registrations = { perMinute: config.registrationsPerMinute, proofBits: config.registrationProofBits };
+  const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
+  const tools = { db, provisioning, vault, limits, stopping, publicUrl, logins, registrations, security, audit };
+  const contextOf = ({ requestId = newId('req'), ...request }: Request): Context => ({
+    ...tools,
+    listenerWarning: () => proxyWatch.warning,
+    requestId,
+    ...request,
+  });
+  const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
+  const watchEnd: OnCredentialEnd = (viewer, ended) => onCredentialEnd(db, viewer, ended);
+  const authenticateOn =
+    (listener: 'public' | 'internal'): Authenticate =>
+    (authorization, address) =>
+      authenticator.fromHeader(authorization, address, listener);
+  const options = { contextOf, auditRequest, onCredentialEnd: watchEnd, onError: report };
+  return { options, authenticateOn, proxyWatch };
+}
+type Shared = ReturnType<typeof sharedBy>;
+
+async function startInternal(
+  { config, db }: Parts,
+  { options, authenticateOn }: Shared,
+  onStop: OnStop,
+): Promise<void> {
+  const { server, closeSockets } = internalListener({
+    ...options,
+    authenticate: authenticateOn('internal'),
+    ready: () =>
+      db.query('select 1').then(
+        () => true,
+        () => false,
+      ),
+  });
+  await listen(server, config.internalPort, config.internalHost, onStop, closeSockets);
+}
+
+async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promise<void> {
+  const { config, db, vault, operations } = parts;
+  const { publicUrl, onionListener } = config;
+  const keys = new IdempotencyKeys(db, vault);
+  sweepEachMinute(parts, keys, onStop);
+  const app = await publicServer({
+    ...shared.options,
+    authenticate: shared.authenticateOn('public'),
+    proxyWatch: shared.proxyWatch,
+    once: (request, work) => keys.once(request, work),
+    rateLimits: rateLimitsOf(config, db, vault, onStop),
+    trustedProxies: config.trustedProxyCidrs,
+    connectionLimits: { perNetwork: config.connectionsMax, perOnion: config.onionConnectionsMax },
+    mcpSecrets: vault.deriveAll('mcp'),
+    publicUrl,
+    operations,
+    newRequestId: () => newId('req'),
+  });
+  const onion = onionListener && circuitServer(app);
+  await app.listen({ port: config.port, host: config.host });
+  onStop(() => app.close());
+  if (onion) await listenAt(onion, onionListener);
+}
+
+/** Deletes expired rows. */
+function sweepEachMinute({ db, provisioning }: Parts, keys: IdempotencyKeys, onStop: OnStop): void {
+  const sweeper = setInterval(() => {
+    void Promise.all([
+      keys.sweep(),
+      sweepRateLimits(db),
+      sweepLogins(db),
+      sweepChallenges(db),
+      provisioning.payments.x402?.sweep(),
+    ]).catch(report);
+  }, 60_000).unref();
+  onStop(async () => clearInterval(sweeper));
+}
+
+/** @param closeUpgraded closes the connections that the server has handed over to another protocol */
+async function listen(server: Server, port: number, host: string, onStop: OnStop, closeUpgraded = () => {}) {
+  await new Promise<void>((done, fail) => server.once('error', fail).listen(port, host, done));
+  onStop(
+    () =>
+      new Promise((done) => {
+        server.close(done);
+        server.closeAllConnections();
+        closeUpgraded();
+      }),
+  );
+}
+
+function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: OnStop) {
+  const { rateLimitStore, redisUrl, rateLimits: quotas } = config;
+  const redis = rateLimitStore === 'redis' ? new RedisRateLimits(redisUrl!) : undefined;
+  if (redis) onStop(async () => redis.close());
+  const take: RateLimitStore['take'] = (all) => takeRateLimits(db, all);
+  const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
+  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
+}
+
+/** Login attempts live in the store of the rate limits, except Redis: a login needs the database anyway. */
+function loginsOf(
+  { rateLimitStore, loginFailuresMax: max }: Config,
+  db: Database,
+  vault: Vault,
+  security: SecurityLog,
+) {
+  const isShared = rateLimitStore !== 'memory';
+  const attempts = isShared ? new SharedLoginAttempts(db, report) : undefined;
+  const key = isShared ? vault.derive('logins') : undefined;
+  return new LoginThrottle(max, attempts, key, (name, code) => security.login(name, code));
+}
+
+/** Logs unexpected errors. */
+const report = (fault: unknown) => console.error(fault);
