@@ -187,6 +187,7 @@ const VARIABLES = {
     LIMIT_SSH_KEYS: variable(count('SSH keys'), '50', 'SSH keys.'),
     LIMIT_WEBHOOKS: variable(count('webhooks'), '10', 'Webhooks.'),
     LIMIT_AGENT_ENTRIES: variable(count('entries'), '10', 'Entries in the directory of agents.'),
+    LIMIT_AGENT_CHANGES_PER_HOUR: variable(count('changes'), '60', 'Changes of these entries in an hour.'),
     LIMIT_PENDING_TOPUPS: variable(count('top-ups'), '5', 'Top-ups that wait for a payment.'),
     LIMIT_SESSIONS: variable(count('sessions'), '100', 'Sessions.'),
     LIMIT_OAUTH_CLIENTS: variable(count('clients'), '20', 'OAuth clients.'),

@@ -79,3 +79,6 @@ const canonical = (address: string): string => new URL(`http://[${address}]`).ho
 
 /** Whether Tor names the caller: it gives each circuit of an onion service an address of this network. */
 export const isCircuit = networkCheck(['fc00:dead:beef:4dad::/64']);
+
+/** Whether a host, as the header Host has it, is an onion service. */
+export const isOnionHost = (host: string): boolean => /\.onion\.?(:\d+)?$/i.test(host);

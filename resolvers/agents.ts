@@ -8,8 +8,9 @@ import {
 } from '../entities/agents/agent.ts';
 import { ed25519Key } from '../entities/agents/agent-key.ts';
 import { find, insert, lock } from '../entities/database/table.ts';
-import { constraintOf } from '../entities/database/transaction.ts';
+import { constraintOf, type Transaction } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
+import { SECONDS_TO_AN_HOUR_OLD } from '../entities/history/audit.ts';
 import { record } from '../entities/history/record.ts';
 import { transition } from '../entities/history/transition.ts';
 import { newId } from '../entities/ids.ts';
@@ -40,7 +41,7 @@ export interface AgentCard {
 /**
  * Adds an entry, or replaces the account's entry of that slug. The worker verifies a new key or URL. A hidden entry stays
  * hidden.
- * @throws ApiError validation_failed for a slug of another account or an invalid key; agent_limit_reached
+ * @throws ApiError validation_failed for a slug of another account or an invalid key; agent_limit_reached; rate_limited
  */
 export async function publishAgent(context: Context, { listed, publicKey, ...card }: AgentCard): Promise<Agent> {
   const accountId = accountOf(context);
@@ -54,6 +55,7 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
       // The lock keeps a check from verifying the entry meanwhile.
       const existing = await lock(tx, Agent, { slug: card.slug });
       if (existing && existing.accountId !== accountId) throw slugTaken();
+      await refuseHaste(context, tx, accountId);
       if (!existing && (await tx.manager.countBy(Agent, { accountId })) >= context.limits.agentEntries) {
         throw new ApiError('agent_limit_reached');
       }
@@ -86,6 +88,20 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
     if (constraintOf(error) === 'agent_slug') throw slugTaken();
     throw error;
   }
+}
+
+/** Each change is kept for webhooks and in the audit log. The caller holds the lock of the account. @throws ApiError rate_limited */
+async function refuseHaste({ limits }: Context, tx: Transaction, accountId: string): Promise<void> {
+  const most = limits.agentChangesPerHour;
+  const seconds = (await SECONDS_TO_AN_HOUR_OLD.first(tx, [accountId, 'agent.updated', most]))?.seconds ?? 0;
+  if (seconds <= 0) return;
+  throw new ApiError(
+    'rate_limited',
+    `The directory takes ${most} changes of an account in an hour. Send it again later.`,
+    {
+      retryAfter: Math.ceil(seconds),
+    },
+  );
 }
 
 function refuseLength(field: string, list: unknown[], min: number, max: number) {

@@ -83,6 +83,7 @@ export interface AccountLimits {
   sshKeys: number;
   webhooks: number;
   agentEntries: number;
+  agentChangesPerHour: number;
   pendingTopups: number;
   sessions: number;
   oauthClients: number;

@@ -43,7 +43,7 @@ export {
   type FieldError,
 } from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
-export { isCircuit, networkCheck, networkOf } from '../entities/networks.ts';
+export { isCircuit, isOnionHost, networkCheck, networkOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
 export type { CredentialEnd } from '../resolvers/accounts/auth/credential.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';

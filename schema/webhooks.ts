@@ -39,7 +39,7 @@ const DeliveryType = objectType<WebhookDelivery>('WebhookDelivery', 'One event o
   }),
   error: t.exposeString('error', {
     nullable: true,
-    description: 'refused_address, dns, tls, unreachable, http_status or disabled.',
+    description: 'refused_address, dns, tls, unreachable, http_status, disabled or too_many_waiting.',
   }),
   nextAttemptAt: t.expose('nextAttemptAt', { type: 'DateTime', nullable: true, description: 'Null at the end.' }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
@@ -134,7 +134,8 @@ builder.queryFields((t) => ({
   webhookDeliveries: t.field({
     type: DeliveryPage,
     scope: 'read',
-    description: 'Deliveries, newest first. The service may delete deliveries that ended a month ago.',
+    description:
+      'Deliveries, newest first. The service keeps the 1,000 newest ended ones of each webhook, for a month.',
     args: {
       ...pageArgs(),
       webhookId: t.arg({ type: 'ID', description: 'Only deliveries to this webhook.' }),

@@ -12,7 +12,7 @@ const DELETABLE = [
   ...['api_key', 'oauth_client', 'pending_login', 'session', 'solved_challenge', 'ssh_key', 'totp'],
   ...['address', 'address_pool', 'brake', 'deployment', 'finding', 'host', 'place', 'placement', 'reverse_dns_told'],
   ...['audit_unlinked', 'chain_block', 'idempotency_key', 'login_tally', 'rate', 'secret_key', 'task'],
-  ...['webhook', 'webhook_delivery'],
+  ...['webhook', 'webhook_delivery', 'webhook_snapshot'],
 ];
 
 /** The functions that do for the service what its role may not do. */

@@ -58,6 +58,10 @@ export const LIST_ENTRIES_OF_ACTION = entriesIn(
 export const FIND_RECENT_ENTRY = statement({ id: column.key() })`
   select id from audit_entry where account_id = $1 and action = $2 and resource_id = $3 and id >= $4
     and created_at > now() - interval '1 minute' limit 1`;
+/** Seconds until the $3th newest act $2 of the account $1 is an hour old. The acts of the system do not count. */
+export const SECONDS_TO_AN_HOUR_OLD = statement({ seconds: column.real() })`
+  select extract(epoch from created_at + interval '1 hour' - now())::float8 as seconds from audit_entry
+  where account_id = $1 and action = $2 and actor_type <> 'system' order by action desc, id desc offset $3::int - 1 limit 1`;
 /** Inserts entries with the action $1; the other parameters are arrays with one element for each entry. */
 export const INSERT_REQUESTS = statement({})`
   insert into audit_entry (action, id, created_at, account_id, actor_type, actor_id, actor_name, request_id, method, path, status,

@@ -1,7 +1,6 @@
 /** Events: one for each change that concerns a customer. The transaction of the change writes it (outbox). */
 import * as column from '../database/column.ts';
-import { statement } from '../database/statement.ts';
-import { columnsOf, entity, type RowOf } from '../database/table.ts';
+import { entity, type RowOf } from '../database/table.ts';
 
 export const EVENT_TYPES = [
   'server.created',
@@ -97,6 +96,3 @@ export const Event = entity('event', {
   createdAt: column.now(),
 });
 export type Event = RowOf<typeof Event>;
-
-/** Reads the event $1. */
-export const FIND_EVENT = statement(Event.columns)`select ${columnsOf(Event)} from event where id = $1`;

@@ -2,6 +2,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
+import { Event } from '../history/event.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { WEBHOOK_LIFECYCLE } from './webhook.ts';
@@ -14,8 +15,6 @@ export const WebhookDelivery = entity('webhook_delivery', {
   webhookId: column.text(),
   eventId: column.text(),
   eventType: column.text(),
-  /** The changed row after the change, without secrets. Null for an event without a row. */
-  snapshot: nullable(column.json<Record<string, unknown>>()),
   status: defaulting(column.oneOf(...DELIVERY_STATUSES), "'PENDING'"),
   attempts: defaulting(column.int(), 0),
   responseStatus: nullable(column.int()),
@@ -28,6 +27,17 @@ export const WebhookDelivery = entity('webhook_delivery', {
   createdAt: column.now(),
 });
 export type WebhookDelivery = RowOf<typeof WebhookDelivery>;
+
+/** The changed row of an event after the change, without secrets. All deliveries of the event share it. */
+const WebhookSnapshot = entity('webhook_snapshot', {
+  eventId: column.key(),
+  snapshot: column.json<Record<string, unknown>>(),
+});
+export type Snapshot = RowOf<typeof WebhookSnapshot>['snapshot'];
+
+/** Reads the event $1 and its snapshot. A test has none. */
+export const FIND_TOLD_EVENT = statement({ ...Event.columns, snapshot: nullable(WebhookSnapshot.columns.snapshot) })`
+  select ${columnsOf(Event)}, snapshot from event left join webhook_snapshot on event_id = event.id where event.id = $1`;
 
 /** A worker also takes over a delivery that another worker left in DELIVERING. The customer can have an ended one repeated. */
 export const DELIVERY_LIFECYCLE: Lifecycle<WebhookDelivery, WebhookDelivery['status']> = {
@@ -111,10 +121,36 @@ export const LOCK_OPEN_DELIVERIES = statement({})`select from webhook_delivery w
 export const SECONDS_TO_NEXT_ATTEMPT = statement({ seconds: nullable(column.real()) })`
   select extract(epoch from min(next_attempt_at) - now())::float8 as seconds from webhook_delivery where ${OPEN}`;
 
-/** Deletes the deliveries of the webhook $1 that have ended and are older than $2 days. */
-export const DELETE_OLD_DELIVERIES = statement({})`
-  delete from webhook_delivery
-  where webhook_id = $1 and next_attempt_at is null and created_at < now() - $2::int * interval '1 day'`;
+/** Deletes up to $3 ended deliveries. They are older than $1 days, or not among the $2 newest of their webhook. */
+export const DELETE_OLD_DELIVERIES = statement({ id: column.key() })`
+  with crowded as (select webhook_id from webhook_delivery group by webhook_id having count(*) > $2::int),
+  old as (
+    select id from webhook_delivery where next_attempt_at is null and created_at < now() - $1::int * interval '1 day'
+    union select ended.id from crowded cross join lateral (
+      select id from webhook_delivery where webhook_id = crowded.webhook_id and next_attempt_at is null
+      order by id desc offset $2::int) as ended
+    limit $3),
+  held as (select id from webhook_delivery where id in (select id from old) and next_attempt_at is null order by id for update)
+  delete from webhook_delivery using held where webhook_delivery.id = held.id returning webhook_delivery.id`;
+
+/** Deletes the snapshots without deliveries. No event gets a delivery later. */
+export const DELETE_UNUSED_SNAPSHOTS = statement({})`
+  delete from webhook_snapshot
+  where not exists (select from webhook_delivery where webhook_delivery.event_id = webhook_snapshot.event_id)`;
+
+/** Fails the oldest waiting deliveries of each webhook, until $1 of its waiting ones are left. The operator can repeat them. */
+export const FAIL_OLDEST_WAITING = moveStatement(
+  DELIVERY_LIFECYCLE,
+  'FAILED',
+  `id = any(array(
+    select oldest.id from (
+      select webhook_id, count(*) - $1::int as above from webhook_delivery where next_attempt_at is not null
+      group by webhook_id having count(*) > $1::int) as full_webhook
+    cross join lateral (
+      select id from webhook_delivery where webhook_id = full_webhook.webhook_id and next_attempt_at is not null
+        and status <> 'DELIVERING' order by id limit above) as oldest))`,
+  { error: expression(`'too_many_waiting'`), nextAttemptAt: expression('null') },
+);
 
 /** Deletes all deliveries of the webhook $1. */
 export const DELETE_DELIVERIES = statement({})`

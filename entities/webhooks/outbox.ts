@@ -36,20 +36,22 @@ const list = (values: string[]) => values.map((value) => `'${value}'`).join(', '
 const SUFFIX = `substr(event_id, 5, 10) || substr(md5(event_id || webhook_id), 1, 16)`;
 
 /**
- * Returns CTEs that insert the deliveries of one event or of many.
+ * Returns CTEs that insert the deliveries of one event or of many, and the changed row once for each event.
  * @param from the relation of the change, with account_id, subject, and the columns of the row if it has one
  * @param id the expression for the id of the event; `type` gives its type
  */
 export const outboxSql = (from: string, id: string, type: string): string => `
   wanted as (
-    select webhook.id as webhook_id, webhook.account_id, ${id}::text as event_id, ${type}::text as event_type,
-      to_jsonb(${from}) - array[${list(LEFT_OUT)}] as snapshot
+    select webhook.id as webhook_id, webhook.account_id, ${id}::text as event_id, ${type}::text as event_type
     from ${from} join webhook on webhook.account_id = ${from}.account_id or ${type}::text in (${list(PUBLIC_EVENTS)})
     where webhook.status = 'ENABLED' and (webhook.expires_at is null or webhook.expires_at > now()) and ${type}::text <> '${DIRECT_EVENT}'
       and webhook.event_filter && array['*', ${type}::text, split_part(${type}::text, '.', 1) || '.*']),
+  snapshots_written as (
+    insert into webhook_snapshot (event_id, snapshot)
+    select ${id}::text, to_jsonb(${from}) - array[${list(LEFT_OUT)}] from ${from} where ${id}::text in (select event_id from wanted)),
   deliveries_written as (
-    insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, snapshot, next_attempt_at)
-    select 'dlv_' || ${SUFFIX}, account_id, webhook_id, event_id, event_type, snapshot, now() from wanted
+    insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, next_attempt_at)
+    select 'dlv_' || ${SUFFIX}, account_id, webhook_id, event_id, event_type, now() from wanted
     returning webhook_id)`;
 
 /** A column with the webhooks for which `outboxSql` inserts deliveries. Pass it to `deliveriesFor`. */

@@ -1,9 +1,10 @@
 /**
  * Watches whether the service sees its callers' addresses. Behind a proxy that the operator has not named, all callers have
- * one address. They share limits, and strangers can lock customers out. Addresses stay in memory and are in no warning.
+ * one address. They share limits, and strangers can lock customers out. If Tor connects from the address of a proxy, strangers
+ * claim any address. Addresses stay in memory and are in no warning.
  */
 import type { IncomingMessage } from 'node:http';
-import { isCircuit, networkCheck } from '../../schema/index.ts';
+import { isCircuit, isOnionHost, networkCheck } from '../../schema/index.ts';
 
 /** The requests of a single private address after which it counts as a proxy. */
 const REQUESTS_MIN = 50;
@@ -16,6 +17,8 @@ const isPrivate = networkCheck([
 
 const FORWARDED =
   'Requests carry X-Forwarded-For or Forwarded, but TRUSTED_PROXY_CIDRS does not name their sender. If your proxy sends them, all callers count as one address. Name the proxy there.';
+const ONION =
+  'A trusted proxy brings requests for an onion service. If Tor connects there, its visitors can claim any address by X-Forwarded-For. Point Tor at ONION_LISTENER.';
 const SINGLE =
   'All requests come from one private address, so all callers share their limits. Name your proxy in TRUSTED_PROXY_CIDRS.';
 
@@ -47,12 +50,17 @@ export class ProxyWatch {
   }
 
   see({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): void {
-    if (this.#warning === FORWARDED) return;
+    if (this.#warning === FORWARDED || this.#warning === ONION) return;
     const peer = socket.remoteAddress ?? '';
     if (isCircuit(peer)) return;
-    if (this.#trusts(peer)) this.#peer = null;
+    if (this.#trusts(peer)) this.#seeTrusted(headers.host);
     else if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) this.#warn(FORWARDED);
     else if (this.#isPublic && this.#peer !== null && !this.#warning) this.#count(peer);
+  }
+
+  #seeTrusted(host = ''): void {
+    this.#peer = null;
+    if (isOnionHost(host)) this.#warn(ONION);
   }
 
   #count(peer: string): void {

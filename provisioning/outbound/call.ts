@@ -6,6 +6,7 @@ import { Resolver } from 'node:dns/promises';
 import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type AddressRules, hostOf, RefusedUrl } from './public-address.ts';
 
 /** Returns all addresses of a name. @throws an error with the code of node:dns */
@@ -55,15 +56,24 @@ export interface Answer {
   complete: boolean;
 }
 
-/** Returns failures of the network or the server as results. @throws if the caller aborts it */
+/**
+ * Returns failures of the network or the server as results. Each call to an unreachable port takes equally long. So customers
+ * do not learn which ports of others are open, even by the order of their own calls.
+ * @throws if the caller aborts it
+ */
 export async function call(request: Call, outbound: Outbound): Promise<Answer | CallError> {
-  const timeout = AbortSignal.timeout(request.timeoutSeconds * 1000);
+  const startedAt = performance.now();
+  const limitMs = request.timeoutSeconds * 1000;
+  const timeout = AbortSignal.timeout(limitMs);
   const signal = request.aborted ? AbortSignal.any([timeout, request.aborted]) : timeout;
   try {
     return await exchange(outbound.rules.parse(request.url), request, outbound, signal);
   } catch (error) {
     if (request.aborted?.aborted) throw error;
-    return timeout.aborted ? 'unreachable' : reasonOf(error);
+    const reason = timeout.aborted ? 'unreachable' : reasonOf(error);
+    const leftMs = Math.max(0, limitMs - (performance.now() - startedAt));
+    if (reason === 'unreachable') await sleep(leftMs, undefined, { signal: request.aborted });
+    return reason;
   }
 }
 

@@ -4,12 +4,11 @@
  * same `webhook-id`.
  */
 import type { Database } from '../../entities/database/database.ts';
-import type { Transaction } from '../../entities/database/transaction.ts';
-import { FIND_EVENT } from '../../entities/history/event.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import {
-  DELETE_OLD_DELIVERIES,
+  FIND_TOLD_EVENT,
   SECONDS_TO_NEXT_ATTEMPT,
+  type Snapshot,
   STOP_DELIVERIES,
   TAKE_DELIVERIES,
   type WebhookDelivery,
@@ -32,7 +31,6 @@ import { signedHeaders } from './sign.ts';
 
 const PARALLEL = 4;
 const TIMEOUT_SECONDS = 15;
-const RETENTION_DAYS = 30;
 /** The rest of a webhook while enough others call its host. */
 const BUSY_HOST_SECONDS = 1;
 
@@ -77,29 +75,32 @@ async function deliver(options: DeliveryOptions, webhook: ExpiringWebhook, task:
   return hop(DELIVER_STEP, { commit: (tx) => keepResults(tx, webhook, results) });
 }
 
-/** Rests until the next attempt or the expiry. Without an attempt, it deletes the webhook's old deliveries. */
+/** Rests until the next attempt or the expiry. */
 async function rest(db: Database, { id, secondsLeft }: ExpiringWebhook): Promise<Outcome> {
   const next = await SECONDS_TO_NEXT_ATTEMPT.first(db, [id]);
   if (next?.seconds != null) return nap(Math.max(0, Math.min(next.seconds, secondsLeft ?? Infinity)));
-  const commit = (tx: Transaction) => DELETE_OLD_DELIVERIES.all(tx, [id, RETENTION_DAYS]);
-  return secondsLeft === null ? done({ commit }) : hop(DELIVER_STEP, { afterSeconds: secondsLeft, commit });
+  return secondsLeft === null ? done() : hop(DELIVER_STEP, { afterSeconds: secondsLeft });
 }
 
-/** Signs and sends one message. @throws if the caller aborts it */
+/**
+ * Signs and sends one message.
+ * @param snapshot the changed row, of an event that has no kept one
+ * @throws if the caller aborts it
+ */
 export async function send(
   { db, vault, rules, resolve, render }: DeliveryOptions,
   { id, url, secret, previousSecret }: Webhook,
-  delivery: Pick<WebhookDelivery, 'accountId' | 'eventId' | 'snapshot'>,
+  { accountId, eventId, snapshot }: Pick<WebhookDelivery, 'accountId' | 'eventId'> & { snapshot?: Snapshot },
   limits: { timeoutSeconds: number; aborted?: AbortSignal },
 ): Promise<Posted> {
-  const event = await FIND_EVENT.first(db, [delivery.eventId]);
-  const body = await messageOf(delivery, event!, render);
+  const event = (await FIND_TOLD_EVENT.first(db, [eventId]))!;
+  const body = await messageOf({ accountId, snapshot: snapshot ?? event.snapshot }, event, render);
   const secrets = [WEBHOOK_SECRET.open(vault, secret, id)];
   if (previousSecret) secrets.push(PREVIOUS_WEBHOOK_SECRET.open(vault, previousSecret, id));
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Freehold-Webhooks/1.0',
-    ...signedHeaders(secrets, { id: delivery.eventId, body }),
+    ...signedHeaders(secrets, { id: eventId, body }),
   };
   return post({ url, headers, body }, { rules, resolve, ...limits });
 }

@@ -9,6 +9,7 @@ import { RefusedUrl } from '../outbound/public-address.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { type DeliveryOptions, webhookProcess } from './deliver.ts';
 import type { RenderResource } from './message.ts';
+import { WEBHOOK_RETENTION_PROCESS, webhookRetentionProcess } from './retention.ts';
 import { WEBHOOK_SWEEP_PROCESS, webhookSweepProcess } from './sweep.ts';
 import { testWebhook, type WebhookTest } from './test.ts';
 
@@ -18,17 +19,18 @@ export type { RenderResource, WebhookTest };
 export class Webhooks implements WorkerPart {
   readonly #options: DeliveryOptions;
   readonly lanes = { [WEBHOOK_LANE]: { places: 16, perAccount: 6, waiting: 112 } };
-  readonly periodic = [WEBHOOK_SWEEP_PROCESS];
+  readonly periodic = [WEBHOOK_SWEEP_PROCESS, WEBHOOK_RETENTION_PROCESS];
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
   }
 
-  /** One process delivers, and the other wakes forgotten webhooks. */
+  /** One process delivers. The others wake forgotten webhooks, and delete old deliveries. */
   get processes() {
     return {
       [WEBHOOK_PROCESS]: webhookProcess(this.#options),
       [WEBHOOK_SWEEP_PROCESS]: webhookSweepProcess(this.#options.db),
+      [WEBHOOK_RETENTION_PROCESS]: webhookRetentionProcess(this.#options.db),
     };
   }
 

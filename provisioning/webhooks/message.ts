@@ -2,7 +2,7 @@
 import type { EntitySchema } from 'typeorm';
 import type { Event, ResourceType } from '../../entities/history/event.ts';
 import { RESOURCE_ROWS } from '../../entities/history/record.ts';
-import type { WebhookDelivery } from '../../entities/webhooks/delivery.ts';
+import type { Snapshot } from '../../entities/webhooks/delivery.ts';
 
 /**
  * Shows a row as the REST API does, or returns undefined for a resource that REST does not show. main.ts passes it,
@@ -13,12 +13,14 @@ export type RenderResource = (resource: string, row: object) => Promise<object |
 const API_VERSION = '1.0.0';
 const BODY_BYTES_MAX = 20 * 1024;
 
-/** Builds the body, which is the same at every attempt because the delivery keeps the row after the change. */
-export async function messageOf(
-  { accountId, snapshot }: Pick<WebhookDelivery, 'accountId' | 'snapshot'>,
-  event: Event,
-  render: RenderResource,
-): Promise<string> {
+/** The account of a message, and the changed row. The row is null for an event without one. */
+interface Told {
+  accountId: string;
+  snapshot: Snapshot | null;
+}
+
+/** Builds the body, which is the same at every attempt because the service keeps the row after the change. */
+export async function messageOf({ accountId, snapshot }: Told, event: Event, render: RenderResource): Promise<string> {
   const { status: _, ...data } = event.data;
   const previous = snapshot?.previous_state;
   const bodyWith = (object: object) =>
@@ -37,7 +39,7 @@ export async function messageOf(
 /** Names a resource that is deleted, that REST does not show, or that is too large. */
 const named = ({ type, subject }: Event) => ({ id: subject, ...(type.endsWith('.deleted') && { deleted: true }) });
 
-async function shown({ type }: Event, snapshot: WebhookDelivery['snapshot'], render: RenderResource) {
+async function shown({ type }: Event, snapshot: Snapshot | null, render: RenderResource) {
   const noun = type.split('.')[0]!;
   const resource = (noun === 'status' ? 'incident' : noun) as ResourceType;
   const rows = RESOURCE_ROWS[resource];

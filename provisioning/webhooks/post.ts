@@ -1,12 +1,11 @@
 /**
  * One POST to a customer's URL. Of the receiver's answer, Freehold uses only the status and Retry-After. A customer must not
- * learn which ports of other hosts are open. So durations are steps, and each call to an unreachable port takes equally long.
+ * learn which ports of other hosts are open. So durations are steps.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallError, call, type Outbound } from '../outbound/call.ts';
 
 /** Why a delivery failed. */
-export type DeliveryError = CallError | 'http_status' | 'disabled';
+export type DeliveryError = CallError | 'http_status' | 'disabled' | 'too_many_waiting';
 
 export interface Posted {
   responseStatus: number | null;
@@ -40,7 +39,6 @@ export async function post(message: Message, { timeoutSeconds, aborted, ...outbo
   const answer = await call(request, outbound);
   const passedMs = performance.now() - startedAt;
   const limitMs = timeoutSeconds * 1000;
-  if (answer === 'unreachable') await sleep(limitMs - passedMs, undefined, { signal: aborted });
   const step = DURATIONS_MS.find((one) => one >= passedMs && one < limitMs);
   const durationMs = (answer !== 'unreachable' && step) || limitMs;
   if (typeof answer === 'string') return { responseStatus: null, retryAfterSeconds: null, durationMs, error: answer };

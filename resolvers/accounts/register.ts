@@ -8,7 +8,7 @@ import { openBalance } from '../../entities/payments/ledger.ts';
 import type { Context } from '../context.ts';
 import { hashPassword, refuseWeakPassword } from './auth/password.ts';
 import { type LoggedIn, openSession } from './auth/session.ts';
-import { admitRegistration } from './registration.ts';
+import { admitRegistration, admitUnproven } from './registration.ts';
 
 export interface Registration {
   email: string;
@@ -20,12 +20,12 @@ export interface Registration {
 export async function register(context: Context, { email, password, proofOfWork }: Registration): Promise<LoggedIn> {
   refuseWeakPassword(password, email);
   const proven = await admitRegistration(context, proofOfWork);
-  const passwordHash = await hashPassword(password);
+  const passwordHash = await hashPassword(password, context.address);
   const id = newId('acct');
   try {
-    // The hash took its time, and others may have registered meanwhile.
-    if (!proven) await admitRegistration(context);
     const registered = await context.db.transaction(async (tx) => {
+      // The hash took its time, and others may have registered meanwhile.
+      if (!proven) await admitUnproven(context, tx);
       await insert(tx, Account, { id, kind: 'PERSON', email, passwordHash });
       await openBalance(tx, id);
       const tokens = await openSession(context, tx, id, 'register');

@@ -7,8 +7,10 @@
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { NOTE_SOLVED, REGISTRATIONS } from '../../entities/accounts/registration.ts';
+import { LOCK_NAME } from '../../entities/database/lock-name.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, HOW_TO_PROVE_WORK } from '../../entities/errors.ts';
-import { isCircuit } from '../../entities/networks.ts';
+import { isCircuit, isOnionHost } from '../../entities/networks.ts';
 import type { Context } from '../context.ts';
 
 const CHALLENGE_SECONDS = 300;
@@ -21,25 +23,43 @@ const LOAD_BITS_MAX = 6;
  * @throws ApiError proof_of_work_required
  */
 export async function admitRegistration(context: Context, proof?: string | null): Promise<boolean> {
-  const { db, vault, registrations } = context;
-  const { perMinute, proofBits } = registrations;
-  const recent = (await REGISTRATIONS.first(db, [perMinute * 2 ** LOAD_BITS_MAX, CHALLENGE_SECONDS]))!;
-  const always = isOnion(context);
-  if (recent.accounts < perMinute && !always) return false;
+  const recent = await recentIn(context, context.db);
+  if (recent.accounts < context.registrations.perMinute && !isOnion(context)) return false;
   if (proof && (await isValid(context, proof))) return true;
+  throw refusal(context, recent, proof);
+}
+
+/**
+ * Counts again for a caller without a proof, in the transaction that adds the account. The lock lasts until its end, so callers
+ * at once exceed no rate.
+ * @throws ApiError proof_of_work_required
+ */
+export async function admitUnproven(context: Context, tx: Transaction): Promise<void> {
+  await LOCK_NAME.all(tx, ['registrations']);
+  const recent = await recentIn(context, tx);
+  if (recent.accounts >= context.registrations.perMinute) throw refusal(context, recent);
+}
+
+type Recent = NonNullable<Awaited<ReturnType<typeof REGISTRATIONS.first>>>;
+const recentIn = async ({ registrations }: Context, db: Queryable): Promise<Recent> =>
+  (await REGISTRATIONS.first(db, [registrations.perMinute * 2 ** LOAD_BITS_MAX, CHALLENGE_SECONDS]))!;
+
+/** Makes the error with a new challenge. */
+function refusal(context: Context, recent: Recent, proof?: string | null): ApiError {
+  const { vault, registrations } = context;
+  const { perMinute, proofBits } = registrations;
   const loadBits = Math.max(0, Math.floor(Math.log2(recent.accounts / perMinute)));
   const unsigned = `1:${proofBits + loadBits}:${recent.ends}:${randomBytes(12).toString('base64url')}`;
   const challenge = `${unsigned}:${signatures(vault, unsigned)[0]}`;
   const cause = proof
     ? 'The proof of work is wrong, too old, or was used before. Solve the new challenge.'
-    : always && 'An onion service asks each registration for a proof of work.';
-  throw new ApiError('proof_of_work_required', cause ? `${cause} ${HOW_TO_PROVE_WORK}` : undefined, { challenge });
+    : isOnion(context) && 'An onion service asks each registration for a proof of work.';
+  return new ApiError('proof_of_work_required', cause ? `${cause} ${HOW_TO_PROVE_WORK}` : undefined, { challenge });
 }
 
-const ONION = /\.onion\.?(:\d+)?$/i;
 /** Whether Tor brings the caller. */
 const isOnion = ({ publicUrl, host = '', address }: Context) =>
-  isCircuit(address) || ONION.test(host) || ONION.test(new URL(publicUrl).hostname);
+  isCircuit(address) || isOnionHost(host) || isOnionHost(new URL(publicUrl).hostname);
 
 /**
  * Signs the first members of a challenge: version, bits, end in seconds since the epoch, and nonce. The first signature is

@@ -109,10 +109,15 @@ describe('Registration above the rate', () => {
     expect((await challengeOf()).split(':')[1]).toBe('10');
   });
 
-  it('adds few accounts when many callers register at once', async () => {
-    await quiet();
-    const answers = await Promise.all(Array.from({ length: 60 }, () => register()));
-    expect(answers.filter(({ status }) => status === 200).length).toBeLessThan(30);
+  it('adds no more accounts when many people, or many clients, register at once in two processes', async () => {
+    const asClient = (_: object, { anonymous }: typeof first) => anonymous('POST', '/v1/oauth/register', {});
+    for (const one of [register, asClient]) {
+      await quiet();
+      const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => one({}, i % 2 ? first : second)));
+      expect(answers.filter(({ status }) => status < 300)).toHaveLength(3);
+      for (const { status, body } of answers.filter(({ status }) => status >= 300))
+        expect([status, body.code]).toEqual([422, 'proof_of_work_required']);
+    }
   });
 });
 

@@ -48,13 +48,13 @@ async function written() {
       `select account_id, action, actor_type, actor_id, actor_name, resource_type, resource_id, request_id, method, path, status
         from audit_entry order by account_id, resource_id, action`,
       `select delivery.account_id, webhook_id, event_type, snapshot, status, attempts, event.subject, next_attempt_at is null as over
-        from webhook_delivery delivery join event on event.id = event_id order by webhook_id, event.subject, event_type`,
+        from webhook_delivery delivery join event on event.id = event_id left join webhook_snapshot using (event_id) order by webhook_id, event.subject, event_type`,
       `select lane, process, subject, account_id, step, state from task order by subject`,
     ].map((sql) => db.query<object>(sql)),
   );
   return { events, audit, deliveries, tasks };
 }
-const empty = () => truncate(db, 'event, audit_entry, webhook_delivery, task');
+const empty = () => truncate(db, 'event, audit_entry, webhook_delivery, webhook_snapshot, task');
 
 describe('recordAll', () => {
   it('writes the events, audit entries and deliveries that record writes one by one', async () => {

@@ -31,6 +31,7 @@ export const LIMITS: Context['limits'] = {
   sshKeys: 50,
   webhooks: 10,
   agentEntries: 10,
+  agentChangesPerHour: 60,
   pendingTopups: 5,
   sessions: 100,
   oauthClients: 20,

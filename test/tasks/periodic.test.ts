@@ -25,6 +25,7 @@ describe('Periodic work', () => {
         'low-balance',
         'observer',
         'renewals',
+        'webhook-retention',
         'webhook-sweep',
       ].map((name) => ({
         subject: `cron:${name}`,

@@ -86,7 +86,7 @@ describe('A message', () => {
     const everything = to.received.map(({ raw }) => raw).join();
     for (const secret of ['a password of twelve', 'cloud-config', root_password])
       expect(everything).not.toContain(secret);
-    const kept = await db.query<{ text: string }>('select snapshot::text as text from webhook_delivery');
+    const kept = await db.query<{ text: string }>('select snapshot::text as text from webhook_snapshot');
     expect(kept.map(({ text }) => text).join()).not.toMatch(
       /root_password|user_data|ssh_public_keys|password_hash|"secret"|digest/,
     );

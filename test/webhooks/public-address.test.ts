@@ -125,16 +125,16 @@ const send = (url: string, resolve: Resolve, allow: string[] = [], deny: string[
     { rules: new AddressRules(allow, deny), resolve, timeoutSeconds: 2 },
   );
 /** As the cards of agents are read. */
-const read = (url: string, resolve: Resolve) =>
+const read = (url: string, resolve: Resolve, allow: readonly string[] = []) =>
   call(
     {
       method: 'GET',
       url: cardUrl(url.replace('PORT', String(port))),
       headers: {},
       answerBytesMax: 1024,
-      timeoutSeconds: 5,
+      timeoutSeconds: 2,
     },
-    { rules: new AddressRules(), resolve },
+    { rules: new AddressRules(allow), resolve },
   );
 const never: Resolve = async () => {
   throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' });
@@ -213,6 +213,12 @@ describe('A call', () => {
       const startedAt = performance.now();
       const { error, durationMs } = await send(url, never, ['127.0.0.3/32']);
       expect([url, error, durationMs]).toEqual([url, 'unreachable', 2000]);
+      expect(performance.now() - startedAt).toBeGreaterThan(1950);
+    }
+    // Two agents at a closed port would free the place of a third one at once.
+    for (const url of [silent, silent.replace('http:', 'https:'), 'http://127.0.0.3:1024/']) {
+      const startedAt = performance.now();
+      expect([url, await read(url, never, ['127.0.0.3/32'])]).toEqual([url, 'unreachable']);
       expect(performance.now() - startedAt).toBeGreaterThan(1950);
     }
     await receiver.close();

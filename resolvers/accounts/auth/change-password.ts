@@ -26,7 +26,8 @@ export async function requirePassword(context: Context, password: string): Promi
   await context.logins.attempt(
     { name: account.email ?? account.id, address: context.address, proof: 'credential' },
     async () => {
-      if (!(await verifyPassword(account.passwordHash, password))) throw new ApiError('wrong_password');
+      if (!(await verifyPassword(account.passwordHash, password, context.address)))
+        throw new ApiError('wrong_password');
     },
   );
   return account;
@@ -56,7 +57,7 @@ export async function changePassword(context: Context, change: PasswordChange): 
   const { currentPassword, newPassword, totpCode, revoke } = change;
   const { id: accountId, email, passwordHash: checked } = await requirePassword(context, currentPassword);
   refuseWeakPassword(newPassword, email ?? '', 'new_password');
-  const passwordHash = await hashPassword(newPassword);
+  const passwordHash = await hashPassword(newPassword, context.address);
   return context.logins.attempt({ name: email ?? accountId, address: context.address, proof: 'credential' }, () =>
     context.db.transaction(async (tx) => {
       const account = await lockedAccount(tx, accountId);

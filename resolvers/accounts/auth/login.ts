@@ -43,7 +43,8 @@ export async function login(context: Context, { email, password, totpCode }: Log
   const attempt = { name: email, address: context.address, proof: await proofOf(context, email) };
   return context.logins.attempt(attempt, async () => {
     const found = await find(context.db, Account, { email });
-    if (!(await verifyPassword(found?.passwordHash, password)) || !found) throw new ApiError('invalid_login');
+    if (!(await verifyPassword(found?.passwordHash, password, context.address)) || !found)
+      throw new ApiError('invalid_login');
     const result = await context.db.transaction(async (tx) => {
       const account = await lockedAccount(tx, found.id);
       // Another request has changed the password since the check, and ended all sessions.

@@ -3,47 +3,31 @@ import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import { dictionary } from '@zxcvbn-ts/language-common';
 import { ApiError } from '../../../entities/errors.ts';
+import { networkOf } from '../../../entities/networks.ts';
+import { Turns } from './turns.ts';
 
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** The 10,000 most frequent passwords: the list is sorted by frequency. */
 const COMMON: ReadonlySet<string> = new Set(
   (dictionary as Record<string, string[]>)['passwords-common']!.slice(0, 10_000),
 );
-/** The longest queue. A longer one would take minutes, so the service asks further callers to come back. */
-const WAITING_MAX = 256;
+/** The most checks that wait. More would take minutes, so the service asks further callers to come back. */
+const WAITING_MAX = { waiting: 256, ofNetwork: 64 };
 
 /**
  * Limits the hashes that run at once. Hashes share the four threads of libuv with DNS look-ups and file reads.
  * Without a limit, logins would block those. One core stays free: with a hash on every core, other requests take ten
  * times as long (bench/logins.ts). With one free core, they take three times as long.
  */
-class Slots {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-  constructor(free: number) {
-    this.#free = free;
-  }
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else if (this.#waiting.length >= WAITING_MAX) {
-      throw new ApiError('rate_limited', 'The service is checking too many passwords at the moment.', {
-        retryAfter: 2,
-      });
-    } else await new Promise<void>((resume) => this.#waiting.push(resume));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free++;
-    }
-  }
-}
-const SLOTS_MAX = 3;
-const slots = new Slots(Math.max(1, Math.min(availableParallelism() - 1, SLOTS_MAX)));
+const PLACES_MAX = 3;
+const turns = new Turns(Math.max(1, Math.min(availableParallelism() - 1, PLACES_MAX)), WAITING_MAX);
+/** Waits for the turn of the caller's network. */
+const atTurn = <T>(address: string | null, work: () => Promise<T>): Promise<T> =>
+  turns.run(address ? networkOf(address) : '', work);
 
-/** Returns the hash of a password, in PHC form. */
-export const hashPassword = (password: string): Promise<string> => slots.run(() => hash(password, PARAMETERS));
+/** Returns the hash of a password, in PHC form. @throws ApiError rate_limited if too many checks wait */
+export const hashPassword = (password: string, address: string | null = null): Promise<string> =>
+  atTurn(address, () => hash(password, PARAMETERS));
 
 /** The hash for unknown accounts, so that a wrong email takes as long as a wrong password. */
 let dummy: Promise<string> | undefined;
@@ -51,11 +35,18 @@ let dummy: Promise<string> | undefined;
 /** Computes the hash for unknown accounts before the first login needs it. */
 export const prepareDummy = (): Promise<string> => (dummy ??= hashPassword('no account has this password'));
 
-/** Whether a password matches a stored hash. Without a hash, the check takes as long and fails. */
-export async function verifyPassword(stored: string | null | undefined, password: string): Promise<boolean> {
+/**
+ * Whether a password matches a stored hash. Without a hash, the check takes as long and fails.
+ * @throws ApiError rate_limited if too many checks wait
+ */
+export async function verifyPassword(
+  stored: string | null | undefined,
+  password: string,
+  address: string | null,
+): Promise<boolean> {
   const against = stored ?? (await prepareDummy());
   // A malformed stored hash throws, and matches no password.
-  const matches = await slots.run(() => verify(against, password).catch(() => false));
+  const matches = await atTurn(address, () => verify(against, password).catch(() => false));
   return matches && Boolean(stored);
 }
 

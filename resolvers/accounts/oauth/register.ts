@@ -19,7 +19,7 @@ import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
 import { type AskedLimits, newLimits } from '../auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../auth/scope.ts';
-import { admitRegistration } from '../registration.ts';
+import { admitRegistration, admitUnproven } from '../registration.ts';
 import { readScope } from './scope.ts';
 
 export interface ClientRegistration extends ClientMetadata, AskedLimits {
@@ -47,9 +47,10 @@ export async function registerOauthClient(
   if (context.viewer) requireScope(context.viewer, 'full');
   requireActive(context.viewer);
   const joined = context.viewer && accountOf(context);
-  if (!joined) await admitRegistration(context, registration.proofOfWork);
+  const proven = Boolean(joined) || (await admitRegistration(context, registration.proofOfWork));
   const [id, clientSecret] = [newId('cl'), mintCredential('cs')];
   const client = await context.db.transaction(async (tx) => {
+    if (!proven) await admitUnproven(context, tx);
     const accountId = joined ? await countedIn(context, tx, joined) : await newAgent(tx);
     const limits = await newLimits(tx, context, registration, 'invalid_client_metadata');
     await insert(tx, OauthClient, {

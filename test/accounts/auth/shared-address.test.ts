@@ -55,4 +55,16 @@ describe('A stranger behind the address of the owner', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(24);
     expect((await limited.anonymous('POST', '/v1/auth/login', { email, password })).status).toBe(200);
   });
+
+  it('does not use up the quota of refreshes for the owner who sends the access token, too', async () => {
+    const { email, password } = await limited.newAccount();
+    const { tokens } = (await limited.anonymous('POST', '/v1/auth/login', { email, password })).body;
+    const refresh = (refresh_token: string, headers = {}) =>
+      limited.anonymous('POST', '/v1/auth/token/refresh', { refresh_token }, headers);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => refresh('x')));
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(8);
+    expect((await refresh(tokens.refresh_token)).status).toBe(429);
+    const headers = { authorization: `Bearer ${tokens.access_token}` };
+    expect((await refresh(tokens.refresh_token, headers)).status).toBe(200);
+  });
 });

@@ -32,6 +32,17 @@ describe('The service warns once', () => {
     expect(warn.mock.calls[0]![0]).not.toMatch(/127\.0|198\.51/);
   });
 
+  it.each([`${'a'.repeat(56)}.onion`, `${'A'.repeat(56)}.ONION.:80`])(
+    'of an onion service behind a trusted proxy: %s',
+    (host) => {
+      const requests = [...many('10.0.0.1', { host: 'freehold.example' }), ...many('10.0.0.1', { host })];
+      const forged = many('10.0.0.1', { host, 'x-forwarded-for': '198.51.100.7' });
+      expect(warningsOf('https://freehold.example', [...requests, ...forged])).toEqual([
+        expect.stringContaining('ONION_LISTENER'),
+      ]);
+    },
+  );
+
   it('if all requests to a public URL come from one private address', () => {
     for (const peer of ['127.0.0.1', '::1', '::ffff:172.17.0.1', 'fd00::1'])
       expect(warningsOf('https://freehold.example', many(peer))).toEqual([expect.stringContaining('private address')]);
