@@ -98,7 +98,11 @@ describe('The audit log', () => {
       await other.drain('periodic');
     }
     const keys = signingKeys(vault).map(publicKeyOf);
-    expect(await proveAudit(db, { publicKeys: keys })).toMatchObject({ signatures: 2, foreignSignatures: 0, faults: [] });
+    expect(await proveAudit(db, { publicKeys: keys })).toMatchObject({
+      signatures: 2,
+      foreignSignatures: 0,
+      faults: [],
+    });
   });
 });
 

@@ -5,13 +5,13 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import {
   INVALID_PARAMS,
+  INVALID_REQUEST,
   isInitializeRequest,
   type LegacyHttpHandler,
   legacyStatelessFallback,
   type McpHandlerRequestOptions,
   type McpServerFactory,
   type Server,
-  WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { isRecord } from '../../compile/inputs.ts';
 import type { OnCredentialEnd } from '../../compile/run.ts';
@@ -21,6 +21,7 @@ import type { Question } from '../questions.ts';
 import { afterBody } from './response-body.ts';
 import { idOf, rpcError, SERVER_ERROR } from './rpc.ts';
 import { type Held, type Owner, ownerOf, roomFor } from './session-limits.ts';
+import { SessionTransport } from './session-transport.ts';
 
 export interface SessionOptions {
   factory: McpServerFactory;
@@ -32,7 +33,7 @@ export interface SessionOptions {
 }
 
 interface Session extends Held {
-  transport: WebStandardStreamableHTTPServerTransport;
+  transport: SessionTransport;
   server: Server;
   seenAt: number;
   questions: Set<Question>;
@@ -83,12 +84,15 @@ export class Sessions {
       if (this.#closed) this.#drop(id);
       return withFirstBytes(stream);
     }
+    const parsedBody = received(options.parsedBody, session.transport);
+    if (parsedBody === null)
+      return rpcError(400, INVALID_REQUEST, 'No call of this session waits for this answer in this process.');
     session.calls++;
     const ended = () => {
       session.calls--;
       if (session.dropped) this.#close(session);
     };
-    const response = await session.transport.handleRequest(request, options).catch((error) => {
+    const response = await session.transport.handleRequest(request, { ...options, parsedBody }).catch((error) => {
       ended();
       throw error;
     });
@@ -122,7 +126,7 @@ export class Sessions {
 
   async #open(id: string, owner: Owner, { viewer }: McpCaller, { authInfo }: McpHandlerRequestOptions) {
     const server = (await this.#options.factory({ era: 'legacy', ...(authInfo && { authInfo }) })) as Server;
-    const transport = new WebStandardStreamableHTTPServerTransport({
+    const transport = new SessionTransport({
       sessionIdGenerator: () => id,
       onsessioninitialized: () => {
         const forget = viewer ? this.#options.onCredentialEnd(viewer, () => this.#drop(id)) : () => {};
@@ -245,4 +249,11 @@ function withFirstBytes(response: Response): Response {
   const comment = new TextEncoder().encode(': open\n\n');
   const first = new TransformStream<Uint8Array, Uint8Array>({ start: (stream) => stream.enqueue(comment) });
   return new Response(response.body.pipeThrough(first), response);
+}
+
+/** Returns the body with its answers as the SDK knows them. Null: no question waits for one of them. */
+function received(body: unknown, transport: SessionTransport): unknown {
+  if (!Array.isArray(body)) return transport.received(body);
+  const messages = body.map((message) => transport.received(message));
+  return messages.includes(null) ? null : messages;
 }

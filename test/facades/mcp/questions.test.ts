@@ -60,6 +60,27 @@ describe('A question to the user', () => {
     expect((await rest('GET', `/v1/servers/${order_number}`)).body.status).toMatch(/pending|provisioning/);
   }, 60_000);
 
+  it('takes the answer to no other question, such as an earlier one of a reopened session', async () => {
+    const { accessToken, rest, order_number } = await withServer();
+    const { send, usual } = rawClient(url, accessToken);
+    const { session } = await send({ body: rpc('initialize', { ...INITIALIZE, capabilities: { elicitation: {} } }) });
+    const headers = { ...of2025('2025-11-25'), 'mcp-session-id': session! };
+    const body = JSON.stringify(call('cancel_server', { order_number }));
+    const response = await fetch(url, { method: 'POST', headers: { ...usual, ...headers }, body });
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    while (!text.includes('elicitation/create')) text += (await reader.read()).value;
+    const asked = JSON.parse(/^data: (.*elicitation\/create.*)$/m.exec(text)![1]!);
+    const yes = (id: unknown) =>
+      send({ headers, body: { jsonrpc: '2.0', id, result: { action: 'accept', content: { confirm: true } } } });
+    expect((await yes(0)).status).toBe(400);
+    expect((await rest('GET', `/v1/servers/${order_number}`)).body.status).not.toMatch(/delet/);
+    expect((await yes(asked.id)).status).toBe(202);
+    for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
+    expect(text).toContain(`"order_number":"${order_number}"`);
+    expect((await yes(asked.id)).status).toBe(400);
+  });
+
   it('has an end, and says so', async () => {
     const late = async () => {
       throw new SdkError(SdkErrorCode.RequestTimeout, 'late');

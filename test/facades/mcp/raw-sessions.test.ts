@@ -40,7 +40,7 @@ describe('A session', () => {
     }
   });
 
-  it('begins once, keeps to known revisions, and refuses answers to questions that it never asked', async () => {
+  it('begins once, keeps to known revisions, and refuses answers for which no call waits', async () => {
     const headers = await begin();
     expect(await outcome({ headers, body: rpc('initialize', INITIALIZE) })).toEqual([400, [null, -32600]]);
     expect(await ping({ ...headers, ...of2025('1999-01-01') })).toEqual([400, [null, -32000]]);
@@ -48,7 +48,7 @@ describe('A session', () => {
       { jsonrpc: '2.0', id: 0, result: {} },
       { jsonrpc: '2.0', id: 'x', error: { code: 1, message: '' } },
     ])
-      expect(await outcome({ headers, body })).toEqual([202]);
+      expect(await outcome({ headers, body })).toEqual([400, [null, -32600]]);
     expect(await outcome({ headers, body: { jsonrpc: '2.0', result: {} } })).toEqual([400, [null, -32600]]);
     expect(await ping(headers)).toEqual([200, 1]);
   });
