@@ -106,7 +106,7 @@ describe('The migration', () => {
     await old.query(`insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, snapshot)
       values ('dlv_1', 'a', 'w1', 'evt_1', 'server.running', '{"id": 1}'), ('dlv_2', 'a', 'w2', 'evt_1', 'server.running', '{"id": 1}'),
         ('dlv_3', 'a', 'w1', 'evt_2', 'server.running', '{"id": 2}'), ('dlv_4', 'a', 'w1', 'evt_3', 'webhook.test', null)`);
-    await asOwner(old, readFileSync('entities/database/migrations/0018-snapshots.sql', 'utf8'));
+    await asOwner(old, readFileSync('entities/database/migrations/0015-snapshots.sql', 'utf8'));
     await asOwner(old, 'grant select on webhook_snapshot to public');
     expect(await old.query('select * from webhook_snapshot order by event_id')).toEqual([
       { eventId: 'evt_1', snapshot: { id: 1 } },
