@@ -261,7 +261,7 @@ describe('An id of another account', () => {
   };
   const thingOf = (field: string) => THINGS.find((thing) => THINGS_OF_FIELDS[thing]?.split(' ').includes(field));
   /** A valid input of each field with an id. */
-  const INPUTS: Record<string, string> = { updateServer: '{ autoRenew: false }' };
+  const INPUTS: Record<string, string> = { updateServer: '{ autoRenew: false }', rotateWebhookSecret: '{}' };
   const fields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap((root) =>
     Object.values(root!.getFields()).flatMap((field) => {
       const id = field.args.find(({ type }) => getNamedType(type).name === 'ID');

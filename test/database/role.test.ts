@@ -65,14 +65,10 @@ describe('The role of the service', () => {
       expect(await db.query('select count(*)::int as rows from account')).toEqual([{ rows: 0 }]);
       await db.close();
     }
-    const { rows } = await new Promise<pg.QueryResult>((done, fail) => {
-      const client = new pg.Client({ connectionString: owner });
-      client
-        .connect()
-        .then(() => client.query(`select tableowner from pg_tables where schemaname = 'public' group by 1`))
-        .then(done, fail)
-        .finally(() => client.end());
-    });
+    const client = new pg.Client({ connectionString: owner });
+    await client.connect();
+    const { rows } = await client.query(`select tableowner from pg_tables where schemaname = 'public' group by 1`);
+    await client.end();
     expect(rows).toEqual([{ tableowner: new URL(owner).username }]);
   });
 

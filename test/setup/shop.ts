@@ -131,7 +131,8 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
       const columns = Object.values(Server.options.columns).map(({ name }) => name!);
       const given: Record<string, string> = {
         id: `'srv_copy' || n || substr(id, 5)`,
-        order_number: `'SRV-' || lpad(n::text, 4, '0') || substr(order_number, 9)`,
+        // Rotates the last characters, because the copied number may begin with digits, too.
+        order_number: `'SRV-' || lpad(n::text, 4, '0') || substr(order_number, 10) || substr(order_number, 9, 1)`,
         paid_until: `paid_until + n * interval '1 second'`,
       };
       const rows = await db.query<{ orderNumber: string }>(
