@@ -46,8 +46,8 @@ const FIND_HEADS = statement({ accountId: column.text(), number: column.bigint()
     select account_id, number, hash from audit_link where audit_link.account_id = given.account_id
       order by number desc limit 1) as head`;
 const INSERT_LINKS = statement({})`
-  insert into audit_link (account_id, number, entry_id, hash)
-    select * from unnest($1::text[], $2::bigint[], $3::text[], $4::bytea[])`;
+  insert into audit_link (account_id, number, entry_id, hash, linked_at)
+    select given.*, clock_timestamp() from unnest($1::text[], $2::bigint[], $3::text[], $4::bytea[]) as given`;
 const DELETE_UNLINKED = statement({})`
   with linked as (select entry_id from audit_unlinked where entry_id = any($1) order by entry_id for update)
     delete from audit_unlinked using linked where audit_unlinked.entry_id = linked.entry_id`;

@@ -1,6 +1,6 @@
 /**
- * The signed heads of the hash chains. A signature covers the heads that changed since the signature before, and the digest
- * of its text. So the latest signature covers all chains, and shows entries that somebody deleted.
+ * The signed heads of the hash chains. A signature covers the heads that no signature before it covers, and the digest of
+ * the text before. So the latest signature covers all chains, and shows entries that somebody deleted.
  *
  * The canary's key is offline, so it cannot sign every day. The key of the chains is Ed25519, derived from SECRET_KEY.
  * `audit-text.ts` tells which part of a text is signed and published.
@@ -50,7 +50,10 @@ const { signedAt: _signed, ...PUBLISHED } = AuditSignature.columns;
 export const FIND_PUBLISHED = statement(PUBLISHED)`
   select number, ${SIGNED_PART_SQL} || E'\\n' as signed_text, public_key, signature from audit_signature
     where ${IS_PUBLIC_SQL} and (number = $1 or $1::bigint is null and public_key = any($2)) order by number desc limit 1`;
-/** The heads of each day whose links are younger than an hour before $1. Null: all heads. */
+/**
+ * The heads of each day whose links are younger than an hour before $1. Null: all heads. It adds the links above the
+ * numbers $3 of the chains $2, since a thief can change the time of a link.
+ */
 const FIND_CHANGED_HEADS = statement({
   accountId: column.text(),
   number: column.bigint(),
@@ -63,7 +66,8 @@ const FIND_CHANGED_HEADS = statement({
     from (
       select audit_link.*, created_at, (created_at at time zone 'UTC')::date as day
         from audit_link join audit_entry on id = entry_id
-        where linked_at >= $1::timestamptz - interval '1 hour' or $1 is null) as linked
+          left join unnest($2::text[], $3::bigint[]) as covered (of_account, highest) on of_account = audit_link.account_id
+        where linked_at >= $1::timestamptz - interval '1 hour' or $1 is null or number > coalesce(highest, 0)) as linked
     order by account_id, day, number desc`;
 const INSERT_SIGNATURE = statement(AuditSignature.columns)`
   insert into audit_signature (number, signed_text, public_key, signature) values ($1, $2, $3, $4)
@@ -129,14 +133,31 @@ interface Signed {
 }
 
 /** Finds the latest text that one of the keys signed. A thief of the database can write signatures of other keys alone. */
-async function findLatest(tx: Transaction, keys: readonly Buffer[]): Promise<Signed | undefined> {
-  for (let below: bigint | null = null; ; ) {
+async function findLatest(
+  tx: Transaction,
+  keys: readonly Buffer[],
+  before: bigint | null = null,
+): Promise<Signed | undefined> {
+  for (let below = before; ; ) {
     const row: AuditSignature | undefined = await SIGNATURE_BEFORE.first(tx, [below, keys]);
     if (!row) return undefined;
     const text = provenText(row);
     if (text) return { row, text };
     below = row.number;
   }
+}
+
+/** Returns the highest number of each chain that a text of the key covers. */
+async function coveredBy(tx: Transaction, key: Buffer): Promise<Map<string, bigint>> {
+  const covered = new Map<string, bigint>();
+  for (let signed = await findLatest(tx, [key]); signed; signed = await findLatest(tx, [key], signed.row.number))
+    noteCovered(covered, signed.text);
+  return covered;
+}
+/** Notes the highest number of each chain that a text covers. */
+export function noteCovered(covered: Map<string, bigint>, { heads }: SignedText): void {
+  for (const { accountId, number } of heads)
+    if (number > (covered.get(accountId) ?? 0n)) covered.set(accountId, number);
 }
 
 const HOUR_MS = 3_600_000;
@@ -165,7 +186,9 @@ export async function signHeads(
   const isYoung = ({ row, text }: Signed) => Math.min(+row.signedAt, +text.signedAt) > +signedAt - 24 * HOUR_MS;
   const own = await findLatest(tx, [publicKey]);
   if (own && isSure(own) && isYoung(own)) return undefined;
-  const heads = await FIND_CHANGED_HEADS.all(tx, [latest && isSure(latest) ? since : null]);
+  const covered = await coveredBy(tx, publicKey);
+  const changed = [latest && isSure(latest) ? since : null, [...covered.keys()], [...covered.values()]];
+  const heads = await FIND_CHANGED_HEADS.all(tx, changed);
   const { number } = (await FIND_FREE_NUMBER.first(tx, [latest?.text.number ?? 0n]))!;
   const previous = latest ? textDigest(latest.row.signedText) : '';
   const text = writeSignedText({ number, previous, signedAt, publicKey, others: otherKeys, since, heads });
