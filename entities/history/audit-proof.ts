@@ -7,7 +7,7 @@ import { statement } from '../database/statement.ts';
 import { columnsOf, nullable, type Row, snake } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { AuditEntry } from './audit.ts';
-import { AuditLink, linkHash, NO_HASH } from './audit-link.ts';
+import { AuditLink, findWaiting, linkHash, NO_HASH } from './audit-link.ts';
 import {
   type AuditFault,
   type Found,
@@ -68,6 +68,7 @@ export async function proveAudit(db: Queryable, known: KnownOfAudit = {}): Promi
     const detail = accountId ? 'The entry is in no chain.' : 'The entry was deleted before it came into its chain.';
     found({ accountId, entryId, detail });
   }
+  for (const waiting of await findWaiting(db, FAULTS_MAX)) found(waiting);
   return { entries, ...(await proveSignatures(db, known, found)), faults };
 }
 

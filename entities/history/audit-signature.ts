@@ -51,8 +51,8 @@ export const FIND_PUBLISHED = statement(PUBLISHED)`
   select number, ${SIGNED_PART_SQL} || E'\\n' as signed_text, public_key, signature from audit_signature
     where ${IS_PUBLIC_SQL} and (number = $1 or $1::bigint is null and public_key = any($2)) order by number desc limit 1`;
 /**
- * The heads of each day whose links are younger than an hour before $1. Null: all heads. It adds the links above the
- * numbers $3 of the chains $2, since a thief can change the time of a link.
+ * The heads of each day whose links are younger than an hour before $1. Null: all heads. It adds the links above
+ * the numbers $3 of the chains $2. A thief can change the times.
  */
 const FIND_CHANGED_HEADS = statement({
   accountId: column.text(),

@@ -66,9 +66,8 @@ const FIND_SIGNED = statement({
         select number, entry_id from audit_link where account_id = given.account_id order by number limit 1) as oldest on true
     order by place`;
 /**
- * The links of each chain that are an hour older than the time $3 of the latest signature, and above the highest signed
- * numbers $2 of the chains $1. And the links of the future, an hour from now. At most $5. Signatures of entries that are
- * older than $4 days may be gone.
+ * The links above the highest signed numbers $2 of the chains $1. They are an hour older than the time $3 of the latest
+ * signature. Signatures of entries older than $4 days may be gone. It adds the links of the future, an hour from now. At most $5.
  */
 const FIND_UNCOVERED = statement({
   accountId: column.text(),
