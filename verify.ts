@@ -53,12 +53,13 @@ async function verifyTheAudit(db: Database, known: Required<KnownOfAudit>): Prom
     await tx.query('set transaction isolation level repeatable read, read only');
     return proveAudit(tx, known);
   });
-  const { entries, signatures, firstSignedAt, latest, missingDigests, faults } = proof;
+  const { entries, signatures, firstSignedAt, latest, missingDigests, faults, hasMoreFaults } = proof;
   const isAttributed = !signatures || known.publicKeys.length > 0;
   for (const { accountId, entryId, detail } of faults)
     console.log(
       `WRONG: audit log${accountId ? ` of ${accountId}` : ''}${entryId ? `, entry ${entryId}` : ''}: ${detail}`,
     );
+  if (hasMoreFaults) console.log('WRONG: audit log: and more. Mend these faults, and prove the log again.');
   if (!faults.length && isAttributed)
     console.log(`The audit log is as it was written: ${entries} entries, ${signatures} signatures.`);
   if (latest) {

@@ -20,6 +20,8 @@ export interface AuditProof extends SignatureProof {
   entries: number;
   /** At most `FAULTS_MAX`. */
   faults: AuditFault[];
+  /** Whether there are more faults than these. */
+  hasMoreFaults: boolean;
 }
 
 const FAULTS_MAX = 50;
@@ -59,9 +61,11 @@ const FIND_HASHES = statement({ hash: column.bytes() })`
 /** Proves the log. */
 export async function proveAudit(db: Queryable, known: KnownOfAudit = {}): Promise<AuditProof> {
   const faults: AuditFault[] = [];
+  let hasMoreFaults = false;
   const found: Found = (fault) => {
     if (faults.length < FAULTS_MAX) faults.push(fault);
-    return faults.length < FAULTS_MAX ? 'more' : 'full';
+    else hasMoreFaults = true;
+    return hasMoreFaults ? 'full' : 'more';
   };
   const entries = await proveLinks(db, found);
   for (const { accountId, entryId } of await OUTSIDE.all(db, [FAULTS_MAX])) {
@@ -69,7 +73,8 @@ export async function proveAudit(db: Queryable, known: KnownOfAudit = {}): Promi
     found({ accountId, entryId, detail });
   }
   for (const waiting of await findWaiting(db, FAULTS_MAX)) found(waiting);
-  return { entries, ...(await proveSignatures(db, known, found)), faults };
+  const proof = await proveSignatures(db, known, found);
+  return { entries, ...proof, faults, hasMoreFaults };
 }
 
 async function proveLinks(db: Queryable, found: Found): Promise<number> {

@@ -46,10 +46,11 @@ const FIND_FREE_NUMBER = statement({ number: column.bigint() })`
     where number > $1 and exists (select from audit_signature where number = $1::bigint + 1)
       and not exists (select from audit_signature where number = taken.number::numeric + 1)`;
 const { signedAt: _signed, ...PUBLISHED } = AuditSignature.columns;
-/** The signature $1 with the signed part of its text, or the latest one of the keys $2. */
+/** The signature $1 with the signed part of its text, or the latest one of the keys $2, before the number $3 if given. */
 export const FIND_PUBLISHED = statement(PUBLISHED)`
   select number, ${SIGNED_PART_SQL} || E'\\n' as signed_text, public_key, signature from audit_signature
-    where ${IS_PUBLIC_SQL} and (number = $1 or $1::bigint is null and public_key = any($2)) order by number desc limit 1`;
+    where ${IS_PUBLIC_SQL} and (number = $1 or $1::bigint is null and public_key = any($2))
+      and ($3::bigint is null or number < $3) order by number desc limit 1`;
 /**
  * The heads of each day whose links are younger than an hour before $1. Null: all heads. It adds the links above
  * the numbers $3 of the chains $2. A thief can change the times.
@@ -88,13 +89,20 @@ export const signingKeys = (vault: Vault): [KeyObject, ...KeyObject[]] =>
 export const publicKeyOf = (key: KeyObject): Buffer =>
   createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(SPKI.length);
 
-/** Returns the text of a signature. Undefined: the row, the signature and the heads do not belong together. */
-export function provenText({ number, signedText, publicKey, signature }: AuditSignature): SignedText | undefined {
-  const key = createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' });
-  if (!verify(null, Buffer.from(signedPart(signedText)), key, signature)) return undefined;
-  const text = readSignedText(signedText);
-  return text?.number === number && text.publicKey.equals(publicKey) ? text : undefined;
+/** Whether the row and the signed part of its text belong together. The row may be junk, also with no key at all. */
+function isProven({ number, signedText, publicKey, signature }: Row<typeof PUBLISHED>): boolean {
+  try {
+    const key = createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' });
+    if (!verify(null, Buffer.from(signedPart(signedText)), key, signature)) return false;
+    const part = readSignedPart(signedText);
+    return part.number === number && part.publicKey.equals(publicKey);
+  } catch {
+    return false;
+  }
 }
+/** Returns the text of a signature. Undefined: the row, the signature and the heads do not belong together. */
+export const provenText = (row: AuditSignature): SignedText | undefined =>
+  isProven(row) ? readSignedText(row.signedText) : undefined;
 
 /** A signature as the service publishes it. Bytes are in hexadecimal. */
 export interface AuditDigest {
@@ -119,6 +127,20 @@ export function publishedOf(signature: Row<typeof PUBLISHED>): AuditDigest | nul
     ...{ number, signedAt, signedText, sha256: textDigest(signedText), previousSha256: previous || null },
     ...{ publicKey: publicKey.toString('hex'), signature: signature.signature.toString('hex') },
   };
+}
+
+/** Finds the digest of a number, or the latest one of the keys. It skips rows that do not prove themselves. */
+export async function findPublished(
+  db: Queryable,
+  number: number | null,
+  keys: readonly Buffer[],
+): Promise<AuditDigest | null> {
+  for (let below: bigint | null = null; ; ) {
+    const row: Row<typeof PUBLISHED> | undefined = await FIND_PUBLISHED.first(db, [number, keys, below]);
+    if (!row) return null;
+    if (isProven(row)) return publishedOf(row);
+    below = row.number;
+  }
 }
 
 /** Returns whether the latest signature is of this key. */

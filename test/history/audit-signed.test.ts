@@ -173,6 +173,21 @@ describe('The proof of the audit log', () => {
     expect((await prove()).faults).toEqual([{ accountId, entryId: ids[1], detail }]);
   });
 
+  it('names 50 faults, and says that there are more', async () => {
+    await written(51, accountId);
+    await asSuperuser(
+      db,
+      `update audit_entry set action = 'x' where id in (select entry_id from audit_link where number < 51)`,
+    );
+    const counted = async () => {
+      const { faults, hasMoreFaults } = await prove();
+      return [faults.length, hasMoreFaults];
+    };
+    expect(await counted()).toEqual([50, false]);
+    await asSuperuser(db, `insert into audit_unlinked values ('aud_gone')`);
+    expect(await counted()).toEqual([50, true]);
+  });
+
   it('finds the deletion of the first signatures', async () => {
     const ids = await written(1, accountId);
     await sign();
