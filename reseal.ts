@@ -4,9 +4,9 @@
  */
 import { readConfig } from './config.ts';
 import { Database } from './entities/database/database.ts';
+import { inExistingDatabase } from './entities/database/existing.ts';
 import { type Resealed, resealAll } from './entities/reseal.ts';
 import { checkKeys, requireUsed } from './entities/use-secret-key.ts';
-import { inExistingDatabase } from './existing-database.ts';
 import { vaultOf } from './secret-files.ts';
 
 async function reseal(): Promise<boolean> {
@@ -35,9 +35,8 @@ function conclusionOf({ lost, hadOthers, previousUntil }: Resealed, hasPrevious:
   if (hadOthers) return `${done} Remove SECRET_KEY_PREVIOUS${since}.`;
   // The database knows no other key, so the previous key is an earlier one or the next one.
   return (
-    'All secrets were under SECRET_KEY already. If SECRET_KEY is still the key that you replace, exchange it with ' +
-    'SECRET_KEY_PREVIOUS in every process, restart, and run this again. ' +
-    `If SECRET_KEY is the new key, remove SECRET_KEY_PREVIOUS${since}.`
+    'All secrets were under SECRET_KEY already. If this is the new key, ' +
+    `remove SECRET_KEY_PREVIOUS${since}. If you still replace it, keep both. First start every process with the new key in SECRET_KEY.`
   );
 }
 

@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Config, readConfig } from './config.ts';
 import { Database } from './entities/database/database.ts';
+import { inExistingDatabase } from './entities/database/existing.ts';
 import { proveAudit } from './entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from './entities/history/audit-signature.ts';
 import type { KnownOfAudit } from './entities/history/audit-signed.ts';
 import { usdFromMicros } from './entities/money.ts';
 import { proveBooks } from './entities/payments/books.ts';
 import { Vault } from './entities/secrets.ts';
-import { inExistingDatabase } from './existing-database.ts';
 
 async function verify(): Promise<boolean> {
   const digests = givenDigests().flatMap(digestsIn);

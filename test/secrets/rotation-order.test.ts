@@ -74,5 +74,5 @@ it('A command that comes before the new key is in use does not call for the remo
   await start(STEP_2);
   const { code, output } = await reseal(STEP_2);
   expect(code).toBe(0);
-  expect(output).toContain('If SECRET_KEY is still the key that you replace, exchange it with SECRET_KEY_PREVIOUS');
+  expect(output).toContain('If you still replace it, keep both.');
 });

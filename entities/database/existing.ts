@@ -1,9 +1,14 @@
 /** The database of a command such as `npm run verify`. A command makes no database: an empty one would look like a sound one. */
 import { resolve } from 'node:path';
-import type { Config } from './config.ts';
-import { findCluster } from './entities/database/embedded-cluster.ts';
-import { runningUrl, startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
-import { reach } from './entities/database/reach.ts';
+import { findCluster } from './embedded-cluster.ts';
+import { runningUrl, startEmbeddedPostgres } from './embedded-postgres.ts';
+import { reach } from './reach.ts';
+
+interface Settings {
+  databaseUrl?: string | undefined;
+  migrationDatabaseUrl?: string | undefined;
+  dataDir: string;
+}
 
 interface ExistingDatabase {
   url: string;
@@ -16,8 +21,11 @@ interface ExistingDatabase {
  * Does the work in the database of the service. Starts the embedded database meanwhile if it does not run.
  * @throws Error if there is none
  */
-export async function inExistingDatabase<T>(config: Config, work: (given: ExistingDatabase) => Promise<T>): Promise<T> {
-  const { databaseUrl, migrationDatabaseUrl, dataDir } = config;
+export async function inExistingDatabase<T>(
+  settings: Settings,
+  work: (given: ExistingDatabase) => Promise<T>,
+): Promise<T> {
+  const { databaseUrl, migrationDatabaseUrl, dataDir } = settings;
   const place = databaseUrl ? withoutPassword(databaseUrl) : findCluster(dataDir);
   if (!place) throw noDatabase(`The folder ${resolve(dataDir)}`);
   const running = databaseUrl ?? (await runningUrl(dataDir));
