@@ -3,8 +3,8 @@
  * of earlier keys with SECRET_KEY_PREVIOUS. Ends with 1 if some secrets cannot be opened, and names them.
  */
 import { readConfig } from './config.ts';
+import { inExistingDatabase } from './entities/database/command.ts';
 import { Database } from './entities/database/database.ts';
-import { inExistingDatabase } from './entities/database/existing.ts';
 import { type Resealed, resealAll } from './entities/reseal.ts';
 import { checkKeys, requireUsed } from './entities/use-secret-key.ts';
 import { vaultOf } from './secret-files.ts';
