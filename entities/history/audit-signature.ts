@@ -46,7 +46,7 @@ const FIND_FREE_NUMBER = statement({ number: column.bigint() })`
     where number > $1 and exists (select from audit_signature where number = $1::bigint + 1)
       and not exists (select from audit_signature where number = taken.number::numeric + 1)`;
 const { signedAt: _signed, ...PUBLISHED } = AuditSignature.columns;
-/** The signature $1 with the signed part of its text, or the latest one of the keys $2, before the number $3 if given. */
+/** The signature $1 with the signed part of its text, or the latest one of the keys $2. $3: null, or the number after it. */
 export const FIND_PUBLISHED = statement(PUBLISHED)`
   select number, ${SIGNED_PART_SQL} || E'\\n' as signed_text, public_key, signature from audit_signature
     where ${IS_PUBLIC_SQL} and (number = $1 or $1::bigint is null and public_key = any($2))

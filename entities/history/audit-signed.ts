@@ -113,7 +113,7 @@ export async function proveSignatures(
     proof.signatures++;
     if (publicKeys.length && !trusted.has(row.publicKey.toString('hex'))) {
       proof.foreignSignatures++;
-      wrong(row.number, 'neither SECRET_KEY nor a later signature names its key.');
+      wrong(row.number, 'neither SECRET_KEY nor a later signature names its key. Is SECRET_KEY the current one?');
       continue;
     }
     const digest = textDigest(row.signedText);

@@ -145,7 +145,9 @@ describe('After a new SECRET_KEY', () => {
       signatures: 2,
       foreignSignatures: 1,
       faults: [
-        { detail: 'Signature 2: neither SECRET_KEY nor a later signature names its key.' },
+        {
+          detail: 'Signature 2: neither SECRET_KEY nor a later signature names its key. Is SECRET_KEY the current one?',
+        },
         { detail: 'Signature 1: it does not fit its text.' },
       ],
     });

@@ -258,7 +258,7 @@ describe('The proof of the audit log', () => {
 describe('A signature of a key that the service never had', () => {
   const foreign = (number: number) => ({
     ...{ accountId: null, entryId: null },
-    detail: `Signature ${number}: neither SECRET_KEY nor a later signature names its key.`,
+    detail: `Signature ${number}: neither SECRET_KEY nor a later signature names its key. Is SECRET_KEY the current one?`,
   });
 
   it('is a fault, also if it stands for all others over a chain that was written anew', async () => {

@@ -77,7 +77,7 @@ describe('The digest of the audit log', () => {
     expect((await read()).body).toEqual(body);
   });
 
-  it('is still the latest one after rows that nobody signed', async () => {
+  it('stays the latest one after rows whose signature is junk', async () => {
     const { body } = await read();
     for (const [number, text] of [
       [body.number + 1, 'junk'],
