@@ -34,11 +34,11 @@ async function tick(process: string): Promise<void> {
 const insertMany = (webhookId: string, accountId: string, many: number, state: string) =>
   db.query(
     `insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, status, next_attempt_at)
-      select 'dlv_' || left(md5($1), 1) || lpad(n::text, 25, '0'), $2, $1, 'evt_0' || lpad(n::text, 25, '0'), 'server.updated', ${state}
+      select 'dlv_0' || left(md5($1), 9) || lpad(n::text, 16, '0'), $2, $1, 'evt_0' || lpad(n::text, 25, '0'), 'server.updated', ${state}
       from generate_series(1, ${many}) as n`,
     [webhookId, accountId],
   );
-const nth = (n: number) => String(n).padStart(25, '0');
+const nth = (n: number) => String(n).padStart(16, '0');
 /** Makes a webhook without events, whose receiver answers 503 and asks for an hour. */
 async function quietWebhook(account: TestAccount) {
   const to = await receiver();
@@ -130,7 +130,7 @@ describe('A webhook', () => {
     await tick(WEBHOOK_RETENTION_PROCESS);
     expect(await count("status = 'RETRYING'", id)).toBe(3);
     expect(await count("status = 'SUCCEEDED'", id)).toBe(1000);
-    expect(await count(`right(id, 25) < '${nth(4)}' and status = 'SUCCEEDED'`, id)).toBe(0);
+    expect(await count(`right(id, 16) < '${nth(4)}' and status = 'SUCCEEDED'`, id)).toBe(0);
   });
 
   it('fails its oldest waiting deliveries above 1,000, and says so', async () => {
@@ -141,7 +141,7 @@ describe('A webhook', () => {
     await insertMany(id, account.id, 1004, `'RETRYING', now() + interval '1 hour'`);
     await tick(WEBHOOK_SWEEP_PROCESS);
     expect(await count("status = 'FAILED' and error = 'too_many_waiting' and next_attempt_at is null", id)).toBe(4);
-    expect(await count(`right(id, 25) <= '${nth(4)}' and status = 'FAILED'`, id)).toBe(4);
+    expect(await count(`right(id, 16) <= '${nth(4)}' and status = 'FAILED'`, id)).toBe(4);
     expect(await count("status = 'RETRYING'", id)).toBe(1000);
     await topUp();
     await eventually(async () => other.to.received.length === 1);
