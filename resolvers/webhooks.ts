@@ -4,7 +4,6 @@ import { ApiError } from '../entities/errors.ts';
 import { record } from '../entities/history/record.ts';
 import { expression, transition } from '../entities/history/transition.ts';
 import { isId, newId } from '../entities/ids.ts';
-import { lockAccount } from '../entities/payments/ledger.ts';
 import {
   DELETE_DELIVERIES,
   DELIVERY_LIFECYCLE,
@@ -21,6 +20,7 @@ import {
   Webhook,
 } from '../entities/webhooks/webhook.ts';
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
+import { lockOwnAccount } from './accounts/account.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { found } from './errors.ts';
@@ -55,8 +55,8 @@ export async function createWebhook(
   const secret = newWebhookSecret();
   const id = newId('whk');
   const webhook = await context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
-    const { expiresAt, limitedBy } = await newLimits(tx, context, {});
+    await lockOwnAccount(tx, context);
+    const { expiresAt, limitedBy } = newLimits(context, {});
     if ((await tx.manager.countBy(Webhook, { accountId })) >= context.limits.webhooks)
       throw new ApiError('webhook_limit_reached');
     await insert(tx, Webhook, {
@@ -101,6 +101,7 @@ export async function deleteWebhook(context: Context, id: string): Promise<{ id:
   const accountId = accountOf(context);
   if (!isId('whk', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
+    await lockOwnAccount(tx, context);
     if (!(await remove(tx, Webhook, { id, accountId }))) throw new ApiError('not_found');
     await DELETE_DELIVERIES.all(tx, [id]);
     await record(tx, accountId, id, { type: 'webhook.deleted', actor: actorOf(context) });
@@ -124,7 +125,7 @@ export async function rotateWebhookSecret(context: Context, id: string): Promise
   const { vault } = context;
   const secret = newWebhookSecret();
   return context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
+    await lockOwnAccount(tx, context);
     const before = found(isId('whk', id) && (await lock(tx, Webhook, { id, accountId })));
     // The webhook would outlive the limits, because its creator has ended already.
     if (isRevoked(before) && context.inherited) throw ofTheOwner();

@@ -15,7 +15,7 @@ import {
 } from '../../../entities/webhooks/webhook.ts';
 import { newWebhookSecret } from '../../../provisioning/index.ts';
 import { actorOf, type Context } from '../../context.ts';
-import { findAccount, lockedAccount } from '../account.ts';
+import { findAccount, lockedOwnAccount } from '../account.ts';
 import { hashPassword, refuseWeakPassword, verifyPassword } from './password.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { recordLoginChange } from './sessions.ts';
@@ -60,7 +60,7 @@ export async function changePassword(context: Context, change: PasswordChange): 
   const passwordHash = await hashPassword(newPassword, context.address);
   return context.logins.attempt({ name: email ?? accountId, address: context.address, proof: 'credential' }, () =>
     context.db.transaction(async (tx) => {
-      const account = await lockedAccount(tx, accountId);
+      const account = await lockedOwnAccount(tx, context);
       // Another request may have changed the password since the check.
       if (account.passwordHash !== checked) throw new ApiError('wrong_password');
       if (account.totpEnabled) await useSecondFactor(context, tx, accountId, totpCode);
