@@ -83,7 +83,7 @@ const orderSql = (head: string, starts: string, first: number): string => `
   select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
 const ORDERED = { ...Server.columns, webhookIds: column.textArray() };
 
-/** $19 the number of servers that the account may have, $20 and $21 the `Spender`, $22 the credential that must be open; null: none. */
+/** $19 the number of servers that the account may have, $20 and $21 the `Spender`. $22 the credential that must be open, or null. */
 const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
 /**
  * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, has too many
