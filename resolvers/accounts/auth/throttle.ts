@@ -4,12 +4,13 @@
  * network has a count of its own. So strangers in other networks cannot lock the owner out.
  *
  * Behind one address, such as that of an onion service, strangers share the owner's network. So a proof gives
- * a caller a count apart. The proof is a credential of the account or, for the second factor, its password. A right
+ * a caller a count apart. The proof is a credential of the account with the scope full or, for the second factor, its password. A right
  * password alone must not pass a full count. A thief would learn from each pass that a guess is right.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
 import { networkOf } from '../../../entities/networks.ts';
+import type { Viewer } from '../../context.ts';
 import { type HashedLoginAttempt, type LoginAttempts, MemoryLoginAttempts } from './login-attempts.ts';
 
 const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp', 'wrong_password']);
@@ -19,8 +20,20 @@ export interface LoginAttempt {
   name: string;
   address: string | null;
   /** The proof that the caller gave before. Each account has one count for each proof, so more keys allow no more guesses. */
-  proof?: 'credential' | 'password' | undefined;
+  proof?: Proof | undefined;
 }
+
+/** A session of a login, an API key or token of a client, or the password. */
+export type Proof = 'login' | 'credential' | 'password';
+
+/**
+ * Returns the proof of a caller's credential. Only one with the scope full proves. API keys and tokens of clients have a count
+ * apart, so a thief of one does not block the sessions of logins.
+ */
+export const proofOf = (viewer: Viewer | null): Proof | undefined => {
+  if (!viewer?.scopes.has('full')) return undefined;
+  return viewer.kind === 'access_token' && !viewer.holder ? 'login' : 'credential';
+};
 
 export class LoginThrottle {
   readonly #failuresMax: number;

@@ -11,6 +11,7 @@ import { requirePassword } from './change-password.ts';
 import { DIGITS, newSeed, PERIOD_SECONDS } from './one-time-password.ts';
 import { newRecoveryCodes, useSecondFactor, useTotp } from './second-factor.ts';
 import { recordLoginChange } from './sessions.ts';
+import { proofOf } from './throttle.ts';
 
 const SETUP_SECONDS = 600;
 const ISSUER = 'Freehold';
@@ -83,12 +84,14 @@ async function withCode<T>(
   work: (tx: Transaction, accountId: string) => Promise<T>,
 ): Promise<T> {
   const { id: accountId, email } = await findAccount(context);
-  return context.logins.attempt({ name: email ?? accountId, address: context.address, proof: 'credential' }, () =>
-    context.db.transaction(async (tx) => {
-      const { totpEnabled } = await lockedOwnAccount(tx, context);
-      if (!totpEnabled) throw new ApiError('totp_not_enabled');
-      await useSecondFactor(context, tx, accountId, code);
-      return work(tx, accountId);
-    }),
+  return context.logins.attempt(
+    { name: email ?? accountId, address: context.address, proof: proofOf(context.viewer) },
+    () =>
+      context.db.transaction(async (tx) => {
+        const { totpEnabled } = await lockedOwnAccount(tx, context);
+        if (!totpEnabled) throw new ApiError('totp_not_enabled');
+        await useSecondFactor(context, tx, accountId, code);
+        return work(tx, accountId);
+      }),
   );
 }
