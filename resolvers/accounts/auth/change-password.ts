@@ -17,9 +17,9 @@ import { newWebhookSecret } from '../../../provisioning/index.ts';
 import { actorOf, type Context } from '../../context.ts';
 import { findAccount, lockedOwnAccount } from '../account.ts';
 import { hashPassword, refuseWeakPassword, verifyPassword } from './password.ts';
+import { proofOf } from './scope.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { recordLoginChange } from './sessions.ts';
-import { proofOf } from './throttle.ts';
 
 /** Returns the caller's account, if the password is right. @throws ApiError wrong_password or login_throttled */
 export async function requirePassword(context: Context, password: string): Promise<Account> {

@@ -18,9 +18,10 @@ import { credentialKind, digest, mintCredential } from '../../../entities/secret
 import type { Context } from '../../context.ts';
 import { lockedAccount } from '../account.ts';
 import { verifyPassword } from './password.ts';
+import { proofOf } from './scope.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { type LoggedIn, openSession } from './session.ts';
-import { type Proof, proofOf } from './throttle.ts';
+import type { Proof } from './throttle.ts';
 
 const PENDING_SECONDS = 300;
 /** The wrong codes after which a pending login ends. */

@@ -3,8 +3,8 @@ import { FIND_LOGIN } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
+import { proofOf } from './scope.ts';
 import { useSecondFactor } from './second-factor.ts';
-import { proofOf } from './throttle.ts';
 
 /** A login with its second factor is recent for so long. */
 const RECENT_SECONDS = 15 * 60;

@@ -10,7 +10,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
 import { networkOf } from '../../../entities/networks.ts';
-import type { Viewer } from '../../context.ts';
 import { type HashedLoginAttempt, type LoginAttempts, MemoryLoginAttempts } from './login-attempts.ts';
 
 const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp', 'wrong_password']);
@@ -25,15 +24,6 @@ export interface LoginAttempt {
 
 /** A session of a login, an API key or token of a client, or the password. */
 export type Proof = 'login' | 'credential' | 'password';
-
-/**
- * Returns the proof of a caller's credential. Only one with the scope full proves. API keys and tokens of clients have a count
- * apart, so a thief of one does not block the sessions of logins.
- */
-export const proofOf = (viewer: Viewer | null): Proof | undefined => {
-  if (!viewer?.scopes.has('full')) return undefined;
-  return viewer.kind === 'access_token' && !viewer.holder ? 'login' : 'credential';
-};
 
 export class LoginThrottle {
   readonly #failuresMax: number;

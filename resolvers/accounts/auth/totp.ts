@@ -9,9 +9,9 @@ import { accountOf, actorOf, type Context } from '../../context.ts';
 import { findAccount, lockedOwnAccount } from '../account.ts';
 import { requirePassword } from './change-password.ts';
 import { DIGITS, newSeed, PERIOD_SECONDS } from './one-time-password.ts';
+import { proofOf } from './scope.ts';
 import { newRecoveryCodes, useSecondFactor, useTotp } from './second-factor.ts';
 import { recordLoginChange } from './sessions.ts';
-import { proofOf } from './throttle.ts';
 
 const SETUP_SECONDS = 600;
 const ISSUER = 'Freehold';
