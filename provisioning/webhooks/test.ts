@@ -8,8 +8,8 @@ import { lockAccount } from '../../entities/payments/ledger.ts';
 import { INSERT_TEST_DELIVERY } from '../../entities/webhooks/delivery.ts';
 import { MARK_SUCCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { type DeliveryOptions, send } from './deliver.ts';
-import { enableWebhook } from './enable.ts';
 import type { Posted } from './post.ts';
+import { enableWebhook } from './resume.ts';
 
 const TIMEOUT_SECONDS = 10;
 
