@@ -18,7 +18,7 @@ const IdempotencyKey = entity('idempotency_key', {
   scope: column.key(),
   /** SHA-256 of the key. */
   keyDigest: { ...column.bytes(), primary: true },
-  /** Sealed: the SHA-256 of the input, and the answer. Null only within the transaction that inserts the row. */
+  /** Sealed: the SHA-256 of the input, the owner, the SHA-256 of the code, and the answer. Null only within the transaction that inserts the row. */
   sealedAnswer: nullable(column.bytes()),
   expiresAt: column.timestamp(),
 });
@@ -54,15 +54,31 @@ const DELETE_EXPIRED_KEYS = statement({})`delete from idempotency_key where expi
 export interface KeyedRequest {
   /** Null for a request without a credential: then the input belongs to the scope of the key. */
   accountId: string | null;
+  /** The login, API key or OAuth client that asks. No other credential gets the kept answer. Absent without a credential. */
+  owner?: string | null;
   method: string;
   path: string;
   key: string;
   /** The input of the request; the order of its members does not matter. */
   input: unknown;
+  /** The code of the second factor, which a repeated request may replace. */
+  code?: string | undefined;
+}
+
+/** A kept answer, and whether its request had the same code of the second factor. */
+export interface Kept {
+  answer: string;
+  sameCode: boolean;
 }
 
 /** Another request holds the key: it is running, or has just ended. */
 export class KeyTaken extends Error {}
+
+const ofOther = () =>
+  new ApiError(
+    'idempotency_key_reused',
+    'Another credential of the account used this idempotency key, and its answer may have secrets. Use a new key.',
+  );
 
 /** One request with an idempotency key, and its row. */
 export class KeptRequest {
@@ -73,9 +89,11 @@ export class KeptRequest {
   readonly #value: string;
   readonly #keyDigest: Buffer;
   readonly #inputDigest: string;
+  readonly #owner: string;
+  readonly #code: string;
   readonly #vault: Vault;
 
-  constructor({ accountId, method, path, key: value, input }: KeyedRequest, vault: Vault) {
+  constructor({ accountId, owner, method, path, key: value, input, code }: KeyedRequest, vault: Vault) {
     const text = canonicalJson(input);
     const scopeOf = (salt: Buffer) => {
       const mac = createHmac('sha256', Buffer.from(hkdfSync('sha256', value, salt, 'input', 32))).update(text);
@@ -88,20 +106,24 @@ export class KeptRequest {
     this.#value = value;
     this.#keyDigest = digest(value);
     this.#inputDigest = digest(text).toString('base64url');
+    this.#owner = owner ?? '';
+    this.#code = code ? digest(code).toString('base64url') : '';
     this.#vault = vault;
     this.name = this.#nameOf(this.#scopes[0]);
   }
 
   /** Returns the kept answer, or undefined. @throws KeyTaken, or ApiError idempotency_key_reused */
-  async find(db: Queryable): Promise<string | undefined> {
+  async find(db: Queryable): Promise<Kept | undefined> {
     const parameters = [this.#scopes, this.#keyDigest, this.#locks];
     const { running, scope, sealedAnswer } = (await FIND_ANSWER.first(db, parameters))!;
     if (!sealedAnswer && running) throw new KeyTaken('The idempotency key is taken.');
     if (!sealedAnswer) return undefined;
     const kept = SEALED_ANSWER.open(this.#vault, sealedAnswer, this.#nameOf(scope!), this.#value);
-    const [inputDigest] = kept.split(' ', 1);
+    const [about] = kept.split(' ', 1);
+    const [inputDigest, owner, code] = about!.split('.');
+    if (owner !== this.#owner) throw ofOther();
     if (inputDigest !== this.#inputDigest) throw new ApiError('idempotency_key_reused');
-    return kept.slice(inputDigest.length + 1);
+    return { answer: kept.slice(about!.length + 1), sameCode: code === this.#code };
   }
 
   /** Takes the key without waiting: a caller waits without a connection. @throws KeyTaken */
@@ -120,7 +142,8 @@ export class KeptRequest {
   }
 
   async keep(tx: Queryable, answer: string): Promise<void> {
-    const kept = SEALED_ANSWER.seal(this.#vault, `${this.#inputDigest} ${answer}`, this.name, this.#value);
+    const about = [this.#inputDigest, this.#owner, this.#code].join('.');
+    const kept = SEALED_ANSWER.seal(this.#vault, `${about} ${answer}`, this.name, this.#value);
     await KEEP_ANSWER.all(tx, [...this.#key, kept]);
   }
 

@@ -14,7 +14,7 @@ import { SECONDS_TO_AN_HOUR_OLD } from '../entities/history/audit.ts';
 import { record } from '../entities/history/record.ts';
 import { transition } from '../entities/history/transition.ts';
 import { newId } from '../entities/ids.ts';
-import { lockAccount } from '../entities/payments/ledger.ts';
+import { lockOwnAccount } from './accounts/account.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from './pages.ts';
 
@@ -51,7 +51,7 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
   if (keyBytes === undefined) throw notAKey();
   try {
     return await context.db.transaction(async (tx) => {
-      await lockAccount(tx, accountId);
+      await lockOwnAccount(tx, context);
       // The lock keeps a check from verifying the entry meanwhile.
       const existing = await lock(tx, Agent, { slug: card.slug });
       if (existing && existing.accountId !== accountId) throw slugTaken();

@@ -19,6 +19,8 @@ export interface KeptAnswer {
   answer: string;
   /** Whether an earlier request made this answer. */
   replayed: boolean;
+  /** Whether that request had the same code of the second factor. */
+  sameCode: boolean;
 }
 
 export class IdempotencyKeys {
@@ -52,9 +54,9 @@ export class IdempotencyKeys {
   async #run(kept: KeptRequest, work: (db: Database) => Promise<string>, deadline: number): Promise<KeptAnswer> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const answer = await kept.find(this.#db);
-        if (answer !== undefined) return { answer, replayed: true };
-        return { answer: await this.#first(kept, work), replayed: false };
+        const found = await kept.find(this.#db);
+        if (found) return { ...found, replayed: true };
+        return { answer: await this.#first(kept, work), replayed: false, sameCode: true };
       } catch (error) {
         if (causesOf(error).some((cause) => cause instanceof KeyTaken)) {
           if (Date.now() > deadline) throw new ApiError('idempotency_in_progress', undefined, { retryAfter: 1 });

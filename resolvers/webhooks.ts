@@ -4,7 +4,6 @@ import { ApiError } from '../entities/errors.ts';
 import { record } from '../entities/history/record.ts';
 import { expression, transition } from '../entities/history/transition.ts';
 import { isId, newId } from '../entities/ids.ts';
-import { lockAccount } from '../entities/payments/ledger.ts';
 import {
   DELETE_DELIVERIES,
   DELIVERY_LIFECYCLE,
@@ -14,14 +13,14 @@ import {
 import {
   FIND_WEBHOOK,
   isEventPattern,
+  isRevoked,
   PREVIOUS_WEBHOOK_SECRET,
   ROTATE_SECRET,
-  SECRET_REVOKED,
-  WEBHOOK_LIFECYCLE,
   WEBHOOK_SECRET,
   Webhook,
 } from '../entities/webhooks/webhook.ts';
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
+import { lockOwnAccount } from './accounts/account.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { found } from './errors.ts';
@@ -56,8 +55,8 @@ export async function createWebhook(
   const secret = newWebhookSecret();
   const id = newId('whk');
   const webhook = await context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
-    const { expiresAt, limitedBy } = await newLimits(tx, context, {});
+    await lockOwnAccount(tx, context);
+    const { expiresAt, limitedBy } = newLimits(context, {});
     if ((await tx.manager.countBy(Webhook, { accountId })) >= context.limits.webhooks)
       throw new ApiError('webhook_limit_reached');
     await insert(tx, Webhook, {
@@ -102,6 +101,7 @@ export async function deleteWebhook(context: Context, id: string): Promise<{ id:
   const accountId = accountOf(context);
   if (!isId('whk', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
+    await lockOwnAccount(tx, context);
     if (!(await remove(tx, Webhook, { id, accountId }))) throw new ApiError('not_found');
     await DELETE_DELIVERIES.all(tx, [id]);
     await record(tx, accountId, id, { type: 'webhook.deleted', actor: actorOf(context) });
@@ -116,42 +116,50 @@ export interface RotatedWebhookSecret extends CreatedWebhook {
 }
 
 /**
- * Replaces the secret of a webhook. Both sign for a day, so that the receiver can change over. A webhook whose secret was
- * revoked works again.
- * @throws ApiError not_found
+ * Replaces the secret of a webhook. Both sign for a day, so that the receiver can change over. A webhook that a revocation
+ * disabled works again.
+ * @throws ApiError not_found, or insufficient_scope if the caller has limits and a revocation disabled the webhook
  */
 export async function rotateWebhookSecret(context: Context, id: string): Promise<RotatedWebhookSecret> {
   const accountId = accountOf(context);
   const { vault } = context;
   const secret = newWebhookSecret();
   return context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
+    await lockOwnAccount(tx, context);
     const before = found(isId('whk', id) && (await lock(tx, Webhook, { id, accountId })));
-    const isRevoked = before.disabledReason === SECRET_REVOKED;
-    const previous = isRevoked
+    // The webhook would outlive the limits, because its creator has ended already.
+    if (isRevoked(before) && context.inherited) throw ofTheOwner();
+    const previous = isRevoked(before)
       ? null
       : PREVIOUS_WEBHOOK_SECRET.seal(vault, WEBHOOK_SECRET.open(vault, before.secret, id), id);
     const rotated = (await ROTATE_SECRET.first(tx, [id, WEBHOOK_SECRET.seal(vault, secret, id), previous]))!;
-    const enabled =
-      isRevoked && (await transition(tx, WEBHOOK_LIFECYCLE, id, 'ENABLED', { set: { disabledReason: null } }));
+    const actor = actorOf(context);
+    await record(tx, accountId, id, { type: 'webhook.secret_rotated', actor });
+    const enabled = isRevoked(before) && (await context.provisioning.webhooks.enable(tx, before, actor));
     const webhook = enabled || rotated;
-    await record(tx, accountId, id, { type: 'webhook.secret_rotated', actor: actorOf(context) });
     const [lastDelivery = null] = await LATEST_DELIVERIES.all(tx, [[id]]);
     return { webhook: { ...webhook, lastDelivery }, secret, previousSecretUntil: webhook.previousSecretUntil };
   });
 }
 
-/** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired or lacks a secret */
+const ofTheOwner = () =>
+  new ApiError(
+    'insufficient_scope',
+    'A revocation disabled the webhook. A credential with limits cannot enable it. Use one without limits.',
+    { requiredScope: 'full' },
+  );
+
+/** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired, or a revocation disabled it */
 export async function testWebhook(context: Context, id: string): Promise<WebhookTest> {
   const accountId = accountOf(context);
   const webhook = found(isId('whk', id) && (await FIND_WEBHOOK.first(context.db, [id])));
   if (webhook.accountId !== accountId) throw new ApiError('not_found');
   if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
     throw new ApiError('validation_failed', 'The webhook has expired. Create a new one with POST /v1/webhooks.');
-  if (webhook.disabledReason === SECRET_REVOKED)
+  if (isRevoked(webhook))
     throw new ApiError(
       'validation_failed',
-      `The secret was revoked. POST /v1/webhooks/${id}/rotate-secret enables it.`,
+      `A revocation disabled the webhook. POST /v1/webhooks/${id}/rotate-secret enables it.`,
     );
   return context.provisioning.webhooks.test(webhook, actorOf(context));
 }

@@ -21,7 +21,7 @@ import { pageArgs, pageOf } from './pages.ts';
 
 const WebhookStatus = enumType(
   'WebhookStatus',
-  'A disabled webhook receives no events until a test succeeds.',
+  'A disabled webhook receives no events until a test succeeds. After a revocation, it needs a new secret.',
   WEBHOOK_STATUSES,
 );
 const DeliveryStatus = enumType('DeliveryStatus', 'Succeeded and failed deliveries have ended.', DELIVERY_STATUSES);
@@ -169,7 +169,7 @@ builder.mutationFields((t) => ({
     scope: 'full',
     creates: 'webhook',
     description:
-      'Replaces the secret of a webhook. Both secrets sign for 24 hours. Enables one whose secret was revoked.',
+      'Replaces the secret of a webhook. Both secrets sign for 24 hours. Enables one that a revocation disabled.',
     args: { id: t.arg(idArg), input: t.arg({ type: RotateWebhookSecretInput }) },
     resolve: (_, { id }, context) => rotateWebhookSecret(context, id),
   }),

@@ -212,10 +212,13 @@ export const FIND_LOGIN = statement({
   select account.id as account_id, coalesce(email, account.id) as name, totp_enabled,
     family_expires_at > now() + make_interval(secs => ${REFRESH_FAMILY_SECONDS} - $2::float8) as is_recent
   from session join account on account.id = session.account_id where session.id = $1`;
+/** A condition: the API key or session of the id still works. */
+export const isOpenCredentialSql = (id: string): string => `(
+  exists (select from api_key where id = ${id} and status = 'ACTIVE')
+    or exists (select from session where id = ${id} and revoked_at is null))`;
 /** Whether the API key or session $1 still works. */
 export const IS_OPEN_CREDENTIAL = statement({ open: column.boolean() })`
-  select exists (select from api_key where id = $1 and status = 'ACTIVE')
-    or exists (select from session where id = $1 and revoked_at is null) as open`;
+  select ${isOpenCredentialSql('$1::text')} as open`;
 
 /** How long the service can still look up an ended credential. */
 export const ENDED_CREDENTIAL_DAYS = 30;

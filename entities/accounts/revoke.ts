@@ -5,7 +5,7 @@ import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { type Happening, recordAll } from '../history/record.ts';
 import { expression, moveStatement } from '../history/transition.ts';
-import { DISABLE_CREATED } from '../webhooks/delivery.ts';
+import { DISABLE_CREATED, NOTE_CREATOR_REVOKED } from '../webhooks/delivery.ts';
 import { API_KEY_LIFECYCLE, type ApiKey, IS_OPEN } from './credential.ts';
 
 /** $1 the account, $2 the ids, with all that they created; null: all of the account. */
@@ -51,7 +51,9 @@ export async function revokeCredentials(
   const apiKeys = await REVOKE_API_KEYS.all(tx, [accountId, ids]);
   const clients = (await DELETE_CLIENTS.all(tx, [accountId, ids])).map(({ id }) => id);
   const sessions = (await END_CLIENT_SESSIONS.all(tx, [accountId, clients])).map(({ id }) => id);
-  const webhooks = await DISABLE_CREATED.all(tx, [accountId, [...apiKeys.map(({ id }) => id), ...clients]]);
+  const creators = [accountId, [...apiKeys.map(({ id }) => id), ...clients]];
+  const webhooks = await DISABLE_CREATED.all(tx, creators);
+  await NOTE_CREATOR_REVOKED.all(tx, creators);
   const told = (subject: string, happening: Happening) => ({ accountId, subject, ...happening });
   await recordAll(tx, [
     ...apiKeys.map(({ id }) => told(id, { type: 'api_key.revoked', actor })),

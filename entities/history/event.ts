@@ -28,6 +28,7 @@ export const EVENT_TYPES = [
   'webhook.deleted',
   'webhook.secret_rotated',
   'webhook.disabled',
+  'webhook.enabled',
   'webhook.test',
   'session.created',
   'session.revoked',

@@ -1,4 +1,5 @@
 /** Statements by which orders and rebuilds read their facts, and the statement that orders a server. */
+import { isOpenCredentialSql } from '../accounts/credential.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, nullable, type Row } from '../database/table.ts';
@@ -82,16 +83,16 @@ const orderSql = (head: string, starts: string, first: number): string => `
   select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
 const ORDERED = { ...Server.columns, webhookIds: column.textArray() };
 
-/** $19 the number of servers that the account may have, $20 and $21 the `Spender`. */
-const [TASK, AFTER_TASK] = [22, 22 + START_TASK_PARAMETERS];
+/** $19 the number of servers that the account may have, $20 and $21 the `Spender`. $22 the credential that must be open, or null. */
+const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
 /**
  * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, has too many
- * servers, or finds no capacity.
+ * servers, or finds no capacity, or the credential has ended.
  */
 export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
   ${orderSql(
     `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1' })},
-  ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int`)}`,
+  ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int and ($22::text is null or ${isOpenCredentialSql('$22')})`)}`,
     `${startTaskSql('ordered', TASK)},`,
     AFTER_TASK,
   )}`;

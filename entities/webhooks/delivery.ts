@@ -5,7 +5,7 @@ import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database
 import { Event } from '../history/event.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { expression, moveStatement } from '../history/transition.ts';
-import { WEBHOOK_LIFECYCLE } from './webhook.ts';
+import { CREATOR_REVOKED, SECRET_REVOKED, WEBHOOK_LIFECYCLE } from './webhook.ts';
 
 export const DELIVERY_STATUSES = ['PENDING', 'DELIVERING', 'RETRYING', 'SUCCEEDED', 'FAILED'] as const;
 
@@ -107,7 +107,22 @@ export const DISABLE_CREATED = moveStatement(
   WEBHOOK_LIFECYCLE,
   'DISABLED',
   'account_id = $1 and limited_by = any($2::text[])',
-  { disabledReason: expression("'creator_revoked'") },
+  { disabledReason: expression(`'${CREATOR_REVOKED}'`) },
+);
+/**
+ * Writes the same reason for those that were disabled before, so that no test enables them. The move has locked them. An
+ * expired one keeps its reason, and so does one whose secret was revoked.
+ */
+export const NOTE_CREATOR_REVOKED = statement({})`
+  update webhook set disabled_reason = '${CREATOR_REVOKED}' where account_id = $1 and limited_by = any($2::text[])
+    and status = 'DISABLED' and disabled_reason not in ('expired', '${SECRET_REVOKED}')`;
+
+/** Enables the webhook $1 that was disabled for the reason $2, unless it has expired. */
+export const ENABLE_WEBHOOK = moveStatement(
+  WEBHOOK_LIFECYCLE,
+  'ENABLED',
+  'id = $1 and disabled_reason = $2 and (expires_at is null or expires_at > clock_timestamp())',
+  { disabledReason: expression('null') },
 );
 
 /** Locks the deliveries $1. */

@@ -36,7 +36,7 @@ export type Webhook = RowOf<typeof Webhook>;
 export const WEBHOOK_SECRET = sealedColumn(Webhook, 'secret', 'id');
 export const PREVIOUS_WEBHOOK_SECRET = sealedColumn(Webhook, 'previousSecret', 'id');
 
-/** A test that succeeds enables a disabled webhook, or a new secret one whose secret was revoked. */
+/** A test that succeeds enables a disabled webhook, and a new secret one that a revocation disabled. */
 export const WEBHOOK_LIFECYCLE: Lifecycle<Webhook, Webhook['status']> = {
   table: Webhook,
   key: 'id',
@@ -51,8 +51,12 @@ export const FIND_WEBHOOK = statement({ ...Webhook.columns, secondsLeft: nullabl
     extract(epoch from expires_at - now())::float8 as seconds_left
   from webhook where id = $1`;
 
-/** Why a webhook waits for a new secret. */
+/** The reasons of revocations. Only a new secret enables the webhook again. */
 export const SECRET_REVOKED = 'secret_revoked';
+export const CREATOR_REVOKED = 'creator_revoked';
+/** Whether a revocation has disabled the webhook. */
+export const isRevoked = ({ disabledReason }: Pick<Webhook, 'disabledReason'>): boolean =>
+  disabledReason === SECRET_REVOKED || disabledReason === CREATOR_REVOKED;
 /** Locks the webhooks of the account $1. */
 export const LOCK_WEBHOOKS = statement({ id: column.key(), disabledReason: nullable(column.text()) })`
   select id, disabled_reason from webhook where account_id = $1 order by id for update`;

@@ -6,9 +6,21 @@ import type { Run, Values } from '../compile/run.ts';
 
 /** Does the work once for each key, and commits its changes together with the answer. */
 export type Once = (
-  request: { accountId: string | null; method: string; path: string; key: string; input: unknown },
+  request: KeyedRequest,
   work: (db: Context['db']) => Promise<string>,
-) => Promise<{ answer: string; replayed: boolean }>;
+) => Promise<{ answer: string; replayed: boolean; sameCode: boolean }>;
+
+interface KeyedRequest {
+  accountId: string | null;
+  /** The login, API key or OAuth client that asks. */
+  owner: string | null;
+  method: string;
+  path: string;
+  key: string;
+  input: unknown;
+  /** The code of the second factor. */
+  code: string | undefined;
+}
 
 /** Runs an operation and returns its answer as JSON. With a key, the operation runs once. */
 export type RunOnce = (
@@ -45,12 +57,14 @@ export function keyOf(header: string | string[] | undefined): string | undefined
 export const takesKey = ({ http, parameters }: Operation): boolean =>
   http !== undefined && http.method !== 'GET' && http.keyed && !parameters.some(readsCredential);
 
-/**
- * The owner of the keys: the account. Where an answer shows a new secret, each login, OAuth client and API key has its own
- * keys. So no other credential reads the secret.
- */
-const ownerOf = ({ accountId, kind, holder, family }: Viewer, { creates }: Operation): string =>
-  accountId && creates ? `${accountId} ${holder ?? family}` : (accountId ?? kind);
+/** The owner of a kept answer: the API key or OAuth client, or all tokens of a login. An answer may have secrets. */
+const ownerOf = ({ holder, family, credentialId }: Viewer): string => holder ?? family ?? credentialId;
+
+/** Separates the code of the second factor from a body. */
+function withoutCode(body: unknown): { code: string | undefined; rest: unknown } {
+  const { totp_code: code, ...rest } = (body ?? {}) as Values;
+  return typeof code === 'string' && code ? { code, rest } : { code: undefined, rest: body ?? null };
+}
 
 export function runnerOnce(operation: Operation, run: Run, once: Once | undefined): RunOnce {
   const { http, tool, parameters, creates } = operation;
@@ -66,24 +80,32 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
     const { viewer } = context;
     if (key === undefined || !once || (isRegistration && !viewer))
       return { answer: await runToJson(values, body, context), replayed: false };
-    // A kept answer shows its secret again. One for a code belongs to the same code.
-    if (creates && !(body as { totp_code?: unknown } | undefined)?.totp_code) await requireStepUp(context, null);
+    const { code, rest } = creates ? withoutCode(body) : { code: undefined, rest: body ?? null };
+    // A kept answer shows its secret again.
+    if (creates && !code) await requireStepUp(context, null);
     const request = {
-      accountId: viewer && ownerOf(viewer, operation),
+      accountId: viewer && (viewer.accountId ?? viewer.kind),
+      owner: viewer && ownerOf(viewer),
       method,
       path: template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(values[inPath.get(name)!]))),
       key,
       // The input excludes headers, because a repeated request may carry another payment.
-      input: [inQuery.map((variable) => values[variable] ?? null), body ?? null],
+      input: [inQuery.map((variable) => values[variable] ?? null), rest],
+      code,
     };
     const headers: Record<string, string> = {};
     const setHeader = (header: string, value: string) => {
       headers[header] = value;
       context.setHeader?.(header, value);
     };
-    const { answer: stored, replayed } = await once(request, async (db) =>
+    const {
+      answer: stored,
+      replayed,
+      sameCode,
+    } = await once(request, async (db) =>
       withHeaders(headers, await runToJson(values, body, { ...context, db, setHeader })),
     );
+    if (replayed && code && !sameCode) await requireStepUp(context, code);
     const answer = readStored(stored);
     if (replayed) for (const [header, value] of Object.entries(answer.headers)) context.setHeader?.(header, value);
     return { answer: answer.body, replayed };

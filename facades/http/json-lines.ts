@@ -22,11 +22,13 @@ export const wantsLines = (accept: string | undefined): boolean =>
 /**
  * Reads the first page, and then streams all pages as the caller takes them.
  * @param read returns the JSON of a page
+ * @param readmit checks the credential again before each later page. Its error ends the stream
  * @throws ApiError as `read` does for the first page
  */
 export async function streamLines(
   values: Values,
   read: (values: Values) => Promise<string>,
+  readmit: () => Promise<void>,
   gone: AbortSignal,
 ): Promise<Readable> {
   const pageAt = async (cursor: unknown) =>
@@ -39,6 +41,7 @@ export async function streamLines(
     for (let page = first; ; page = await pageAt(page.next_cursor)) {
       yield page.data.map((entry) => `${JSON.stringify(entry)}\n`).join('');
       if (page.next_cursor === null || gone.aborted) return;
+      await readmit();
     }
   }
   return Readable.from(lines());

@@ -79,7 +79,9 @@ function serve(
         const context = contextOf(callerOf(request, reply));
         if (lines && wantsLines(request.headers.accept)) {
           const read = async (page: Values) => (await run(undefined, page, undefined, context)).answer;
-          return reply.header('content-type', LINES_TYPE).send(await streamLines(values, read, context.signal));
+          return reply
+            .header('content-type', LINES_TYPE)
+            .send(await streamLines(values, read, () => readmit(request), context.signal));
         }
         const { answer: text, replayed } = await run(key, values, bodyOf(request), context);
         if (replayed) reply.header(REPLAYED_HEADER, 'true');

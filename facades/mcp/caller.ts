@@ -13,6 +13,8 @@ export interface Admitted {
   viewer: Viewer | null;
   /** A tool call answers it as a tool error. */
   refusal?: unknown;
+  /** Checks the same credential again, after the call has waited. @throws ApiError if it is no longer valid */
+  readmit: () => Promise<Viewer | null>;
 }
 
 /** The admitted messages, by the id of JSON-RPC. */

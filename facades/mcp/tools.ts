@@ -97,6 +97,11 @@ function toolOf(
         if (confirm) requireValid(check(args));
         const question = await confirm?.(args, confirmation, caller, request);
         if (question) return question;
+        // The user may take minutes to answer, and the credential may have ended.
+        if (confirm) {
+          caller.viewer = await admitted.readmit();
+          permit(operation, caller.viewer);
+        }
         const context = contextOf(caller);
         const stopReporting = reportProgress?.(args, caller, request);
         const result = await (key === undefined

@@ -2,13 +2,13 @@
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { Actor } from '../../entities/history/audit.ts';
-import { startTask } from '../../entities/tasks/start.ts';
-import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
+import { WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { checkNow } from '../outbound/call.ts';
 import { RefusedUrl } from '../outbound/public-address.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { type DeliveryOptions, webhookProcess } from './deliver.ts';
 import type { RenderResource } from './message.ts';
+import { enableWebhook, wakeWebhook } from './resume.ts';
 import { WEBHOOK_RETENTION_PROCESS, webhookRetentionProcess } from './retention.ts';
 import { WEBHOOK_SWEEP_PROCESS, webhookSweepProcess } from './sweep.ts';
 import { testWebhook, type WebhookTest } from './test.ts';
@@ -60,14 +60,12 @@ export class Webhooks implements WorkerPart {
   }
 
   /** Lets a worker look for due deliveries. */
-  wake(tx: Transaction, { id, accountId }: Pick<Webhook, 'id' | 'accountId'>, afterSeconds = 0): Promise<void> {
-    return startTask(tx, {
-      lane: WEBHOOK_LANE,
-      process: WEBHOOK_PROCESS,
-      subject: id,
-      accountId,
-      step: DELIVER_STEP,
-      afterSeconds,
-    });
+  wake(tx: Transaction, webhook: Pick<Webhook, 'id' | 'accountId'>, afterSeconds = 0): Promise<void> {
+    return wakeWebhook(tx, webhook, afterSeconds);
+  }
+
+  /** Enables a webhook that is still disabled for the same reason. @returns the enabled webhook, or undefined */
+  enable(tx: Transaction, webhook: Webhook, actor: Actor): Promise<Webhook | undefined> {
+    return enableWebhook(tx, webhook, actor);
   }
 }

@@ -1,13 +1,15 @@
 /** Tests of webhooks: one message that is sent at once. */
+import { IS_OPEN_CREDENTIAL } from '../../entities/accounts/credential.ts';
 import { snake } from '../../entities/database/table.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
-import { transition } from '../../entities/history/transition.ts';
 import { newId } from '../../entities/ids.ts';
+import { lockAccount } from '../../entities/payments/ledger.ts';
 import { INSERT_TEST_DELIVERY } from '../../entities/webhooks/delivery.ts';
-import { MARK_SUCCESS, WEBHOOK_LIFECYCLE, type Webhook } from '../../entities/webhooks/webhook.ts';
+import { MARK_SUCCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { type DeliveryOptions, send } from './deliver.ts';
 import type { Posted } from './post.ts';
+import { enableWebhook } from './resume.ts';
 
 const TIMEOUT_SECONDS = 10;
 
@@ -16,7 +18,10 @@ export interface WebhookTest extends Pick<Posted, 'responseStatus' | 'durationMs
   eventId: string;
 }
 
-/** Sends `webhook.test` once and ignores the filter. A success enables a disabled webhook. */
+/**
+ * Sends `webhook.test` once and ignores the filter. A success enables a webhook that was disabled before. It does
+ * not if the webhook changed, or the credential of the caller ended, during the test.
+ */
 export async function testWebhook(options: DeliveryOptions, webhook: Webhook, actor: Actor): Promise<WebhookTest> {
   const { id, accountId } = webhook;
   const { db } = options;
@@ -31,11 +36,13 @@ export async function testWebhook(options: DeliveryOptions, webhook: Webhook, ac
   );
   const delivered = error === null;
   await db.transaction(async (tx) => {
+    await lockAccount(tx, accountId);
     const status = delivered ? 'SUCCEEDED' : 'FAILED';
     await INSERT_TEST_DELIVERY.all(tx, [id, newId('dlv'), eventId, status, responseStatus, durationMs, error]);
     if (!delivered) return;
     await MARK_SUCCESS.all(tx, [id]);
-    await transition(tx, WEBHOOK_LIFECYCLE, id, 'ENABLED', { set: { disabledReason: null } });
+    const { open } = (await IS_OPEN_CREDENTIAL.first(tx, [actor.id]))!;
+    if (webhook.status === 'DISABLED' && open) await enableWebhook(tx, webhook, actor);
   });
   return { delivered, eventId, responseStatus, durationMs, error };
 }

@@ -1,7 +1,8 @@
 /** The account and its balance. */
 import { Account, type BalanceView, FIND_BALANCE, setSuspension } from '../../entities/accounts/account.ts';
+import { IS_OPEN_CREDENTIAL } from '../../entities/accounts/credential.ts';
 import { find } from '../../entities/database/table.ts';
-import type { Transaction } from '../../entities/database/transaction.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
 import { hourlyMicros } from '../../entities/money.ts';
@@ -17,6 +18,31 @@ export async function findAccount(context: Context): Promise<Account> {
 export async function lockedAccount(tx: Transaction, id: string): Promise<Account> {
   await lockAccount(tx, id);
   return tx.manager.findOneByOrFail(Account, { id });
+}
+
+/**
+ * Locks the caller's account until the end of the transaction. Revocations hold the same lock, so the credential of the
+ * caller cannot end before the transaction does.
+ * @returns the id of the account
+ * @throws ApiError revoked_credential if another request ended the credential
+ */
+export async function lockOwnAccount(tx: Transaction, context: Context): Promise<string> {
+  const accountId = accountOf(context);
+  await lockAccount(tx, accountId);
+  await requireOpen(tx, context);
+  return accountId;
+}
+
+/** Locks the caller's account, and reads it. @throws ApiError as `lockOwnAccount` does */
+export async function lockedOwnAccount(tx: Transaction, context: Context): Promise<Account> {
+  const id = await lockOwnAccount(tx, context);
+  return tx.manager.findOneByOrFail(Account, { id });
+}
+
+/** The caller has locked the account. @throws ApiError revoked_credential if another request ended the credential */
+export async function requireOpen(tx: Queryable, { viewer }: Context): Promise<void> {
+  if (!viewer || viewer.kind === 'operator') return;
+  if (!(await IS_OPEN_CREDENTIAL.first(tx, [viewer.credentialId]))!.open) throw new ApiError('revoked_credential');
 }
 
 export async function findBalance(context: Context): Promise<BalanceView> {

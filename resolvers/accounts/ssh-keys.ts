@@ -5,10 +5,10 @@ import { find, insert, remove } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId, newId, randomText } from '../../entities/ids.ts';
-import { lockAccount } from '../../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
+import { lockOwnAccount } from './account.ts';
 
 /** @throws ApiError private_key_rejected, invalid_public_key, key_too_weak or ssh_key_limit_reached */
 export async function addSshKey(
@@ -18,7 +18,7 @@ export async function addSshKey(
   const accountId = accountOf(context);
   const { comment, ...parsed } = parseSshPublicKey(publicKey);
   return context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
+    await lockOwnAccount(tx, context);
     const same = await find(tx, SshKey, { accountId, fingerprint: parsed.fingerprint });
     if (same) return same;
     if ((await tx.manager.countBy(SshKey, { accountId })) >= context.limits.sshKeys)
@@ -44,7 +44,7 @@ export async function deleteSshKey(context: Context, id: string): Promise<{ id: 
   const accountId = accountOf(context);
   if (!isId('sshkey', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
+    await lockOwnAccount(tx, context);
     if (!(await remove(tx, SshKey, { id, accountId }))) throw new ApiError('not_found');
     await record(tx, accountId, id, { type: 'ssh_key.deleted', actor: actorOf(context) });
     return { id, deleted: true };

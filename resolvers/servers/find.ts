@@ -3,6 +3,7 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
 import { FIND_SERVER, LIST_SERVERS, LOCK_OWN_SERVER } from '../../entities/servers/find.ts';
 import { type Server, type ServerStatus, type ShownServer, STABLE } from '../../entities/servers/server.ts';
+import { requireOpen } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
@@ -14,11 +15,12 @@ export async function findServer({ db, viewer }: Context, orderNumber: string): 
   return found(isOrderNumber('SRV', orderNumber) && (await FIND_SERVER.first(db, [orderNumber, viewer!.accountId])));
 }
 
-/** Locks a server of the caller, and its account before it. @throws ApiError not_found, as `findServer` does */
-export async function lockServer(tx: Transaction, { viewer }: Context, orderNumber: string): Promise<Server> {
-  return found(
-    isOrderNumber('SRV', orderNumber) && (await LOCK_OWN_SERVER.first(tx, [orderNumber, viewer!.accountId])),
-  );
+/** Locks a server of the caller, and its account before it. @throws ApiError not_found, as `findServer` does, or revoked_credential */
+export async function lockServer(tx: Transaction, context: Context, orderNumber: string): Promise<Server> {
+  const parameters = [orderNumber, context.viewer!.accountId];
+  const server = found(isOrderNumber('SRV', orderNumber) && (await LOCK_OWN_SERVER.first(tx, parameters)));
+  await requireOpen(tx, context);
+  return server;
 }
 
 export interface Waiting {

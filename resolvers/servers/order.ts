@@ -14,6 +14,7 @@ import { ROOT_PASSWORD, type Server, USER_DATA } from '../../entities/servers/se
 import { startTaskParameters, taskChange } from '../../entities/tasks/start.ts';
 import { deliveriesFor } from '../../entities/webhooks/outbox.ts';
 import { serverTask, waitForRoom } from '../../provisioning/index.ts';
+import { requireOpen } from '../accounts/account.ts';
 import { renewalOf, requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../payments/x402.ts';
@@ -172,13 +173,18 @@ async function place(
     ...(paid
       ? [
           ...[context.limits.servers, credentialId, limitedBy],
+          // Money that has come already pays for its order, even if the credential has ended.
+          from === 'balance' ? context.viewer!.credentialId : null,
           ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
         ]
       : []),
     ...recordParameters({ type: 'server.created', actor: actorOf(context), data: { status: 'PENDING' } }),
   ]);
-  // The balance suffices, and is locked, so capacity or the limit of servers is missing.
-  if (!ordered) throw new NoRoom(region);
+  // The balance suffices, and is locked. So the credential has ended, or capacity or the limit of servers is missing.
+  if (!ordered) {
+    if (from === 'balance') await requireOpen(tx, context);
+    throw new NoRoom(region);
+  }
   const { webhookIds, ...server } = ordered;
   tx.changed({ kind: 'server', accountId, id: orderNumber }, { kind: 'balance', accountId, id: accountId });
   tx.changed(...deliveriesFor(webhookIds));

@@ -11,6 +11,7 @@ import {
   dataDir,
   db,
   due,
+  enabledWebhook,
   login,
   newKey,
   newSshKey,
@@ -206,6 +207,7 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     },
     { status: 'disabled', disabled_reason: 'endpoint_gone' },
   ],
+  'webhook.enabled': ['caller', enabledWebhook, { status: 'enabled', disabled_reason: null }],
   'webhook.test': [
     'caller',
     async () => {

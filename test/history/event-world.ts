@@ -1,5 +1,5 @@
 /** A service with an account whose webhook receives all events, a second account, and actions on both. */
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 
@@ -56,5 +56,12 @@ const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXe
 export const newSshKey = async () => (await owner.rest('POST', '/v1/ssh-keys', { public_key: KEY })).body.id;
 export const newWebhook = async (url = receiver.url) =>
   (await owner.rest('POST', '/v1/webhooks', { url, event_filter: 'ssh_key.deleted' })).body.id;
+/** A disabled webhook that a test has enabled again. */
+export const enabledWebhook = async () => {
+  const id = await newWebhook();
+  await db.query(`update webhook set status = 'DISABLED', disabled_reason = 'endpoint_gone' where id = $1`, [id]);
+  expect((await owner.rest('POST', `/v1/webhooks/${id}/test`)).body.delivered).toBe(true);
+  return id;
+};
 export const login = async () =>
   (await anonymous('POST', '/v1/auth/login', { email: owner.email, password: owner.password })).body.tokens;

@@ -26,13 +26,13 @@ const statusOf = async (rest: RestClient, id: string) => {
 };
 const STOPPED = ['disabled', 'creator_revoked'];
 
-it('stops with a limited API key, until the owner tests it', async () => {
+it('stops with a limited API key, until the owner rotates its secret', async () => {
   const { rest } = await newAccount();
   const key = await newKey(rest, { spend_limit_usd: 5 });
   const webhook = await newWebhook(key.rest);
   await rest('DELETE', `/v1/auth/api-keys/${key.id}`);
   expect(await statusOf(rest, webhook)).toEqual(STOPPED);
-  expect((await rest('POST', `/v1/webhooks/${webhook}/test`)).body.delivered).toBe(true);
+  expect((await rest('POST', `/v1/webhooks/${webhook}/rotate-secret`)).status).toBe(200);
   expect(await statusOf(rest, webhook)).toEqual(['enabled', null]);
 });
 

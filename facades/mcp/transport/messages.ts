@@ -13,7 +13,7 @@ export class InvalidMessages extends Error {
   readonly code = INVALID_REQUEST;
 }
 
-type Sender = Pick<FastifyRequest, 'viewer' | 'ip' | 'body'>;
+type Sender = Pick<FastifyRequest, 'viewer' | 'ip' | 'body' | 'headers'>;
 
 /**
  * An empty body counts as one message. A refused tool call gets its refusal as a tool error.
@@ -21,7 +21,7 @@ type Sender = Pick<FastifyRequest, 'viewer' | 'ip' | 'body'>;
  * @throws ApiError rate_limited, if a limit refuses any other message
  */
 export async function admitMessages(
-  { viewer, ip, body }: Sender,
+  { viewer, ip, body, headers }: Sender,
   authenticate: Authenticate,
   count: Count,
 ): Promise<Messages> {
@@ -33,7 +33,8 @@ export async function admitMessages(
   const admitted = new Map<unknown, Admitted>();
   for (const message of messages) {
     const token = tokenOf(message);
-    const caller: Admitted = token === undefined ? { viewer } : await authenticated(token, authenticate, ip);
+    const readmit = () => authenticate(token === undefined ? headers.authorization : `Bearer ${token}`, ip);
+    const caller: Admitted = { readmit, ...(token === undefined ? { viewer } : await authenticated(readmit)) };
     try {
       await count(caller.viewer);
     } catch (error) {
@@ -60,9 +61,9 @@ function tokenOf(message: unknown): string | undefined {
 }
 
 /** Checks the credential. A message with a refused one counts as one without, as in REST. */
-async function authenticated(token: string, authenticate: Authenticate, address: string): Promise<Admitted> {
+async function authenticated(check: Admitted['readmit']): Promise<Omit<Admitted, 'readmit'>> {
   try {
-    return { viewer: await authenticate(`Bearer ${token}`, address) };
+    return { viewer: await check() };
   } catch (refusal) {
     return { viewer: null, refusal };
   }

@@ -15,6 +15,7 @@ import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
 import { found } from '../../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../../pages.ts';
+import { lockOwnAccount } from '../account.ts';
 import { type AskedLimits, newLimits } from './inherited-limits.ts';
 
 export interface CreatedApiKey {
@@ -38,8 +39,8 @@ export async function createApiKey(context: Context, given: NewApiKey): Promise<
   const plaintext = mintCredential('live');
   const id = newId('key');
   const apiKey = await context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
-    const limits = await newLimits(tx, context, asked);
+    await lockOwnAccount(tx, context);
+    const limits = newLimits(context, asked);
     const active = await COUNT_ACTIVE_API_KEYS.first(tx, [accountId]);
     if (active!.keys >= context.limits.apiKeys) throw new ApiError('api_key_limit_reached');
     await insert(tx, ApiKey, {

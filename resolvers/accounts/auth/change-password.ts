@@ -15,8 +15,9 @@ import {
 } from '../../../entities/webhooks/webhook.ts';
 import { newWebhookSecret } from '../../../provisioning/index.ts';
 import { actorOf, type Context } from '../../context.ts';
-import { findAccount, lockedAccount } from '../account.ts';
+import { findAccount, lockedOwnAccount } from '../account.ts';
 import { hashPassword, refuseWeakPassword, verifyPassword } from './password.ts';
+import { proofOf } from './scope.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { recordLoginChange } from './sessions.ts';
 
@@ -24,7 +25,7 @@ import { recordLoginChange } from './sessions.ts';
 export async function requirePassword(context: Context, password: string): Promise<Account> {
   const account = await findAccount(context);
   await context.logins.attempt(
-    { name: account.email ?? account.id, address: context.address, proof: 'credential' },
+    { name: account.email ?? account.id, address: context.address, proof: proofOf(context.viewer) },
     async () => {
       if (!(await verifyPassword(account.passwordHash, password, context.address)))
         throw new ApiError('wrong_password');
@@ -58,23 +59,25 @@ export async function changePassword(context: Context, change: PasswordChange): 
   const { id: accountId, email, passwordHash: checked } = await requirePassword(context, currentPassword);
   refuseWeakPassword(newPassword, email ?? '', 'new_password');
   const passwordHash = await hashPassword(newPassword, context.address);
-  return context.logins.attempt({ name: email ?? accountId, address: context.address, proof: 'credential' }, () =>
-    context.db.transaction(async (tx) => {
-      const account = await lockedAccount(tx, accountId);
-      // Another request may have changed the password since the check.
-      if (account.passwordHash !== checked) throw new ApiError('wrong_password');
-      if (account.totpEnabled) await useSecondFactor(context, tx, accountId, totpCode);
-      await update(tx, Account, { id: accountId }, { passwordHash });
-      const sessionsRevoked = await recordLoginChange(context, tx, accountId, 'password_changed');
-      if (revoke === 'SESSIONS') return { sessionsRevoked };
-      const { apiKeys, clients, sessions } = await revokeCredentials(tx, accountId, null, actorOf(context));
-      return {
-        sessionsRevoked: sessionsRevoked + sessions.length,
-        apiKeysRevoked: apiKeys.length,
-        oauthClientsDeleted: clients.length,
-        webhookSecretsReplaced: await replaceSecrets(context, tx, accountId),
-      };
-    }),
+  return context.logins.attempt(
+    { name: email ?? accountId, address: context.address, proof: proofOf(context.viewer) },
+    () =>
+      context.db.transaction(async (tx) => {
+        const account = await lockedOwnAccount(tx, context);
+        // Another request may have changed the password since the check.
+        if (account.passwordHash !== checked) throw new ApiError('wrong_password');
+        if (account.totpEnabled) await useSecondFactor(context, tx, accountId, totpCode);
+        await update(tx, Account, { id: accountId }, { passwordHash });
+        const sessionsRevoked = await recordLoginChange(context, tx, accountId, 'password_changed');
+        if (revoke === 'SESSIONS') return { sessionsRevoked };
+        const { apiKeys, clients, sessions } = await revokeCredentials(tx, accountId, null, actorOf(context));
+        return {
+          sessionsRevoked: sessionsRevoked + sessions.length,
+          apiKeysRevoked: apiKeys.length,
+          oauthClientsDeleted: clients.length,
+          webhookSecretsReplaced: await replaceSecrets(context, tx, accountId),
+        };
+      }),
   );
 }
 

@@ -2,8 +2,7 @@
  * The limits of new credentials. A new credential has at least the limits of its creator, so creating one escapes no limit.
  * A created credential with limits creates no further credentials. The creations of an OAuth client end with it.
  */
-import { IS_OPEN_CREDENTIAL, type Limits } from '../../../entities/accounts/credential.ts';
-import type { Transaction } from '../../../entities/database/transaction.ts';
+import type { Limits } from '../../../entities/accounts/credential.ts';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
 import { allowedBy } from '../../../entities/networks.ts';
@@ -39,20 +38,16 @@ export function limitsOfCreator(viewer: Viewer | null, created: Exclude<Created,
 const NO_LIMITS: Limits = { ipAllowlist: [], spendLimitMicros: null, expiresAt: null, limitedBy: null };
 
 /**
- * Returns the limits of a new credential: the requested ones, and else those of its creator. The caller holds the lock of
- * the account, so the creator cannot end at the same time.
+ * Returns the limits of a new credential: the requested ones, and else those of its creator.
  * @param refusal the code for an expiry in the past
- * @throws ApiError insufficient_scope for a limit that is wider than the creator's, revoked_credential, or the refusal
+ * @throws ApiError insufficient_scope for a limit that is wider than the creator's, or the refusal
  */
-export async function newLimits(
-  tx: Transaction,
-  { viewer, inherited }: Context,
+export function newLimits(
+  { inherited }: Context,
   asked: AskedLimits,
   refusal: ErrorCode = 'validation_failed',
-): Promise<Limits> {
+): Limits {
   if (inherited === undefined) throw new Error('The root field does not state what it creates.');
-  if (viewer && !(await IS_OPEN_CREDENTIAL.first(tx, [viewer.credentialId]))!.open)
-    throw new ApiError('revoked_credential');
   const { expiresAt = null, spendLimitMicros = null } = asked;
   const ipAllowlist = [...new Set(asked.ipAllowlist)];
   if (expiresAt && !(expiresAt.getTime() > Date.now())) throw inThePast(refusal);

@@ -18,8 +18,10 @@ import { credentialKind, digest, mintCredential } from '../../../entities/secret
 import type { Context } from '../../context.ts';
 import { lockedAccount } from '../account.ts';
 import { verifyPassword } from './password.ts';
+import { proofOf } from './scope.ts';
 import { useSecondFactor } from './second-factor.ts';
 import { type LoggedIn, openSession } from './session.ts';
+import type { Proof } from './throttle.ts';
 
 const PENDING_SECONDS = 300;
 /** The wrong codes after which a pending login ends. */
@@ -40,7 +42,7 @@ export interface Login {
 
 /** @throws ApiError invalid_login, invalid_totp or login_throttled */
 export async function login(context: Context, { email, password, totpCode }: Login): Promise<LoginResult> {
-  const attempt = { name: email, address: context.address, proof: await proofOf(context, email) };
+  const attempt = { name: email, address: context.address, proof: await proofFor(context, email) };
   return context.logins.attempt(attempt, async () => {
     const found = await find(context.db, Account, { email });
     if (!(await verifyPassword(found?.passwordHash, password, context.address)) || !found)
@@ -59,9 +61,10 @@ export async function login(context: Context, { email, password, totpCode }: Log
 }
 
 /** Returns a proof if the caller has sent another credential of the account. */
-async function proofOf({ db, viewer }: Context, email: string): Promise<'credential' | undefined> {
-  const account = viewer?.accountId && (await find(db, Account, { id: viewer.accountId }));
-  return account && account.email === email ? 'credential' : undefined;
+async function proofFor({ db, viewer }: Context, email: string): Promise<Proof | undefined> {
+  const proof = proofOf(viewer);
+  const account = proof && viewer?.accountId && (await find(db, Account, { id: viewer.accountId }));
+  return account && account.email === email ? proof : undefined;
 }
 
 async function awaitCode(tx: Transaction, accountId: string): Promise<AwaitsCode> {

@@ -41,8 +41,8 @@ export const findSession = (db: Queryable, kind: 'at' | 'rt', token: string): Pr
   find(db, Session, { [kind === 'at' ? 'accessDigest' : 'refreshDigest']: digest(token) });
 
 /**
- * Opens a session. At the limit of the account, the session that was unused for longest ends. A login may end any
- * session, and an OAuth client only its own.
+ * Opens a session. At the limit of the account or of the client, the session that was unused for longest ends. A login may
+ * end any session, and an OAuth client only its own.
  * @throws ApiError session_limit_reached if there is no session to end
  */
 export async function openSession(
@@ -60,11 +60,16 @@ export async function openSession(
   return tokens;
 }
 
+/** The most sessions of one OAuth client, so that it cannot take all those of the account. */
+const CLIENT_SESSIONS_MAX = 25;
+
 async function makeRoom(context: Context, tx: Transaction, accountId: string, source: SessionSource): Promise<void> {
   const open = await FIND_OPEN_SESSIONS.all(tx, [accountId]);
-  const tooMany = open.length + 1 - context.limits.sessions;
+  const isClient = source.startsWith('oauth:');
+  const endable = isClient ? open.filter((session) => session.source === source) : open;
+  const above = isClient ? endable.length + 1 - CLIENT_SESSIONS_MAX : 0;
+  const tooMany = Math.max(above, open.length + 1 - context.limits.sessions);
   if (tooMany <= 0) return;
-  const endable = open.filter((session) => !source.startsWith('oauth:') || session.source === source);
   if (endable.length < tooMany) throw new ApiError('session_limit_reached');
   const ids = endable.slice(0, tooMany).map(({ id }) => id);
   await endSessions(tx, accountId, ids, 'session_limit', actorOf(context));

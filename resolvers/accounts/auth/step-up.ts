@@ -3,6 +3,7 @@ import { FIND_LOGIN } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
+import { proofOf } from './scope.ts';
 import { useSecondFactor } from './second-factor.ts';
 
 /** A login with its second factor is recent for so long. */
@@ -20,7 +21,7 @@ export async function requireStepUp(context: Context, code: string | null | unde
   if (!login?.totpEnabled || (login.isRecent && !code)) return;
   if (!code) throw new ApiError('step_up_required');
   const { accountId, name } = login;
-  await logins.attempt({ name, address, proof: 'credential' }, () =>
+  await logins.attempt({ name, address, proof: proofOf(viewer) }, () =>
     db.transaction(async (tx) => {
       await lockAccount(tx, accountId);
       await useSecondFactor(context, tx, accountId, code);

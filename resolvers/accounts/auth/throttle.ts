@@ -4,7 +4,7 @@
  * network has a count of its own. So strangers in other networks cannot lock the owner out.
  *
  * Behind one address, such as that of an onion service, strangers share the owner's network. So a proof gives
- * a caller a count apart. The proof is a credential of the account or, for the second factor, its password. A right
+ * a caller a count apart. The proof is a credential of the account with the scope full or, for the second factor, its password. A right
  * password alone must not pass a full count. A thief would learn from each pass that a guess is right.
  */
 import { createHmac, randomBytes } from 'node:crypto';
@@ -19,8 +19,11 @@ export interface LoginAttempt {
   name: string;
   address: string | null;
   /** The proof that the caller gave before. Each account has one count for each proof, so more keys allow no more guesses. */
-  proof?: 'credential' | 'password' | undefined;
+  proof?: Proof | undefined;
 }
+
+/** A session of a login, an API key or token of a client, or the password. */
+export type Proof = 'login' | 'credential' | 'password';
 
 export class LoginThrottle {
   readonly #failuresMax: number;

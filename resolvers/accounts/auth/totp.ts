@@ -6,9 +6,10 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
-import { findAccount, lockedAccount } from '../account.ts';
+import { findAccount, lockedOwnAccount } from '../account.ts';
 import { requirePassword } from './change-password.ts';
 import { DIGITS, newSeed, PERIOD_SECONDS } from './one-time-password.ts';
+import { proofOf } from './scope.ts';
 import { newRecoveryCodes, useSecondFactor, useTotp } from './second-factor.ts';
 import { recordLoginChange } from './sessions.ts';
 
@@ -26,7 +27,7 @@ export async function setupTotp(context: Context, password: string): Promise<Tot
   const { id: accountId, email } = await requirePassword(context, password);
   const secret = newSeed();
   await context.db.transaction(async (tx) => {
-    const { totpEnabled } = await lockedAccount(tx, accountId);
+    const { totpEnabled } = await lockedOwnAccount(tx, context);
     if (totpEnabled) throw new ApiError('totp_already_enabled');
     await BEGIN_SETUP.all(tx, [accountId, TOTP_SEED.seal(context.vault, secret, accountId), SETUP_SECONDS]);
   });
@@ -47,7 +48,7 @@ function provisioningUri(name: string, secret: string): string {
 export function enableTotp(context: Context, code: string): Promise<string[]> {
   const accountId = accountOf(context);
   return context.db.transaction(async (tx) => {
-    const { totpEnabled } = await lockedAccount(tx, accountId);
+    const { totpEnabled } = await lockedOwnAccount(tx, context);
     if (totpEnabled) throw new ApiError('totp_already_enabled');
     if (!(await FIND_SETUP.first(tx, [accountId]))) throw new ApiError('totp_setup_missing');
     if (!(await useTotp(context, tx, accountId, code))) throw new ApiError('invalid_totp');
@@ -83,12 +84,14 @@ async function withCode<T>(
   work: (tx: Transaction, accountId: string) => Promise<T>,
 ): Promise<T> {
   const { id: accountId, email } = await findAccount(context);
-  return context.logins.attempt({ name: email ?? accountId, address: context.address, proof: 'credential' }, () =>
-    context.db.transaction(async (tx) => {
-      const { totpEnabled } = await lockedAccount(tx, accountId);
-      if (!totpEnabled) throw new ApiError('totp_not_enabled');
-      await useSecondFactor(context, tx, accountId, code);
-      return work(tx, accountId);
-    }),
+  return context.logins.attempt(
+    { name: email ?? accountId, address: context.address, proof: proofOf(context.viewer) },
+    () =>
+      context.db.transaction(async (tx) => {
+        const { totpEnabled } = await lockedOwnAccount(tx, context);
+        if (!totpEnabled) throw new ApiError('totp_not_enabled');
+        await useSecondFactor(context, tx, accountId, code);
+        return work(tx, accountId);
+      }),
   );
 }

@@ -1,7 +1,9 @@
 /** Token introspection (RFC 7662). Every holder of a token may ask: an attacker cannot guess 190 bits. */
 import { ApiKey, type Session } from '../../../entities/accounts/credential.ts';
+import { OauthClient } from '../../../entities/accounts/oauth-client.ts';
 import { find } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
+import { allowedBy } from '../../../entities/networks.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
 import { findSession } from '../auth/session.ts';
@@ -28,7 +30,7 @@ export interface IntrospectionRequest {
   authorization?: string | null | undefined;
 }
 
-/** @throws ApiError invalid_request without a token */
+/** @throws ApiError invalid_request without a token, or ip_not_allowed for a header from a network that its token refuses */
 export async function introspectOauthToken(
   context: Context,
   { token, authorization }: IntrospectionRequest,
@@ -37,10 +39,12 @@ export async function introspectOauthToken(
   if (!credential) throw new ApiError('invalid_request', 'Send the token as a Bearer credential, or as token.');
   const found = await claimsOf(context, credential);
   if (!found) return { active: false };
+  // As the parameter, the token is no credential of the caller. A server may ask about the token of its client.
+  if (!token && !allowedBy(await networksOf(context, found))(context.address)) throw new ApiError('ip_not_allowed');
   return { active: true, aud: resourcesOf(context), iss: context.publicUrl, ...found };
 }
 
-async function claimsOf({ db }: Context, credential: string): Promise<Omit<Introspection, 'active'> | undefined> {
+async function claimsOf({ db }: Context, credential: string) {
   const kind = credentialKind(credential);
   if (kind === 'live') {
     const key = await find(db, ApiKey, { digest: digest(credential) });
@@ -55,6 +59,12 @@ async function claimsOf({ db }: Context, credential: string): Promise<Omit<Intro
   if (isPast(exp)) return undefined;
   const clientId = /^oauth:(.*)$/.exec(session.source)?.[1];
   return { ...claims(session), clientId, tokenType: kind === 'at' ? 'Bearer' : undefined, exp };
+}
+
+/** The networks of an API key, or of the client of a session; none: all networks. */
+async function networksOf({ db }: Context, { jti: id, clientId }: { jti: string; clientId?: string | undefined }) {
+  const holder = clientId ? await find(db, OauthClient, { id: clientId }) : await find(db, ApiKey, { id });
+  return holder?.ipAllowlist ?? [];
 }
 
 const claims = ({ id, accountId, scope, createdAt }: Pick<Session, 'id' | 'accountId' | 'scope' | 'createdAt'>) => ({

@@ -14,9 +14,10 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
-import { lockAccount, openBalance } from '../../../entities/payments/ledger.ts';
+import { openBalance } from '../../../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
+import { lockOwnAccount } from '../account.ts';
 import { type AskedLimits, newLimits } from '../auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../auth/scope.ts';
 import { admitRegistration, admitUnproven } from '../registration.ts';
@@ -46,13 +47,13 @@ export async function registerOauthClient(
   const checked = checkedRegistration(registration);
   if (context.viewer) requireScope(context.viewer, 'full');
   requireActive(context.viewer);
-  const joined = context.viewer && accountOf(context);
-  const proven = Boolean(joined) || (await admitRegistration(context, registration.proofOfWork));
+  const joined = context.viewer !== null && Boolean(accountOf(context));
+  const proven = joined || (await admitRegistration(context, registration.proofOfWork));
   const [id, clientSecret] = [newId('cl'), mintCredential('cs')];
   const client = await context.db.transaction(async (tx) => {
     if (!proven) await admitUnproven(context, tx);
-    const accountId = joined ? await countedIn(context, tx, joined) : await newAgent(tx);
-    const limits = await newLimits(tx, context, registration, 'invalid_client_metadata');
+    const accountId = joined ? await countedIn(context, tx) : await newAgent(tx);
+    const limits = newLimits(context, registration, 'invalid_client_metadata');
     await insert(tx, OauthClient, {
       id,
       accountId,
@@ -94,8 +95,9 @@ function checkedRegistration(registration: ClientRegistration) {
 }
 
 /** Checks the limit of the account. @throws ApiError validation_failed */
-async function countedIn({ limits }: Context, tx: Transaction, accountId: string): Promise<string> {
-  await lockAccount(tx, accountId);
+async function countedIn(context: Context, tx: Transaction): Promise<string> {
+  const { limits } = context;
+  const accountId = await lockOwnAccount(tx, context);
   if ((await tx.manager.countBy(OauthClient, { accountId })) >= limits.oauthClients)
     throw new ApiError(
       'validation_failed',

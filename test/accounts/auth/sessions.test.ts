@@ -234,4 +234,17 @@ describe('Sessions', () => {
     await open('login');
     expect([await works(account.accessToken), await works(next.accessToken)]).toEqual([false, true]);
   });
+
+  it('are at most 25 of an OAuth client: above, its own oldest ends, and the others stay', async () => {
+    const account = await newAccount();
+    const context = { db, requestId: 'req', userAgent: null, viewer: null, limits: { sessions: 100 } } as never;
+    const open = (source: `oauth:${string}`) =>
+      db.transaction((tx) => openSession(context, tx, account.id, source, { scope: 'read' }));
+    const other = await open('oauth:cl_2');
+    const own = [];
+    for (let i = 0; i < 26; i++) own.push(await open('oauth:cl_1'));
+    const alive = await Promise.all([other, ...own].map(({ accessToken }) => works(accessToken)));
+    expect(alive).toEqual([true, false, ...Array(25).fill(true)]);
+    expect(await works(account.accessToken)).toBe(true);
+  });
 });

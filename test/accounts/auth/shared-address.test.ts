@@ -19,7 +19,7 @@ describe('A stranger behind the address of the owner', () => {
   it('does not lock out the owner, who sends another credential of the account with the login', async () => {
     const owner = await newAccount();
     const { email, password, rest } = owner;
-    const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'laptop', scope: 'read' });
+    const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'laptop', scope: 'full' });
     await lockOut(owner);
     expect((await anonymous('POST', '/v1/auth/login', { email, password })).body.code).toBe('login_throttled');
     const headers = { authorization: `Bearer ${key.plaintext}` };
@@ -41,12 +41,29 @@ describe('A stranger behind the address of the owner', () => {
     expect((await stranger.rest('POST', '/v1/auth/login', { email, ...wrong })).body.code).toBe('login_throttled');
     const codes = [];
     for (let i = 0; i < 12; i++) {
-      const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: `k${i}`, scope: 'read' });
+      const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: `k${i}`, scope: 'full' });
       const headers = key.plaintext && { authorization: `Bearer ${key.plaintext}` };
-      codes.push((await rest('POST', '/v1/auth/login', { email, ...wrong }, headers)).body.code);
+      codes.push((await anonymous('POST', '/v1/auth/login', { email, ...wrong }, headers)).body.code);
     }
     expect(codes).toEqual([...Array(10).fill('invalid_login'), ...Array(2).fill('login_throttled')]);
   });
+
+  it.each(['read', 'full'])(
+    'does not keep the owner from changing the password by a stolen key with the scope %s',
+    async (scope) => {
+      const owner = await newAccount();
+      const { email, password, rest } = owner;
+      const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'stolen', scope });
+      const headers = { authorization: `Bearer ${key.plaintext}` };
+      for (let i = 0; i < 11; i++) await anonymous('POST', '/v1/auth/login', { email, ...wrong }, headers);
+      expect((await anonymous('POST', '/v1/auth/login', { email, password }, headers)).body.code).toBe(
+        'login_throttled',
+      );
+      expect((await rest('POST', '/v1/auth/totp/setup', { password })).status).toBe(200);
+      const change = { current_password: password, new_password: 'another horse battery staple' };
+      expect((await rest('POST', '/v1/auth/password', change)).status).toBe(200);
+    },
+  );
 
   it('does not use up the quota of logins by reading the catalog', async () => {
     const { email, password } = await limited.newAccount();

@@ -141,3 +141,14 @@ describe('A refresh token of an OAuth client', () => {
     expect((await introspect(renewed.body.access_token)).body.active).toBe(true);
   });
 });
+
+it('Introspection by the header refuses a network that the key does not allow, and answers a server that asks', async () => {
+  const { rest } = await newAccount();
+  const key = async (ip_allowlist: string[]) =>
+    (await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', ip_allowlist })).body.plaintext as string;
+  const [outside, inside] = [await key(['203.0.113.0/24']), await key(['127.0.0.0/8'])];
+  const refused = await form('/v1/oauth/introspect', {}, bearer(outside));
+  expect([refused.status, refused.body.code]).toEqual([403, 'ip_not_allowed']);
+  expect((await form('/v1/oauth/introspect', {}, bearer(inside))).body.active).toBe(true);
+  expect((await introspect(outside)).body.active).toBe(true);
+});

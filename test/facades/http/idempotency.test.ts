@@ -36,6 +36,21 @@ describe('A request with an idempotency key', () => {
     expect(await account.balance()).toBeCloseTo(before - 6, 6);
   });
 
+  it('shows the secrets of its answer to no other credential of the account, and orders no second server', async () => {
+    const [key, before] = [newKey(), await servers()];
+    const { body } = await account.rest('POST', '/v1/auth/api-keys', { name: 'other', scope: 'full' });
+    const other = restClient(freehold.publicUrl, body.plaintext);
+    expect((await order(key)).body.root_password).toHaveLength(24);
+    const refused = await order(key, {}, other);
+    expect([refused.status, refused.body.code]).toEqual([422, 'idempotency_key_reused']);
+    expect(refused.body.detail).toContain('Another credential');
+    expect(await servers()).toBe(before + 1);
+    const setup = (rest: typeof other) =>
+      rest('POST', '/v1/auth/totp/setup', { password: account.password }, withKey(key));
+    expect((await setup(account.rest)).status).toBe(200);
+    expect((await setup(other)).body.code).toBe('idempotency_key_reused');
+  });
+
   it('has one effect when twenty arrive at once, and all get the same answer', async () => {
     const [key, before] = [newKey(), await servers()];
     const answers = await Promise.all(Array.from({ length: 20 }, () => order(key)));
@@ -106,10 +121,11 @@ describe('A request with an idempotency key', () => {
     const [one, other] = [await limited(), await limited()];
     const create = (by: typeof rest) =>
       by('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' }, withKey('guessable'));
-    const keys = [await create(rest), await create(one), await create(other), await create(one)];
-    expect(new Set(keys.map(({ body }) => body.plaintext)).size).toBe(3);
-    expect(keys.map(({ body }) => body.spend_limit_usd)).toEqual([null, 1, 1, 1]);
-    expect(keys.map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, null, null, 'true']);
+    const first = await create(one);
+    const codes = [await create(rest), await create(other)].map(({ status, body }) => [status, body.code]);
+    expect(codes).toEqual(Array(2).fill([422, 'idempotency_key_reused']));
+    const again = await create(one);
+    expect([again.body.plaintext, again.headers.get('idempotency-replayed')]).toEqual([first.body.plaintext, 'true']);
   });
 
   it('without a credential counts with its body: a repeated registration makes one account', async () => {
@@ -182,8 +198,8 @@ describe('Idempotency keys over several processes', () => {
     });
     expect(Date.now() - began).toBeGreaterThan(4_500);
     finished.resolve();
-    expect(await running).toEqual({ answer: '"done"', replayed: false });
-    expect(await late.once(request, async () => '"never"')).toEqual({ answer: '"done"', replayed: true });
+    expect(await running).toMatchObject({ answer: '"done"', replayed: false });
+    expect(await late.once(request, async () => '"never"')).toMatchObject({ answer: '"done"', replayed: true });
     await other.close();
   });
 
@@ -203,7 +219,7 @@ describe('Idempotency keys over several processes', () => {
     });
     await expect(refused).rejects.toThrow('refused');
     expect(await db.query('select text from note')).toEqual([{ text: 'revoked' }]);
-    expect(await idempotency.once(request, async () => '"now"')).toEqual({ answer: '"now"', replayed: false });
+    expect(await idempotency.once(request, async () => '"now"')).toMatchObject({ answer: '"now"', replayed: false });
     await asSuperuser(db, 'drop table note');
   });
 

@@ -81,6 +81,38 @@ describe('A question to the user', () => {
     expect((await yes(asked.id)).status).toBe(400);
   });
 
+  it.each([
+    ['its argument', true],
+    ['its header', false],
+  ])(
+    'of a call whose credential in %s ends meanwhile gets an answer, and the service changes nothing',
+    async (_, isArgument) => {
+      const { rest, order_number } = await withServer();
+      const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'stolen', scope: 'servers' });
+      const { send, usual } = rawClient(url, isArgument ? '' : key.plaintext);
+      const without = isArgument ? ['authorization'] : [];
+      const { session } = await send({
+        without,
+        body: rpc('initialize', { ...INITIALIZE, capabilities: { elicitation: {} } }),
+      });
+      const own = Object.fromEntries(Object.entries(usual).filter(([name]) => !without.includes(name)));
+      const headers = { ...of2025('2025-11-25'), 'mcp-session-id': session! };
+      const args = { order_number, ...(isArgument && { access_token: key.plaintext }) };
+      const body = JSON.stringify(call('cancel_server', args));
+      const response = await fetch(url, { method: 'POST', headers: { ...own, ...headers }, body });
+      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+      let text = '';
+      while (!text.includes('elicitation/create')) text += (await reader.read()).value;
+      const asked = JSON.parse(/^data: (.*elicitation\/create.*)$/m.exec(text)![1]!);
+      await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
+      const result = { action: 'accept', content: { confirm: true } };
+      await send({ without, headers, body: { jsonrpc: '2.0', id: asked.id, result } });
+      for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
+      if (isArgument) expect(text).toContain('revoked_credential');
+      expect((await rest('GET', `/v1/servers/${order_number}`)).body.status).toMatch(/pending|provisioning/);
+    },
+  );
+
   it('has an end, and says so', async () => {
     const late = async () => {
       throw new SdkError(SdkErrorCode.RequestTimeout, 'late');
