@@ -121,7 +121,7 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
     operations,
     newRequestId: () => newId('req'),
   });
-  const onion = onionListener && circuitServer(app);
+  const onion = onionListener && circuitServer(app, (warning) => console.warn(warning));
   await app.listen({ port: config.port, host: config.host });
   onStop(() => app.close());
   if (onion) await listenAt(onion, onionListener);

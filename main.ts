@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
+import { reach } from './entities/database/connection.ts';
 import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { connectionName } from './entities/secret-key.ts';
@@ -96,8 +97,11 @@ function operatorTokenOf(config: Config): string {
 
 /** Opens the database and the vault, and checks that they belong together. */
 async function openStorage(config: Config, embedded: EmbeddedPostgres | undefined, onStop: OnStop) {
-  const url = config.databaseUrl ?? embedded!.url;
-  const ownerUrl = embedded?.ownerUrl ?? config.migrationDatabaseUrl;
+  const { databaseUrl, migrationDatabaseUrl } = config;
+  if (migrationDatabaseUrl) await reach('MIGRATION_DATABASE_URL', migrationDatabaseUrl);
+  if (databaseUrl) await reach('DATABASE_URL', databaseUrl);
+  const url = databaseUrl ?? embedded!.url;
+  const ownerUrl = embedded?.ownerUrl ?? migrationDatabaseUrl;
   const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
   const db = await Database.open(url, { name: connectionName(vault), poolSize: config.databasePoolSize, ownerUrl });
   if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));

@@ -2,14 +2,14 @@
  * `npm run verify`: proves that the books balance, and that the ledger accounts for every payment, top-up and order. It also
  * proves that the audit log is as the service wrote it. With `--digest`, it proves that the log still has what it had when the
  * service published that digest. Otherwise it names the wrong rows and ends with 1. Like any start, it migrates the tables;
- * it changes nothing else. It may run beside the service.
+ * it changes nothing else, and makes no database. It may run beside the service.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Config, readConfig } from './config.ts';
+import { inExistingDatabase } from './entities/database/command.ts';
 import { Database } from './entities/database/database.ts';
-import { runningUrl, startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import { proveAudit } from './entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from './entities/history/audit-signature.ts';
 import type { KnownOfAudit } from './entities/history/audit-signed.ts';
@@ -18,24 +18,26 @@ import { proveBooks } from './entities/payments/books.ts';
 import { Vault } from './entities/secrets.ts';
 
 async function verify(): Promise<boolean> {
-  const { values } = parseArgs({ options: { digest: { type: 'string', multiple: true, default: [] } } });
-  const digests = values.digest.flatMap(digestsIn);
+  const digests = givenDigests().flatMap(digestsIn);
   const config = readConfig();
-  const running = config.databaseUrl ?? (await runningUrl(config.dataDir));
-  const embedded = running ? undefined : await startEmbeddedPostgres(config.dataDir);
-  try {
-    const db = await Database.open(running ?? embedded!.url, {
-      poolSize: 2,
-      ownerUrl: embedded?.ownerUrl ?? config.migrationDatabaseUrl,
-    });
+  return inExistingDatabase(config, async ({ url, ownerUrl, place }) => {
+    const db = await Database.open(url, { poolSize: 2, ownerUrl });
     try {
+      console.log(`Database ${place}\n`);
       const areBooksRight = await verifyTheBooks(db);
       return (await verifyTheAudit(db, { publicKeys: keysOf(config), digests })) && areBooksRight;
     } finally {
       await db.close();
     }
-  } finally {
-    await embedded?.stop();
+  });
+}
+
+/** @throws Error with the usage */
+function givenDigests(): string[] {
+  try {
+    return parseArgs({ options: { digest: { type: 'string', multiple: true, default: [] } } }).values.digest;
+  } catch {
+    throw new Error('Usage: npm run verify [-- --digest <a digest, or a file with an answer of the service>]');
   }
 }
 
@@ -43,7 +45,7 @@ async function verifyTheBooks(db: Database): Promise<boolean> {
   const { balanced, transfers, totals, firstFault } = await proveBooks(db);
   for (const { name, micros } of totals) console.log(`${name.padEnd(24)} ${usdFromMicros(micros)} USD`);
   if (firstFault) console.log(`\nWRONG: ${firstFault.table} ${firstFault.row}: ${firstFault.detail}`);
-  else console.log(`\nThe books balance: ${transfers} transfers.`);
+  else console.log(`\nThe books balance: ${counted(transfers, 'transfer')}.`);
   return balanced;
 }
 
@@ -53,14 +55,17 @@ async function verifyTheAudit(db: Database, known: Required<KnownOfAudit>): Prom
     await tx.query('set transaction isolation level repeatable read, read only');
     return proveAudit(tx, known);
   });
-  const { entries, signatures, firstSignedAt, latest, missingDigests, faults } = proof;
+  const { entries, signatures, firstSignedAt, latest, missingDigests, faults, hasMoreFaults } = proof;
   const isAttributed = !signatures || known.publicKeys.length > 0;
   for (const { accountId, entryId, detail } of faults)
     console.log(
       `WRONG: audit log${accountId ? ` of ${accountId}` : ''}${entryId ? `, entry ${entryId}` : ''}: ${detail}`,
     );
+  if (hasMoreFaults) console.log('WRONG: audit log: and more. Mend these faults, and prove the log again.');
   if (!faults.length && isAttributed)
-    console.log(`The audit log is as it was written: ${entries} entries, ${signatures} signatures.`);
+    console.log(
+      `The audit log is as it was written: ${counted(entries, 'entry', 'entries')}, ${counted(signatures, 'signature')}.`,
+    );
   if (latest) {
     const [from, until] = [firstSignedAt!, latest.signedAt].map((time) => time.toISOString());
     console.log(`Its latest signature covers the text with the sha256 ${latest.digest}.`);
@@ -75,6 +80,8 @@ async function verifyTheAudit(db: Database, known: Required<KnownOfAudit>): Prom
   if (!isAttributed) console.log('WRONG: SECRET_KEY is not known here, so nothing shows who made the signatures.');
   return isAttributed && !faults.length && !missingDigests.length;
 }
+
+const counted = (count: number, one: string, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
 
 /** Returns the public keys of the signatures; none if this installation lacks SECRET_KEY. */
 function keysOf({ secretKey, secretKeyPrevious, dataDir }: Config): Buffer[] {

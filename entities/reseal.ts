@@ -1,8 +1,7 @@
 /** Seals all values again under the current key, while the service runs. */
 import type { Database } from './database/database.ts';
 import { SEALED_COLUMNS, type SealedColumn } from './database/sealed.ts';
-import { find } from './database/table.ts';
-import { FORGET_OTHER_KEYS, lockKeys, requireAllSealUnder, SecretKey } from './secret-key.ts';
+import { FORGET_OTHER_KEYS, LIST_KEYS, lockKeys, requireAllSealUnder } from './secret-key.ts';
 import { KeyMissing, type Vault } from './secrets.ts';
 
 const BATCH = 500;
@@ -17,6 +16,8 @@ export interface Resealed {
   values: Map<string, number>;
   /** The values that no key of the vault opens, as `totp.seed acct_…`. */
   lost: string[];
+  /** Whether the database knew another key until now. */
+  hadOthers: boolean;
   /** When the service needs the previous keys no more. Undefined while values need them. */
   previousUntil?: Date;
 }
@@ -33,11 +34,11 @@ export async function resealAll(db: Database, vault: Vault): Promise<Resealed> {
     for (const { name, resealed } of found) values.set(name, (values.get(name) ?? 0) + resealed);
     lost = found.flatMap((one) => one.lost);
     const others = found.reduce((sum, one) => sum + one.others, 0);
-    if (!others) return { values, lost, previousUntil: await forgetOthers(db, vault) };
+    if (!others) return { values, lost, ...(await forgetOthers(db, vault)) };
     if (others === lost.length) break;
     await new Promise((resume) => setTimeout(resume, PAUSE_MS));
   }
-  return { values, lost };
+  return { values, lost, hadOthers: true };
 }
 
 /** Goes through the values of a column that are not under the current key. */
@@ -62,12 +63,13 @@ async function resealColumn(db: Database, vault: Vault, { name, LIST_OTHERS, REP
   }
 }
 
-async function forgetOthers(db: Database, vault: Vault): Promise<Date> {
-  const key = await db.transaction(async (tx) => {
+async function forgetOthers(db: Database, vault: Vault) {
+  return db.transaction(async (tx) => {
     await lockKeys(tx);
     await requireAllSealUnder(tx, vault);
+    const keys = await LIST_KEYS.all(tx);
     await FORGET_OTHER_KEYS.all(tx, [vault.keyId]);
-    return find(tx, SecretKey, { id: vault.keyId });
+    const { createdAt } = keys.find(({ id }) => id.equals(vault.keyId))!;
+    return { hadOthers: keys.length > 1, previousUntil: new Date(createdAt.getTime() + REPEATED_HOURS * 3_600_000) };
   });
-  return new Date(key!.createdAt.getTime() + REPEATED_HOURS * 3_600_000);
 }

@@ -111,8 +111,8 @@ export async function deleteWebhook(context: Context, id: string): Promise<{ id:
 
 /** A webhook with its new secret. The caller cannot read the secret again. */
 export interface RotatedWebhookSecret extends CreatedWebhook {
-  /** Until then, the secret before it also signs. */
-  previousSecretUntil: Date;
+  /** Until then, the secret before it also signs. Null: that one was revoked. */
+  previousSecretUntil: Date | null;
 }
 
 /**
@@ -127,15 +127,17 @@ export async function rotateWebhookSecret(context: Context, id: string): Promise
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
     const before = found(isId('whk', id) && (await lock(tx, Webhook, { id, accountId })));
-    const previous = PREVIOUS_WEBHOOK_SECRET.seal(vault, WEBHOOK_SECRET.open(vault, before.secret, id), id);
-    const rotated = (await ROTATE_SECRET.first(tx, [id, WEBHOOK_SECRET.seal(vault, secret, id), previous]))!;
     const isRevoked = before.disabledReason === SECRET_REVOKED;
+    const previous = isRevoked
+      ? null
+      : PREVIOUS_WEBHOOK_SECRET.seal(vault, WEBHOOK_SECRET.open(vault, before.secret, id), id);
+    const rotated = (await ROTATE_SECRET.first(tx, [id, WEBHOOK_SECRET.seal(vault, secret, id), previous]))!;
     const enabled =
       isRevoked && (await transition(tx, WEBHOOK_LIFECYCLE, id, 'ENABLED', { set: { disabledReason: null } }));
     const webhook = enabled || rotated;
     await record(tx, accountId, id, { type: 'webhook.secret_rotated', actor: actorOf(context) });
     const [lastDelivery = null] = await LATEST_DELIVERIES.all(tx, [[id]]);
-    return { webhook: { ...webhook, lastDelivery }, secret, previousSecretUntil: webhook.previousSecretUntil! };
+    return { webhook: { ...webhook, lastDelivery }, secret, previousSecretUntil: webhook.previousSecretUntil };
   });
 }
 

@@ -90,7 +90,8 @@ const RotatedWebhookSecretType = objectType<RotatedWebhookSecret>(
     secret: t.exposeString('secret', { description: 'The new secret. The service shows it only here.' }),
     previousSecretUntil: t.expose('previousSecretUntil', {
       type: 'DateTime',
-      description: 'When the secret before it stops signing.',
+      nullable: true,
+      description: 'When the secret before it stops signing. Null: it was revoked.',
     }),
   }),
 );

@@ -62,7 +62,9 @@ describe('The commands for customers', () => {
       ['running', 'vps-2', 'debian-12'],
       ['deleting', 'vps-2', 'debian-12'],
     ]);
-    expect(answers.at(-1)).toMatchObject({ token_type: 'Bearer', scope: 'servers billing' });
+    const tokens = answers.filter(({ token_type }) => token_type === 'Bearer');
+    expect(tokens.map(({ scope }) => scope)).toEqual(['servers billing', 'servers']);
+    expect(answers.at(-1)).toMatchObject({ tokens_revoked: expect.any(Number) });
   });
 });
 

@@ -63,6 +63,16 @@ export async function placeCluster(dataDir: string, onWait: () => void): Promise
   return { binaries, folder, password, identity };
 }
 
+/** Returns the folder of the cluster that a data folder has. Makes nothing. */
+export function findCluster(dataDir: string): string | undefined {
+  const wanted = resolve(dataDir, 'postgres');
+  const homes = process.getuid?.() === 0 ? [wanted, elsewhereOf(wanted)] : [wanted];
+  return homes.map((home) => join(home, 'cluster')).find((folder) => existsSync(join(folder, 'PG_VERSION')));
+}
+
+/** Returns the home of data that the user of PostgreSQL cannot reach at the wanted one. */
+const elsewhereOf = (wanted: string) => join(SHARED, createHash('sha256').update(wanted).digest('hex').slice(0, 12));
+
 /** Returns the account that runs the server if root starts the service. */
 function unprivileged(): Identity {
   const users = new Map(
@@ -110,7 +120,7 @@ async function placeBinaries(identity: Identity | undefined): Promise<string> {
 
 /** Returns the home of the data. Existing data never move: an empty cluster elsewhere would look like a loss of data. */
 function placeHome(wanted: string, identity: Identity | undefined): string {
-  const elsewhere = join(SHARED, createHash('sha256').update(wanted).digest('hex').slice(0, 12));
+  const elsewhere = elsewhereOf(wanted);
   mkdirSync(dirname(wanted), { recursive: true });
   const isReachable = !identity || reachable(dirname(wanted), identity);
   const used = identity && [wanted, elsewhere].find((home) => existsSync(join(home, 'cluster')));

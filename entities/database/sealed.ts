@@ -8,6 +8,7 @@ import { snake } from './table.ts';
 export interface SealedColumn {
   /** Such as `totp.seed`. */
   readonly name: string;
+  readonly table: string;
   /**
    * @param key the key of the row: the value does not open in another
    * @param secret of a caller, without which the value does not open either
@@ -37,6 +38,7 @@ export function sealedColumn<T>(table: EntitySchema<T>, property: keyof T & stri
   const contextOf = (key: string) => `${name}:${key}`;
   const declared: SealedColumn = {
     name,
+    table: tableName,
     contextOf,
     seal: (vault, plaintext, key, secret) =>
       secret === undefined ? vault.seal(plaintext, contextOf(key)) : vault.sealFor(secret, plaintext, contextOf(key)),

@@ -7,7 +7,7 @@ import { statement } from '../database/statement.ts';
 import { columnsOf, nullable, type Row, snake } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { AuditEntry } from './audit.ts';
-import { AuditLink, linkHash, NO_HASH } from './audit-link.ts';
+import { AuditLink, findWaiting, linkHash, NO_HASH } from './audit-link.ts';
 import {
   type AuditFault,
   type Found,
@@ -20,6 +20,8 @@ export interface AuditProof extends SignatureProof {
   entries: number;
   /** At most `FAULTS_MAX`. */
   faults: AuditFault[];
+  /** Whether there are more faults than these. */
+  hasMoreFaults: boolean;
 }
 
 const FAULTS_MAX = 50;
@@ -59,16 +61,20 @@ const FIND_HASHES = statement({ hash: column.bytes() })`
 /** Proves the log. */
 export async function proveAudit(db: Queryable, known: KnownOfAudit = {}): Promise<AuditProof> {
   const faults: AuditFault[] = [];
+  let hasMoreFaults = false;
   const found: Found = (fault) => {
     if (faults.length < FAULTS_MAX) faults.push(fault);
-    return faults.length < FAULTS_MAX ? 'more' : 'full';
+    else hasMoreFaults = true;
+    return hasMoreFaults ? 'full' : 'more';
   };
   const entries = await proveLinks(db, found);
   for (const { accountId, entryId } of await OUTSIDE.all(db, [FAULTS_MAX])) {
     const detail = accountId ? 'The entry is in no chain.' : 'The entry was deleted before it came into its chain.';
     found({ accountId, entryId, detail });
   }
-  return { entries, ...(await proveSignatures(db, known, found)), faults };
+  for (const waiting of await findWaiting(db, FAULTS_MAX)) found(waiting);
+  const proof = await proveSignatures(db, known, found);
+  return { entries, ...proof, faults, hasMoreFaults };
 }
 
 async function proveLinks(db: Queryable, found: Found): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * The signed heads of the hash chains. A signature covers the heads that changed since the signature before, and the digest
- * of its text. So the latest signature covers all chains, and shows entries that somebody deleted.
+ * The signed heads of the hash chains. A signature covers the heads that no signature before it covers, and the digest of
+ * the text before. So the latest signature covers all chains, and shows entries that somebody deleted.
  *
  * The canary's key is offline, so it cannot sign every day. The key of the chains is Ed25519, derived from SECRET_KEY.
  * `audit-text.ts` tells which part of a text is signed and published.
@@ -46,11 +46,15 @@ const FIND_FREE_NUMBER = statement({ number: column.bigint() })`
     where number > $1 and exists (select from audit_signature where number = $1::bigint + 1)
       and not exists (select from audit_signature where number = taken.number::numeric + 1)`;
 const { signedAt: _signed, ...PUBLISHED } = AuditSignature.columns;
-/** The signature $1 with the signed part of its text, or the latest one of the keys $2. */
+/** The signature $1 with the signed part of its text, or the latest one of the keys $2. $3: null, or the number after it. */
 export const FIND_PUBLISHED = statement(PUBLISHED)`
   select number, ${SIGNED_PART_SQL} || E'\\n' as signed_text, public_key, signature from audit_signature
-    where ${IS_PUBLIC_SQL} and (number = $1 or $1::bigint is null and public_key = any($2)) order by number desc limit 1`;
-/** The heads of each day whose links are younger than an hour before $1. Null: all heads. */
+    where ${IS_PUBLIC_SQL} and (number = $1 or $1::bigint is null and public_key = any($2))
+      and ($3::bigint is null or number < $3) order by number desc limit 1`;
+/**
+ * The heads of each day whose links are younger than an hour before $1. Null: all heads. It adds the links above
+ * the numbers $3 of the chains $2. A thief can change the times.
+ */
 const FIND_CHANGED_HEADS = statement({
   accountId: column.text(),
   number: column.bigint(),
@@ -63,7 +67,8 @@ const FIND_CHANGED_HEADS = statement({
     from (
       select audit_link.*, created_at, (created_at at time zone 'UTC')::date as day
         from audit_link join audit_entry on id = entry_id
-        where linked_at >= $1::timestamptz - interval '1 hour' or $1 is null) as linked
+          left join unnest($2::text[], $3::bigint[]) as covered (of_account, highest) on of_account = audit_link.account_id
+        where linked_at >= $1::timestamptz - interval '1 hour' or $1 is null or number > coalesce(highest, 0)) as linked
     order by account_id, day, number desc`;
 const INSERT_SIGNATURE = statement(AuditSignature.columns)`
   insert into audit_signature (number, signed_text, public_key, signature) values ($1, $2, $3, $4)
@@ -84,13 +89,20 @@ export const signingKeys = (vault: Vault): [KeyObject, ...KeyObject[]] =>
 export const publicKeyOf = (key: KeyObject): Buffer =>
   createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(SPKI.length);
 
-/** Returns the text of a signature. Undefined: the row, the signature and the heads do not belong together. */
-export function provenText({ number, signedText, publicKey, signature }: AuditSignature): SignedText | undefined {
-  const key = createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' });
-  if (!verify(null, Buffer.from(signedPart(signedText)), key, signature)) return undefined;
-  const text = readSignedText(signedText);
-  return text?.number === number && text.publicKey.equals(publicKey) ? text : undefined;
+/** Whether the row and the signed part of its text belong together. The row may be junk, also with no key at all. */
+function isProven({ number, signedText, publicKey, signature }: Row<typeof PUBLISHED>): boolean {
+  try {
+    const key = createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' });
+    if (!verify(null, Buffer.from(signedPart(signedText)), key, signature)) return false;
+    const part = readSignedPart(signedText);
+    return part.number === number && part.publicKey.equals(publicKey);
+  } catch {
+    return false;
+  }
 }
+/** Returns the text of a signature. Undefined: the row, the signature and the heads do not belong together. */
+export const provenText = (row: AuditSignature): SignedText | undefined =>
+  isProven(row) ? readSignedText(row.signedText) : undefined;
 
 /** A signature as the service publishes it. Bytes are in hexadecimal. */
 export interface AuditDigest {
@@ -117,6 +129,20 @@ export function publishedOf(signature: Row<typeof PUBLISHED>): AuditDigest | nul
   };
 }
 
+/** Finds the digest of a number, or the latest one of the keys. It skips rows that do not prove themselves. */
+export async function findPublished(
+  db: Queryable,
+  number: number | null,
+  keys: readonly Buffer[],
+): Promise<AuditDigest | null> {
+  for (let below: bigint | null = null; ; ) {
+    const row: Row<typeof PUBLISHED> | undefined = await FIND_PUBLISHED.first(db, [number, keys, below]);
+    if (!row) return null;
+    if (isProven(row)) return publishedOf(row);
+    below = row.number;
+  }
+}
+
 /** Returns whether the latest signature is of this key. */
 export async function isLatestBy(db: Queryable, key: KeyObject): Promise<boolean> {
   const latest = await SIGNATURE_BEFORE.first(db, [null, null]);
@@ -129,14 +155,31 @@ interface Signed {
 }
 
 /** Finds the latest text that one of the keys signed. A thief of the database can write signatures of other keys alone. */
-async function findLatest(tx: Transaction, keys: readonly Buffer[]): Promise<Signed | undefined> {
-  for (let below: bigint | null = null; ; ) {
+async function findLatest(
+  tx: Transaction,
+  keys: readonly Buffer[],
+  before: bigint | null = null,
+): Promise<Signed | undefined> {
+  for (let below = before; ; ) {
     const row: AuditSignature | undefined = await SIGNATURE_BEFORE.first(tx, [below, keys]);
     if (!row) return undefined;
     const text = provenText(row);
     if (text) return { row, text };
     below = row.number;
   }
+}
+
+/** Returns the highest number of each chain that a text of the key covers. */
+async function coveredBy(tx: Transaction, key: Buffer): Promise<Map<string, bigint>> {
+  const covered = new Map<string, bigint>();
+  for (let signed = await findLatest(tx, [key]); signed; signed = await findLatest(tx, [key], signed.row.number))
+    noteCovered(covered, signed.text);
+  return covered;
+}
+/** Notes the highest number of each chain that a text covers. */
+export function noteCovered(covered: Map<string, bigint>, { heads }: SignedText): void {
+  for (const { accountId, number } of heads)
+    if (number > (covered.get(accountId) ?? 0n)) covered.set(accountId, number);
 }
 
 const HOUR_MS = 3_600_000;
@@ -165,7 +208,9 @@ export async function signHeads(
   const isYoung = ({ row, text }: Signed) => Math.min(+row.signedAt, +text.signedAt) > +signedAt - 24 * HOUR_MS;
   const own = await findLatest(tx, [publicKey]);
   if (own && isSure(own) && isYoung(own)) return undefined;
-  const heads = await FIND_CHANGED_HEADS.all(tx, [latest && isSure(latest) ? since : null]);
+  const covered = await coveredBy(tx, publicKey);
+  const changed = [latest && isSure(latest) ? since : null, [...covered.keys()], [...covered.values()]];
+  const heads = await FIND_CHANGED_HEADS.all(tx, changed);
   const { number } = (await FIND_FREE_NUMBER.first(tx, [latest?.text.number ?? 0n]))!;
   const previous = latest ? textDigest(latest.row.signedText) : '';
   const text = writeSignedText({ number, previous, signedAt, publicKey, others: otherKeys, since, heads });

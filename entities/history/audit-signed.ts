@@ -7,7 +7,7 @@ import { statement } from '../database/statement.ts';
 import { nullable } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { AUDIT_DAYS } from './audit.ts';
-import { provenText, SIGNATURE_BEFORE } from './audit-signature.ts';
+import { noteCovered, provenText, SIGNATURE_BEFORE } from './audit-signature.ts';
 import { type SignedHead, type SignedText, textDigest } from './audit-text.ts';
 
 /** A place where the log is not as it was written. */
@@ -65,6 +65,26 @@ const FIND_SIGNED = statement({
       left join lateral (
         select number, entry_id from audit_link where account_id = given.account_id order by number limit 1) as oldest on true
     order by place`;
+/**
+ * The links above the highest signed numbers $2 of the chains $1. They are an hour older than the time $3 of the latest
+ * signature. Signatures of entries older than $4 days may be gone. It adds the links of the future, an hour from now. At most $5.
+ */
+const FIND_UNCOVERED = statement({
+  accountId: column.text(),
+  entryId: column.text(),
+  isFuture: column.boolean(),
+  first: column.bigint(),
+  last: column.bigint(),
+})`
+  select account_id, (array_agg(entry_id order by number))[1] as entry_id, is_future, min(number) as first, max(number) as last
+    from (
+      select audit_link.*, linked_at > clock_timestamp() + interval '1 hour' as is_future,
+          linked_at < $3::timestamptz - interval '1 hour' and number > coalesce(highest, 0)
+            and created_at > now() - $4 * interval '1 day' as is_uncovered
+        from audit_link left join audit_entry on id = entry_id
+          left join unnest($1::text[], $2::bigint[]) as covered (of_account, highest) on of_account = audit_link.account_id
+    ) as link
+    where is_future or is_uncovered group by account_id, is_future order by account_id, is_future limit $5`;
 type Kept = { hash: string | null; entryId: string | null; oldestEntryId: string | null } & Record<
   'oldest' | 'newest',
   bigint | null
@@ -84,6 +104,7 @@ export async function proveSignatures(
   const wrong = (number: bigint, detail: string) =>
     ofSignatures.push({ accountId: null, entryId: null, detail: `Signature ${number}: ${detail}` });
   const ofChains = new Map<string, AuditFault>();
+  const covered = new Map<string, bigint>();
   let later: SignedText | undefined;
   for (let below: bigint | null = null; ; ) {
     const row = await SIGNATURE_BEFORE.first(db, [below, null]);
@@ -92,7 +113,7 @@ export async function proveSignatures(
     proof.signatures++;
     if (publicKeys.length && !trusted.has(row.publicKey.toString('hex'))) {
       proof.foreignSignatures++;
-      wrong(row.number, 'neither SECRET_KEY nor a later signature names its key.');
+      wrong(row.number, 'neither SECRET_KEY nor a later signature names its key. Is SECRET_KEY the current one?');
       continue;
     }
     const digest = textDigest(row.signedText);
@@ -106,12 +127,25 @@ export async function proveSignatures(
     proof.latest ??= { digest, signedAt: later.signedAt };
     proof.firstSignedAt = later.signedAt;
     proof.missingDigests = proof.missingDigests.filter((one) => one !== digest);
+    noteCovered(covered, later);
     await proveHeads(db, later.heads.toReversed(), ofChains);
   }
   if (later?.previous && !isOlder(later.since ?? later.signedAt, SIGNATURE_KEPT_MS))
     wrong(later.number, 'the signatures before it were deleted before their time.');
-  for (const fault of [...ofChains.values(), ...ofSignatures]) found(fault);
+  const uncovered = await findUncovered(db, covered, proof.latest?.signedAt);
+  for (const fault of [...ofChains.values(), ...ofSignatures, ...uncovered]) found(fault);
   return proof;
+}
+
+/** Finds links without a signature whose time says that the latest one covers them. A thief can change the times. */
+async function findUncovered(db: Queryable, covered: Map<string, bigint>, at?: Date): Promise<AuditFault[]> {
+  const given = [[...covered.keys()], [...covered.values()], at ?? null, AUDIT_DAYS, CHUNK];
+  return (await FIND_UNCOVERED.all(db, given)).map(({ accountId, entryId, isFuture, first, last }) => ({
+    ...{ accountId, entryId },
+    detail: isFuture
+      ? `The entries ${first} to ${last} came into the chain in the future.`
+      : `The entries ${first} to ${last} are older than the latest signature, but no signature covers them.`,
+  }));
 }
 
 /** Compares heads with the chains, the newest first. It keeps one fault of each kind for a chain. */

@@ -58,10 +58,10 @@ export const LOCK_WEBHOOKS = statement({ id: column.key(), disabledReason: nulla
   select id, disabled_reason from webhook where account_id = $1 order by id for update`;
 
 const BOTH_SIGN_HOURS = 24;
-/** Replaces the secret of the webhook $1 by $2. The earlier one, $3, signs too for a day. */
+/** Replaces the secret of the webhook $1 by $2. The earlier one, $3, signs too for a day; null: it was revoked. */
 export const ROTATE_SECRET = statement(Webhook.columns)`
   update webhook set secret = $2, previous_secret = $3,
-    previous_secret_until = now() + make_interval(hours => ${BOTH_SIGN_HOURS})
+    previous_secret_until = case when $3::bytea is not null then now() + make_interval(hours => ${BOTH_SIGN_HOURS}) end
   where id = $1 returning ${columnsOf(Webhook)}`;
 /** Erases previous secrets that sign no more. */
 export const ERASE_PREVIOUS_SECRETS = statement({})`

@@ -41,7 +41,11 @@ type Options = ServerOptions<Record<string, unknown>, Partial<Connection>>;
 
 /** @returns a function that ends all sockets, also those of clients that do not answer */
 export function acceptSockets(server: Server, path: string, options: SocketOptions, mask: Mask): () => void {
-  const sockets = new WebSocketServer({ server, path, maxPayload: 64 * 1024 });
+  // A WebSocketServer with the server would log its errors, such as a taken port. The start reports these.
+  const sockets = new WebSocketServer({ noServer: true, path, maxPayload: 64 * 1024 });
+  server.on('upgrade', (request, connection, head) =>
+    sockets.handleUpgrade(request, connection, head, (socket) => sockets.emit('connection', socket, request)),
+  );
   useServer(socketOptions(options, maskingWithoutHttp(mask)), sockets);
   return () => {
     for (const socket of sockets.clients) socket.close(GOING_AWAY, 'The service stops.');

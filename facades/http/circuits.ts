@@ -14,13 +14,28 @@ const LINE_MS = 3_000;
 /** Shutdown grace period for requests in flight. */
 const SHUTDOWN_GRACE_MS = 10_000;
 
-/** Returns a server that hands its connections to the app. It closes with the app. */
-export function circuitServer(app: FastifyInstance): Server {
+const NO_LINE =
+  'ONION_LISTENER closes connections that do not begin with the line of a circuit. If Tor opens them, its onion service lacks ' +
+  'the line: HiddenServiceExportCircuitID haproxy';
+
+/**
+ * Returns a server that hands its connections to the app. It closes with the app.
+ * @param onWarning called once, at the first connection that begins with anything but the line
+ */
+export function circuitServer(app: FastifyInstance, onWarning: (warning: string) => void): Server {
+  let isWarned = false;
+  const warn = () => {
+    if (!isWarned) onWarning(NO_LINE);
+    isWarned = true;
+  };
   // These are the options of Node's HTTP server.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
     readLine(socket, (line) => {
       const address = circuitIn(line);
-      if (!address) return void socket.destroy();
+      if (!address) {
+        warn();
+        return void socket.destroy();
+      }
       Object.defineProperty(socket, 'remoteAddress', { value: address });
       app.server.emit('connection', socket);
     }),
@@ -51,16 +66,17 @@ const isDead = (path: string) =>
     socket.on('connect', () => socket.destroy());
   });
 
-/** Reads the first line, and leaves the bytes after it in the socket. Closes a connection without such a line. */
+/** Reads the first line, or too many bytes without one, and leaves the bytes after it in the socket. */
 function readLine(socket: Socket, onLine: (line: string) => void): void {
   let head = Buffer.alloc(0);
   const close = () => void socket.destroy();
   const read = () => {
     for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) head = Buffer.concat([head, chunk]);
     const end = head.subarray(0, LINE_MAX).indexOf('\r\n');
-    if (end < 0) return head.length < LINE_MAX ? undefined : close();
+    if (end < 0 && head.length < LINE_MAX) return;
     clearTimeout(timer);
     socket.off('readable', read).off('end', close).off('error', close);
+    if (end < 0) return onLine('');
     if (head.length > end + 2) socket.unshift(head.subarray(end + 2));
     onLine(head.toString('latin1', 0, end));
   };

@@ -1,6 +1,6 @@
-/** Links new audit entries into the hash chains of their accounts. Signs the heads of the chains once a day. */
+/** Links new audit entries into the hash chains of their accounts. Signs the heads of the chains once a day, and logs delays. */
 import type { Database } from '../../entities/database/database.ts';
-import { linkEntries } from '../../entities/history/audit-link.ts';
+import { findWaiting, linkEntries } from '../../entities/history/audit-link.ts';
 import { isLatestBy, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
 import { textDigest } from '../../entities/history/audit-text.ts';
 import type { Vault } from '../../entities/secrets.ts';
@@ -15,13 +15,25 @@ const CHUNK = 1_000;
 /** How often the worker looks whether the last signature is a day old. */
 const SIGN_SECONDS = 600;
 
-export const auditLinksProcess = (db: Database): Process =>
-  periodic({
+/** How long the worker leaves a chain alone that took no link, so that others do not wait for it. */
+const BROKEN_SECONDS = 600;
+/** The log names at most so many accounts whose entries wait. */
+const WAITING_MAX = 20;
+
+export const auditLinksProcess = (db: Database): Process => {
+  const left = new Set<string>();
+  return periodic({
     start: async () => {
-      const linked = await db.transaction((tx) => linkEntries(tx, CHUNK));
-      return hop('start', { afterSeconds: linked === CHUNK ? 0 : LINK_SECONDS });
+      const { count, broken } = await db.transaction((tx) => linkEntries(tx, CHUNK, left));
+      for (const [accountId, reason] of broken) {
+        console.error(`The worker cannot link audit entries of ${accountId}: ${reason}`);
+        left.add(accountId);
+        setTimeout(() => left.delete(accountId), BROKEN_SECONDS * 1000).unref();
+      }
+      return hop('start', { afterSeconds: count === CHUNK || broken.size ? 0 : LINK_SECONDS });
     },
   });
+};
 
 /** Wakes the task that signs, unless the present key made the latest signature. The keys before it need its signature. */
 export const signWithNewKey = (db: Database, vault: Vault): Promise<void> =>
@@ -38,6 +50,8 @@ export const auditSignatureProcess = (db: Database, vault: Vault): Process =>
         console.log(
           `Signed the heads of the audit log: number ${signed.number}, sha256 ${textDigest(signed.signedText)}`,
         );
+      for (const { accountId, entryId, detail } of await findWaiting(db, WAITING_MAX))
+        console.error(`The audit log of ${accountId}, from entry ${entryId}: ${detail}`);
       return hop('start', { afterSeconds: SIGN_SECONDS });
     },
   });

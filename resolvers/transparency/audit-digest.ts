@@ -1,20 +1,13 @@
 /** The published digests of the audit log. Strangers keep them, and so see when somebody wrote the log anew. */
 import { ApiError } from '../../entities/errors.ts';
-import {
-  type AuditDigest,
-  FIND_PUBLISHED,
-  publicKeyOf,
-  publishedOf,
-  signingKeys,
-} from '../../entities/history/audit-signature.ts';
+import { type AuditDigest, findPublished, publicKeyOf, signingKeys } from '../../entities/history/audit-signature.ts';
 import type { Context } from '../context.ts';
 
 export type { AuditDigest } from '../../entities/history/audit-signature.ts';
 
 /** Returns the digest of a number, or the latest. @throws ApiError not_found */
 export async function findAuditDigest({ db, vault }: Context, number: number | null | undefined): Promise<AuditDigest> {
-  const signature = await FIND_PUBLISHED.first(db, [number ?? null, signingKeys(vault).map(publicKeyOf)]);
-  const published = signature && publishedOf(signature);
+  const published = await findPublished(db, number ?? null, signingKeys(vault).map(publicKeyOf));
   if (!published) throw new ApiError('not_found');
   return published;
 }

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { STATEMENTS } from '../../entities/database/statement.ts';
+import { rewriteTables } from '../../entities/reseal-files.ts';
 import { newDatabase, newDatabaseUrl } from '../setup/database.ts';
 import { administer, withDatabase } from '../setup/postgres.ts';
 import { importEntities } from '../setup/sources.ts';
@@ -70,6 +71,21 @@ describe('The role of the service', () => {
     const { rows } = await client.query(`select tableowner from pg_tables where schemaname = 'public' group by 1`);
     await client.end();
     expect(rows).toEqual([{ tableowner: new URL(owner).username }]);
+  });
+
+  it('leaves the files with sealed values to the role of migrations, and that one the WAL to a superuser', async () => {
+    const { owner, service } = await newRoles();
+    await Database.open(service, { poolSize: 2, ownerUrl: owner }).then((db) => db.close());
+    const client = new pg.Client({ connectionString: owner });
+    await client.connect();
+    onTestFinished(() => client.end());
+    const file = async () => (await client.query(`select pg_relation_filepath('totp') as file`)).rows[0].file;
+    const before = await file();
+    const all = await rewriteTables(undefined);
+    expect(all).toContain('vacuum full totp');
+    const remaining = await rewriteTables(owner);
+    expect(remaining).toEqual(all.slice(all.indexOf('select pg_switch_wal()')));
+    expect(await file()).not.toBe(before);
   });
 
   it('starts without the other role once the tables are there, and names the missing variable before that', async () => {

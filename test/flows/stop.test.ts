@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import type { Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { createClient } from 'graphql-ws';
@@ -21,6 +21,7 @@ import {
   UNLIMITED,
 } from '../setup/spawn.ts';
 
+const NOWHERE = 'postgres://nobody@127.0.0.1:1/nothing';
 const environment = async (more: Record<string, string> = {}) => {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
@@ -159,11 +160,22 @@ describe('The service as a process', { timeout: 400_000 }, () => {
 
   it.each([
     [{ PORT: 'eighty' }, 'PORT is wrong: expected a whole number from 1 to 65535.'],
-    [{ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }, 'ECONNREFUSED'],
+    [{ DATABASE_URL: NOWHERE }, 'Freehold cannot start. DATABASE_URL leads to no database: connect ECONNREFUSED'],
+    [{ DATABASE_URL: NOWHERE, MIGRATION_DATABASE_URL: NOWHERE }, 'start. MIGRATION_DATABASE_URL leads to no database:'],
     [{ OPERATOR_TOKEN: `svc_op_${'a'.repeat(38)}` }, 'OPERATOR_TOKEN or its file has a wrong checksum.'],
     [{ PORT: '39999' }, 'Another process listens on 127.0.0.1:39999.'],
   ])('names the reason if it cannot start: %j', async (wrong, sentence) => {
     const given = { ...(await environment()), INTERNAL_PORT: '39999', ...wrong };
     await expect(spawnService(given)).rejects.toThrow(sentence);
+  });
+
+  it('names a taken INTERNAL_PORT, and prints no stack', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const failed = await spawnService({ ...(await environment()), INTERNAL_PORT: String(port) }).catch(String);
+    expect(failed).toContain(`Another process listens on 127.0.0.1:${port}.`);
+    expect(failed).not.toMatch(/Internal error|^ +at /m);
   });
 });

@@ -46,7 +46,7 @@ describe('A published digest of the audit log', () => {
     expect(second.sha256).toBe(sha256(second.signedText));
     expect(second.signedText).toContain(`previous ${first.sha256}\n`);
     // Strangers ask for it, so the process does not even read the heads, which may be many.
-    expect((await FIND_PUBLISHED.first(db, [2, []]))!.signedText).toBe(second.signedText);
+    expect((await FIND_PUBLISHED.first(db, [2, [], null]))!.signedText).toBe(second.signedText);
     expect([first.previousSha256, second.previousSha256]).toEqual([null, first.sha256]);
     expect(second.signedText + first.signedText).not.toContain(accountId);
     const key = createPublicKey({
@@ -104,7 +104,7 @@ describe('A published digest of the audit log', () => {
     ]);
     const [first] = await db.query<Parameters<typeof publishedOf>[0]>('select * from audit_signature');
     expect(publishedOf(first!)).toBeNull();
-    expect(await FIND_PUBLISHED.first(db, [null, keysOf(VAULT)])).toBeUndefined();
+    expect(await FIND_PUBLISHED.first(db, [null, keysOf(VAULT), null])).toBeUndefined();
     await shop.tick('audit-signature');
     expect(await proveBy(VAULT, [sha256(text)])).toMatchObject({ signatures: 2, faults: [], missingDigests: [] });
   });
@@ -145,7 +145,9 @@ describe('After a new SECRET_KEY', () => {
       signatures: 2,
       foreignSignatures: 1,
       faults: [
-        { detail: 'Signature 2: neither SECRET_KEY nor a later signature names its key.' },
+        {
+          detail: 'Signature 2: neither SECRET_KEY nor a later signature names its key. Is SECRET_KEY the current one?',
+        },
         { detail: 'Signature 1: it does not fit its text.' },
       ],
     });

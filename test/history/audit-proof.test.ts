@@ -70,6 +70,7 @@ describe('The audit log', () => {
       firstSignedAt: expect.any(Date),
       missingDigests: [],
       faults: [],
+      hasMoreFaults: false,
     });
   });
 

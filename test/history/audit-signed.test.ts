@@ -1,6 +1,6 @@
 /** The audit log against a thief who is superuser of the database, but lacks SECRET_KEY. */
 import { generateKeyPairSync, type KeyObject, sign as signBy } from 'node:crypto';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { proveAudit } from '../../entities/history/audit-proof.ts';
 import { publicKeyOf, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
@@ -146,6 +146,48 @@ describe('The proof of the audit log', () => {
     expect(new Set(faults.map(({ accountId }) => accountId))).toEqual(new Set([one, other]));
   });
 
+  it('sees deleted entries although somebody made the table date all links to 2000', async () => {
+    await written(1, accountId);
+    await sign();
+    await asSuperuser(db, `alter table audit_link alter linked_at set default '2000-01-01'`);
+    onTestFinished(() => asSuperuser(db, 'alter table audit_link alter linked_at set default clock_timestamp()'));
+    await written(2, accountId);
+    expect(await db.query(`select from audit_link where linked_at < now() - interval '1 hour'`)).toEqual([]);
+    await asSuperuser(db, `update audit_link set linked_at = '2000-01-01' where number > 1`);
+    expect(readSignedText((await sign()).signedText)!.heads).toMatchObject([{ accountId, number: 3n }]);
+    expect((await prove()).faults).toEqual([]);
+    await asSuperuser(db, 'delete from audit_entry where id in (select entry_id from audit_link where number > 1)');
+    await asSuperuser(db, 'delete from audit_link where number > 1');
+    const detail = 'The entries 2 to 3 were deleted at the end of the chain.';
+    expect((await prove()).faults).toEqual([{ accountId, entryId: null, detail }]);
+  });
+
+  it.each([
+    [`'2000-01-01'`, 'The entries 2 to 3 are older than the latest signature, but no signature covers them.'],
+    [`now() + interval '2 hours'`, 'The entries 2 to 3 came into the chain in the future.'],
+  ])('names links that no signature covers and that have the time %s', async (time, detail) => {
+    await written(1, accountId);
+    await sign();
+    const ids = await written(3, accountId);
+    await asSuperuser(db, `update audit_link set linked_at = ${time} where number in (2, 3)`);
+    expect((await prove()).faults).toEqual([{ accountId, entryId: ids[1], detail }]);
+  });
+
+  it('names 50 faults, and says that there are more', async () => {
+    await written(51, accountId);
+    await asSuperuser(
+      db,
+      `update audit_entry set action = 'x' where id in (select entry_id from audit_link where number < 51)`,
+    );
+    const counted = async () => {
+      const { faults, hasMoreFaults } = await prove();
+      return [faults.length, hasMoreFaults];
+    };
+    expect(await counted()).toEqual([50, false]);
+    await asSuperuser(db, `insert into audit_unlinked values ('aud_gone')`);
+    expect(await counted()).toEqual([50, true]);
+  });
+
   it('finds the deletion of the first signatures', async () => {
     const ids = await written(1, accountId);
     await sign();
@@ -216,7 +258,7 @@ describe('The proof of the audit log', () => {
 describe('A signature of a key that the service never had', () => {
   const foreign = (number: number) => ({
     ...{ accountId: null, entryId: null },
-    detail: `Signature ${number}: neither SECRET_KEY nor a later signature names its key.`,
+    detail: `Signature ${number}: neither SECRET_KEY nor a later signature names its key. Is SECRET_KEY the current one?`,
   });
 
   it('is a fault, also if it stands for all others over a chain that was written anew', async () => {

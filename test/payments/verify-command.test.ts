@@ -1,6 +1,6 @@
 /** The command that proves the books and the audit log. */
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
@@ -16,9 +16,9 @@ import { SECRET_KEY, VAULT } from '../setup/vault.ts';
 
 const VERIFY = join(import.meta.dirname, '..', '..', 'verify.ts');
 const verify = (DATABASE_URL: string, ...given: string[]) => run({ DATABASE_URL, SECRET_KEY }, given);
-const run = (environment: Record<string, string>, given: string[] = []) =>
+const run = (environment: Record<string, string>, given: string[] = [], file = VERIFY) =>
   new Promise<{ code: number; output: string }>((done) => {
-    execFile(process.execPath, [VERIFY, ...given], { env: { ...MACHINE, ...environment } }, (error, stdout, stderr) =>
+    execFile(process.execPath, [file, ...given], { env: { ...MACHINE, ...environment } }, (error, stdout, stderr) =>
       done({ code: error ? Number(error.code) : 0, output: stdout + stderr }),
     );
   });
@@ -37,9 +37,11 @@ it('npm run verify reports balanced books, or the wrong row', async () => {
   );
   const right = await verify(url);
   expect(right).toMatchObject({ code: 0 });
-  expect(right.output).toMatch(/available +5 USD[\s\S]*The books balance: 1 transfers/);
+  expect(right.output).toMatch(/available +5 USD[\s\S]*The books balance: 1 transfer\./);
   expect(right.output).toContain('The audit log is as it was written: 0 entries, 0 signatures.');
   await db.query('update balance set available_micros = available_micros - 1');
+  expect(right.output).toMatch(/^Database postgres:\/\/\S+\n/);
+  expect(right.output).not.toMatch(/:\/\/[^/@]*:[^/@]*@/);
   const wrong = await verify(url);
   expect(wrong).toMatchObject({ code: 1 });
   expect(wrong.output).toContain(`WRONG: balance ${account}`);
@@ -94,8 +96,29 @@ it('npm run verify tells whether the log still has what it had at a digest that 
   expect(nothing).toMatchObject({ code: 1, output: expect.stringContaining('--digest is a digest of 64') });
 });
 
+it.each(['verify', 'reseal'])('npm run %s makes no database, and gives no all-clear without one', async (command) => {
+  const DATA_DIR = newFolder();
+  onTestFinished(() => removeFolder(DATA_DIR));
+  const file = join(import.meta.dirname, '..', '..', `${command}.ts`);
+  const missing = await run({ DATA_DIR, SECRET_KEY }, [], file);
+  expect(missing).toMatchObject({ code: 1, output: expect.stringContaining(`The folder ${DATA_DIR} has no database`) });
+  expect(missing.output).toContain('Set DATA_DIR or DATABASE_URL as for the service.');
+  expect(readdirSync(DATA_DIR)).toEqual([]);
+  const url = await newDatabaseUrl();
+  const db = await Database.open(url, { poolSize: 1 });
+  await asSuperuser(db, 'drop table migrations').finally(() => db.close());
+  const empty = await run({ DATABASE_URL: url, SECRET_KEY }, [], file);
+  expect(empty).toMatchObject({ code: 1, output: expect.stringContaining('has no database of the service') });
+});
+
+it('npm run verify answers an unknown option with its usage', async () => {
+  const { code, output } = await verify('postgres://127.0.0.1/any', '--digests', 'abc');
+  expect(code).toBe(1);
+  expect(output).toMatch(/Usage: npm run verify \[-- --digest/);
+});
+
 it('npm run verify explains in a sentence why it failed', async () => {
   const { code, output } = await verify('postgres://nobody@127.0.0.1:1/nothing');
   expect(code).toBe(1);
-  expect(output).toMatch(/^The service cannot verify its records\. .*ECONNREFUSED/);
+  expect(output).toMatch(/^The service cannot verify its records\. DATABASE_URL leads to no database: .*ECONNREFUSED/);
 });

@@ -1,10 +1,11 @@
 /** SECRET_KEY is replaced while customers work, as docs/operate/security.md tells it. */
 import { execFile } from 'node:child_process';
-import { renameSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
+import { placeCluster } from '../../entities/database/embedded-cluster.ts';
 import { SEALED_COLUMNS } from '../../entities/database/sealed.ts';
 import { KeyMissing, Vault } from '../../entities/secrets.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
@@ -145,6 +146,7 @@ it('SECRET_KEY is replaced under load without a lost request, and the old key op
     const done = await reseal({ DATABASE_URL, SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: OLD });
     expect(done.output).toMatch(/totp\.seed +1 sealed again[\s\S]+Remove SECRET_KEY_PREVIOUS after 20\d\d-/);
     expect(done.code).toBe(0);
+    expect(done.output).toMatch(/Send this to the database[\s\S]+vacuum full totp;[\s\S]+checkpoint;/);
     await restart({ SECRET_KEY: NEW });
   })();
   const orders = await load(made, steps);
@@ -170,16 +172,30 @@ it('SECRET_KEY is replaced under load without a lost request, and the old key op
   expect(keys.map(({ id }) => id)).toEqual([current.keyId]);
 });
 
-it('A key in DATA_DIR is replaced beside the embedded database', async () => {
+it('A key in DATA_DIR is replaced beside the embedded database, whose files keep nothing under it', async () => {
   const DATA_DIR = newFolder();
   onTestFinished(() => removeFolder(DATA_DIR));
-  await (await spawnService({ DATA_DIR })).stop();
+  const before = await spawnService({ DATA_DIR });
+  const { tokens } = (await restClient(before.url, undefined)('POST', '/v1/auth/register', person)).body;
+  const setup = { password: person.password };
+  for (let turn = 0; turn < 3; turn++)
+    await restClient(before.url, tokens.access_token)('POST', '/v1/auth/totp/setup', setup);
+  await before.stop();
   const SECRET_KEY_PREVIOUS_FILE = join(DATA_DIR, 'secret-key-previous');
   renameSync(join(DATA_DIR, 'secret-key'), SECRET_KEY_PREVIOUS_FILE);
+  const { header } = new Vault(Buffer.from(readFileSync(SECRET_KEY_PREVIOUS_FILE, 'utf8'), 'base64'));
+  const { folder } = await placeCluster(DATA_DIR, () => {});
+  const filesWithOldKey = () =>
+    readdirSync(folder, { recursive: true, withFileTypes: true }).filter(
+      (file) => file.isFile() && readFileSync(join(file.parentPath, file.name)).includes(header),
+    );
+  expect(filesWithOldKey().length).toBeGreaterThan(2);
   const service = await spawnService({ DATA_DIR, SECRET_KEY_PREVIOUS_FILE });
   onTestFinished(() => service.kill());
   const running = await reseal({ DATA_DIR, SECRET_KEY_PREVIOUS_FILE });
   expect(running).toMatchObject({ code: 0, output: expect.stringContaining('All secrets are under SECRET_KEY.') });
+  expect(running.output).toContain('PostgreSQL wrote the tables and the WAL anew, without values under earlier keys.');
+  expect(filesWithOldKey().map(({ name }) => name)).toEqual([]);
   expect(await service.stop()).toBe(0);
   rmSync(SECRET_KEY_PREVIOUS_FILE);
   expect(await reseal({ DATA_DIR })).toMatchObject({ code: 0 });

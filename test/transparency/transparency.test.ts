@@ -77,6 +77,21 @@ describe('The digest of the audit log', () => {
     expect((await read()).body).toEqual(body);
   });
 
+  it('stays the latest one after rows whose signature is junk', async () => {
+    const { body } = await read();
+    for (const [number, text] of [
+      [body.number + 1, 'junk'],
+      [body.number + 2, body.signed_text],
+      [2n ** 63n - 1n, `${body.signed_text}\n`],
+    ])
+      await db.query(
+        'insert into audit_signature (number, signed_text, public_key, signature) values ($1, $2, $3, $4)',
+        [number, `${text}\n\n`, Buffer.from(body.public_key, 'hex'), Buffer.from(body.signature, 'hex')],
+      );
+    expect((await read()).body).toEqual(body);
+    expect((await read(`?number=${body.number + 1}`)).body.code).toBe('not_found');
+  });
+
   it('is not found under a number that the service has not signed', async () => {
     expect((await read('?number=999')).body.code).toBe('not_found');
     for (const number of ['0', '99999999999'])

@@ -31,7 +31,7 @@ afterAll(async () => {
 
 it('The printed receiver takes a signed message and prints its type', async () => {
   expect(await post(signed())).toBe(204);
-  expect(output).toBe('evt_1 server.running\n');
+  await expect.poll(() => output).toBe('evt_1 server.running\n');
 });
 
 it.each<[string, Record<string, string>]>([

@@ -113,7 +113,7 @@ describe('The password', () => {
     expect([tested.status, tested.body.code]).toEqual([422, 'validation_failed']);
     expect(tested.body.detail).toContain('/rotate-secret');
     const rotated = (await account.rest('POST', `/v1/webhooks/${webhook.id}/rotate-secret`)).body;
-    expect(rotated).toMatchObject({ status: 'enabled', disabled_reason: null });
+    expect(rotated).toMatchObject({ status: 'enabled', disabled_reason: null, previous_secret_until: null });
     expect((await account.rest('GET', '/v1/account')).status).toBe(200);
   });
 

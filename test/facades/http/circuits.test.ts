@@ -5,7 +5,7 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import type { NetConnectOpts, Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { lineOf, openCircuit, overCircuit } from '../../setup/circuits.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
@@ -111,6 +111,16 @@ describe('A connection of Tor', () => {
     socket.write('GET nothing\r\n\r\n');
     expect(await rest(socket)).toMatch(/^HTTP\/1.1 400 /);
   });
+});
+
+it('The service warns once of connections without the line, and names the line of torrc', async () => {
+  const warnings: unknown[] = [];
+  const warn = vi.spyOn(console, 'warn').mockImplementation((text) => void warnings.push(text));
+  onTestFinished(() => warn.mockRestore());
+  const own = await freePort();
+  await startFreehold({ ROLES: 'api', ONION_LISTENER: `127.0.0.1:${own}` });
+  for (let i = 0; i < 2; i++) await rest(await open(get('/v1/catalog/vps'), { host: '127.0.0.1', port: own }));
+  expect(warnings).toEqual([expect.stringContaining('HiddenServiceExportCircuitID haproxy')]);
 });
 
 describe('Over circuits', () => {
