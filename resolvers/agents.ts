@@ -7,7 +7,7 @@ import {
   SEARCH_AGENTS,
 } from '../entities/agents/agent.ts';
 import { ed25519Key } from '../entities/agents/agent-key.ts';
-import { find, insert, lock } from '../entities/database/table.ts';
+import { find, insert, lock, snake } from '../entities/database/table.ts';
 import { constraintOf, type Transaction } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 import { SECONDS_TO_AN_HOUR_OLD } from '../entities/history/audit.ts';
@@ -16,10 +16,15 @@ import { transition } from '../entities/history/transition.ts';
 import { newId } from '../entities/ids.ts';
 import { lockOwnAccount } from './accounts/account.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { afterCursor, type Page, type PageRequest, pageFrom } from './pages.ts';
+import { afterCursor, bytesOf, type Page, type PageRequest, pageFrom } from './pages.ts';
 
 export { AGENT_STATUSES } from '../entities/agents/agent.ts';
 export { thumbprint } from '../entities/agents/agent-key.ts';
+
+/** The most bytes of an entry, as JSON. Strangers read many entries at once. */
+const ENTRY_BYTES_MAX = 8 * 1024;
+/** The most entries of a page for a caller without a credential. */
+const STRANGERS_PAGE_MAX = 50;
 
 export interface AgentCard {
   slug: string;
@@ -47,6 +52,7 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
   const accountId = accountOf(context);
   refuseLength('endpoints', card.endpoints, 1, 10);
   refuseLength('skills', card.skills, 0, 20);
+  refuseSize(card);
   const keyBytes = publicKey ? ed25519Key(publicKey) : null;
   if (keyBytes === undefined) throw notAKey();
   try {
@@ -111,6 +117,21 @@ function refuseLength(field: string, list: unknown[], min: number, max: number) 
   throw new ApiError('validation_failed', undefined, { errors: [{ field, code, message, limit }] });
 }
 
+/** The refusal names the largest member. */
+function refuseSize(card: object): void {
+  const bytes = bytesOf(card);
+  if (bytes <= ENTRY_BYTES_MAX) return;
+  const sizes = Object.entries(card).map(([member, value]) => ({
+    field: snake(member),
+    bytes: bytesOf(value ?? null),
+  }));
+  const { field } = sizes.reduce((one, other) => (other.bytes > one.bytes ? other : one));
+  const message = `The entry has ${bytes} bytes as JSON, and may have at most ${ENTRY_BYTES_MAX}.`;
+  throw new ApiError('validation_failed', undefined, {
+    errors: [{ field, code: 'too_long', message, limit: ENTRY_BYTES_MAX }],
+  });
+}
+
 const slugTaken = () =>
   new ApiError('validation_failed', undefined, {
     errors: [{ field: 'slug', code: 'taken', message: 'slug is taken by another account.' }],
@@ -130,12 +151,13 @@ export interface AgentFilter {
   verified?: boolean | null | undefined;
 }
 
-/** Returns the listed entries, newest first. */
+/** Returns the listed entries, newest first. A stranger's page has at most 50. */
 export async function searchAgents(
-  { db }: Context,
-  request: PageRequest,
+  { db, viewer }: Context,
+  asked: PageRequest,
   { q, skill, protocol, verified }: AgentFilter,
 ): Promise<Page<Agent>> {
+  const request = { ...asked, limit: viewer ? asked.limit : Math.min(asked.limit, STRANGERS_PAGE_MAX) };
   const filters = { q: q ?? null, skill: skill ?? null, protocol: protocol ?? null, verified: verified ?? null };
   const after = afterCursor(request, filters);
   const like = q ? `%${q.replace(/[\\%_]/g, '\\$&')}%` : null;

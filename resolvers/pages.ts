@@ -29,12 +29,27 @@ export function afterCursor({ cursor }: PageRequest, filters: object): string | 
   return id;
 }
 
-/** Makes a page of the rows, which are one more than the limit if there is a next page. */
+/** The bytes of the rows of a page, as JSON. MCP sends them twice, and escapes one of the copies. */
+const PAGE_BYTES_MAX = 512 * 1024;
+
+/**
+ * Makes a page of the rows, which are one more than the limit if there is a next page. A page of large rows ends early,
+ * but has at least one row.
+ */
 export function pageFrom<Row extends { id: string }>(rows: Row[], { limit }: PageRequest, filters: object): Page<Row> {
-  const data = rows.slice(0, limit);
-  const last = rows.length > limit ? data.at(-1) : undefined;
+  let bytes = 0;
+  const tooLarge = rows.findIndex((row) => {
+    bytes += bytesOf(row);
+    return bytes > PAGE_BYTES_MAX;
+  });
+  const data = rows.slice(0, tooLarge < 0 ? limit : Math.min(limit, Math.max(1, tooLarge)));
+  const last = rows.length > data.length ? data.at(-1) : undefined;
   return { data, nextCursor: last ? cursorOf(last.id, filters) : null };
 }
+
+const asJson = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
+/** The bytes of a value as JSON. */
+export const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value, asJson));
 
 /** Reads a page of the caller's rows, newest first. The operator reads the rows of all accounts. */
 export async function pageOfAccount<Row extends { id: string; accountId: string }>(

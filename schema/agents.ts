@@ -90,7 +90,7 @@ builder.queryFields((t) => ({
   agents: t.field({
     type: AgentPage,
     scope: 'public',
-    description: 'The listed agents, newest first.',
+    description: 'The listed agents, newest first. Without a credential, a page has at most 50.',
     args: {
       ...pageArgs(),
       q: t.arg({ type: 'Line', description: 'Part of a name, slug or description.' }),
@@ -106,7 +106,7 @@ builder.mutationFields((t) => ({
   publishAgent: t.field({
     type: AgentType,
     scope: 'full',
-    description: 'Adds an agent to the directory, or replaces it.',
+    description: 'Adds an agent to the directory, or replaces it. An entry has at most 8 KiB as JSON.',
     args: { input: t.arg({ type: PublishAgentInput, required: true }) },
     resolve: (_, { input: { skills, endpoints, ...card } }, context) =>
       publishAgent(context, { ...card, endpoints: [...endpoints], skills: [...(skills ?? [])] }),

@@ -1,10 +1,53 @@
 import SchemaBuilder from '@pothos/core';
-import { getNamedType, isInputObjectType, isObjectType, lexicographicSortSchema, printSchema } from 'graphql';
+import {
+  getNamedType,
+  getNullableType,
+  isInputObjectType,
+  isListType,
+  isObjectType,
+  isScalarType,
+  lexicographicSortSchema,
+  printSchema,
+} from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { schema } from '../schema/index.ts';
 import '../schema/scope.ts';
 
 const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith('__'));
+
+const LISTS = [
+  'codes',
+  'components',
+  'contacts',
+  'endpoints',
+  'grantTypes',
+  'redirectUris',
+  'resource',
+  'responseTypes',
+  'skills',
+];
+
+interface Schema {
+  type?: string;
+  anyOf?: Schema[];
+  maxLength?: number;
+  maxItems?: number;
+  maxProperties?: number;
+  items?: Schema;
+  pattern?: string;
+  properties?: Record<string, Schema>;
+  additionalProperties?: Schema | false;
+}
+
+/** Whether a JSON Schema limits each text, each list and each object. */
+function isBounded({ type, anyOf, items, properties, additionalProperties, ...limits }: Schema): boolean {
+  if (type === undefined) return Boolean(anyOf?.every(isBounded));
+  if (type === 'string') return limits.maxLength !== undefined || /^\^\[[^\]]+\]\{\d+\}\$$/.test(limits.pattern ?? '');
+  if (type === 'array') return limits.maxItems !== undefined && isBounded(items!);
+  if (type !== 'object' || limits.maxProperties === 0) return true;
+  if (additionalProperties === false) return Object.values(properties!).every(isBounded);
+  return limits.maxProperties !== undefined && isBounded(additionalProperties!);
+}
 
 describe('The schema', () => {
   it('equals schema/schema.graphql', async () => {
@@ -45,6 +88,20 @@ describe('The schema', () => {
       ['String', 'Int', 'Float'].includes(getNamedType(type).name),
     );
     expect(plain.map(({ name }) => name)).toEqual([]);
+  });
+
+  it('bounds every text and every list that a mutation takes', () => {
+    const mutations = Object.values(schema.getMutationType()!.getFields()).flatMap(({ args }) => args);
+    const inputs = types.filter(isInputObjectType).flatMap((type) => Object.values(type.getFields()));
+    const scalars = new Set([...mutations, ...inputs].map(({ type }) => getNamedType(type)).filter(isScalarType));
+    const unbounded = [...scalars].filter(({ name, extensions }) => {
+      const builtIn = ['ID', 'Boolean'].includes(name); // an ID of another length names nothing
+      return !builtIn && !isBounded(extensions.jsonSchema as Schema);
+    });
+    expect(unbounded.map(({ name }) => name)).toEqual([]);
+    const lists = [...mutations, ...inputs].filter(({ type }) => isListType(getNullableType(type)));
+    // Resolvers count these entries, or store none. Only the operator sends codes and components.
+    expect(lists.map(({ name }) => name).sort()).toEqual(LISTS);
   });
 
   it('describes every type, every root field and every argument', () => {

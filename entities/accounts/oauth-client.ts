@@ -42,9 +42,14 @@ export const NOTE_CLIENT_USE = statement({ id: column.key() })`
     where id = $1 and (expires_at is null or expires_at > now()) returning id`;
 
 const USED_AT = 'greatest(created_at, last_used_at)';
-/** Seconds since the client $1 last got a token, or was registered. */
-export const FIND_UNUSED_SECONDS = statement({ seconds: column.real() })`
-  select extract(epoch from now() - ${USED_AT})::float as seconds from oauth_client where id = $1`;
+/**
+ * Seconds since the client $1 last got a token, or was registered. It is untried if a stranger registered it and it never
+ * got a token.
+ */
+export const FIND_UNUSED_SECONDS = statement({ seconds: column.real(), untried: column.boolean() })`
+  select extract(epoch from now() - ${USED_AT})::float as seconds, last_used_at is null and exists (
+    select from account where account.id = account_id and kind = 'AGENT') as untried
+  from oauth_client where id = $1`;
 /** Whether the account $1 has money, or servers that exist, or whether credentials depend on its client $2. */
 export const IS_NEEDED = statement({ needed: column.boolean() })`
   select exists (select from balance where account_id = $1 and available_micros + held_micros > 0)

@@ -9,7 +9,8 @@ import { isRecord } from './inputs.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { suggestion } from './names.ts';
 
-const ERRORS_MAX = 50;
+/** The most errors of an answer. */
+export const ERRORS_MAX = 50;
 
 /** A function that returns the errors of a value. Its first call compiles the schema. */
 export function checker(schema: JsonSchema, root = ''): (value: unknown) => FieldError[] {

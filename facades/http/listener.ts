@@ -84,7 +84,10 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     },
     frameworkErrors: (error, request, reply) => {
       reply.headers(API_HEADERS).header('x-request-id', request.id);
-      send(error, request, reply);
+      admitPublic(request, reply).then(
+        () => send(error, request, reply),
+        (limited: Error) => send(limited, request, reply),
+      );
     },
     clientErrorHandler: clientErrors(errorResponse, newRequestId),
   });

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type GraphQLInputType, getNullableType, isListType } from 'graphql';
 import { ApiError, type ErrorCode, type FieldError } from '../../schema/index.ts';
-import { refusal } from '../compile/details.ts';
+import { ERRORS_MAX, refusal } from '../compile/details.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { inputSchema } from '../compile/json-schema.ts';
 import { snake, suggestion } from '../compile/names.ts';
@@ -42,11 +42,11 @@ export function parameterReader({ parameters, http }: Operation): (request: Fast
 }
 
 function unknownParameters(query: object, inQuery: ReadonlyMap<string, unknown>): ApiError {
-  const errors = Object.keys(query).flatMap((name): FieldError[] => {
-    if (inQuery.has(name)) return [];
+  const unknown = Object.keys(query).filter((name) => !inQuery.has(name));
+  const errors = unknown.slice(0, ERRORS_MAX).map((name): FieldError => {
     const field = name.toWellFormed().replaceAll('\0', '�').slice(0, 200);
     const message = `There is no query parameter ${field}.${suggestion(field, [...inQuery.keys()])}`;
-    return [{ field, code: 'unknown_field', message }];
+    return { field, code: 'unknown_field', message };
   });
   return refusal(errors, 'invalid_query');
 }
@@ -65,7 +65,8 @@ export function bodyReader({ input, http }: Operation): (request: FastifyRequest
     if (lenient) return Object.fromEntries(Object.entries(body).filter(([name]) => names.has(name)));
     if (input) return body;
     const message = 'The operation takes no body.';
-    const errors = Object.keys(body).map((field) => ({ field, code: 'unknown_field', message }));
+    const unknown = Object.keys(body).slice(0, ERRORS_MAX);
+    const errors = unknown.map((field) => ({ field, code: 'unknown_field', message }));
     if (errors.length) throw new ApiError('unknown_field', message, { errors });
     return undefined;
   };

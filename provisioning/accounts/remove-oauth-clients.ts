@@ -19,6 +19,8 @@ export const OAUTH_CLIENT_PROCESS = 'oauth-client';
 
 /** The lifetime of an unused refresh token, so a removed client has no valid token. */
 const UNUSED_SECONDS = 30 * 24 * 3600;
+/** The lifetime of a client that a stranger registered and never used. */
+const UNTRIED_SECONDS = 24 * 3600;
 /** Seconds between two checks of an unused client that is needed. */
 const LOOK_AGAIN_SECONDS = 24 * 3600;
 
@@ -28,7 +30,7 @@ export const removalTask = ({ id, accountId }: Pick<OauthClient, 'id' | 'account
   subject: id,
   accountId,
   step: 'remove',
-  afterSeconds: UNUSED_SECONDS,
+  afterSeconds: UNTRIED_SECONDS,
 });
 
 export const oauthClientProcess = (db: Database): Process => ({
@@ -37,20 +39,25 @@ export const oauthClientProcess = (db: Database): Process => ({
     remove: async ({ subject, accountId }) => {
       const unused = await FIND_UNUSED_SECONDS.first(db, [subject]);
       if (!unused) return done();
-      const left = UNUSED_SECONDS - unused.seconds;
+      const most = unused.untried ? UNTRIED_SECONDS : UNUSED_SECONDS;
+      const left = most - unused.seconds;
       if (left > 0) return hop('remove', { afterSeconds: left });
       if ((await IS_NEEDED.first(db, [accountId, subject]))!.needed)
         return hop('remove', { afterSeconds: LOOK_AGAIN_SECONDS });
-      return done({ commit: (tx) => remove(tx, accountId, subject) });
+      return done({ commit: (tx) => remove(tx, { accountId, id: subject }, most) });
     },
   },
 });
 
 /** @throws Conflict if the client was used or became needed since the check */
-async function remove(tx: Transaction, accountId: string, id: string): Promise<void> {
+async function remove(
+  tx: Transaction,
+  { accountId, id }: Pick<OauthClient, 'id' | 'accountId'>,
+  seconds: number,
+): Promise<void> {
   await lockAccount(tx, accountId);
   if ((await IS_NEEDED.first(tx, [accountId, id]))!.needed) throw new Conflict();
-  if (!(await DELETE_UNUSED_CLIENT.first(tx, [id, UNUSED_SECONDS]))) throw new Conflict();
+  if (!(await DELETE_UNUSED_CLIENT.first(tx, [id, seconds]))) throw new Conflict();
   await record(tx, accountId, id, { type: 'oauth_client.removed', actor: SYSTEM });
   await revokeCredentials(tx, accountId, [id], SYSTEM);
 }

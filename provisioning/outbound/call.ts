@@ -40,6 +40,8 @@ export interface Call {
   timeoutSeconds: number;
   /** Aborts when the result is no longer needed. */
   aborted?: AbortSignal | undefined;
+  /** Called when the network has no more part in the call, which may still wait. */
+  left?: () => void;
 }
 
 /**
@@ -67,7 +69,7 @@ export async function call(request: Call, outbound: Outbound): Promise<Answer | 
   const timeout = AbortSignal.timeout(limitMs);
   const signal = request.aborted ? AbortSignal.any([timeout, request.aborted]) : timeout;
   try {
-    return await exchange(outbound.rules.parse(request.url), request, outbound, signal);
+    return await exchange(outbound.rules.parse(request.url), request, outbound, signal).finally(request.left);
   } catch (error) {
     if (request.aborted?.aborted) throw error;
     const reason = timeout.aborted ? 'unreachable' : reasonOf(error);

@@ -22,10 +22,10 @@ import {
   type Webhook,
 } from '../../entities/webhooks/webhook.ts';
 import type { Outbound } from '../outbound/call.ts';
-import { HostPlaces } from '../outbound/host-places.ts';
+import type { HostPlaces, Leave } from '../outbound/host-places.ts';
 import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks/tasks.ts';
 import { messageOf, type RenderResource } from './message.ts';
-import { type Posted, post } from './post.ts';
+import { type Posted, type PostOptions, post } from './post.ts';
 import { expire, keepResults, type Result } from './result.ts';
 import { signedHeaders } from './sign.ts';
 
@@ -40,10 +40,10 @@ export interface DeliveryOptions extends Outbound {
   db: Database;
   vault: Vault;
   render: RenderResource;
+  hosts: HostPlaces;
 }
 
 export function webhookProcess(options: DeliveryOptions): Process {
-  const hosts = new HostPlaces();
   return {
     lane: WEBHOOK_LANE,
     attemptsMax: Number.MAX_SAFE_INTEGER,
@@ -55,20 +55,31 @@ export function webhookProcess(options: DeliveryOptions): Process {
         if (webhook.status === 'DISABLED') return done({ commit: (tx) => STOP_DELIVERIES.all(tx, [webhook.id]) });
         if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
           return done({ commit: (tx) => expire(tx, webhook) });
-        const outcome = await hosts.during(webhook.url, () => deliver(options, webhook, task));
+        const place = { url: webhook.url, account: webhook.accountId };
+        const outcome = await options.hosts.during(place, (leave) => deliver(options, webhook, task, leave));
         return outcome ?? nap(BUSY_HOST_SECONDS);
       },
     },
   };
 }
 
-async function deliver(options: DeliveryOptions, webhook: ExpiringWebhook, task: LeasedTask): Promise<Outcome> {
+async function deliver(
+  options: DeliveryOptions,
+  webhook: ExpiringWebhook,
+  { aborted }: LeasedTask,
+  leave: Leave,
+): Promise<Outcome> {
   const { db } = options;
   const due = await TAKE_DELIVERIES.all(db, [webhook.id, PARALLEL]);
   if (!due.length) return rest(db, webhook);
+  let calling = due.length;
+  const left = () => {
+    calling--;
+    if (!calling) leave();
+  };
   const results = await Promise.all(
     due.map(async (delivery): Promise<Result> => {
-      const posted = await send(options, webhook, delivery, { timeoutSeconds: TIMEOUT_SECONDS, aborted: task.aborted });
+      const posted = await send(options, webhook, delivery, { timeoutSeconds: TIMEOUT_SECONDS, aborted, left });
       return { delivery, posted };
     }),
   );
@@ -91,7 +102,7 @@ export async function send(
   { db, vault, rules, resolve, render }: DeliveryOptions,
   { id, url, secret, previousSecret }: Webhook,
   { accountId, eventId, snapshot }: Pick<WebhookDelivery, 'accountId' | 'eventId'> & { snapshot?: Snapshot },
-  limits: { timeoutSeconds: number; aborted?: AbortSignal },
+  limits: Omit<PostOptions, keyof Outbound>,
 ): Promise<Posted> {
   const event = (await FIND_TOLD_EVENT.first(db, [eventId]))!;
   const body = await messageOf({ accountId, snapshot: snapshot ?? event.snapshot }, event, render);

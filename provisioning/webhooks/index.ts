@@ -4,6 +4,7 @@ import { ApiError } from '../../entities/errors.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import { WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { checkNow } from '../outbound/call.ts';
+import { HostPlaces } from '../outbound/host-places.ts';
 import { RefusedUrl } from '../outbound/public-address.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { type DeliveryOptions, webhookProcess } from './deliver.ts';
@@ -16,13 +17,16 @@ import { testWebhook, type WebhookTest } from './test.ts';
 export { newWebhookSecret } from './sign.ts';
 export type { RenderResource, WebhookTest };
 
+/** Half of the tasks that a worker runs at once. */
+const HOST_TASKS_MAX = 64;
+
 export class Webhooks implements WorkerPart {
   readonly #options: DeliveryOptions;
   readonly lanes = { [WEBHOOK_LANE]: { places: 16, perAccount: 6, waiting: 112 } };
   readonly periodic = [WEBHOOK_SWEEP_PROCESS, WEBHOOK_RETENTION_PROCESS];
 
-  constructor(options: DeliveryOptions) {
-    this.#options = options;
+  constructor(options: Omit<DeliveryOptions, 'hosts'>) {
+    this.#options = { ...options, hosts: new HostPlaces(HOST_TASKS_MAX) };
   }
 
   /** One process delivers. The others wake forgotten webhooks, and delete old deliveries. */

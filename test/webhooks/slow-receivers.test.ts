@@ -2,8 +2,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
-import { HostPlaces } from '../../provisioning/outbound/host-places.ts';
-
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { KEY, receiver, register } from './receivers.ts';
 
@@ -56,18 +54,27 @@ describe('A slow receiver', () => {
   });
 });
 
-describe('A host', () => {
-  it('holds eight places of a lane at most, under all its ports, and gives them back', async () => {
-    const places = new HostPlaces();
-    const ends: (() => void)[] = [];
-    const hold = (url: string) => places.during(url, () => new Promise<string>((end) => ends.push(() => end('done'))));
-    const running = Array.from({ length: 8 }, (_, i) => hold(`https://slow.example:${2000 + i}/`));
-    expect(await hold('https://slow.example/other')).toBeUndefined();
-    const elsewhere = hold('https://fast.example/');
-    for (const end of ends.splice(0)) end();
-    expect(await Promise.all([...running, elsewhere])).toEqual(Array(9).fill('done'));
-    const again = hold('https://slow.example/');
-    ends[0]!();
-    expect(await again).toBe('done');
+describe('A host that receivers share', () => {
+  it('serves another account at once, while eight accounts call a closed port of it', async () => {
+    const closed = createServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const { port: refused } = closed.address() as AddressInfo;
+    closed.close();
+    const accounts = await Promise.all(Array.from({ length: 8 }, () => newAccount()));
+    for (const account of accounts) {
+      for (let i = 0; i < 3; i++)
+        await register(account, `http://127.0.0.1:${refused}/${i}`, { event_filter: 'ssh_key.*' });
+      await account.rest('POST', '/v1/ssh-keys', { name: 'laptop', public_key: KEY });
+    }
+    expect(await deliveryMs()).toBeLessThan(FAIR_MS);
+  });
+
+  it('serves another account at once, while nine accounts call a silent port of it', async () => {
+    for (let i = 0; i < 9; i++) {
+      const account = await newAccount();
+      await register(account, `http://127.0.0.1:${port}/`, { event_filter: 'ssh_key.*' });
+      await account.rest('POST', '/v1/ssh-keys', { name: 'laptop', public_key: KEY });
+    }
+    expect(await deliveryMs()).toBeLessThan(FAIR_MS);
   });
 });

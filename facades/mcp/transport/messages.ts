@@ -31,15 +31,19 @@ export async function admitMessages(
     throw new InvalidMessages(`A batch holds at most ${BATCH_MAX} messages, and this one has ${messages.length}.`);
   }
   const admitted = new Map<unknown, Admitted>();
+  let refusal: ApiError | undefined;
   for (const message of messages) {
     const token = tokenOf(message);
     const readmit = () => authenticate(token === undefined ? headers.authorization : `Bearer ${token}`, ip);
-    const caller: Admitted = { readmit, ...(token === undefined ? { viewer } : await authenticated(readmit)) };
+    // A stranger without calls left gets no lookup.
+    const known = token === undefined ? { viewer } : refusal ? { viewer: null, refusal } : await authenticated(readmit);
+    const caller: Admitted = { readmit, ...known };
     try {
-      await count(caller.viewer);
+      if (token === undefined || !refusal) await count(caller.viewer);
     } catch (error) {
       if (!(error instanceof ApiError) || !isToolCall(message)) throw error;
       caller.refusal = error;
+      if (!caller.viewer) refusal = error;
     }
     if (!isRecord(message) || message.id === undefined || message.method === undefined) continue;
     if (admitted.has(message.id)) throw new InvalidMessages('Two messages of the batch have the same id.');

@@ -9,7 +9,7 @@ import {
   GRANT_TYPES,
   OauthClient,
 } from '../../../entities/accounts/oauth-client.ts';
-import { insert } from '../../../entities/database/table.ts';
+import { insert, snake } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
@@ -17,6 +17,7 @@ import { newId } from '../../../entities/ids.ts';
 import { openBalance } from '../../../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
+import { bytesOf } from '../../pages.ts';
 import { lockOwnAccount } from '../account.ts';
 import { type AskedLimits, newLimits } from '../auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../auth/scope.ts';
@@ -38,6 +39,11 @@ export interface RegisteredClient {
   clientSecret: string;
 }
 
+/** The most redirect URIs, and the most contacts. */
+const ENTRIES_MAX = 10;
+/** The most bytes of the metadata, as JSON. Strangers register clients for nothing. */
+const METADATA_BYTES_MAX = 8 * 1024;
+
 /** @throws ApiError invalid_client_metadata, insufficient_scope, or validation_failed at the limit of the account */
 export async function registerOauthClient(
   context: Context,
@@ -45,6 +51,8 @@ export async function registerOauthClient(
 ): Promise<RegisteredClient> {
   const { clientName, clientUri, logoUri, contacts, softwareId, softwareVersion } = registration;
   const checked = checkedRegistration(registration);
+  const metadata = { clientName, clientUri, logoUri, contacts, softwareId, softwareVersion };
+  refuseSize({ ...metadata, redirectUris: checked.redirectUris });
   if (context.viewer) requireScope(context.viewer, 'full');
   requireActive(context.viewer);
   const joined = context.viewer !== null && Boolean(accountOf(context));
@@ -60,7 +68,7 @@ export async function registerOauthClient(
       secretDigest: digest(clientSecret),
       ...checked,
       ...limits,
-      metadata: { clientName, clientUri, logoUri, contacts, softwareId, softwareVersion },
+      metadata,
     });
     await record(tx, accountId, id, { type: 'oauth_client.created', actor: actorOf(context) });
     await context.provisioning.accounts.removeUnusedClient(tx, { id, accountId });
@@ -92,6 +100,24 @@ function checkedRegistration(registration: ClientRegistration) {
     authMethod,
     redirectUris: redirectUris ?? [],
   };
+}
+
+/** @throws ApiError invalid_client_metadata */
+function refuseSize(metadata: ClientMetadata & { redirectUris: string[] }): void {
+  for (const member of ['redirectUris', 'contacts'] as const) {
+    const entries = metadata[member]?.length ?? 0;
+    if (entries > ENTRIES_MAX)
+      throw new ApiError(
+        'invalid_client_metadata',
+        `${snake(member)} has ${entries} entries, and may have at most ${ENTRIES_MAX}.`,
+      );
+  }
+  const bytes = bytesOf(metadata);
+  if (bytes > METADATA_BYTES_MAX)
+    throw new ApiError(
+      'invalid_client_metadata',
+      `The metadata have ${bytes} bytes as JSON, and may have at most ${METADATA_BYTES_MAX}.`,
+    );
 }
 
 /** Checks the limit of the account. @throws ApiError validation_failed */

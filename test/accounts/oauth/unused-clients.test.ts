@@ -10,10 +10,10 @@ const { introspect, newClient, requestToken, tokenOf } = oauthRequests(anonymous
 const KEY = { name: 'k', scope: 'read' };
 
 /** Moves the registration and the last use of a client into the past, and makes its task due. */
-async function age(clientId: string, { registered, used = registered }: { registered: number; used?: number }) {
+async function age(clientId: string, { registered, used = registered }: { registered: number; used?: number | null }) {
   await db.query(
     `with aged as (
-      update oauth_client set created_at = now() - make_interval(days => $2), last_used_at = now() - make_interval(days => $3)
+      update oauth_client set created_at = now() - make_interval(secs => $2::float8 * 86400), last_used_at = now() - make_interval(secs => $3::float8 * 86400)
       where id = $1)
     update task set run_at = now() where subject = $1`,
     [clientId, registered, used],
@@ -41,6 +41,17 @@ describe('An OAuth client', () => {
       client.client_id,
     ]);
     expect(told).toHaveLength(1);
+  });
+
+  it('goes after a day if a stranger registered it and never used it', async () => {
+    const [unused, young] = [await newClient(), await newClient()];
+    const owned = await newClient({}, (await newAccount()).rest);
+    await age(unused.client_id, { registered: 1.1, used: null });
+    await eventually(async () => !(await remain(unused.client_id)));
+    await age(young.client_id, { registered: 0.4, used: null });
+    expect((await sleeping(young.client_id)).days).toBeCloseTo(0.6, 1);
+    await age(owned.client_id, { registered: 2, used: null });
+    expect((await sleeping(owned.client_id)).days).toBeCloseTo(28, 0);
   });
 
   it('stays after a use, and its next check is 30 days after that use', async () => {

@@ -182,6 +182,11 @@ describe('An invalid parameter', () => {
     return { status: response.statusCode, body: response.json() };
   };
 
+  it('of the query names 50 unknown parameters at most', async () => {
+    const { status, body } = await get(`/v1/things?${Array.from({ length: 900 }, (_, i) => `a${i}`).join('&')}`);
+    expect([status, body.errors.length]).toEqual([400, 50]);
+  });
+
   it.each<[string, object]>([
     ['limit=0', { field: 'limit', code: 'too_low', limit: 1 }],
     ['limit=201', { field: 'limit', code: 'too_high', limit: 200 }],

@@ -32,6 +32,16 @@ const allowed = (all: number[]) => all.filter((status) => status !== 429).length
 const parsed = (header: string | null) =>
   Object.fromEntries(parseList(header!).map(([name, parameters]) => [name, Object.fromEntries(parameters)]));
 
+describe('A path with a broken escape', () => {
+  it('counts as any call of a stranger', async () => {
+    const address = from();
+    const call = () => fetch(`${limited.publicUrl}/v1/%zz`, { headers: address });
+    const { status, headers } = await call();
+    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([404, '29']);
+    expect(allowed(await statuses(40, call))).toBe(29);
+  });
+});
+
 describe('A credential', () => {
   it('may call up to the limit of its minute, and then learns when it may call again', async () => {
     const rest = restClient(limited.publicUrl, await newKey());

@@ -1,0 +1,63 @@
+/** Large entries of the directory, which strangers read for nothing. */
+import { describe, expect, it } from 'vitest';
+import { startFreehold } from '../setup/freehold.ts';
+
+const LIMIT_AGENT_ENTRIES = '70';
+const { anonymous, db, newAccount } = await startFreehold({ ROLES: 'api', LIMIT_AGENT_ENTRIES });
+const card = (slug: string, more: object = {}) => ({
+  slug,
+  name: 'Large',
+  description: 'Orders servers at night.',
+  url: 'https://agent.example.org',
+  endpoints: [{ protocol: 'mcp', url: 'https://agent.example.org/mcp' }],
+  ...more,
+});
+const skills = (count: number, description: string) =>
+  Array.from({ length: count }, (_, i) => ({ id: `skill-${i}`, name: 's', description, tags: ['night'] }));
+
+describe('An entry', () => {
+  it('has at most 8 KiB, and the refusal names its size', async () => {
+    const { rest } = await newAccount();
+    const publish = (more: object) => rest('POST', '/v1/agents/directory', card('big', more));
+    expect((await publish({ skills: skills(6, 'x'.repeat(1000)) })).status).toBe(200);
+    for (const large of [
+      skills(9, 'x'.repeat(1000)),
+      skills(3, '\u{1F600}'.repeat(1000)),
+      skills(5, '\\'.repeat(1000)),
+    ]) {
+      const { status, body } = await publish({ skills: large });
+      expect([status, body.code]).toEqual([422, 'validation_failed']);
+      expect(body.errors).toMatchObject([{ field: 'skills', code: 'too_long', limit: 8192 }]);
+      expect(body.errors[0].message).toMatch(/^The entry has \d{4,5} bytes .* at most 8192\.$/);
+    }
+  });
+});
+
+describe('A page of the directory', () => {
+  it('has at most 50 entries for a stranger, and 200 for an account', async () => {
+    const { rest } = await newAccount();
+    for (let i = 0; i < 55; i++) await rest('POST', '/v1/agents/directory', card(`page-${i}`));
+    const query = '/v1/agents/directory?q=page-&limit=200';
+    const { body } = await anonymous('GET', query);
+    expect([body.data.length, body.has_more]).toEqual([50, true]);
+    expect((await anonymous('GET', `${query}&cursor=${body.next_cursor}`)).body.data).toHaveLength(5);
+    expect((await rest('GET', query)).body.data).toHaveLength(55);
+  });
+
+  it('is shorter when entries of an older version are large, and shows each of them', async () => {
+    const { rest } = await newAccount();
+    for (let i = 0; i < 12; i++) await rest('POST', '/v1/agents/directory', card(`older-${i}`));
+    await db.query(`update agent set skills = $1 where slug like 'older-%'`, [
+      JSON.stringify(skills(20, '\\'.repeat(2000))),
+    ]);
+    const slugs: string[] = [];
+    for (let cursor = ''; ; ) {
+      const { body } = await rest('GET', `/v1/agents/directory?q=older-&limit=200${cursor}`);
+      expect(JSON.stringify(body).length).toBeLessThan(600 * 1024);
+      slugs.push(...body.data.map(({ slug }: { slug: string }) => slug));
+      if (!body.has_more) break;
+      cursor = `&cursor=${body.next_cursor}`;
+    }
+    expect(slugs).toEqual(Array.from({ length: 12 }, (_, i) => `older-${11 - i}`));
+  });
+});

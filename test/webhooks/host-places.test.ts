@@ -1,0 +1,63 @@
+/** The places of a host, which the accounts share. */
+import { describe, expect, it } from 'vitest';
+import { HostPlaces } from '../../provisioning/outbound/host-places.ts';
+
+/** Holds places until their ends. */
+function holder(places: HostPlaces) {
+  const held: { account: string; end: () => void; leave: () => void }[] = [];
+  const hold = (account: string, url = 'https://shared.example/') =>
+    places.during(
+      { url, account },
+      (leave) => new Promise<string>((end) => held.push({ account, leave, end: () => end('done') })),
+    );
+  /** Whether the account gets a place, which it then holds. */
+  const gets = (account: string, url?: string): boolean => {
+    const before = held.length;
+    void hold(account, url);
+    return held.length > before;
+  };
+  return { held, hold, gets };
+}
+const settled = () => new Promise(setImmediate);
+
+describe('The places of a host', () => {
+  it('go to an account four times, under all ports of the host, and come back', async () => {
+    const { held, hold, gets } = holder(new HostPlaces(10));
+    const running = [1, 2, 3, 4].map((i) => hold('ada', `https://shared.example:${2000 + i}/`));
+    expect(await hold('ada')).toBeUndefined();
+    expect(gets('ada', 'https://other.example/')).toBe(true);
+    for (const { end } of held) end();
+    expect(await Promise.all(running)).toEqual(Array(4).fill('done'));
+    expect(gets('ada')).toBe(true);
+  });
+
+  it('are eight for accounts that have one, and a newcomer still finds one', () => {
+    const { gets } = holder(new HostPlaces(10));
+    for (const account of ['ada', 'bob']) for (let i = 0; i < 4; i++) expect(gets(account)).toBe(true);
+    expect(gets('ada')).toBe(false);
+    expect(gets('eve')).toBe(true);
+    expect(gets('eve')).toBe(false);
+    expect(gets('kim')).toBe(true);
+  });
+
+  it('go in turn to the accounts that wait, after the last is taken', async () => {
+    const { held, gets } = holder(new HostPlaces(2));
+    expect([gets('ada'), gets('bob'), gets('eve'), gets('kim')]).toEqual([true, true, false, false]);
+    held[0]!.end();
+    await settled();
+    expect([gets('ada'), gets('kim'), gets('eve')]).toEqual([false, false, true]);
+    held[1]!.end();
+    await settled();
+    expect([gets('bob'), gets('ada'), gets('kim')]).toEqual([false, false, true]);
+  });
+
+  it('are free for others when a call has left the host, and for its account at the end', async () => {
+    const { held, gets } = holder(new HostPlaces(2));
+    expect([gets('ada'), gets('bob')]).toEqual([true, true]);
+    for (const { leave } of held) leave();
+    expect([gets('eve'), gets('kim'), gets('ada')]).toEqual([true, true, false]);
+    for (const { end } of held) end();
+    await settled();
+    expect(gets('ada')).toBe(true);
+  });
+});
