@@ -33,8 +33,8 @@ it('A repeated request without a credential waits for its first at another proce
   await begun.promise;
   const first = await ahead.once(request, (own) => own.transaction(async () => '"first"'));
   committed.resolve();
-  expect(first).toEqual({ answer: '"first"', replayed: false });
-  expect(await late).toEqual({ answer: '"first"', replayed: true });
+  expect(first).toMatchObject({ answer: '"first"', replayed: false });
+  expect(await late).toMatchObject({ answer: '"first"', replayed: true });
 });
 
 it('A refresh token that comes four times at once with one key, at both processes, works once', async () => {
