@@ -81,6 +81,11 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
   const { folder = newFolder(), refused = [], refusedAs, driver: newDriver, wrap, ...changed } = options;
   if (!options.folder) onEnd(() => removeFolder(folder));
   const db = options.db ?? (await newDatabase(onEnd, { poolSize: POOL_SIZE }));
+  // The key of `contextOf`.
+  await db.query(
+    `insert into api_key (id, account_id, name, scope, prefix, digest, status)
+      values ('key', 'acct_test', 'test', 'full', 'svc_live_test', 'test', 'ACTIVE') on conflict do nothing`,
+  );
   const driver = newDriver?.(folder) ?? (new RefusingDriver(folder, refused, refusedAs) as SimulatedDriver as Driver);
   const provisioningOptions: ProvisioningOptions = {
     db,
