@@ -19,7 +19,8 @@ const newOrder = ({ chance, account }: Actor): Arguments => ({
   region: chance.pick(REGIONS),
   os: chance.pick(SYSTEMS),
   labels: { client: `c${chance.between(1, 3)}`, role: 'soak' },
-  auto_renew: !chance.oneIn(5),
+  // A key with a spending limit may not ask for renewals, and the others get them without asking.
+  ...(chance.oneIn(5) && { auto_renew: false }),
   ...(chance.oneIn(3) && account.sshKeys.size && { ssh_key_ids: [chance.pick(account.sshKeys)] }),
 });
 
@@ -110,7 +111,14 @@ const destroy: Operation = async (actor) => {
 const hurry: Operation = async (actor) => {
   await withServer(actor, async (order_number) => {
     const { api, chance } = actor;
-    const refusals = [...GONE, 'server_busy', 'server_suspended', 'delete_protected', NOT_POSSIBLE];
+    const refusals = [
+      ...GONE,
+      'server_busy',
+      'server_suspended',
+      'delete_protected',
+      'spend_limit_exceeded',
+      NOT_POSSIBLE,
+    ];
     const wishes = [{ power_state: 'off' }, { power_state: 'on' }, { action: 'reboot' }, { auto_renew: true }];
     const asks = [1, 2].map(() => api.ask('updateServer', { order_number, ...chance.pick(wishes) }, { refusals }));
     const [deleted] = await Promise.all([api.ask('deleteServer', { order_number }, { refusals }), ...asks]);
@@ -135,7 +143,7 @@ const follow: Operation = async (actor) => {
     if (found.code !== 'ok') return found;
     const waiting = () => api.ask('followServer', { order_number, status: 'stopped', timeout: 2 }, { refusals: GONE });
     await api.watch(`freehold://servers/${order_number}`, waiting).catch((error) => {
-      if (!/not_found|nothing here/i.test(String(error))) actor.measurements.contradiction(`A watch ended: ${error}`);
+      if (!/not.found|nothing here/i.test(String(error))) actor.measurements.contradiction(`A watch ended: ${error}`);
     });
     return found;
   });
@@ -151,7 +159,7 @@ export const SERVER_OPERATIONS: Weighed<Operation> = [
   [2, resize],
   [2, change(({ chance }) => ({ labels: { client: `c${chance.between(1, 3)}` } }))],
   [1, change(({ chance }) => ({ hostname: `web-${chance.between(1, 99)}.example.org` }))],
-  [4, change(({ chance }) => ({ auto_renew: !chance.oneIn(4) }))],
+  [4, change(({ chance }) => ({ auto_renew: !chance.oneIn(4) }), 'spend_limit_exceeded')],
   [1, change(() => ({ delete_protection: true }))],
   [1, nameAddress],
   [4, destroy],
