@@ -182,7 +182,7 @@ async function orderWith(tx: pg.PoolClient, viewer: Viewer, body: Body, facts: R
     body.auto_renew,
     tier.priceMonthMicros,
     tier.setupFeeMicros,
-    SERVERS_MAX,
+    ...[SERVERS_MAX, credentialId, null, credentialId],
     ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
     ...recordParameters({
       type: 'server.created',

@@ -13,10 +13,11 @@ describe('A request', () => {
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'r', scope: 'read' });
     const read = () => rest('GET', '/v1/account/balance', undefined, { authorization: `Bearer ${key.plaintext}` });
     expect((await queriesOf(read)).length).toBeGreaterThan(1);
-    // The process writes audit entries by itself. A revocation that arrives late costs one read its cached credential.
+    // The process writes audit entries and looks for work by itself. A late revocation costs one read its cached credential.
+    const ownWork = /insert into audit_entry|\b(task|chain|chain_block|coin_rate|payment)\b|^(START TRANSACTION|COMMIT)$/;
     const reads: string[][] = [];
     for (let i = 0; i < 10; i++)
-      reads.push((await queriesOf(read)).flatMap(({ text }) => (text.includes('insert into audit_entry') ? [] : text)));
+      reads.push((await queriesOf(read)).flatMap(({ text }) => (ownWork.test(text) ? [] : text)));
     const alone = reads.filter((texts) => texts.length === 1 && texts[0]!.includes('from balance'));
     expect(alone.length, JSON.stringify(reads)).toBeGreaterThanOrEqual(9);
     expect((await read()).headers.get('ratelimit')).toBeTruthy();

@@ -131,7 +131,8 @@ describe('Credentials', () => {
         ({ name }) => name,
       );
     expect(await left('source', 'session')).toEqual(['expiredlately', 'open', 'revokedlately', 'rotated']);
-    expect(await left('name', 'api_key')).toEqual(['active', 'expires', 'revokedlately']);
+    // The last one is that of the shop.
+    expect(await left('name', 'api_key')).toEqual(['active', 'expires', 'revokedlately', 'test']);
     expect(await left('id', 'pending_login')).toEqual(['awaited']);
   });
 });
