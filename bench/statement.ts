@@ -83,7 +83,7 @@ function parametersOf(account: number): unknown[] {
       'zrh',
       'debian-13',
     ],
-    ...[[], [], null, null, '{}', true, PRICE, 0, 1_000_000],
+    ...[[], [], null, null, '{}', true, PRICE, 0, 1_000_000, null, null, null],
     ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
     ...recordParameters({ type: 'server.created', actor, data: { status: 'PENDING' } }),
   ];
