@@ -1,6 +1,6 @@
 /**
- * Reads JSON strictly: I-JSON (RFC 7493) in UTF-8, of limited depth and with a limited number of values. Unreadable JSON is 400. A value that PostgreSQL cannot
- * store is 422, and the error names the field.
+ * Reads JSON strictly: I-JSON (RFC 7493) in UTF-8, of limited depth and with a limited number of values. Unreadable JSON is
+ * 400. A value that PostgreSQL cannot store is 422, and the error names the field.
  */
 import { isUtf8 } from 'node:buffer';
 import { ApiError, malformed } from '../../schema/index.ts';

@@ -1,6 +1,6 @@
 /** Callers of an onion service: each circuit counts as a caller of its own, and all circuits together have limits. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { addressOf, overCircuit } from '../setup/circuits.ts';
+import { addressOf, overCircuit } from '../facades/http/circuit.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { freePort } from '../setup/spawn.ts';
 

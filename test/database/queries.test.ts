@@ -14,7 +14,8 @@ describe('A request', () => {
     const read = () => rest('GET', '/v1/account/balance', undefined, { authorization: `Bearer ${key.plaintext}` });
     expect((await queriesOf(read)).length).toBeGreaterThan(1);
     // The process writes audit entries and looks for work by itself. A late revocation costs one read its cached credential.
-    const ownWork = /insert into audit_entry|\b(task|chain|chain_block|coin_rate|payment)\b|^(START TRANSACTION|COMMIT)$/;
+    const ownWork =
+      /insert into audit_entry|\b(task|chain|chain_block|coin_rate|payment)\b|^(START TRANSACTION|COMMIT)$/;
     const reads: string[][] = [];
     for (let i = 0; i < 10; i++)
       reads.push((await queriesOf(read)).flatMap(({ text }) => (ownWork.test(text) ? [] : text)));

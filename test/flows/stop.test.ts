@@ -21,7 +21,7 @@ import {
   UNLIMITED,
 } from '../setup/spawn.ts';
 
-const NOWHERE = 'postgres://nobody@127.0.0.1:1/nothing';
+const NOWHERE = 'postgres://freehold@127.0.0.1:1/freehold';
 const environment = async (more: Record<string, string> = {}) => {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));

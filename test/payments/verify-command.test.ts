@@ -47,13 +47,19 @@ it('npm run verify reports balanced books, or the wrong row', async () => {
   expect(wrong.output).toContain(`WRONG: balance ${account}`);
 });
 
-it('npm run verify names the account and the entry that somebody changed in the audit log', async () => {
+/** A database with one entry in the audit log of an account. */
+async function auditedDatabase() {
   const url = await newDatabaseUrl();
   const db = await Database.open(url, { poolSize: 2 });
   onTestFinished(() => db.close());
   const account = newId('acct');
   await db.transaction((tx) => record(tx, account, account, { type: 'account.resumed', actor: SYSTEM }));
   await db.transaction((tx) => linkEntries(tx, 1));
+  return { url, db, account };
+}
+
+it('npm run verify names the account and the entry that somebody changed in the audit log', async () => {
+  const { url, db, account } = await auditedDatabase();
   expect(await verify(url)).toMatchObject({ code: 0 });
   await asSuperuser(db, `update audit_entry set actor_type = 'operator'`);
   const wrong = await verify(url);
@@ -71,12 +77,7 @@ it('npm run verify finds the embedded database of a running service by itself', 
 });
 
 it('npm run verify tells whether the log still has what it had at a digest that somebody kept', async () => {
-  const url = await newDatabaseUrl();
-  const db = await Database.open(url, { poolSize: 2 });
-  onTestFinished(() => db.close());
-  const account = newId('acct');
-  await db.transaction((tx) => record(tx, account, account, { type: 'account.resumed', actor: SYSTEM }));
-  await db.transaction((tx) => linkEntries(tx, 1));
+  const { url, db } = await auditedDatabase();
   const { sha256 } = publishedOf((await db.transaction((tx) => signHeads(tx, signingKeys(VAULT))))!)!;
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));

@@ -20,12 +20,16 @@ export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
     return super.send(this.#sent(message), options);
   }
 
-  /** Returns the message with the id of the SDK, if it answers a question. Null: no question waits for the answer. */
+  /** Whether a message is no answer, or a question waits for it. */
+  awaits(message: unknown): boolean {
+    return !isAnswer(message) || this.#asked.has(message.id);
+  }
+
+  /** Returns an awaited answer with the id of the SDK, and any other message as it is. */
   received(message: unknown): unknown {
-    if (!isRecord(message) || message.method !== undefined || message.id === undefined) return message;
-    const id = this.#asked.get(message.id as RequestId);
-    if (id === undefined) return null;
-    this.#asked.delete(message.id as RequestId);
+    if (!isAnswer(message)) return message;
+    const id = this.#asked.get(message.id);
+    this.#asked.delete(message.id);
     return { ...message, id };
   }
 
@@ -43,3 +47,6 @@ export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
     return { ...message, params: { ...message.params, requestId: known } };
   }
 }
+
+const isAnswer = (message: unknown): message is { id: RequestId } =>
+  isRecord(message) && message.method === undefined && message.id !== undefined;

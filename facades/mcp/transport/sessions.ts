@@ -84,15 +84,20 @@ export class Sessions {
       if (this.#closed) this.#drop(id);
       return withFirstBytes(stream);
     }
-    const parsedBody = received(options.parsedBody, session.transport);
-    if (parsedBody === null)
+    const { transport } = session;
+    const body = options.parsedBody;
+    // Checks all answers of a batch first, because a refused batch uses none up.
+    if (![body].flat().every((message) => transport.awaits(message)))
       return rpcError(400, INVALID_REQUEST, 'No call of this session waits for this answer in this process.');
+    const parsedBody = Array.isArray(body)
+      ? body.map((message) => transport.received(message))
+      : transport.received(body);
     session.calls++;
     const ended = () => {
       session.calls--;
       if (session.dropped) this.#close(session);
     };
-    const response = await session.transport.handleRequest(request, { ...options, parsedBody }).catch((error) => {
+    const response = await transport.handleRequest(request, { ...options, parsedBody }).catch((error) => {
       ended();
       throw error;
     });
@@ -249,11 +254,4 @@ function withFirstBytes(response: Response): Response {
   const comment = new TextEncoder().encode(': open\n\n');
   const first = new TransformStream<Uint8Array, Uint8Array>({ start: (stream) => stream.enqueue(comment) });
   return new Response(response.body.pipeThrough(first), response);
-}
-
-/** Returns the body with its answers as the SDK knows them. Null: no question waits for one of them. */
-function received(body: unknown, transport: SessionTransport): unknown {
-  if (!Array.isArray(body)) return transport.received(body);
-  const messages = body.map((message) => transport.received(message));
-  return messages.includes(null) ? null : messages;
 }

@@ -6,10 +6,10 @@ import type { NetConnectOpts, Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { lineOf, openCircuit, overCircuit } from '../../setup/circuits.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { call, INITIALIZE, rpc } from '../mcp/raw-client.ts';
+import { lineOf, openCircuit, overCircuit } from './circuit.ts';
 
 const port = await freePort();
 const at = { host: '127.0.0.1', port };

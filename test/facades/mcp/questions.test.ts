@@ -74,6 +74,8 @@ describe('A question to the user', () => {
     const yes = (id: unknown) =>
       send({ headers, body: { jsonrpc: '2.0', id, result: { action: 'accept', content: { confirm: true } } } });
     expect((await yes(0)).status).toBe(400);
+    const both = [asked.id, 0].map((id) => ({ jsonrpc: '2.0', id, result: { action: 'decline' } }));
+    expect((await send({ headers, body: both })).status).toBe(400);
     expect((await rest('GET', `/v1/servers/${order_number}`)).body.status).not.toMatch(/delet/);
     expect((await yes(asked.id)).status).toBe(202);
     for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
