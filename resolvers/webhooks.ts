@@ -118,7 +118,7 @@ export interface RotatedWebhookSecret extends CreatedWebhook {
 /**
  * Replaces the secret of a webhook. Both sign for a day, so that the receiver can change over. A webhook that a revocation
  * disabled works again.
- * @throws ApiError not_found, or insufficient_scope if the caller has limits and a revocation disabled the webhook
+ * @throws ApiError not_found, or insufficient_scope if the caller has limits and the webhook does not end with the caller
  */
 export async function rotateWebhookSecret(context: Context, id: string): Promise<RotatedWebhookSecret> {
   const accountId = accountOf(context);
@@ -127,8 +127,9 @@ export async function rotateWebhookSecret(context: Context, id: string): Promise
   return context.db.transaction(async (tx) => {
     await lockOwnAccount(tx, context);
     const before = found(isId('whk', id) && (await lock(tx, Webhook, { id, accountId })));
-    // The webhook would outlive the limits, because its creator has ended already.
-    if (isRevoked(before) && context.inherited) throw ofTheOwner();
+    // The caller would know a secret that outlives the caller.
+    if (context.inherited && (isRevoked(before) || before.limitedBy !== context.inherited.limitedBy))
+      throw ofTheOwner();
     const previous = isRevoked(before)
       ? null
       : PREVIOUS_WEBHOOK_SECRET.seal(vault, WEBHOOK_SECRET.open(vault, before.secret, id), id);
@@ -145,7 +146,7 @@ export async function rotateWebhookSecret(context: Context, id: string): Promise
 const ofTheOwner = () =>
   new ApiError(
     'insufficient_scope',
-    'A revocation disabled the webhook. A credential with limits cannot enable it. Use one without limits.',
+    'A credential with limits replaces the secret only of an enabled webhook that it created. Use one without limits.',
     { requiredScope: 'full' },
   );
 

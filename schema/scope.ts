@@ -11,7 +11,7 @@ import SchemaBuilder, {
   type SchemaTypes,
   type TypeParam,
 } from '@pothos/core';
-import type { GraphQLFieldResolver } from 'graphql';
+import type { GraphQLFieldResolver, GraphQLResolveInfo } from 'graphql';
 import type { RequiredScope } from '../entities/accounts/credential.ts';
 import { type Created, limitsOfCreator } from '../resolvers/accounts/auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
@@ -124,13 +124,16 @@ const audited = (resolver: Resolver, kind: string): Resolver =>
     ? resolver
     : (parent, args, context, info) => {
         const answer: unknown = resolver(parent, args, context, info);
-        const { viewer, audit } = context as Context;
-        if (viewer?.kind !== 'operator') return answer;
-        return Promise.resolve(answer).then((shown) => {
-          const accounts = accountsIn(shown);
-          if (accounts.length || kind === 'Subscription') audit.read(context as Context, info.fieldName, accounts);
-          return shown;
-        });
+        return (context as Context).viewer?.kind === 'operator'
+          ? keepRead(answer, context as Context, kind, info)
+          : answer;
       };
+
+async function keepRead(answer: unknown, context: Context, kind: string, { fieldName }: GraphQLResolveInfo) {
+  const shown = await answer;
+  const accounts = await accountsIn(context.db, shown);
+  if (accounts.length || kind === 'Subscription') context.audit.read(context, fieldName, accounts);
+  return shown;
+}
 
 SchemaBuilder.registerPlugin('scope', ScopePlugin);

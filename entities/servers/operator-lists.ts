@@ -1,4 +1,4 @@
-/** Statements by which the operator reads findings and deployments, and learns whether a customer has a machine. */
+/** Statements by which the operator reads findings and deployments, and learns whose machines they are. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';
@@ -15,3 +15,6 @@ export const LIST_OLDEST_DEPLOYMENTS = statement(Deployment.columns)`
 export const FIND_MACHINE_OWNER = statement({ orderNumber: column.text() })`
   select order_number from server where order_number = $1 and generation = $2 and status <> 'DELETED'
     and (status <> 'FAILED' or ipv4 is not null)`;
+/** The accounts of the orders $1. */
+export const FIND_OWNERS = statement({ accountId: column.text() })`
+  select distinct account_id from server where order_number = any($1)`;

@@ -1,7 +1,9 @@
 /** The requests in the audit log. Facades add each request that could change something, and each read of the operator. */
 import type { Database } from '../../entities/database/database.ts';
+import type { Queryable } from '../../entities/database/transaction.ts';
 import { type Actor, API_REQUEST, INSERT_REQUESTS, OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { isId, newId } from '../../entities/ids.ts';
+import { FIND_OWNERS } from '../../entities/servers/operator-lists.ts';
 
 /** A request, as the audit log shows it. */
 export interface AuditedRequest {
@@ -120,9 +122,15 @@ export class RequestAudit {
 
 const columns = (batch: Entry[]): unknown[][] => batch[0]!.map((_, i) => batch.map((entry) => entry[i]));
 
-/** Returns the accounts of a row, of rows or of a page. */
-export function accountsIn(shown: unknown): string[] {
-  const rows = Array.isArray(shown) ? shown : ((shown as { data?: unknown[] } | null)?.data ?? [shown]);
-  const found = rows.map((row) => (row as { accountId?: unknown } | null)?.accountId);
+/** A row that may name an account, or the order of a server of one. */
+type Owned = { accountId?: unknown; orderNumber?: unknown } | null;
+
+/** Returns the accounts of a row, of rows or of a page. A row without its account may name an order. */
+export async function accountsIn(db: Queryable, shown: unknown): Promise<string[]> {
+  const rows = (Array.isArray(shown) ? shown : ((shown as { data?: unknown[] } | null)?.data ?? [shown])) as Owned[];
+  const orders = rows.flatMap((row) => (row && row.accountId === undefined ? [row.orderNumber] : []));
+  const numbers = orders.filter((number) => typeof number === 'string');
+  const owners = numbers.length ? await FIND_OWNERS.all(db, [numbers]) : [];
+  const found = [...rows, ...owners].map((row) => row?.accountId);
   return [...new Set(found)].filter((id): id is string => typeof id === 'string' && isId('acct', id));
 }

@@ -30,6 +30,14 @@ it('Every column of bytes is declared as sealed, or needs no seal', async () => 
   expect(names.toSorted()).toEqual([...SEALED_COLUMNS.map(({ name }) => name), ...UNSEALED].toSorted());
 });
 
+it('PostgreSQL copies no sealed value into its statistics', async () => {
+  const columns = await db.query<{ name: string }>(
+    `select relname || '.' || attname as name from pg_attribute join pg_class on pg_class.oid = attrelid
+      where relnamespace = 'public'::regnamespace and attstattarget = 0`,
+  );
+  expect(columns.map(({ name }) => name).toSorted()).toEqual(SEALED_COLUMNS.map(({ name }) => name).toSorted());
+});
+
 it('No delivery to a webhook takes a column of bytes with it', async () => {
   const { outboxSql } = await import('../../entities/webhooks/outbox.ts');
   for (const name of ['webhook.secret', 'webhook.previous_secret', 'server.user_data', 'server.root_password'])

@@ -47,6 +47,20 @@ it('npm run verify reports balanced books, or the wrong row', async () => {
   expect(wrong.output).toContain(`WRONG: balance ${account}`);
 });
 
+it.each([
+  [
+    'row security',
+    'create policy hide on audit_entry using (false); alter table audit_entry enable row level security',
+  ],
+  ['a view', 'alter table transfer rename to kept; create view transfer as select * from kept where false'],
+])('npm run verify names a table whose rows %s may hide', async (_, sql) => {
+  const { url, db } = await auditedDatabase();
+  await asSuperuser(db, sql);
+  const { code, output } = await verify(url);
+  expect(code).toBe(1);
+  expect(output).toMatch(/^WRONG: (audit_entry|transfer): a view, a rule or a policy may hide rows\. Remove it\.$/m);
+});
+
 /** A database with one entry in the audit log of an account. */
 async function auditedDatabase() {
   const url = await newDatabaseUrl();

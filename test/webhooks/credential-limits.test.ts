@@ -36,6 +36,17 @@ it('stops with a limited API key, until the owner rotates its secret', async () 
   expect(await statusOf(rest, webhook)).toEqual(['enabled', null]);
 });
 
+it("refuses its secret to another credential with limits, which would know it after the credential's end", async () => {
+  const { rest } = await newAccount();
+  const key = await newKey(rest, { spend_limit_usd: 5 });
+  const [own, ofOwner] = [await newWebhook(key.rest), await newWebhook(rest)];
+  const rotate = (webhook: string) => key.rest('POST', `/v1/webhooks/${webhook}/rotate-secret`);
+  expect((await rotate(own)).status).toBe(200);
+  expect(await rotate(ofOwner)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } });
+  const other = await newKey(rest, { expires_at: new Date(Date.now() + 3_600_000).toISOString() });
+  expect((await other.rest('POST', `/v1/webhooks/${own}/rotate-secret`)).status).toBe(403);
+});
+
 it('stops with an OAuth client, also if a key of the client created it', async () => {
   const { rest } = await newAccount();
   const client = await newClient({ scope: 'full' }, rest);

@@ -31,6 +31,18 @@ const newOrder = async () => {
 };
 
 describe('A hand-made dedicated server', () => {
+  it('leaves a trace when the operator reads its passwords', async () => {
+    const { account, number } = await newOrder();
+    await openJob(number, 'CREATE');
+    const log = `{ auditLog(accountId: "operator", limit: 50) { data { path resource { id } } } }`;
+    await eventually(async () =>
+      (await operator(log)).data.auditLog.data.some(
+        // biome-ignore lint/suspicious/noExplicitAny: an answer of GraphQL
+        ({ path, resource }: any) => path === '/graphql#manualJobs' && resource?.id === account.id,
+      ),
+    );
+  });
+
   it('leaves no open job when the operator cancels its deletion, since its addresses are free then', async () => {
     const { account, number } = await newOrder();
     await openJob(number, 'CREATE');
