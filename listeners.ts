@@ -20,6 +20,7 @@ import type { Provisioning } from './provisioning/index.ts';
 import { Netboot } from './provisioning/servers/netboot/boot.ts';
 import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
 import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/credential.ts';
+import { sweepPendingLogins } from './resolvers/accounts/auth/login.ts';
 import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
 import { RequestAudit } from './resolvers/accounts/request-audit.ts';
@@ -82,7 +83,7 @@ function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: 
     (authorization, address) =>
       authenticator.fromHeader(authorization, address, listener);
   const options = { contextOf, auditRequest, onCredentialEnd: watchEnd, onError: report };
-  return { options, authenticateOn, proxyWatch };
+  return { options, authenticateOn, proxyWatch, security };
 }
 type Shared = ReturnType<typeof sharedBy>;
 
@@ -107,7 +108,7 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
   const { config, db, vault, operations } = parts;
   const { publicUrl, onionListener } = config;
   const keys = new IdempotencyKeys(db, vault);
-  sweepEachMinute(parts, keys, onStop);
+  sweepEachMinute(parts, shared, keys, onStop);
   const app = await publicServer({
     ...shared.options,
     authenticate: shared.authenticateOn('public'),
@@ -128,12 +129,18 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
 }
 
 /** Deletes expired rows. */
-function sweepEachMinute({ db, provisioning }: Parts, keys: IdempotencyKeys, onStop: OnStop): void {
+function sweepEachMinute(
+  { db, provisioning }: Parts,
+  { security }: Shared,
+  keys: IdempotencyKeys,
+  onStop: OnStop,
+): void {
   const sweeper = setInterval(() => {
     void Promise.all([
       keys.sweep(),
       sweepRateLimits(db),
       sweepLogins(db),
+      sweepPendingLogins(db, security),
       sweepChallenges(db),
       provisioning.payments.x402?.sweep(),
     ]).catch(report);

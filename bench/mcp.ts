@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { publicServer } from '../facades/http/listener.ts';
+import { neverEnds } from '../test/facades/sample-api.ts';
 import { freePort, restClient, spawnService } from '../test/setup/spawn.ts';
 import { median, print } from './figure.ts';
 import { cpuSeconds } from './report.ts';
@@ -108,7 +109,7 @@ async function sessionSize(): Promise<void> {
     publicUrl: 'http://localhost',
     newRequestId: () => 'req_bench',
     mcpSecrets: [Buffer.alloc(32, 1)],
-    onCredentialEnd: () => () => {},
+    onCredentialEnd: neverEnds,
     onError: console.error,
   });
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };

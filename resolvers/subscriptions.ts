@@ -65,16 +65,19 @@ async function watch<T>(
   const changes = context.db.bus.changes(kind, context.viewer?.accountId ?? undefined, signal);
   const leave = enter(context);
   let isLost = false;
-  const forget = onCredentialEnd(context.db, context.viewer!, (how) => {
+  const credential = onCredentialEnd(context.db, context.viewer!, (how) => {
     isLost ||= how === 'unknown';
     end();
   });
   const end = () => {
-    forget();
+    credential.forget();
     ended.abort();
     leave();
   };
   try {
+    await credential.checked;
+    // The caller subscribes again, and learns what has changed.
+    if (ended.signal.aborted) throw unavailable();
     const present = await read(orderNumber ?? null);
     if (orderNumber && !present.length) throw new ApiError('not_found');
     const updates = follow(present, changes, orderNumber ?? null, read, end);

@@ -20,7 +20,7 @@ import {
   Webhook,
 } from '../entities/webhooks/webhook.ts';
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
-import { lockOwnAccount } from './accounts/account.ts';
+import { lockOwnAccount, requireOpen } from './accounts/account.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { found } from './errors.ts';
@@ -101,7 +101,7 @@ export async function deleteWebhook(context: Context, id: string): Promise<{ id:
   const accountId = accountOf(context);
   if (!isId('whk', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    await lockOwnAccount(tx, context);
+    await lockOwnAccount(tx, context, 'while suspended');
     if (!(await remove(tx, Webhook, { id, accountId }))) throw new ApiError('not_found');
     await DELETE_DELIVERIES.all(tx, [id]);
     await record(tx, accountId, id, { type: 'webhook.deleted', actor: actorOf(context) });
@@ -155,6 +155,7 @@ export async function testWebhook(context: Context, id: string): Promise<Webhook
   const accountId = accountOf(context);
   const webhook = found(isId('whk', id) && (await FIND_WEBHOOK.first(context.db, [id])));
   if (webhook.accountId !== accountId) throw new ApiError('not_found');
+  await requireOpen(context.db, context);
   if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
     throw new ApiError('validation_failed', 'The webhook has expired. Create a new one with POST /v1/webhooks.');
   if (isRevoked(webhook))
@@ -187,6 +188,7 @@ export async function redeliver(context: Context, id: string): Promise<WebhookDe
   if (!isId('dlv', id)) throw new ApiError('not_found');
   const where = { id, ...(context.viewer!.accountId && { accountId: context.viewer!.accountId }) };
   return context.db.transaction(async (tx) => {
+    await requireOpen(tx, context);
     const delivery = found(await lock(tx, WebhookDelivery, where));
     const webhook = await find(tx, Webhook, { id: delivery.webhookId });
     if (webhook?.status !== 'ENABLED')

@@ -216,9 +216,9 @@ export const FIND_LOGIN = statement({
 export const isOpenCredentialSql = (id: string): string => `(
   exists (select from api_key where id = ${id} and status = 'ACTIVE')
     or exists (select from session where id = ${id} and revoked_at is null))`;
-/** Whether the API key or session $1 still works. */
-export const IS_OPEN_CREDENTIAL = statement({ open: column.boolean() })`
-  select ${isOpenCredentialSql('$1::text')} as open`;
+/** Whether the API key or session $1 still works, and why the account $2 is suspended; null: it is not. */
+export const READ_STANDING = statement({ open: column.boolean(), suspendedFor: nullable(column.text()) })`
+  select ${isOpenCredentialSql('$1::text')} as open, (select suspended_for from account where id = $2) as suspended_for`;
 
 /** How long the service can still look up an ended credential. */
 export const ENDED_CREDENTIAL_DAYS = 30;

@@ -39,9 +39,9 @@ export const PendingLogin = entity('pending_login', {
 });
 export type PendingLogin = RowOf<typeof PendingLogin>;
 
-/** Deletes the logins of the account $1 that waited too long for a code; null: of all accounts. */
-export const DELETE_ENDED_LOGINS = statement({})`
-  delete from pending_login where ($1::text is null or account_id = $1) and expires_at <= now()`;
+/** Deletes the logins that waited too long for a code. */
+export const DELETE_ENDED_LOGINS = statement({ accountId: column.text(), wrongCodes: column.int() })`
+  delete from pending_login where expires_at <= now() returning account_id, wrong_codes`;
 /** Deletes the seeds that no code confirmed in time. */
 export const DELETE_UNCONFIRMED_SEEDS = statement({})`
   delete from totp where enabled_at is null and setup_expires_at <= now()`;

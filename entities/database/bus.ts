@@ -3,7 +3,8 @@
  * up for a lost message. A slow listener hears of a row once, not n times.
  *
  * Between processes, the bus uses PostgreSQL's NOTIFY. It sends coalesced messages after the commit, on its own connection.
- * NOTIFY inside a transaction would serialise all commits of the cluster.
+ * NOTIFY inside a transaction serialises the commits of the cluster. So only the changes that take power away use it: the
+ * commit sends them, and a process that dies loses none.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +21,9 @@ export interface Change {
 }
 /** The kinds whose listeners read any row again. Polls find the others. */
 const READ_AGAIN = ['server', 'topUp', 'balance', 'credential'] as const satisfies ChangeKind[];
+/** The kinds that the commit itself sends. */
+const SENT_BY_COMMIT: ReadonlySet<ChangeKind> = new Set(['credential']);
+const NOTIFY = 'select pg_notify($1, payload) from unnest($2::text[]) payload';
 /** The pause between two tries to reach the database. */
 const PAUSE_MS = 500;
 /** The most messages that wait for the database. */
@@ -27,6 +31,10 @@ const WAITING_MAX = 10_000;
 /** PostgreSQL's code for a message that no try can send. */
 const TOO_LONG = '22023';
 type Listener = (change: Change) => void;
+/** A transaction, as far as the bus needs it. */
+interface Sender {
+  query(sql: string, parameters: unknown[]): Promise<unknown>;
+}
 
 export class Bus {
   readonly #url: string;
@@ -50,11 +58,23 @@ export class Bus {
     return this.#subscriber !== undefined;
   }
 
-  /** Sends changes to all listeners, to those of this process at once. Never throws. A process that dies loses its messages. */
-  publish(changes: Change[]): void {
+  /**
+   * Makes the commit of a transaction send the changes that take power away. The caller delivers them to this process, by
+   * `publish`, after the commit.
+   */
+  async sendByCommit(tx: Sender, changes: readonly Change[]): Promise<void> {
+    const payloads = changes.filter(({ kind }) => SENT_BY_COMMIT.has(kind)).map((change) => this.#payload(change));
+    if (payloads.length) await tx.query(NOTIFY, [CHANNEL, payloads]);
+  }
+
+  /**
+   * Sends changes to all listeners, to those of this process at once. Never throws. Other processes get changes that take
+   * power away from the commit. A process that dies loses its other messages.
+   */
+  publish(changes: readonly Change[]): void {
     for (const change of changes) {
       this.#deliver(change);
-      this.#pending.add(`${this.#sender} ${change.kind} ${change.accountId} ${change.id ?? ''}`);
+      if (!SENT_BY_COMMIT.has(change.kind)) this.#pending.add(this.#payload(change));
     }
     if (this.#pending.size && !this.#closed)
       this.#flushing ??= this.#flush().finally(() => (this.#flushing = undefined));
@@ -122,6 +142,10 @@ export class Bus {
       }
   }
 
+  #payload({ kind, accountId, id }: Change): string {
+    return `${this.#sender} ${kind} ${accountId} ${id ?? ''}`;
+  }
+
   #newClient(): pg.Client {
     return new pg.Client({ connectionString: this.#url, keepAlive: true, application_name: this.#name });
   }
@@ -166,10 +190,7 @@ export class Bus {
       this.#pending.clear();
       try {
         this.#publisher ??= await this.#connectPublisher();
-        await this.#publisher.query('select pg_notify($1, payload) from unnest($2::text[]) payload', [
-          CHANNEL,
-          payloads,
-        ]);
+        await this.#publisher.query(NOTIFY, [CHANNEL, payloads]);
       } catch (error) {
         void this.#publisher?.end().catch(() => {});
         this.#publisher = undefined;

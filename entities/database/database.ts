@@ -6,7 +6,7 @@ import { Bus, type Change } from './bus.ts';
 import { migrate } from './migrate.ts';
 import type { DatabaseRole } from './role.ts';
 import { TABLES } from './tables.ts';
-import { type Queryable, rows, sqlStateOf, type Transaction, within } from './transaction.ts';
+import { isConnectionLost, type Queryable, rows, sqlStateOf, type Transaction, within } from './transaction.ts';
 
 // int8 becomes bigint, so that money never passes through a float.
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
@@ -96,12 +96,26 @@ export class Database implements Queryable {
   }
 
   protected async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const { result, changes } = await within(this.manager, work);
-    this.publish(changes);
-    return result;
+    let changes: readonly Change[] = [];
+    try {
+      const { result } = await within(this.manager, async (tx) => {
+        const result = await work(tx);
+        await this.bus.sendByCommit(tx, tx.changes);
+        changes = tx.changes;
+        return result;
+      });
+      this.publish(changes);
+      return result;
+    } catch (error) {
+      if (isConnectionLost(error)) this.publish(changes);
+      throw error;
+    }
   }
 
-  /** Publishes committed changes: the bus reports rows, and the waker wakes webhooks with deliveries. */
+  /**
+   * Publishes changes that were committed, or that may be: the answer to the COMMIT was lost. The bus reports rows, and the
+   * waker wakes webhooks with deliveries.
+   */
   protected publish(changes: readonly Change[]): void {
     this.waker.wake(changes.filter(({ kind }) => kind === 'webhook').map(({ id }) => id!));
     this.bus.publish(changes.filter(({ kind }) => kind !== 'webhook'));

@@ -7,7 +7,7 @@
  */
 import type { DataSource, QueryRunner } from 'typeorm';
 import { Database } from './database.ts';
-import { Transaction } from './transaction.ts';
+import { isConnectionLost, Transaction } from './transaction.ts';
 
 export class RequestTransaction extends Database {
   readonly #begin: (tx: Transaction) => Promise<void>;
@@ -44,11 +44,15 @@ export class RequestTransaction extends Database {
     const tx = await this.#opened();
     try {
       await end(tx);
+      await this.bus.sendByCommit(tx, tx.changes);
       await this.#runner!.commitTransaction();
+      this.publish(tx.changes);
+    } catch (error) {
+      if (isConnectionLost(error)) this.publish(tx.changes);
+      throw error;
     } finally {
       await this.#release();
     }
-    this.publish(tx.changes);
   }
 
   /** Ends a refused request. If transactions of it succeeded, they are committed together with the changes of `end`. */

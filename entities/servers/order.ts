@@ -83,16 +83,16 @@ const orderSql = (head: string, starts: string, first: number): string => `
   select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
 const ORDERED = { ...Server.columns, webhookIds: column.textArray() };
 
-/** $19 the number of servers that the account may have, $20 and $21 the `Spender`. $22 the credential that must be open, or null. */
+/** $19 the number of servers that the account may have, $20 and $21 the `Spender`. $22 the credential that must be open, of an account that is not suspended, or null. */
 const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
 /**
  * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, has too many
- * servers, or finds no capacity, or the credential has ended.
+ * servers, or finds no capacity, or is suspended, or the credential has ended.
  */
 export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
   ${orderSql(
     `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1' })},
-  ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int and ($22::text is null or ${isOpenCredentialSql('$22')})`)}`,
+  ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int and ($22::text is null or (${isOpenCredentialSql('$22')} and not exists (select from account where account.id = $1 and suspended_at is not null)))`)}`,
     `${startTaskSql('ordered', TASK)},`,
     AFTER_TASK,
   )}`;

@@ -12,6 +12,7 @@ import {
   apiErrorOf,
   type Context,
   type CredentialEnd,
+  type CredentialWatch,
   type FieldError,
   requireActive,
   type Viewer,
@@ -48,8 +49,8 @@ export interface Caller {
 /** Returns the viewer of an Authorization header. @throws ApiError if the Bearer credential is not valid from this address */
 export type Authenticate = (authorization: string | undefined, address: string | null) => Promise<Viewer | null>;
 export type ContextOf = (caller: Caller) => Context;
-/** Calls `ended` when the credential of the viewer ends, or may have ended. @returns a function that removes the listener */
-export type OnCredentialEnd = (viewer: Viewer, ended: (how: CredentialEnd) => void) => () => void;
+/** Calls `ended` when the credential of the viewer ends, or may have ended. */
+export type OnCredentialEnd = (viewer: Viewer, ended: (how: CredentialEnd) => void) => CredentialWatch;
 
 /**
  * Refuses a viewer who lacks a scope or is suspended. Facades call it before they read any input.

@@ -102,14 +102,15 @@ async function connect(
   });
   if (!viewer) return false;
   const gone = new AbortController();
-  const forget = onCredentialEnd(viewer, (how: CredentialEnd) =>
+  const credential = onCredentialEnd(viewer, (how: CredentialEnd) =>
     how === 'ended' ? socket.close(FORBIDDEN, 'The credential has ended') : closeForNow(socket),
   );
   socket.once('close', () => {
-    forget();
+    credential.forget();
     gone.abort();
   });
   Object.assign(connection, { viewer, gone });
+  await credential.checked;
   return true;
 }
 

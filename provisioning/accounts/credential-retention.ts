@@ -4,7 +4,7 @@ import {
   DELETE_ENDED_SESSIONS,
   ENDED_CREDENTIAL_DAYS,
 } from '../../entities/accounts/credential.ts';
-import { DELETE_ENDED_LOGINS, DELETE_UNCONFIRMED_SEEDS } from '../../entities/accounts/totp.ts';
+import { DELETE_UNCONFIRMED_SEEDS } from '../../entities/accounts/totp.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { idFloor } from '../../entities/ids.ts';
 import { periodic } from '../tasks/schedule.ts';
@@ -24,7 +24,6 @@ export const credentialRetentionProcess = (db: Database): Process =>
         await DELETE_ENDED_SESSIONS.all(db, [before('tok'), CHUNK]),
         await DELETE_ENDED_API_KEYS.all(db, [before('key'), CHUNK]),
       ];
-      await DELETE_ENDED_LOGINS.all(db, [null]);
       await DELETE_UNCONFIRMED_SEEDS.all(db);
       return hop('start', { afterSeconds: deleted.some(({ length }) => length === CHUNK) ? 0 : TICK_SECONDS });
     },

@@ -1,5 +1,5 @@
 /** Tests of webhooks: one message that is sent at once. */
-import { IS_OPEN_CREDENTIAL } from '../../entities/accounts/credential.ts';
+import { READ_STANDING } from '../../entities/accounts/credential.ts';
 import { snake } from '../../entities/database/table.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
@@ -20,7 +20,7 @@ export interface WebhookTest extends Pick<Posted, 'responseStatus' | 'durationMs
 
 /**
  * Sends `webhook.test` once and ignores the filter. A success enables a webhook that was disabled before. It does
- * not if the webhook changed, or the credential of the caller ended, during the test.
+ * not if the webhook changed, the account was suspended, or the credential of the caller ended during the test.
  */
 export async function testWebhook(options: DeliveryOptions, webhook: Webhook, actor: Actor): Promise<WebhookTest> {
   const { id, accountId } = webhook;
@@ -41,8 +41,8 @@ export async function testWebhook(options: DeliveryOptions, webhook: Webhook, ac
     await INSERT_TEST_DELIVERY.all(tx, [id, newId('dlv'), eventId, status, responseStatus, durationMs, error]);
     if (!delivered) return;
     await MARK_SUCCESS.all(tx, [id]);
-    const { open } = (await IS_OPEN_CREDENTIAL.first(tx, [actor.id]))!;
-    if (webhook.status === 'DISABLED' && open) await enableWebhook(tx, webhook, actor);
+    const { open, suspendedFor } = (await READ_STANDING.first(tx, [actor.id, accountId]))!;
+    if (webhook.status === 'DISABLED' && open && suspendedFor === null) await enableWebhook(tx, webhook, actor);
   });
   return { delivered, eventId, responseStatus, durationMs, error };
 }

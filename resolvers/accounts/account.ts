@@ -1,6 +1,6 @@
 /** The account and its balance. */
 import { Account, type BalanceView, FIND_BALANCE, setSuspension } from '../../entities/accounts/account.ts';
-import { IS_OPEN_CREDENTIAL } from '../../entities/accounts/credential.ts';
+import { READ_STANDING } from '../../entities/accounts/credential.ts';
 import { find } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
@@ -9,6 +9,7 @@ import { hourlyMicros } from '../../entities/money.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { found } from '../errors.ts';
+import { requireActive } from './auth/scope.ts';
 
 export async function findAccount(context: Context): Promise<Account> {
   return found(await find(context.db, Account, { id: accountOf(context) }));
@@ -21,15 +22,15 @@ export async function lockedAccount(tx: Transaction, id: string): Promise<Accoun
 }
 
 /**
- * Locks the caller's account until the end of the transaction. Revocations hold the same lock, so the credential of the
- * caller cannot end before the transaction does.
+ * Locks the caller's account until the end of the transaction. Revocations and suspensions hold the same lock, so the
+ * caller keeps its power until the transaction ends.
  * @returns the id of the account
- * @throws ApiError revoked_credential if another request ended the credential
+ * @throws ApiError as `requireOpen` does
  */
-export async function lockOwnAccount(tx: Transaction, context: Context): Promise<string> {
+export async function lockOwnAccount(tx: Transaction, context: Context, allowed?: WhileSuspended): Promise<string> {
   const accountId = accountOf(context);
   await lockAccount(tx, accountId);
-  await requireOpen(tx, context);
+  await requireOpen(tx, context, allowed);
   return accountId;
 }
 
@@ -39,10 +40,20 @@ export async function lockedOwnAccount(tx: Transaction, context: Context): Promi
   return tx.manager.findOneByOrFail(Account, { id });
 }
 
-/** The caller has locked the account. @throws ApiError revoked_credential if another request ended the credential */
-export async function requireOpen(tx: Queryable, { viewer }: Context): Promise<void> {
+/** Suspended accounts may do it too, because it only reads or ends something. */
+export type WhileSuspended = 'while suspended';
+
+/**
+ * Asks the database about the credential of the caller, because another request or process may have ended it. The answer
+ * stays true while the caller holds the lock of the account.
+ * @throws ApiError revoked_credential, expired_credential or account_suspended
+ */
+export async function requireOpen(db: Queryable, { viewer }: Context, allowed?: WhileSuspended): Promise<void> {
   if (!viewer || viewer.kind === 'operator') return;
-  if (!(await IS_OPEN_CREDENTIAL.first(tx, [viewer.credentialId]))!.open) throw new ApiError('revoked_credential');
+  const standing = (await READ_STANDING.first(db, [viewer.credentialId, viewer.accountId]))!;
+  if (!standing.open) throw new ApiError('revoked_credential');
+  if (viewer.expiresAt && viewer.expiresAt.getTime() <= Date.now()) throw new ApiError('expired_credential');
+  if (!allowed) requireActive(standing);
 }
 
 export async function findBalance(context: Context): Promise<BalanceView> {

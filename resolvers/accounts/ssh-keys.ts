@@ -44,7 +44,7 @@ export async function deleteSshKey(context: Context, id: string): Promise<{ id: 
   const accountId = accountOf(context);
   if (!isId('sshkey', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    await lockOwnAccount(tx, context);
+    await lockOwnAccount(tx, context, 'while suspended');
     if (!(await remove(tx, SshKey, { id, accountId }))) throw new ApiError('not_found');
     await record(tx, accountId, id, { type: 'ssh_key.deleted', actor: actorOf(context) });
     return { id, deleted: true };

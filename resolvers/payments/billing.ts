@@ -6,7 +6,6 @@ import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../../entities/ids.ts';
 import { MICROS_PER_USD } from '../../entities/money.ts';
-import { lockAccount } from '../../entities/payments/ledger.ts';
 import {
   bonusMicros,
   COUNT_PENDING_TOP_UPS,
@@ -16,6 +15,7 @@ import {
   type TopUpStatus,
 } from '../../entities/payments/top-up.ts';
 import { confirmPaidTopUp, formatUnits, unitsOf } from '../../provisioning/index.ts';
+import { lockOwnAccount } from '../accounts/account.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
@@ -93,7 +93,7 @@ async function insertPaidTopUp(
 
 /**
  * Opens a top-up with a quote for half an hour, and an address for its payment.
- * @throws ApiError unknown_coin, coin_unavailable or topup_limit_reached
+ * @throws ApiError unknown_coin, coin_unavailable or topup_limit_reached, or as `lockOwnAccount` does
  */
 async function openTopUp(context: Context, amountMicros: bigint, crypto: string): Promise<TopUp> {
   const accountId = accountOf(context);
@@ -114,7 +114,7 @@ async function openTopUp(context: Context, amountMicros: bigint, crypto: string)
     throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
   });
   return context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
+    await lockOwnAccount(tx, context);
     await refuseTooMany({ ...context, db: tx }, accountId);
     const id = newId('top');
     await insert(tx, TopUp, {

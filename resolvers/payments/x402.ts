@@ -18,6 +18,7 @@ import {
 } from '../../entities/payments/x402-payment.ts';
 import { digest } from '../../entities/secrets.ts';
 import type { SignedPayment } from '../../provisioning/index.ts';
+import { requireOpen } from '../accounts/account.ts';
 import { spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, type Context } from '../context.ts';
 import { requireCoin } from './coins.ts';
@@ -99,6 +100,7 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
   verifying.catch(() => {});
   let row = await x402.find(payment, buyer);
   if (!row) {
+    await requireOpen(context.db, context);
     const [amountMicros] = await Promise.all([sale.check(), requireCoin(context, x402.terms.coin)]);
     const fault = await x402.fault(payment, amountMicros, verifying).catch(refuseForNow);
     // A faster request with the same payment may be the reason why the payment counts as used.

@@ -22,7 +22,7 @@ export interface DeletedServer {
  */
 export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
   return context.db.transaction(async (tx) => {
-    const present = await lockServer(tx, context, orderNumber);
+    const present = await lockServer(tx, context, orderNumber, 'while suspended');
     if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
     if (present.deleteProtection) throw new ApiError('delete_protected');
     const move = { actor: actorOf(context), set: ERASED };

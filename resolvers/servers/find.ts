@@ -3,7 +3,8 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
 import { FIND_SERVER, LIST_SERVERS, LOCK_OWN_SERVER } from '../../entities/servers/find.ts';
 import { type Server, type ServerStatus, type ShownServer, STABLE } from '../../entities/servers/server.ts';
-import { requireOpen } from '../accounts/account.ts';
+import { requireOpen, type WhileSuspended } from '../accounts/account.ts';
+import { onCredentialEnd } from '../accounts/auth/credential.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
@@ -15,11 +16,16 @@ export async function findServer({ db, viewer }: Context, orderNumber: string): 
   return found(isOrderNumber('SRV', orderNumber) && (await FIND_SERVER.first(db, [orderNumber, viewer!.accountId])));
 }
 
-/** Locks a server of the caller, and its account before it. @throws ApiError not_found, as `findServer` does, or revoked_credential */
-export async function lockServer(tx: Transaction, context: Context, orderNumber: string): Promise<Server> {
+/** Locks a server of the caller, and its account before it. @throws ApiError as `findServer` and `requireOpen` do */
+export async function lockServer(
+  tx: Transaction,
+  context: Context,
+  orderNumber: string,
+  allowed?: WhileSuspended,
+): Promise<Server> {
   const parameters = [orderNumber, context.viewer!.accountId];
   const server = found(isOrderNumber('SRV', orderNumber) && (await LOCK_OWN_SERVER.first(tx, parameters)));
-  await requireOpen(tx, context);
+  await requireOpen(tx, context, allowed);
   return server;
 }
 
@@ -30,7 +36,7 @@ export interface Waiting {
 
 /**
  * Waits until a server has the requested status or a stable one, or until the time is over.
- * @throws ApiError not_found, also if the server is deleted meanwhile
+ * @throws ApiError not_found, also if the server is deleted meanwhile; revoked_ or expired_credential if the credential ends
  */
 export async function waitForServer(
   context: Context,
@@ -39,17 +45,27 @@ export async function waitForServer(
 ): Promise<ShownServer> {
   const present = (server: ShownServer) => server.status === waitFor || STABLE.has(server.status);
   if (!waitFor) return findServer(context, orderNumber);
-  const signal = AbortSignal.any([context.signal, context.stopping, AbortSignal.timeout(timeoutSeconds * 1000)]);
+  const ended = new AbortController();
+  const signal = AbortSignal.any([
+    ...[context.signal, context.stopping, ended.signal],
+    AbortSignal.timeout(timeoutSeconds * 1000),
+  ]);
   // Subscribes before the first read, to miss no change between the two.
   const changes = context.db.bus.changes('server', context.viewer!.accountId ?? undefined, signal);
-  let server = await findServer(context, orderNumber);
-  for (let seen = present(server); !seen; seen = present(server)) {
-    let change = await changes.next();
-    while (!change.done && change.value.id !== null && change.value.id !== orderNumber) change = await changes.next();
-    server = await findServer(context, orderNumber);
-    if (change.done) break;
+  const credential = onCredentialEnd(context.db, context.viewer!, (how) => how === 'ended' && ended.abort());
+  try {
+    let server = await findServer(context, orderNumber);
+    for (let seen = present(server); !seen; seen = present(server)) {
+      let change = await changes.next();
+      while (!change.done && change.value.id !== null && change.value.id !== orderNumber) change = await changes.next();
+      await requireOpen(context.db, context, 'while suspended');
+      server = await findServer(context, orderNumber);
+      if (change.done) break;
+    }
+    return server;
+  } finally {
+    credential.forget();
   }
-  return server;
 }
 
 export interface ServerFilter {

@@ -180,7 +180,7 @@ async function place(
       : []),
     ...recordParameters({ type: 'server.created', actor: actorOf(context), data: { status: 'PENDING' } }),
   ]);
-  // The balance suffices, and is locked. So the credential has ended, or capacity or the limit of servers is missing.
+  // The balance suffices, and is locked. So the account is suspended, the credential has ended, or capacity or the limit of servers is missing.
   if (!ordered) {
     if (from === 'balance') await requireOpen(tx, context);
     throw new NoRoom(region);

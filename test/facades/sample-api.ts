@@ -110,6 +110,9 @@ export interface SampleApi {
 
 let requests = 0;
 
+/** Watches a credential that never ends. */
+export const neverEnds = () => ({ checked: Promise.resolve(), forget: () => {} });
+
 /** Opens the public server over the sample schema. It closes when the given hook runs. */
 export async function openSampleApi(
   onEnd: (end: () => void) => void = onTestFinished,
@@ -123,7 +126,7 @@ export async function openSampleApi(
     contextOf: (context) => context as never,
     publicUrl: 'http://localhost:3000',
     mcpSecrets: [Buffer.alloc(32, 7)],
-    onCredentialEnd: () => () => {},
+    onCredentialEnd: neverEnds,
     newRequestId: () => `req_${++requests}`,
     onError: (line) => errors.push(line),
     onAnswer: (line) => answers.push(line),

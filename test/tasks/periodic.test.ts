@@ -121,10 +121,6 @@ describe('Credentials', () => {
     await key('revoked', { revokedAt: inDays(-31) });
     await key('revokedlately', { revokedAt: inDays(-29) });
     await key('expired', { expiresAt: inDays(-31) });
-    await shop.db.query(
-      `insert into pending_login (id, account_id, digest, expires_at) values
-        ('over', 'acct', 'a', now() - interval '1 second'), ('awaited', 'acct', 'b', now() + interval '5 minutes')`,
-    );
     await shop.tick('credential-retention');
     const left = async (column: string, table: string) =>
       (await shop.db.query<{ name: string }>(`select ${column} as name from ${table} order by 1`)).map(
@@ -133,6 +129,5 @@ describe('Credentials', () => {
     expect(await left('source', 'session')).toEqual(['expiredlately', 'open', 'revokedlately', 'rotated']);
     // The last one is that of the shop.
     expect(await left('name', 'api_key')).toEqual(['active', 'expires', 'revokedlately', 'test']);
-    expect(await left('id', 'pending_login')).toEqual(['awaited']);
   });
 });

@@ -71,29 +71,36 @@ export class ProtocolVersions {
       notify: (uri) => bus.publish({ kind: 'resource_updated', uri }),
       onEnd: () => credentialEnd.abort(),
     });
-    const granted = await withGranted(message, (uri) => subscriptions.add(uri, { ...caller, signal }), caller);
-    if (granted instanceof ProtocolError) {
-      subscriptions.close();
-      return rpcError(200, SERVER_ERROR, granted.message, {}, idOf(message));
-    }
-    const parsedBody = granted;
+    const credential = caller.viewer && onCredentialEnd(caller.viewer, () => credentialEnd.abort());
     const stream = createMcpHandler(factory, { legacy: 'reject', bus, onerror: onError });
-    const forget = caller.viewer ? onCredentialEnd(caller.viewer, () => credentialEnd.abort()) : () => {};
-    this.#streams.add(stream);
     const end = () => {
-      forget();
+      credential?.forget();
       subscriptions.close();
       this.#streams.delete(stream);
     };
-    const { url, method, headers } = request;
-    const body = JSON.stringify(parsedBody);
-    const response = await stream.fetch(new Request(url, { method, headers, body, signal }), {
-      ...options,
-      parsedBody,
-    });
-    if (this.#closed) await stream.close();
-    // The end of the signal ends the body as well.
-    return afterBody(response, end);
+    const refuse = (status: number, reason: string) => {
+      end();
+      return rpcError(status, SERVER_ERROR, reason, {}, idOf(message));
+    };
+    try {
+      const parsedBody = await withGranted(message, (uri) => subscriptions.add(uri, { ...caller, signal }), caller);
+      if (parsedBody instanceof ProtocolError) return refuse(200, parsedBody.message);
+      await credential?.checked;
+      if (credentialEnd.signal.aborted) return refuse(503, 'The credential may have ended. Try again.');
+      this.#streams.add(stream);
+      const { url, method, headers } = request;
+      const body = JSON.stringify(parsedBody);
+      const response = await stream.fetch(new Request(url, { method, headers, body, signal }), {
+        ...options,
+        parsedBody,
+      });
+      if (this.#closed) await stream.close();
+      // The end of the signal ends the body as well.
+      return afterBody(response, end);
+    } catch (error) {
+      end();
+      throw error;
+    }
   }
 }
 

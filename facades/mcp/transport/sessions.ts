@@ -133,8 +133,8 @@ export class Sessions {
     const server = (await this.#options.factory({ era: 'legacy', ...(authInfo && { authInfo }) })) as Server;
     const transport = new SessionTransport({
       sessionIdGenerator: () => id,
-      onsessioninitialized: () => {
-        const forget = viewer ? this.#options.onCredentialEnd(viewer, () => this.#drop(id)) : () => {};
+      onsessioninitialized: async () => {
+        const credential = viewer && this.#options.onCredentialEnd(viewer, () => this.#drop(id));
         this.#live.set(id, {
           transport,
           server,
@@ -143,8 +143,9 @@ export class Sessions {
           calls: 0,
           questions: new Set(),
           dropped: false,
-          forget,
+          forget: () => credential?.forget(),
         });
+        await credential?.checked;
       },
       onsessionclosed: () => this.#end(id),
     });

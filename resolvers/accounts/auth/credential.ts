@@ -10,6 +10,7 @@ import {
   type FoundCredential,
   type Limits,
   NOTE_USE,
+  READ_STANDING,
 } from '../../../entities/accounts/credential.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
@@ -171,16 +172,30 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
 /** `unknown`: the bus may have missed the end. The caller should authenticate again. */
 export type CredentialEnd = 'ended' | 'unknown';
 
+/** A watch of a credential. */
+export interface CredentialWatch {
+  /**
+   * Ends after the check of an end before the watch began; the watch has called back then, if there was one. Never throws.
+   */
+  checked: Promise<void>;
+  /** Ends the watch. */
+  forget(): void;
+}
+
 /**
  * Calls back when a credential is revoked or expires, or when its account is suspended or resumed. Also calls back when the
  * bus may have missed a revocation. Calls may repeat.
- * @returns a function that ends the watch
+ *
+ * The caller authenticated a moment ago, so the end may lie before the watch. The watch listens first and then asks the
+ * database once, and misses no end between the two.
  */
 export function onCredentialEnd(
-  { bus }: Pick<Database, 'bus'>,
+  db: Pick<Database, 'bus' | 'query' | 'manager'>,
   viewer: Viewer,
   ended: (how: CredentialEnd) => void,
-): () => void {
+): CredentialWatch {
+  const { bus } = db;
+  let isOver = false;
   const forget = bus.listen((change) => {
     if (change.kind !== 'credential' || !concerns(change, viewer)) return;
     ended(change.accountId || change.id ? 'ended' : 'unknown');
@@ -192,8 +207,25 @@ export function onCredentialEnd(
     timer = setTimeout(next, Math.max(0, Math.min(left, TIMER_MAX_MS))).unref();
   };
   if (viewer.expiresAt) waitFor(viewer.expiresAt.getTime());
-  return () => {
-    forget();
-    clearTimeout(timer);
+  const tell = (how: CredentialEnd | undefined) => {
+    if (how && !isOver) ended(how);
   };
+  return {
+    checked: endBefore(db, viewer).then(tell, () => tell('unknown')),
+    forget: () => {
+      isOver = true;
+      forget();
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Returns whether the credential ended, or its account was suspended or resumed, since its authentication. */
+async function endBefore(
+  db: Pick<Database, 'query' | 'manager'>,
+  { kind, credentialId, accountId, suspendedFor = null }: Viewer,
+): Promise<CredentialEnd | undefined> {
+  if (kind === 'operator') return undefined;
+  const standing = (await READ_STANDING.first(db, [credentialId, accountId]))!;
+  return standing.open && standing.suspendedFor === suspendedFor ? undefined : 'ended';
 }

@@ -10,6 +10,7 @@ import {
   FIND_PENDING_LOGIN,
   PendingLogin,
 } from '../../../entities/accounts/totp.ts';
+import type { Database } from '../../../entities/database/database.ts';
 import { find, remove, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -17,6 +18,7 @@ import { newId } from '../../../entities/ids.ts';
 import { credentialKind, digest, mintCredential } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
 import { lockedAccount } from '../account.ts';
+import type { SecurityLog } from '../security-log.ts';
 import { verifyPassword } from './password.ts';
 import { proofOf } from './scope.ts';
 import { useSecondFactor } from './second-factor.ts';
@@ -69,9 +71,17 @@ async function proofFor({ db, viewer }: Context, email: string): Promise<Proof |
 
 async function awaitCode(tx: Transaction, accountId: string): Promise<AwaitsCode> {
   const loginToken = mintCredential('lt');
-  await DELETE_ENDED_LOGINS.all(tx, [accountId]);
   await ADD_PENDING_LOGIN.all(tx, [newId('login'), accountId, digest(loginToken), PENDING_SECONDS]);
   return { loginToken, expiresIn: PENDING_SECONDS };
+}
+
+/**
+ * Deletes the logins that waited too long for a code. Tells their owners of those without any code, because the caller knew
+ * the password. A wrong code was told at once.
+ */
+export async function sweepPendingLogins(db: Database, security: SecurityLog): Promise<void> {
+  for (const { accountId, wrongCodes } of await DELETE_ENDED_LOGINS.all(db))
+    if (!wrongCodes) security.note({ type: 'session.code_failed', account: accountId });
 }
 
 /** Completes a pending login. @throws ApiError invalid_totp, login_token_expired or login_throttled */

@@ -14,7 +14,7 @@ export function requireScope(viewer: Viewer | null, scope: RequiredScope): void 
 }
 
 /** For fields that create, change or cost something. @throws ApiError account_suspended, with the reason */
-export function requireActive(viewer: Viewer | null): void {
+export function requireActive(viewer: Pick<Viewer, 'suspendedFor'> | null): void {
   if (viewer?.suspendedFor) throw new ApiError('account_suspended', `The account is suspended: ${viewer.suspendedFor}`);
 }
 

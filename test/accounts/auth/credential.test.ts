@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Bus } from '../../../entities/database/bus.ts';
 import { type CredentialEnd, onCredentialEnd } from '../../../resolvers/accounts/auth/credential.ts';
@@ -10,8 +11,10 @@ afterEach(() => void vi.useRealTimers());
 function watched(expiresAt: Date | null) {
   const heard: CredentialEnd[] = [];
   const bus = new Bus('postgres://127.0.0.1/none');
+  // No database answers. So the check of an earlier end never ends.
+  const db = { bus, query: () => new Promise<never>(() => {}), manager: {} as EntityManager };
   const viewer = { accountId: 'acct_1', kind: 'api_key', credentialId: 'key_1', name: null } as const;
-  const forget = onCredentialEnd({ bus }, { ...viewer, scopes: new Set(), expiresAt }, (how) => heard.push(how));
+  const { forget } = onCredentialEnd(db, { ...viewer, scopes: new Set(), expiresAt }, (how) => heard.push(how));
   return { heard, bus, forget };
 }
 

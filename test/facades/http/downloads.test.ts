@@ -8,6 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { publicServer } from '../../../facades/http/listener.ts';
 import { buildPackage } from '../../../facades/stdio/package.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
+import { neverEnds } from '../sample-api.ts';
 
 const publicUrl = 'https://freehold.example.org';
 const folder = newFolder();
@@ -27,7 +28,7 @@ async function serve(downloads: string): Promise<string> {
     newRequestId: () => 'req_test',
     onError: (line) => console.error(line),
     mcpSecrets: [Buffer.alloc(32)],
-    onCredentialEnd: () => () => {},
+    onCredentialEnd: neverEnds,
     downloads,
   });
   afterAll(() => app.close());

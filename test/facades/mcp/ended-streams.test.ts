@@ -18,7 +18,7 @@ describe('A stream of updates', () => {
     const onCredentialEnd = () => {
       begun++;
       watches++;
-      return () => void watches--;
+      return { checked: Promise.resolve(), forget: () => void watches-- };
     };
     const { app } = await openSampleApi(onTestFinished, { onCredentialEnd });
     const url = await app.listen({ host: '127.0.0.1', port: 0 });

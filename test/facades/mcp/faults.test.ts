@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { publicServer } from '../../../facades/http/listener.ts';
+import { neverEnds } from '../sample-api.ts';
 import { INITIALIZE, rpc } from './raw-client.ts';
 
 it('A fault of MCP is logged without the values in its message', async () => {
@@ -10,7 +11,7 @@ it('A fault of MCP is logged without the values in its message', async () => {
     publicUrl: 'http://localhost',
     newRequestId: () => 'req_test',
     mcpSecrets: [Buffer.alloc(32, 1)],
-    onCredentialEnd: () => () => {},
+    onCredentialEnd: neverEnds,
     onError: (line) => lines.push(line),
     factoryOf: () => () => {
       throw new TypeError('No such row: ada@example.org');

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { publicServer } from '../../../facades/http/listener.ts';
 import { ERRORS } from '../../../schema/index.ts';
 import { newDatabase } from '../../setup/database.ts';
-import { openSampleApi } from '../sample-api.ts';
+import { neverEnds, openSampleApi } from '../sample-api.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a document of which the test knows the form
 type Document = any;
@@ -19,7 +19,7 @@ const service = await publicServer({
   newRequestId: () => 'req_test',
   onError: (line) => console.error(line),
   mcpSecrets: [Buffer.alloc(32)],
-  onCredentialEnd: () => () => {},
+  onCredentialEnd: neverEnds,
 });
 afterAll(() => service.close());
 

@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { publicServer } from '../../../../../facades/http/listener.ts';
 import { PROTOCOL_VERSIONS } from '../../../../../facades/mcp/server.ts';
+import { neverEnds } from '../../../sample-api.ts';
 import { embedded, image, PNG, text } from './content.ts';
 import { addQuestions, type Step } from './questions.ts';
 import { addTools } from './tools.ts';
@@ -116,7 +117,7 @@ export async function openFixtures(): Promise<{ url: string; close: () => Promis
     contextOf: (context) => context as never,
     publicUrl: 'http://127.0.0.1',
     mcpSecrets: [Buffer.alloc(32, 7)],
-    onCredentialEnd: () => () => {},
+    onCredentialEnd: neverEnds,
     newRequestId: () => `req_${++requests}`,
     onError: (line) => console.error(line),
     factoryOf: () => factory,
