@@ -3,8 +3,8 @@
  * up for a lost message. A slow listener hears of a row once, not n times.
  *
  * Between processes, the bus uses PostgreSQL's NOTIFY. It sends coalesced messages after the commit, on its own connection.
- * NOTIFY inside a transaction serialises the commits of the cluster. So only the changes that take power away use it: the
- * commit sends them, and a process that dies loses none.
+ * NOTIFY inside a transaction serialises the commits of the cluster. So only the commits of changes that
+ * take power away send them. A process that dies loses none of these.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -86,8 +86,8 @@ const ORDERED = { ...Server.columns, webhookIds: column.textArray() };
 /** $19 the number of servers that the account may have, $20 and $21 the `Spender`. $22 the credential that must be open, of an account that is not suspended, or null. */
 const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
 /**
- * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, has too many
- * servers, or finds no capacity, or is suspended, or the credential has ended.
+ * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, is
+ * suspended, has too many servers, or finds no capacity. Or the credential has ended.
  */
 export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
   ${orderSql(

@@ -20,7 +20,7 @@ export interface WebhookTest extends Pick<Posted, 'responseStatus' | 'durationMs
 
 /**
  * Sends `webhook.test` once and ignores the filter. A success enables a webhook that was disabled before. It does
- * not if the webhook changed, the account was suspended, or the credential of the caller ended during the test.
+ * not if the webhook changed, or the caller lost the power, during the test.
  */
 export async function testWebhook(options: DeliveryOptions, webhook: Webhook, actor: Actor): Promise<WebhookTest> {
   const { id, accountId } = webhook;

@@ -175,7 +175,8 @@ export type CredentialEnd = 'ended' | 'unknown';
 /** A watch of a credential. */
 export interface CredentialWatch {
   /**
-   * Ends after the check of an end before the watch began; the watch has called back then, if there was one. Never throws.
+   * Settles after the check for an end before the watch began. The watch has called back then, if there was one. Never
+   * rejects.
    */
   checked: Promise<void>;
   /** Ends the watch. */

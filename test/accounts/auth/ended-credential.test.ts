@@ -1,5 +1,6 @@
 /**
- * A request waits for the lock of its account while the owner revokes its credential, or the operator suspends the account.
+ * A request waits for the lock of its account. Meanwhile the owner revokes its credential, or the operator suspends the
+ * account.
  * Then the request changes nothing. The process has not heard of either.
  */
 import { expect, it, onTestFinished, vi } from 'vitest';

@@ -1,6 +1,8 @@
 import { Secret, TOTP, URI } from 'otpauth';
 import { describe, expect, it } from 'vitest';
-import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
+import { sweepPendingLogins } from '../../../resolvers/accounts/auth/login.ts';
+import { SecurityLog } from '../../../resolvers/accounts/security-log.ts';
+import { eventually, startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { restClient } from '../../setup/spawn.ts';
 
 const { anonymous, newAccount, publicUrl, db } = await startFreehold({ LOGIN_FAILURES_MAX: '1000' });
@@ -236,4 +238,24 @@ describe('Recovery codes', () => {
     expect((await anonymous('POST', '/v1/auth/login/totp', pending, key)).status).toBe(200);
     expect((await anonymous('POST', '/v1/auth/login/totp', pending, key)).body.code).toBe('login_token_expired');
   });
+});
+
+it('The owner reads of a login with the right password to which no code came, once it has expired', async () => {
+  const [unused, tried, completed, waiting] = await Promise.all([withTotp(), withTotp(), withTotp(), withTotp()]);
+  for (const account of [unused, unused, waiting]) await pendingOf(account);
+  expect((await complete(await pendingOf(tried), wrongCode(tried.secret))).body.code).toBe('invalid_totp');
+  expect((await complete(await pendingOf(completed), await completed.fresh())).status).toBe(200);
+  const overs = [unused, tried, completed].map(({ id }) => id);
+  await db.query('update pending_login set expires_at = now() where account_id = any($1)', [overs]);
+  const security = new SecurityLog(db);
+  await sweepPendingLogins(db, security);
+  await security.flush();
+  const entries = async ({ rest }: TestAccount) =>
+    (await rest('GET', '/v1/account/audit-log?action=session.code_failed')).body.data.length;
+  await eventually(async () => (await entries(tried)) === 1);
+  expect(await Promise.all([unused, tried, completed, waiting].map(entries))).toEqual([1, 1, 0, 0]);
+  const left = await db.query('select account_id from pending_login where account_id = any($1)', [
+    [...overs, waiting.id],
+  ]);
+  expect(left).toEqual([{ accountId: waiting.id }]);
 });
