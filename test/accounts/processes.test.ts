@@ -32,10 +32,10 @@ it.each<[string, (power: Power) => Promise<{ status?: number }>, number, string]
   ],
   [
     'a changed password',
-    ({ rest }) =>
-      rest('POST', '/v1/auth/password', {
-        ...{ current_password: PASSWORD, new_password: 'another heron on it', revoke: 'everything' },
-      }),
+    ({ rest }) => {
+      const change = { current_password: PASSWORD, new_password: 'another heron on it', revoke: 'everything' };
+      return rest('POST', '/v1/auth/password', change, { 'idempotency-key': 'once' });
+    },
     401,
     'revoked_credential',
   ],
