@@ -48,7 +48,7 @@ export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
 export type { CredentialEnd } from '../resolvers/accounts/auth/credential.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
-export type { Context, Viewer } from '../resolvers/context.ts';
+export { atTurnOf, type Context, type Viewer } from '../resolvers/context.ts';
 export { faultOf } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
 export { EXPECTED, malformed } from './scalars/scalar.ts';
