@@ -51,12 +51,12 @@ const MS_MAX = 32 ** 10 - 1;
 export const idFloor = (prefix: IdPrefix, ms: number): string =>
   `${prefix}_${timeOf(Math.min(Math.max(0, ms), MS_MAX))}`;
 
-/** What the bounds of ids have to spare. A transaction takes a while, and the database has another clock. */
+/** The tolerance of the bounds of ids. A transaction takes a while, and the database has another clock. */
 const SPARE_MS = 10 * 60_000;
 
 /**
- * Returns the bounds of the ids of the rows from a time until another one, for a read by an index. The bounds are wide,
- * so the read also compares the times of the rows.
+ * Returns bounds of the ids of the rows from a time until another one. The bounds are wide, so a read also compares the
+ * times of the rows.
  * @param since null: from the beginning
  * @param until exclusive; null: without an end
  */

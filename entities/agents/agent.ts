@@ -59,7 +59,7 @@ export const AGENT_LIFECYCLE: Lifecycle<Agent, Agent['status']> = {
 export const LIST_AGENTS = statement(Agent.columns)`
   select ${columnsOf(Agent)} from agent where status = 'LISTED' and ($2::text is null or id < $2) order by id desc limit $1`;
 
-/** The same for entries that fit: each word of the text $3 begins one of theirs, and they have the terms $4. $3 null: any text. */
+/** The same with two filters. Each word of the text $3 begins a word of the entry; null for any text. The entry has the terms $4. */
 export const SEARCH_AGENTS = statement(Agent.columns)`
   select ${columnsOf(Agent)} from agent where id = any(array(select search_agents($3, $4, $2, $1))) order by id desc`;
 
