@@ -51,6 +51,20 @@ const MS_MAX = 32 ** 10 - 1;
 export const idFloor = (prefix: IdPrefix, ms: number): string =>
   `${prefix}_${timeOf(Math.min(Math.max(0, ms), MS_MAX))}`;
 
+/** The tolerance of the bounds of ids. A transaction takes a while, and the database has another clock. */
+const SPARE_MS = 10 * 60_000;
+
+/**
+ * Returns bounds of the ids of the rows from a time until another one. The bounds are wide, so a read also compares the
+ * times of the rows.
+ * @param since null: from the beginning
+ * @param until exclusive; null: without an end
+ */
+export const idBounds = (prefix: IdPrefix, since: Date | null, until: Date | null): [from: string, below: string] => [
+  idFloor(prefix, since ? since.getTime() - SPARE_MS : 0),
+  idFloor(prefix, until ? until.getTime() + SPARE_MS : MS_MAX),
+];
+
 function timeOf(ms: number): string {
   let time = '';
   for (let rest = ms, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) time = CROCKFORD[rest % 32] + time;

@@ -1,9 +1,11 @@
 /** The public directory of agents. A slug names an entry; its owner changes it by publishing it again. */
 import {
   AGENT_LIFECYCLE,
+  AGENT_TERMS,
   Agent,
   type AgentEndpoint,
   type AgentSkill,
+  LIST_AGENTS,
   SEARCH_AGENTS,
 } from '../entities/agents/agent.ts';
 import { ed25519Key } from '../entities/agents/agent-key.ts';
@@ -160,14 +162,14 @@ export async function searchAgents(
   const request = { ...asked, limit: viewer ? asked.limit : Math.min(asked.limit, STRANGERS_PAGE_MAX) };
   const filters = { q: q ?? null, skill: skill ?? null, protocol: protocol ?? null, verified: verified ?? null };
   const after = afterCursor(request, filters);
-  const like = q ? `%${q.replace(/[\\%_]/g, '\\$&')}%` : null;
-  const rows = await SEARCH_AGENTS.all(db, [
-    request.limit + 1,
-    after,
-    like,
-    skill?.toLowerCase() ?? null,
-    filters.protocol,
-    filters.verified,
-  ]);
+  const terms = [
+    ...(skill ? [AGENT_TERMS.skill(skill)] : []),
+    ...(protocol ? [AGENT_TERMS.protocol(protocol)] : []),
+    ...(verified == null ? [] : [AGENT_TERMS.verified(verified)]),
+  ];
+  const page = [request.limit + 1, after];
+  const rows = await (filters.q === null && !terms.length
+    ? LIST_AGENTS.all(db, page)
+    : SEARCH_AGENTS.all(db, [...page, filters.q, terms]));
   return pageFrom(rows, request, filters);
 }

@@ -93,7 +93,7 @@ builder.queryFields((t) => ({
     description: 'The listed agents, newest first. Without a credential, a page has at most 50.',
     args: {
       ...pageArgs(),
-      q: t.arg({ type: 'Line', description: 'Part of a name, slug or description.' }),
+      q: t.arg({ type: 'Line', description: 'Beginnings of words of the name, slug or description.' }),
       skill: t.arg({ type: 'Line', description: 'The id or a tag of a skill.' }),
       protocol: t.arg({ type: AgentProtocol, description: 'Only agents with an endpoint of this protocol.' }),
       verified: t.arg.boolean({ description: 'Only agents with a verified key, or without.' }),

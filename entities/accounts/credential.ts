@@ -135,12 +135,21 @@ export const FIND_OWN_API_KEY = statement(ApiKey.columns)`
   select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from api_key where id = $1 and account_id = $2`;
 /** How many active keys the account $1 has. */
 export const COUNT_ACTIVE_API_KEYS = statement({ keys: column.int() })`
-  select count(*)::int as keys from api_key where account_id = $1 and ${STATUS_NOW} = 'ACTIVE'`;
-/** A page of API keys, newest first. $1 account (null: all), $2 id of the page before, $3 status (null: all), $4 limit. */
+  select count(*)::int as keys from api_key
+    where account_id = $1 and status = 'ACTIVE' and ${STATUS_NOW} = 'ACTIVE'`;
+/** Keys of the account $1 (null: all) with ids below $2, by a condition; the newest $4. */
+const keysWith = (condition: string) => `
+  (select * from api_key where ($1::text is null or account_id = $1) and ($2::text is null or id < $2) and ${condition}
+    order by id desc limit $4)`;
+/**
+ * A page of API keys, newest first. $1 account (null: all), $2 id of the page before, $3 status (null: all), $4 limit. Each
+ * part has one stored status, so that an index finds it. An account has only a few keys that the worker has not recorded yet.
+ */
 export const LIST_API_KEYS = statement(ApiKey.columns)`
-  select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from api_key
-    where ($1::text is null or account_id = $1) and ($2::text is null or id < $2) and ($3::text is null or ${STATUS_NOW} = $3)
-    order by id desc limit $4`;
+  select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from (
+    ${keysWith(`($3::text is null or (status = $3 and ${STATUS_NOW} = $3))`)}
+    union all ${keysWith(`$3 = 'EXPIRED' and status = 'ACTIVE' and expires_at <= now()`)}) as api_key
+  order by id desc limit $4`;
 
 /** A use counts with the precision of a minute. */
 const NOT_NOTED = (row: string) => `(${row}.last_used_at is null or ${row}.last_used_at < date_trunc('minute', now()))`;

@@ -13,7 +13,7 @@ const CHOSEN = `account_id = $1 and ($2::text[] is null or id in (
     with recursive chosen (id) as (
       select unnest($2::text[])
       union select made.id from chosen join (
-        select id, limited_by from api_key where account_id = $1
+        select id, limited_by from api_key where account_id = $1 and status = 'ACTIVE'
         union all select id, limited_by from oauth_client where account_id = $1
       ) as made on made.limited_by = chosen.id)
     select id from chosen))`;

@@ -12,9 +12,10 @@ const RANGE = `
     and transfer.created_at >= $5 and transfer.created_at < $6`;
 const AMOUNT = 'case when transfer.credit = $2 then transfer.amount_micros else -transfer.amount_micros end';
 
-/** The sum of a range. */
+/** The sum of the days from $2 to $3 (UTC) of the account $1. A trigger of the transfers keeps the sums. */
 export const FIND_USAGE_TOTAL = statement({ totalMicros: column.bigint() })`
-  select coalesce(sum(${AMOUNT}), 0)::bigint as total_micros from transfer where ${RANGE}`;
+  select coalesce(sum(total_micros), 0)::bigint as total_micros from usage_day
+    where account_id = $1 and day between ($2::timestamptz at time zone 'UTC')::date and ($3::timestamptz at time zone 'UTC')::date`;
 
 const USAGE_ITEM = {
   id: column.key(),

@@ -55,18 +55,20 @@ export const AGENT_LIFECYCLE: Lifecycle<Agent, Agent['status']> = {
   transitions: { LISTED: ['LISTED', 'UNLISTED'], UNLISTED: ['UNLISTED', 'LISTED'], HIDDEN: ['HIDDEN'] },
 };
 
-/**
- * Returns $1 listed entries, newest first. The other parameters are filters, and null selects all entries. They are: ids below
- * $2, text pattern $3, skill or tag $4, protocol $5 of an endpoint, verification $6.
- */
+/** Returns the newest $1 listed entries. Their ids are below $2; null for the newest of all. */
+export const LIST_AGENTS = statement(Agent.columns)`
+  select ${columnsOf(Agent)} from agent where status = 'LISTED' and ($2::text is null or id < $2) order by id desc limit $1`;
+
+/** The same with two filters. Each word of the text $3 begins a word of the entry; null for any text. The entry has the terms $4. */
 export const SEARCH_AGENTS = statement(Agent.columns)`
-  select ${columnsOf(Agent)} from agent
-  where status = 'LISTED' and ($2::text is null or id < $2)
-    and ($3::text is null or name ilike $3 or description ilike $3 or slug ilike $3)
-    and ($4::text is null or $4 = any(skill_terms))
-    and ($5::text is null or endpoints @> jsonb_build_array(jsonb_build_object('protocol', $5)))
-    and ($6::boolean is null or verified = $6)
-  order by id desc limit $1`;
+  select ${columnsOf(Agent)} from agent where id = any(array(select search_agents($3, $4, $2, $1))) order by id desc`;
+
+/** Terms of the function agent_terms, which the index has: a skill or tag, a protocol of an endpoint, the verification. */
+export const AGENT_TERMS = {
+  skill: (skill: string) => `skill:${skill.toLowerCase()}`,
+  protocol: (protocol: AgentEndpoint['protocol']) => `protocol:${protocol}`,
+  verified: (verified: boolean) => `verified:${verified}`,
+};
 
 /** Writes the verification $4 of the agent $1 if it is new, and URL $2 and key $3 are unchanged. */
 export const WRITE_VERIFICATION = statement({ accountId: column.text() })`

@@ -58,4 +58,5 @@ export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
   'session',
   'ssh_key',
   'totp',
+  'usage_day',
 ]);

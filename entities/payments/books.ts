@@ -128,6 +128,16 @@ const CHECKS = [
         <> (select coalesce(sum(case when credit = 'suspense' then amount_micros else -amount_micros end), 0)
           from transfer where 'suspense' in (debit, credit))`,
   },
+  {
+    table: 'usage_day',
+    detail: 'The sums of usage differ from the transfers of the account.',
+    wrong: `select coalesce(kept.account_id, summed.account_id) as row
+      from (select account_id, sum(total_micros) as micros from usage_day group by 1) as kept
+      full join (
+        select account_id, sum(case when credit = 'available:' || account_id then amount_micros else -amount_micros end) as micros
+        from transfer where 'available:' || account_id in (debit, credit) group by 1) as summed using (account_id)
+      where coalesce(kept.micros, 0) <> coalesce(summed.micros, 0)`,
+  },
 ].map(({ wrong, ...check }) => ({ ...check, wrong: statement({ row: column.text() })`${wrong} order by 1 limit 1` }));
 
 /** Verifies the books, then every payment, top-up and order. @returns balanced only without any fault */

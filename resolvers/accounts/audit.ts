@@ -6,11 +6,9 @@ import {
   LIST_ENTRIES_OF_ACTION,
   OPERATOR_ACCOUNT,
 } from '../../entities/history/audit.ts';
-import { idFloor } from '../../entities/ids.ts';
+import { idBounds } from '../../entities/ids.ts';
 import { accountOf, type Context } from '../context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
-
-const DAY_MS = 86_400_000;
 
 export interface AuditFilter {
   /** An account, if the operator asks. Absent: the caller's own log. */
@@ -37,11 +35,10 @@ export async function listAudit(
   }
   const filters = { action, since, until, ...(asked && { asked }) };
   const after = afterCursor(request, filters);
-  // The ids bound the read. They are older than their rows, perhaps by another clock, so the bounds have a day to spare.
-  const newest = idFloor('aud', until ? until.getTime() + DAY_MS : Number.MAX_SAFE_INTEGER);
+  const [oldest, newest] = idBounds('aud', since, until);
   const parameters = [
     accountId,
-    idFloor('aud', since ? since.getTime() - DAY_MS : 0),
+    oldest,
     after !== null && after < newest ? after : newest,
     since,
     until,

@@ -4,7 +4,7 @@
  */
 import { FIND_USAGE_TOTAL, LIST_USAGE, type UsageItem } from '../../entities/accounts/usage.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { idFloor } from '../../entities/ids.ts';
+import { idBounds } from '../../entities/ids.ts';
 import { available } from '../../entities/payments/ledger.ts';
 import { accountOf, type Context } from '../context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
@@ -33,11 +33,9 @@ export async function findUsage(context: Context, request: PageRequest, days: Da
   const after = afterCursor(request, days);
   const { from, to } = rangeOf(days, new Date());
   const until = new Date(to.getTime() + 1);
-  // The ids bound the read. They are older than their rows, perhaps by another clock, so the bounds have a day to spare.
-  const bounds = [idFloor('xfr', from.getTime() - DAY_MS), idFloor('xfr', until.getTime() + DAY_MS)];
-  const range = [accountId, available(accountId), ...bounds, from, until];
+  const range = [accountId, available(accountId), ...idBounds('xfr', from, until), from, until];
   const [total, rows] = await Promise.all([
-    FIND_USAGE_TOTAL.first(context.db, range),
+    FIND_USAGE_TOTAL.first(context.db, [accountId, from, to]),
     LIST_USAGE.all(context.db, [...range, after, request.limit + 1]),
   ]);
   return { ...pageFrom(rows, request, days), from, to, ...total! };

@@ -1,0 +1,129 @@
+/** No request reads more rows because an account, or the directory, has many. */
+import { describe, expect, it } from 'vitest';
+import { idFloor, newId } from '../../entities/ids.ts';
+import { asSuperuser } from '../setup/database.ts';
+import { startFreehold } from '../setup/freehold.ts';
+import { queriesOf } from '../setup/queries.ts';
+
+const { anonymous, db, newAccount } = await startFreehold({
+  ROLES: 'api',
+  RATE_LIMIT_STORE: 'memory',
+  RATE_LIMIT_PUBLIC_PER_MINUTE: '1000',
+});
+const ROWS = 20_000;
+const { id: account, rest } = await newAccount();
+const now = Date.now();
+
+/** Fills a table with rows of the account, the newest a minute old. `n` counts them. */
+const fill = (table: string, prefix: Parameters<typeof idFloor>[0], columns: string, values: string, rows = ROWS) => {
+  const ids = Array.from(
+    { length: rows },
+    (_, i) => `${idFloor(prefix, now - 60_000 - (rows - i) * 2_000)}${newId(prefix).slice(-16)}`,
+  );
+  return asSuperuser(
+    db,
+    `insert into ${table} (id, account_id, ${columns}) select id, $2, ${values} from unnest($1::text[]) with ordinality as given (id, n)`,
+    [ids, account],
+  );
+};
+const at = `to_timestamp(${now / 1000} - 60 - (${ROWS} - n) * 2)`;
+await fill(
+  'top_up',
+  'top',
+  'order_number, status, mode, amount_micros, bonus_micros, crypto, network, amount_crypto, received_crypto, rate_micros, confirmations, confirmations_required, credited_micros',
+  `'TOP-' || n, 'CANCELLED', 'CRYPTO', 1, 0, 'BTC', 'bitcoin', '1', '0', 1, 0, 1, 0`,
+);
+await fill(
+  'server',
+  'srv',
+  'order_number, kind, status, hostname, service_code, region, os, price_month_micros, setup_fee_micros',
+  `'SRV-' || n, 'VPS', case when n % 2000 = 0 then 'RUNNING' else 'DELETED' end, 'web', 'vps-1', 'zrh', 'x', 1, 0`,
+);
+await fill('api_key', 'key', 'name, scope, prefix, digest, status', `'k', 'read', 'p', sha256(id::bytea), 'REVOKED'`);
+await fill(
+  'session',
+  'tok',
+  'family_id, source, scope, access_digest, expires_at, refresh_expires_at, family_expires_at, revoked_at',
+  `id, 'login', 'read', sha256(id::bytea), now(), now(), now(), now()`,
+);
+await fill('audit_entry', 'aud', 'action, actor_type, created_at', `'api.request', 'system', ${at}`);
+await fill(
+  'transfer',
+  'xfr',
+  'kind, debit, credit, amount_micros, external_key, description, created_at',
+  `'adjustment', 'gateway:test', 'available:' || $2, 1, id, 'x', ${at}`,
+);
+await asSuperuser(
+  db,
+  `insert into usage_day select account_id, (created_at at time zone 'UTC')::date, count(*) from transfer group by 1, 2`,
+);
+await fill(
+  'agent',
+  'agt',
+  'slug, name, description, url, status, endpoints, skills, skill_terms',
+  `'bot-' || n, 'Bot', 'Works at ' || case n % 2 when 0 then 'night' else 'dawn' end, 'https://bot.example.org', 'LISTED',
+    '[{"protocol": "MCP", "url": "https://bot.example.org"}]', '[]', array['work']`,
+  2_000,
+);
+await asSuperuser(db, 'vacuum analyze');
+
+/** Counts since the connection last reported its statistics, which it never does within a transaction. */
+const COUNT = `select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint as rows from pg_stat_xact_user_tables
+  where relname in ('top_up', 'server', 'api_key', 'session', 'audit_entry', 'transfer', 'agent', 'usage_day')`;
+
+/** Reads the address, and then returns how many rows its statements read from tables, by their indexes or without. */
+async function rowsRead(read: () => Promise<{ status: number }>): Promise<number> {
+  const queries = await queriesOf(async () => expect((await read()).status).toBe(200));
+  return db.transaction(async (tx) => {
+    const count = async () => Number((await tx.query<{ rows: bigint }>(COUNT))[0]!.rows);
+    const before = await count();
+    for (const { text, values } of queries) if (/^\s*(select|with)\b/i.test(text)) await tx.query(text, values);
+    return (await count()) - before;
+  });
+}
+const time = (ms: number) => new Date(now + ms).toISOString();
+
+describe(`A request of an account with ${ROWS} rows of each kind`, () => {
+  it.each([
+    ...['CANCELLED', 'PENDING', 'CONFIRMED'].map((status) => `billing/topups?status=${status.toLowerCase()}`),
+    ...['active', 'revoked', 'expired'].map((status) => `auth/api-keys?status=${status}`),
+    'auth/sessions?',
+    ...['', 'status=stopped', 'status=failed,running', 'region=none', 'hostname=none', 'label_selector=a=b'].map(
+      (filter) => `servers?${filter}`,
+    ),
+    `account/audit-log?since=${time(60_000)}`,
+    `account/audit-log?until=${time(-36_000_000)}`,
+    'account/audit-log?action=webhook.disabled',
+    `account/audit-log?action=api.request&since=${time(60_000)}`,
+    'account/usage?',
+    'account/balance?',
+  ])('reads few of them for GET /v1/%s', async (address) => {
+    expect(
+      await rowsRead(() => rest('GET', `/v1/${address}&limit=10`.replace('balance?&limit=10', 'balance'))),
+    ).toBeLessThan(500);
+  });
+});
+
+describe('A search of the directory', () => {
+  it.each([
+    ['q=zzqx', 0],
+    ['q=night+dawn', 0],
+    ['q=%25', 0],
+    ['q=bot&skill=none', 0],
+    ['skill=none', 0],
+    ['protocol=a2a', 0],
+    ['verified=true', 0],
+    ['', 10],
+    ['q=bot-1999', 1],
+  ])('reads only entries that fit, for %s', async (filter, fit) => {
+    const address = `/v1/agents/directory?limit=9&${filter}`;
+    // Each entry is read once by the search and once for the page.
+    expect(await rowsRead(() => anonymous('GET', address))).toBeLessThanOrEqual(2 * fit);
+  });
+
+  it('finds the beginnings of words, in each letter case and order, and never parts of their middle', async () => {
+    const found = async (q: string) => (await anonymous('GET', `/v1/agents/directory?limit=1&q=${q}`)).body.data.length;
+    for (const q of ['nig', 'NIGHT+wo', 'bot-19', 'works+at+night', 'b']) expect([q, await found(q)]).toEqual([q, 1]);
+    for (const q of ['ight', 'night+morning', '-', 'nights']) expect([q, await found(q)]).toEqual([q, 0]);
+  });
+});
