@@ -7,6 +7,7 @@ import { requireOpen } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
+import { sharedRead } from '../shared-reads.ts';
 
 export { SERVER_STATUSES, STABLE } from '../../entities/servers/server.ts';
 
@@ -41,12 +42,14 @@ export async function waitForServer(
   if (!waitFor) return findServer(context, orderNumber);
   const signal = AbortSignal.any([context.signal, context.stopping, AbortSignal.timeout(timeoutSeconds * 1000)]);
   // Subscribes before the first read, to miss no change between the two.
-  const changes = context.db.bus.changes('server', context.viewer!.accountId ?? undefined, signal);
+  const { accountId } = context.viewer!;
+  const changes = context.db.bus.changes('server', accountId ?? undefined, signal);
+  const view = `waiting ${accountId ?? ''} ${orderNumber}`;
   let server = await findServer(context, orderNumber);
   for (let seen = present(server); !seen; seen = present(server)) {
     let change = await changes.next();
     while (!change.done && change.value.id !== null && change.value.id !== orderNumber) change = await changes.next();
-    server = await findServer(context, orderNumber);
+    server = await sharedRead(context.db, view, () => findServer(context, orderNumber));
     if (change.done) break;
   }
   return server;
