@@ -1,6 +1,6 @@
 /**
- * Reads that callers share. A change wakes all callers who wait for a row, and one read serves those with the same view of
- * it. So many callers cost the database no more than one.
+ * Reads that callers share. A change wakes all callers who wait for a row. One read serves those with the same view of it, so
+ * many callers cost the database no more than one.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../entities/database/database.ts';

@@ -38,7 +38,7 @@ it('An account has at most 50 subscriptions with all its credentials, and the en
   for (const one of [...all, refused, other]) one.dispose();
 });
 
-it('All subscriptions of an account need a tenth of the reads that each would need alone, and each hears the last change', async () => {
+it('Subscriptions of one account share their reads, and each hears the last change', async () => {
   const account = await newAccount();
   await account.fund(30);
   const { order_number: order } = (await account.rest('POST', '/v1/servers', { service_code: 'vps-1' })).body;
