@@ -219,3 +219,8 @@ describe('The connections of circuits', () => {
     expect(existsSync(file)).toBe(true);
   });
 });
+
+it('A socket in a folder that does not exist is refused with the name of its variable, and the remedy', async () => {
+  const refused = listenAt(createServer(), { path: '/nowhere/onion.sock' });
+  await expect(refused).rejects.toThrow(/^ONION_LISTENER cannot make the socket.*RuntimeDirectory=/);
+});
