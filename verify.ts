@@ -8,9 +8,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Config, readConfig } from './config.ts';
-import { ALTERED_TABLES } from './entities/database/altered-tables.ts';
 import { inExistingDatabase } from './entities/database/command.ts';
 import { Database } from './entities/database/database.ts';
+import { UNPLAIN_TABLES } from './entities/database/plain-tables.ts';
 import { proveAudit } from './entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from './entities/history/audit-signature.ts';
 import type { KnownOfAudit } from './entities/history/audit-signed.ts';
@@ -25,7 +25,7 @@ async function verify(): Promise<boolean> {
     const db = await Database.open(url, { poolSize: 2, ownerUrl });
     try {
       console.log(`Database ${place}\n`);
-      const altered = await ALTERED_TABLES.all(db);
+      const altered = await UNPLAIN_TABLES.all(db);
       for (const { table } of altered)
         console.log(`WRONG: ${table}: a view, a rule or a policy may hide rows. Remove it.`);
       if (altered.length) return false;

@@ -1,8 +1,10 @@
 /** The caller, and the tools of a resolver. */
 import type { Limits, RequiredScope } from '../entities/accounts/credential.ts';
+import { onBehalfOf } from '../entities/caller.ts';
 import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import type { Actor } from '../entities/history/audit.ts';
+import { networkOf } from '../entities/networks.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
@@ -66,6 +68,12 @@ export function accountOf({ viewer }: Context): string {
   if (!viewer.accountId)
     throw new ApiError('not_found', 'The operator has no account. Use the credential of a customer.');
   return viewer.accountId;
+}
+
+/** Does the work at the turns of the caller: of the account, or of the network of a stranger. The operator waits for no turn. */
+export function atTurnOf<T>({ viewer, address }: Context, work: () => T): T {
+  if (!viewer) return onBehalfOf({ kind: 'stranger', group: networkOf(address ?? '') }, work);
+  return viewer.accountId ? onBehalfOf({ kind: 'account', group: viewer.accountId }, work) : work();
 }
 
 /** The caller, as the audit log names them. */

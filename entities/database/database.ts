@@ -4,6 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Waker, wakeWebhooks } from '../webhooks/outbox.ts';
 import { Bus, type Change } from './bus.ts';
 import { migrate } from './migrate.ts';
+import { Pool } from './pool.ts';
 import type { DatabaseRole } from './role.ts';
 import { TABLES } from './tables.ts';
 import { type Queryable, rows, sqlStateOf, type Transaction, within } from './transaction.ts';
@@ -25,6 +26,9 @@ class Client extends pg.Client {
     this.on('error', () => {});
   }
 }
+
+/** The driver of TypeORM, with the pool at which callers take turns. */
+const DRIVER: typeof pg = Object.create(pg, { Pool: { value: Pool } });
 
 export class Database implements Queryable {
   readonly #source: DataSource;
@@ -72,6 +76,7 @@ export class Database implements Queryable {
     const role = await migrate(url, ownerUrl);
     const source = new DataSource({
       type: 'postgres',
+      driver: DRIVER,
       url,
       poolSize,
       entities: TABLES,

@@ -10,6 +10,7 @@ import { compileQuery, isCompiledQuery } from 'graphql-jit';
 import {
   ApiError,
   apiErrorOf,
+  atTurnOf,
   type Context,
   type CredentialEnd,
   type FieldError,
@@ -96,7 +97,7 @@ export function compiled({ schema, document, name }: Operation): Execute {
   if (existing) return existing;
   const query = compileQuery<Values, Values>(schema, document, name);
   if (!isCompiledQuery(query)) throw new Error(`${name} cannot be compiled: ${query.errors?.join(' ')}`);
-  const execute: Execute = (variables, context) => query.query(undefined, context, variables);
+  const execute: Execute = (variables, context) => atTurnOf(context, () => query.query(undefined, context, variables));
   COMPILED.set(document, execute);
   return execute;
 }

@@ -4,7 +4,7 @@ import { hash, verify } from '@node-rs/argon2';
 import { dictionary } from '@zxcvbn-ts/language-common';
 import { ApiError } from '../../../entities/errors.ts';
 import { networkOf } from '../../../entities/networks.ts';
-import { Turns } from './turns.ts';
+import { Turns } from '../../../entities/turns.ts';
 
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** The 10,000 most frequent passwords: the list is sorted by frequency. */
@@ -12,7 +12,7 @@ const COMMON: ReadonlySet<string> = new Set(
   (dictionary as Record<string, string[]>)['passwords-common']!.slice(0, 10_000),
 );
 /** The most checks that wait. More would take minutes, so the service asks further callers to come back. */
-const WAITING_MAX = { waiting: 256, ofNetwork: 64 };
+const WAITING_MAX = { waiting: 256, waitingOfGroup: 64 };
 
 /**
  * Limits the hashes that run at once. Hashes share the four threads of libuv with DNS look-ups and file reads.
@@ -20,7 +20,11 @@ const WAITING_MAX = { waiting: 256, ofNetwork: 64 };
  * times as long (bench/logins.ts). With one free core, they take three times as long.
  */
 const PLACES_MAX = 3;
-const turns = new Turns(Math.max(1, Math.min(availableParallelism() - 1, PLACES_MAX)), WAITING_MAX);
+const turns = new Turns({
+  places: Math.max(1, Math.min(availableParallelism() - 1, PLACES_MAX)),
+  ...WAITING_MAX,
+  refusal: 'The service is checking too many passwords at the moment.',
+});
 /** Waits for the turn of the caller's network. */
 const atTurn = <T>(address: string | null, work: () => Promise<T>): Promise<T> =>
   turns.run(address ? networkOf(address) : '', work);

@@ -1,27 +1,29 @@
-/** Networks take turns with password checks. The work of these tests ends when they say so. */
+/** Groups of callers take turns. The work of these tests ends when they say so. */
 import { describe, expect, it } from 'vitest';
-import { Turns } from '../../../resolvers/accounts/auth/turns.ts';
+import { type TurnLimits, Turns } from '../../entities/turns.ts';
 
 /** A single place. Returns the order in which works begin, and ends them one after the other. */
-function onePlace(limits = { waiting: 8, ofNetwork: 4 }) {
-  const turns = new Turns(1, limits);
+function onePlace(limits: Partial<TurnLimits> = {}) {
+  const turns = new Turns({ places: 1, waiting: 8, waitingOfGroup: 4, refusal: 'Too much waits.', ...limits });
   const begun: string[] = [];
   const ends: (() => void)[] = [];
-  const ask = (name: string, network = name.split(' ')[0]!) =>
-    turns.run(network, () => {
+  const ask = (name: string, group = name.split(' ')[0]!) =>
+    turns.run(group, () => {
       begun.push(name);
       return new Promise<string>((end) => ends.push(() => end(name)));
     });
+  const settled = () => new Promise(setImmediate);
   const end = async () => {
+    await settled();
     ends.shift()?.();
-    await new Promise(setImmediate);
+    await settled();
   };
-  return { ask, begun, end };
+  return { ask, begun, end, settled };
 }
 const REFUSED = { code: 'rate_limited' };
 
-describe('A password check', () => {
-  it('waits for one check of each other network, and for all of its own', async () => {
+describe('Work', () => {
+  it('waits for one work of each other group, and for all of its own', async () => {
     const { ask, begun, end } = onePlace();
     const flood = ['a 1', 'a 2', 'a 3', 'a 4', 'b 1', 'b 2'].map((name) => ask(name));
     const other = ask('c 1');
@@ -33,7 +35,7 @@ describe('A password check', () => {
     expect(await later).toBe('d 1');
   });
 
-  it('is refused if enough of its own network wait, while others still get their turn', async () => {
+  it('is refused if enough of its own group waits, while others still get their turn', async () => {
     const { ask, end } = onePlace();
     const waiting = ['a 1', 'a 2', 'a 3', 'a 4', 'a 5'].map((name) => ask(name));
     await expect(ask('a 6')).rejects.toMatchObject(REFUSED);
@@ -43,7 +45,7 @@ describe('A password check', () => {
   });
 
   it('takes the place of the last of the longest queue if too many wait', async () => {
-    const { ask, end } = onePlace({ waiting: 4, ofNetwork: 3 });
+    const { ask, end } = onePlace({ waiting: 4, waitingOfGroup: 3 });
     const first = ask('a 1');
     const queued = ['a 2', 'a 3', 'a 4', 'b 1'].map((name) => ask(name).catch(({ code }) => code));
     const other = ask('c 1');
@@ -53,8 +55,18 @@ describe('A password check', () => {
     expect(await Promise.all([first, ...queued, other])).toEqual(['a 1', 'a 2', 'a 3', 'rate_limited', 'b 1', 'c 1']);
   });
 
+  it('of one group leaves places free for other groups', async () => {
+    const { ask, begun, end, settled } = onePlace({ places: 3, placesOfGroup: 2 });
+    const all = ['a 1', 'a 2', 'a 3', 'b 1', 'c 1'].map((name) => ask(name));
+    await settled();
+    expect(begun).toEqual(['a 1', 'a 2', 'b 1']);
+    for (let i = 0; i < 5; i++) await end();
+    expect(begun).toEqual(['a 1', 'a 2', 'b 1', 'a 3', 'c 1']);
+    expect(await Promise.all(all)).toHaveLength(5);
+  });
+
   it('gives its place back when it fails', async () => {
-    const turns = new Turns(1, { waiting: 1, ofNetwork: 1 });
+    const turns = new Turns({ places: 1, waiting: 1, waitingOfGroup: 1, refusal: '' });
     const failing = turns.run('a', () => Promise.reject(new Error('no')));
     const next = turns.run('b', async () => 'done');
     await expect(failing).rejects.toThrow('no');

@@ -1,0 +1,17 @@
+/** The caller of an operation, for the turns at the connections of the database. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+export interface Caller {
+  kind: 'account' | 'stranger';
+  /** The account, or the network of a stranger. */
+  group: string;
+  /** The connections that the operation has. It gets further ones at once, because it might wait for itself. */
+  connections: number;
+}
+
+/** The caller of the present operation. The work of the service itself has none. */
+export const callers = new AsyncLocalStorage<Caller>();
+
+/** Does the work for a caller. */
+export const onBehalfOf = <T>({ kind, group }: Pick<Caller, 'kind' | 'group'>, work: () => T): T =>
+  callers.run({ kind, group, connections: 0 }, work);

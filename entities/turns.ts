@@ -1,0 +1,96 @@
+/** Few places for work, at which groups of callers take turns. So a flood from one group delays that group. */
+import { ApiError } from './errors.ts';
+
+const RETRY_SECONDS = 2;
+
+export interface TurnLimits {
+  /** How much work runs at once. */
+  places: number;
+  /** How much work of one group runs at once. Default: as much as there are places. */
+  placesOfGroup?: number;
+  /** How much work waits at most: of all groups, and of one. */
+  waiting: number;
+  waitingOfGroup: number;
+  /** The sentence for a refused caller. */
+  refusal: string;
+}
+
+interface Waiter {
+  begin: (leave: () => void) => void;
+  refuse: (error: ApiError) => void;
+}
+interface Group {
+  running: number;
+  waiters: Waiter[];
+}
+
+export class Turns {
+  readonly #limits: TurnLimits;
+  readonly #placesOfGroup: number;
+  /** The groups with work. The group whose turn comes next is the first. */
+  readonly #groups = new Map<string, Group>();
+  #running = 0;
+  #waiting = 0;
+
+  constructor(limits: TurnLimits) {
+    this.#limits = limits;
+    this.#placesOfGroup = limits.placesOfGroup ?? limits.places;
+  }
+
+  /** Does the work at the turn of its group. @throws ApiError rate_limited if too much waits, or the error of the work */
+  async run<T>(group: string, work: () => Promise<T>): Promise<T> {
+    const leave = await this.enter(group);
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  }
+
+  /** Waits for the turn of the group. @returns a function that leaves the place @throws ApiError rate_limited if too much waits */
+  async enter(name: string): Promise<() => void> {
+    const group = this.#groups.get(name) ?? { running: 0, waiters: [] };
+    if (this.#running < this.#limits.places && group.running < this.#placesOfGroup) return this.#begin(name, group);
+    if (group.waiters.length >= this.#limits.waitingOfGroup) throw this.#tooMany();
+    if (this.#waiting >= this.#limits.waiting) this.#shorten(group.waiters.length);
+    this.#groups.set(name, group);
+    this.#waiting++;
+    return new Promise((begin, refuse) => group.waiters.push({ begin, refuse }));
+  }
+
+  /** Begins work of a group, whose next turn comes after those of the others. */
+  #begin(name: string, group: Group): () => void {
+    this.#running++;
+    group.running++;
+    this.#groups.delete(name);
+    this.#groups.set(name, group);
+    return () => {
+      this.#running--;
+      group.running--;
+      if (!group.running && !group.waiters.length) this.#groups.delete(name);
+      this.#next();
+    };
+  }
+
+  #next(): void {
+    for (const [name, group] of this.#groups) {
+      if (!group.waiters.length || group.running >= this.#placesOfGroup) continue;
+      this.#waiting--;
+      group.waiters.shift()!.begin(this.#begin(name, group));
+      return;
+    }
+  }
+
+  /** Refuses the last of the longest queue. @throws ApiError rate_limited if the new work would make another as long */
+  #shorten(length: number): void {
+    const queues = [...this.#groups.values()].map(({ waiters }) => waiters);
+    const longest = queues.reduce((one, other) => (other.length > one.length ? other : one));
+    if (longest.length <= length + 1) throw this.#tooMany();
+    longest.pop()!.refuse(this.#tooMany());
+    this.#waiting--;
+  }
+
+  #tooMany(): ApiError {
+    return new ApiError('rate_limited', this.#limits.refusal, { retryAfter: RETRY_SECONDS });
+  }
+}

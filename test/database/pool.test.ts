@@ -1,0 +1,48 @@
+/** Callers take turns at the connections of a process. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { onBehalfOf } from '../../entities/caller.ts';
+import { newDatabase } from '../setup/database.ts';
+
+const db = await newDatabase(afterAll, { poolSize: 4 });
+const SLOW_SECONDS = 0.3;
+const account = (group: string) => ({ kind: 'account', group }) as const;
+const stranger = (group: string) => ({ kind: 'stranger', group }) as const;
+const slow = () => db.query('select pg_sleep($1)', [SLOW_SECONDS]);
+/** @returns the names of the works in the order of their ends */
+async function endsOf(works: Record<string, Promise<unknown>>): Promise<string[]> {
+  const ended: string[] = [];
+  await Promise.all(Object.entries(works).map(async ([name, work]) => work.then(() => ended.push(name))));
+  return ended;
+}
+
+describe('The connections of a process', () => {
+  it('answer an account before the slow calls of another, and before those of many strangers', async () => {
+    const works: Record<string, Promise<unknown>> = {};
+    for (let i = 0; i < 8; i++) works[`slow ${i}`] = onBehalfOf(account('acct_a'), slow);
+    for (let i = 0; i < 8; i++) works[`stranger ${i}`] = onBehalfOf(stranger(`192.0.2.${i}`), slow);
+    works.quick = onBehalfOf(account('acct_b'), () => db.query('select 1'));
+    works.own = db.query('select 1');
+    const ended = await endsOf(works);
+    expect(ended.indexOf('quick')).toBeLessThan(6);
+    expect(ended.indexOf('own')).toBeLessThan(6);
+    expect(ended).toHaveLength(18);
+  });
+
+  it('let one operation use a second connection at once, because it would wait for itself', async () => {
+    const nested = () =>
+      db.transaction(async (tx) => {
+        await tx.query('select 1');
+        return db.query('select 1');
+      });
+    const all = Array.from({ length: 20 }, () => onBehalfOf(account('acct_a'), nested));
+    expect(await Promise.all(all)).toHaveLength(20);
+  });
+
+  it('come back after failures', async () => {
+    const failing = () => onBehalfOf(account('acct_a'), () => db.query('select 1 / 0'));
+    for (let i = 0; i < 8; i++) await expect(failing()).rejects.toThrow('division by zero');
+    const rolledBack = () => onBehalfOf(account('acct_a'), () => db.transaction(() => Promise.reject(new Error('no'))));
+    for (let i = 0; i < 8; i++) await expect(rolledBack()).rejects.toThrow('no');
+    expect(await onBehalfOf(account('acct_a'), () => db.query('select 1 as one'))).toEqual([{ one: 1 }]);
+  });
+});
