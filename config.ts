@@ -236,6 +236,7 @@ export function readConfig(environment: Environment = process.env) {
     ...read('Outgoing calls'),
     ...read('Logins'),
     ...read('Registrations'),
+    operatorTokenFile: environment.OPERATOR_TOKEN_FILE?.trim() || undefined,
     publicUrl: listeners.publicUrl ?? `http://localhost:${listeners.port}`,
     netbootDir: dedicated.netbootDir ?? join(storage.dataDir, 'netboot'),
     rateLimitStore: store ?? (storage.redisUrl ? 'redis' : storage.databaseUrl ? 'postgres' : 'memory'),

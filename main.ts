@@ -78,7 +78,7 @@ async function compose(
     publicUrl,
     internalUrl: `http://${internalHost}:${internalPort}`,
     operatorToken,
-    operatorTokenFile: config.operatorToken ? undefined : join(config.dataDir, 'operator-token'),
+    operatorTokenFile: config.operatorToken ? config.operatorTokenFile : join(config.dataDir, 'operator-token'),
     embedded,
     simulated: provisioning.simulated,
     db,

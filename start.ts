@@ -21,7 +21,7 @@ try {
   const config = readConfig();
   const starting = start(config);
   stopOnSignal(starting);
-  announce(await starting, config.roles);
+  announce(await starting, config);
   flushCompileCache(); // a killed process would not write it
 } catch (error) {
   console.error(`Freehold cannot start. ${reasonOf(error)}`);
@@ -51,12 +51,17 @@ async function launchDatabase(dataDir: string): Promise<{ answers: Promise<Embed
   return { answers };
 }
 
-function announce({ publicUrl, internalUrl, operatorTokenFile, embedded, simulated }: Service, roles: Config['roles']) {
+function announce({ publicUrl, internalUrl, operatorTokenFile, embedded, simulated }: Service, config: Config) {
+  const { roles, host, port, onionListener } = config;
+  const onion =
+    onionListener &&
+    ('path' in onionListener ? `unix:${onionListener.path}` : `${onionListener.host}:${onionListener.port}`);
   const customers = [
     ['REST', `${publicUrl}/v1`],
     ['OpenAPI', `${publicUrl}/v1/openapi.json`],
     ['Reference', `${publicUrl}/docs`],
     ['MCP', `${publicUrl}/mcp`],
+    ['Listens on', `${host}:${port}${onion ? `, and for Tor on ${onion}` : ''}`],
   ];
   const lines = [
     ...(roles.has('api') ? customers : []),

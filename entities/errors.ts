@@ -13,7 +13,7 @@ type Entry = readonly [
 /** How to register with a proof of work. */
 export const HOW_TO_PROVE_WORK =
   'Find a number for which the SHA-256 of "challenge:number" begins with enough zero bits. The second part of the ' +
-  'challenge says how many. Send the request again with proof_of_work "challenge:number". The page docs/use/api.md has a solver.';
+  'challenge says how many. Send the request again with proof_of_work "challenge:number". A solver is in docs/use/api.md, in the source of the service.';
 
 export const ERRORS = {
   malformed_json: [400, 'The body is not valid JSON.'],
@@ -32,8 +32,11 @@ export const ERRORS = {
 
   missing_credential: [401, 'Send a credential as "Authorization: Bearer <credential>".'],
   invalid_credential: [401, 'The credential is not valid.'],
-  expired_credential: [401, 'The credential has expired.'],
-  revoked_credential: [401, 'The credential was revoked.'],
+  expired_credential: [
+    401,
+    'The credential has expired. Refresh the access token or log in again, or make a new API key.',
+  ],
+  revoked_credential: [401, 'The credential was revoked. Log in again, or use another API key.'],
   invalid_login: [401, 'The email or the password is wrong.'],
   invalid_totp: [401, 'The two-factor code is wrong, or was used before.'],
   login_token_expired: [401, 'The pending login has ended. Log in again.'],

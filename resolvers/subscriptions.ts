@@ -12,13 +12,16 @@ import type { ShownServer } from '../entities/servers/server.ts';
 import { FIND_LATEST_EVENTS } from '../entities/servers/server-event.ts';
 import { findBalance } from './accounts/account.ts';
 import { onCredentialEnd } from './accounts/auth/credential.ts';
+import { Ceiling } from './ceiling.ts';
 import { accountOf, type Context } from './context.ts';
 import { unavailable } from './errors.ts';
+import { sharedRead } from './shared-reads.ts';
 
-/** The most subscriptions that a credential can have at once. */
-const SUBSCRIPTIONS_MAX = 10;
-/** The number of subscriptions by credential. */
-const open = new Map<string, number>();
+const ceilingOf = (who: string, max: number) =>
+  new Ceiling(max, `${who} can have ${max} subscriptions at once. End one first.`);
+const OF_CREDENTIAL = ceilingOf('A credential', 10);
+/** An account can have many credentials. */
+const OF_ACCOUNT = ceilingOf('An account', 50);
 
 export interface ServerEvent {
   type: EventType;
@@ -60,10 +63,13 @@ async function watch<T>(
   read: (id: string | null) => Promise<T[]>,
 ): Promise<AsyncGenerator<T>> {
   if (orderNumber && !isOrderNumber(prefix, orderNumber)) throw new ApiError('not_found');
+  const leave = enter(context);
   const ended = new AbortController();
   const signal = AbortSignal.any([context.signal, ended.signal]);
-  const changes = context.db.bus.changes(kind, context.viewer?.accountId ?? undefined, signal);
-  const leave = enter(context);
+  const { accountId } = context.viewer!;
+  const changes = context.db.bus.changes(kind, accountId ?? undefined, signal);
+  const readShared = (id: string | null) =>
+    sharedRead(context.db, `${kind} ${accountId ?? ''} ${id ?? ''}`, () => read(id));
   let isLost = false;
   const credential = onCredentialEnd(context.db, context.viewer!, (how) => {
     isLost ||= how === 'unknown';
@@ -78,9 +84,9 @@ async function watch<T>(
     await credential.checked;
     // The caller subscribes again, and learns what has changed.
     if (ended.signal.aborted) throw unavailable();
-    const present = await read(orderNumber ?? null);
+    const present = await readShared(orderNumber ?? null);
     if (orderNumber && !present.length) throw new ApiError('not_found');
-    const updates = follow(present, changes, orderNumber ?? null, read, end);
+    const updates = follow(present, changes, orderNumber ?? null, readShared, end);
     return endable(
       orLost(updates, () => isLost),
       end,
@@ -123,24 +129,21 @@ function endable<T>(generator: AsyncGenerator<T>, end: () => void): AsyncGenerat
   return generator;
 }
 
-/** Counts a subscription of a credential. @returns a function that ends the count */
+/** Counts a subscription. @returns a function that ends the count @throws ApiError rate_limited */
 function enter({ viewer, signal }: Context): () => void {
-  const { credentialId } = viewer!;
-  const count = open.get(credentialId) ?? 0;
-  if (count >= SUBSCRIPTIONS_MAX)
-    throw new ApiError(
-      'rate_limited',
-      `A credential can have ${SUBSCRIPTIONS_MAX} subscriptions at once. End one first.`,
-    );
-  open.set(credentialId, count + 1);
-  let entered = true;
+  const { credentialId, accountId } = viewer!;
+  const leaveCredential = OF_CREDENTIAL.enter(credentialId);
   const leave = () => {
-    if (!entered) return;
-    entered = false;
-    const left = open.get(credentialId)! - 1;
-    if (left) open.set(credentialId, left);
-    else open.delete(credentialId);
+    leaveCredential();
+    leaveAccount();
   };
+  let leaveAccount = () => {};
+  try {
+    if (accountId) leaveAccount = OF_ACCOUNT.enter(accountId);
+  } catch (error) {
+    leave();
+    throw error;
+  }
   signal.addEventListener('abort', leave, { once: true });
   return leave;
 }

@@ -54,7 +54,15 @@ export function circuitServer(app: FastifyInstance, onWarning: (warning: string)
 /** Listens at an address or a socket. Users of the socket's group may connect to it. */
 export async function listenAt(server: Server, at: ListenOptions): Promise<void> {
   if (at.path && lstatSync(at.path, { throwIfNoEntry: false })?.isSocket() && (await isDead(at.path))) rmSync(at.path);
-  await new Promise<void>((done, fail) => server.once('error', fail).listen(at, done));
+  await new Promise<void>((done, fail) => server.once('error', fail).listen(at, done)).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (!at.path || (error.code !== 'EACCES' && error.code !== 'ENOENT')) throw error;
+      throw new Error(
+        `ONION_LISTENER cannot make the socket ${at.path} (${error.code}). Make its folder, and let the user of the service write ` +
+          'in it. RuntimeDirectory= of systemd does both for a folder in /run.',
+      );
+    },
+  );
   if (at.path) chmodSync(at.path, 0o660);
 }
 

@@ -1,11 +1,28 @@
 /** Streams a whole list as JSON Lines (application/x-ndjson): one entry in each line, page after page. */
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
+import { Ceiling } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Values } from '../compile/run.ts';
+import { groupOf } from '../mcp/calls.ts';
+import { type RateLimits, refuseDenied } from '../rate-limit/rate-limit.ts';
 
 export const LINES_TYPE = 'application/x-ndjson';
 const PAGE_LIMIT = 200;
+/** The most streams of an account at once. */
+const STREAMS_MAX = 2;
+/** Longer than the wait for a full minute, and shorter than the timeouts of clients. */
+const WAIT_MAX_MS = 90_000;
+const WAIT_MIN_MS = 100;
+
+interface Page {
+  data: object[];
+  next_cursor: string | null;
+}
 
 export const LINES_SCHEMA: JsonSchema = {
   description: 'All entries from the cursor on, as JSON with one entry in each line.',
@@ -19,30 +36,64 @@ export const wantsLines = (accept: string | undefined): boolean =>
   accept !== undefined &&
   new Negotiator({ headers: { accept } }).mediaType(['application/json', LINES_TYPE]) === LINES_TYPE;
 
+export interface LinesOptions {
+  /** Checks the credential again. Its error ends the stream. */
+  readmit: (request: FastifyRequest) => Promise<void>;
+  /** Absent: pages do not count. */
+  rateLimits?: RateLimits | undefined;
+  /** Called after each written page. */
+  onWrite: (response: ServerResponse) => void;
+}
+/** Reads the JSON of a page. @throws ApiError */
+type ReadPage = (values: Values) => Promise<string>;
+
 /**
- * Reads the first page, and then streams all pages as the caller takes them.
- * @param read returns the JSON of a page
- * @param readmit checks the credential again before each later page. Its error ends the stream
- * @throws ApiError as `read` does for the first page
+ * Returns a function that reads the first page, and makes the stream of all pages. The stream reads a page when the caller
+ * has taken the one before. Each page counts as a call of the caller, and waits for its turn.
  */
-export async function streamLines(
-  values: Values,
-  read: (values: Values) => Promise<string>,
-  readmit: () => Promise<void>,
-  gone: AbortSignal,
-): Promise<Readable> {
-  const pageAt = async (cursor: unknown) =>
-    JSON.parse(await read({ ...values, limit: PAGE_LIMIT, ...(cursor ? { cursor } : {}) })) as {
-      data: object[];
-      next_cursor: string | null;
+export function linesStreamer({ readmit, rateLimits, onWrite }: LinesOptions) {
+  const streams = new Ceiling(STREAMS_MAX, `You have ${STREAMS_MAX} such lists under way. Wait until one ends.`, 5);
+  return async (
+    request: FastifyRequest,
+    response: ServerResponse,
+    values: Values,
+    read: ReadPage,
+    /** Ends a wait, and the stream with it. */
+    signal: AbortSignal,
+  ): Promise<Readable> => {
+    const leave = streams.enter(groupOf(request.viewer, request.ip));
+    if (response.closed) leave();
+    else response.once('close', leave);
+    let lines = '';
+    const load = async (cursor: unknown): Promise<string | null> => {
+      const page = JSON.parse(await read({ ...values, limit: PAGE_LIMIT, ...(cursor ? { cursor } : {}) })) as Page;
+      lines = page.data.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+      return page.next_cursor;
     };
-  const first = await pageAt(values.cursor);
-  async function* lines() {
-    for (let page = first; ; page = await pageAt(page.next_cursor)) {
-      yield page.data.map((entry) => `${JSON.stringify(entry)}\n`).join('');
-      if (page.next_cursor === null || gone.aborted) return;
-      await readmit();
+    let cursor = await load(values.cursor);
+    async function* pages() {
+      for (;;) {
+        yield lines;
+        lines = '';
+        onWrite(response);
+        if (cursor === null || request.method === 'HEAD' || response.closed) return;
+        if (response.writableNeedDrain) await once(response, 'drain', { signal });
+        if (rateLimits) await turnOf(request, rateLimits, signal);
+        await readmit(request);
+        cursor = await load(cursor);
+      }
     }
+    return Readable.from(pages());
+  };
+}
+
+/** Counts a call, and waits while a limit refuses it. @throws ApiError rate_limited for a longer wait */
+async function turnOf({ viewer, ip }: FastifyRequest, rateLimits: RateLimits, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const standing = await rateLimits.take(viewer, ip);
+    if (standing.deniedUntil === undefined) return;
+    const wait = standing.deniedUntil - Date.now();
+    if (wait > WAIT_MAX_MS) refuseDenied(standing);
+    await sleep(Math.max(wait, WAIT_MIN_MS), undefined, { signal });
   }
-  return Readable.from(lines());
 }

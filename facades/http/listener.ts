@@ -135,7 +135,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   docs(app, admitPublic);
   downloads(app, { ...options, admit });
   processorWebhooks(app, { ...options, admit, refuseEarly: earlyRefusal(rateLimits) });
-  rest(app, { ...options, operations, admit, readmit: readmission(authenticate) });
+  rest(app, { ...options, operations, admit, readmit: readmission(authenticate), onWrite: unread.note });
   oauth(app, publicUrl, admitPublic);
   const document = JSON.stringify(openapi(operations, publicUrl));
   app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>

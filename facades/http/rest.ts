@@ -10,15 +10,13 @@ import { type Caller, type ContextOf, permit, type Refuse, runner, type Values }
 import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
 import type { Admit } from '../rate-limit/rate-limit.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
-import { LINES_TYPE, streamLines, wantsLines } from './json-lines.ts';
+import { LINES_TYPE, type LinesOptions, linesStreamer, wantsLines } from './json-lines.ts';
 import { qrCode, qrFormatFor } from './qr.ts';
 import { type AuditRequest, bodyReader, parameterReader } from './requests.ts';
 
-export interface RestOptions {
+export interface RestOptions extends LinesOptions {
   operations: readonly Operation[];
   admit: Admit;
-  /** Checks the credential again after the body has arrived. @throws ApiError as `admit` does */
-  readmit: (request: FastifyRequest) => Promise<void>;
   contextOf: ContextOf;
   /** Absent: idempotency keys have no effect. */
   once?: Once | undefined;
@@ -31,8 +29,13 @@ declare module 'fastify' {
   }
 }
 
+interface Streamer {
+  streamLines: ReturnType<typeof linesStreamer>;
+}
+
 /** Adds the routes. The instance must have the decorator `request.viewer`. */
-export function rest(app: FastifyInstance, options: RestOptions): void {
+export function rest(app: FastifyInstance, given: RestOptions): void {
+  const options = { ...given, streamLines: linesStreamer(given) };
   const takesForms = ({ http }: Operation) => http !== undefined && STYLES[http.style].forms;
   serve(app, options, (operation) => !takesForms(operation));
   app.register(async (inner) => {
@@ -45,7 +48,7 @@ export function rest(app: FastifyInstance, options: RestOptions): void {
 
 function serve(
   app: FastifyInstance,
-  { operations, admit, readmit, contextOf, once, auditRequest }: RestOptions,
+  { operations, admit, readmit, contextOf, once, auditRequest, streamLines }: RestOptions & Streamer,
   chosen: (operation: Operation) => boolean,
 ): void {
   for (const operation of operations.filter(chosen)) {
@@ -79,9 +82,9 @@ function serve(
         const context = contextOf(callerOf(request, reply));
         if (lines && wantsLines(request.headers.accept)) {
           const read = async (page: Values) => (await run(undefined, page, undefined, context)).answer;
-          return reply
-            .header('content-type', LINES_TYPE)
-            .send(await streamLines(values, read, () => readmit(request), context.signal));
+          const signal = AbortSignal.any([context.signal, context.stopping]);
+          const stream = await streamLines(request, reply.raw, values, read, signal);
+          return reply.header('content-type', LINES_TYPE).send(stream);
         }
         const { answer: text, replayed } = await run(key, values, bodyOf(request), context);
         if (replayed) reply.header(REPLAYED_HEADER, 'true');

@@ -1,6 +1,6 @@
 /** The tools: one for each operation with `@tool`. They have the rules and the errors of REST. */
 import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import { ApiError, type FieldError } from '../../schema/index.ts';
+import { ApiError, type Ceiling, type FieldError } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
@@ -10,7 +10,7 @@ import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
 import type { AuditRequest } from '../http/requests.ts';
 import { callerIn, type McpCaller } from './caller.ts';
-import { CallsUnderWay, groupOf } from './calls.ts';
+import { callsUnderWay, groupOf } from './calls.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';
 import { paymentsOf, withRequirements } from './payment.ts';
@@ -45,7 +45,7 @@ const MISSING_CREDENTIAL =
   'Send a credential as "Authorization: Bearer <credential>", or as the argument access_token. register_account issues one.';
 
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
-  const underWay = new CallsUnderWay();
+  const underWay = callsUnderWay();
   return operations
     .filter(({ tool }) => tool)
     .map((operation) => toolOf(asTool(operation), paymentsOf(operation), { ...options, underWay }));
@@ -59,7 +59,7 @@ function asTool(operation: Operation): Operation {
 function toolOf(
   operation: Operation,
   newPayment: ReturnType<typeof paymentsOf>,
-  options: Omit<ToolOptions, 'operations'> & { underWay: CallsUnderWay },
+  options: Omit<ToolOptions, 'operations'> & { underWay: Ceiling },
 ): McpTool {
   const { contextOf, errorResponse, once, auditRequest, underWay } = options;
   const schema = argumentsSchema(operation);

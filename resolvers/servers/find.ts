@@ -8,6 +8,7 @@ import { onCredentialEnd } from '../accounts/auth/credential.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
+import { sharedRead } from '../shared-reads.ts';
 
 export { SERVER_STATUSES, STABLE } from '../../entities/servers/server.ts';
 
@@ -51,7 +52,9 @@ export async function waitForServer(
     AbortSignal.timeout(timeoutSeconds * 1000),
   ]);
   // Subscribes before the first read, to miss no change between the two.
-  const changes = context.db.bus.changes('server', context.viewer!.accountId ?? undefined, signal);
+  const { accountId } = context.viewer!;
+  const changes = context.db.bus.changes('server', accountId ?? undefined, signal);
+  const view = `waiting ${accountId ?? ''} ${orderNumber}`;
   const credential = onCredentialEnd(context.db, context.viewer!, (how) => how === 'ended' && ended.abort());
   try {
     let server = await findServer(context, orderNumber);
@@ -59,7 +62,7 @@ export async function waitForServer(
       let change = await changes.next();
       while (!change.done && change.value.id !== null && change.value.id !== orderNumber) change = await changes.next();
       await requireOpen(context.db, context, 'while suspended');
-      server = await findServer(context, orderNumber);
+      server = await sharedRead(context.db, view, () => findServer(context, orderNumber));
       if (change.done) break;
     }
     return server;

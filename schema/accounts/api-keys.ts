@@ -1,6 +1,7 @@
 /** Creates, lists and revokes API keys. */
 import type { ApiKey } from '../../entities/accounts/credential.ts';
 import { type CreatedApiKey, createApiKey, listApiKeys, revokeApiKey } from '../../resolvers/accounts/auth/api-keys.ts';
+import { shownUse } from '../../resolvers/accounts/auth/credential.ts';
 import { builder, enumType, inputType, objectType, STEP_UP } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
@@ -25,10 +26,11 @@ const ApiKeyType = objectType<ApiKey>('ApiKey', 'An API key, without its secret.
     description: 'The most that the key may spend in a calendar month (UTC).',
   }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
-  lastUsedAt: t.expose('lastUsedAt', {
+  lastUsedAt: t.field({
     type: 'DateTime',
     nullable: true,
     description: 'The time of the last use, with the precision of a minute.',
+    resolve: shownUse,
   }),
   expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true }),
   revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true }),

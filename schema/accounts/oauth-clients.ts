@@ -1,5 +1,6 @@
 /** Lists and deletes the OAuth clients of an account. */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
+import { shownUse } from '../../resolvers/accounts/auth/credential.ts';
 import { deleteOauthClient, listOauthClients } from '../../resolvers/accounts/oauth/clients.ts';
 import { builder, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
@@ -11,10 +12,11 @@ const OauthClientEntry = objectType<OauthClient>('OauthClientEntry', 'An OAuth c
   scope: t.exposeString('scope', { description: 'The widest scope of its tokens.' }),
   grantTypes: t.exposeStringList('grantTypes'),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
-  lastUsedAt: t.expose('lastUsedAt', {
+  lastUsedAt: t.field({
     type: 'DateTime',
     nullable: true,
     description: 'When the client last got a token, with the precision of a minute.',
+    resolve: shownUse,
   }),
   expiresAt: t.expose('expiresAt', {
     type: 'DateTime',

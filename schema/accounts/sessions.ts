@@ -1,5 +1,6 @@
 /** Refreshes, lists and ends sessions. */
 import type { Session } from '../../entities/accounts/credential.ts';
+import { shownUse } from '../../resolvers/accounts/auth/credential.ts';
 import { type Refreshed, refresh } from '../../resolvers/accounts/auth/refresh.ts';
 import type { TokenPair } from '../../resolvers/accounts/auth/session.ts';
 import { listSessions, revokeSession } from '../../resolvers/accounts/auth/sessions.ts';
@@ -40,10 +41,11 @@ const SessionType = objectType<Session>(
       resolve: ({ id }, _, { viewer }) => viewer?.credentialId === id,
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    lastUsedAt: t.expose('lastUsedAt', {
+    lastUsedAt: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'The time of the last use, with the precision of a minute.',
+      resolve: shownUse,
     }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',

@@ -15,7 +15,7 @@ export const BROKEN_OFF: Failure = {
 };
 
 const NOT_CONNECTED =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_(TLS|SSL)_.*|.*CERT.*)$/;
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|bad port|UND_ERR_CONNECT_TIMEOUT|ERR_(TLS|SSL)_.*|.*CERT.*)$/;
 
 /** @param endpoint appears in the error without its query, and never with a credential */
 export function failureOf(error: unknown, { origin, pathname }: URL, hasKey: boolean): Failure {
@@ -25,8 +25,10 @@ export function failureOf(error: unknown, { origin, pathname }: URL, hasKey: boo
     return internal(`${where} does not speak MCP: check FREEHOLD_URL.`);
   const why = causeOf(error);
   // Only a connection that was never made rules out an effect.
-  return why && NOT_CONNECTED.test(why)
-    ? internal(`Freehold does not answer at ${where} (${why}). The request had no effect; try again later.`)
+  return why?.isConnecting
+    ? internal(
+        `Cannot reach Freehold at ${where} (${why.why}). The request had no effect: check FREEHOLD_URL, or try again later.`,
+      )
     : BROKEN_OFF;
 }
 
@@ -48,11 +50,20 @@ const internal = (message: string, status?: number): Failure => ({
   ...(status !== undefined && { data: { status } }),
 });
 
-/** Finds the code of the system error that fetch wraps. */
-function causeOf(error: unknown): string | undefined {
-  const cause = (error as { cause?: { code?: unknown; errors?: { code?: unknown }[] } } | undefined)?.cause;
-  const code = cause?.code ?? cause?.errors?.[0]?.code;
-  return typeof code === 'string' ? code : undefined;
+interface Cause {
+  code?: unknown;
+  syscall?: unknown;
+  message?: unknown;
+  errors?: Cause[];
+}
+
+/** Finds the reason in the error that fetch wraps. A port that fetch refuses has a text and no code. */
+function causeOf(error: unknown): { isConnecting: boolean; why: string } | undefined {
+  const cause = (error as { cause?: Cause } | undefined)?.cause;
+  const { code = cause?.code, syscall, message } = cause?.errors?.[0] ?? cause ?? {};
+  const why = code ?? message;
+  if (typeof why !== 'string') return undefined;
+  return { isConnecting: syscall === 'connect' || NOT_CONNECTED.test(why), why };
 }
 
 function parsed(text: unknown): Record<string, unknown> | undefined {

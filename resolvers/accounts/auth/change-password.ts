@@ -52,12 +52,18 @@ export interface PasswordChanged {
 
 /**
  * Changes the password. All other sessions end, and with EVERYTHING also the credential of the caller, unless it is a login.
- * @throws ApiError wrong_password, weak_password, invalid_totp or login_throttled
+ * @throws ApiError wrong_password, weak_password, validation_failed for the same password, invalid_totp or login_throttled
  */
 export async function changePassword(context: Context, change: PasswordChange): Promise<PasswordChanged> {
   const { currentPassword, newPassword, totpCode, revoke } = change;
   const { id: accountId, email, passwordHash: checked } = await requirePassword(context, currentPassword);
   refuseWeakPassword(newPassword, email ?? '', 'new_password');
+  if (newPassword === currentPassword)
+    throw new ApiError('validation_failed', undefined, {
+      errors: [
+        { field: 'new_password', code: 'unchanged', message: 'Choose a password that differs from the present one.' },
+      ],
+    });
   const passwordHash = await hashPassword(newPassword, context.address);
   return context.logins.attempt(
     { name: email ?? accountId, address: context.address, proof: proofOf(context.viewer) },

@@ -166,6 +166,10 @@ const OPERATOR: Viewer = {
   expiresAt: null,
 };
 
+/** The time of the last use, for people. Its precision of a minute must not put it before the creation. */
+export const shownUse = ({ lastUsedAt, createdAt }: { lastUsedAt: Date | null; createdAt: Date }): Date | null =>
+  lastUsedAt && lastUsedAt < createdAt ? createdAt : lastUsedAt;
+
 /** The longest delay of a timer of Node, which is 24 days. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 

@@ -28,6 +28,8 @@ type Refusal = (typeof REFUSALS)[number];
  * @throws ApiError invalid_, expired_ or revoked_credential, or refresh_token_reused
  */
 export async function refresh(context: Context, refreshToken: string, source?: `oauth:${string}`): Promise<Refreshed> {
+  if (credentialKind(refreshToken) === 'at')
+    throw new ApiError('invalid_credential', 'This is an access token. Send the refresh token that came with it.');
   if (credentialKind(refreshToken) !== 'rt') throw new ApiError('invalid_credential');
   const refreshDigest = digest(refreshToken);
   const outcome = await context.db.transaction(async (tx): Promise<Refreshed | Refusal> => {

@@ -59,6 +59,12 @@ describe('The password', () => {
     expect((await login(account, account.password)).status).toBe(200);
   });
 
+  it('does not become the present one again', async () => {
+    const account = await newAccount();
+    const { status, body } = await change(account, { new_password: account.password });
+    expect([status, body.code, body.errors[0]]).toMatchObject([422, 'validation_failed', { field: 'new_password' }]);
+  });
+
   it('needs the second factor of an account that has one', async () => {
     const account = await newAccount();
     const { secret } = (await account.rest('POST', '/v1/auth/totp/setup', { password: account.password })).body;

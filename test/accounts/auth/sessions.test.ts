@@ -248,3 +248,20 @@ describe('Sessions', () => {
     expect(await works(account.accessToken)).toBe(true);
   });
 });
+
+describe('A new session', () => {
+  it('was not used before its creation, although its use has the precision of a minute', async () => {
+    const { rest } = await newAccount();
+    await rest('GET', '/v1/account');
+    const { body } = await rest('GET', '/v1/auth/sessions');
+    for (const { created_at, last_used_at } of body.data)
+      if (last_used_at) expect(Date.parse(last_used_at)).toBeGreaterThanOrEqual(Date.parse(created_at));
+  });
+
+  it('is not refreshed with its access token, and the error says so', async () => {
+    const { accessToken } = await newAccount();
+    const { status, body } = await anonymous('POST', '/v1/auth/token/refresh', { refresh_token: accessToken });
+    expect([status, body.code]).toEqual([401, 'invalid_credential']);
+    expect(body.detail).toContain('access token');
+  });
+});

@@ -2,10 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import type { NetConnectOpts, Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { listenAt } from '../../../facades/http/circuits.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { call, INITIALIZE, rpc } from '../mcp/raw-client.ts';
@@ -218,4 +220,9 @@ describe('The connections of circuits', () => {
     await expect(startFreehold({ ROLES: 'api', ONION_LISTENER: `unix:${file}` })).rejects.toThrow('EADDRINUSE');
     expect(existsSync(file)).toBe(true);
   });
+});
+
+it('A socket in a folder that does not exist is refused with the name of its variable, and the remedy', async () => {
+  const refused = listenAt(createServer(), { path: '/nowhere/onion.sock' });
+  await expect(refused).rejects.toThrow(/^ONION_LISTENER cannot make the socket.*RuntimeDirectory=/);
 });

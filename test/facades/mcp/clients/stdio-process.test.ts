@@ -182,7 +182,7 @@ describe.each(RESTARTED)('Through a restart, the official client %s at %s', (_, 
     await first.kill();
     await told;
     for (let calls = 0; calls < 2; calls++)
-      await expect(call('list_catalog')).rejects.toThrow(/Freehold does not answer at .*ECONNREFUSED/);
+      await expect(call('list_catalog')).rejects.toThrow(/Cannot reach Freehold at .*ECONNREFUSED/);
 
     const second = await spawnService(environment);
     onTestFinished(async () => void (await second.stop()));
