@@ -109,21 +109,22 @@ insert into spending_month (credential_id, month, micros)
 
 -- Without scans of whole tables: a connection keeps the plan that it made while the ledger was small.
 create function add_spending() returns trigger language plpgsql set enable_seqscan = off as $$
+    declare
+      spent transfer := new;
+      change bigint := new.amount_micros;
     begin
+      if new.kind = 'release' then
+        select * into spent from transfer where external_key = 'hold:' || split_part(new.external_key, ':', 2);
+        change := -change;
+      end if;
       insert into spending_month as known (credential_id, month, micros)
-        select spender.id, date_trunc('month', spent.created_at at time zone 'UTC'), sum(spent.micros)
-          from (
-            select credential_id, limited_by, created_at, amount_micros as micros
-              from written where debit = 'available:' || account_id
-            union all
-            select hold.credential_id, hold.limited_by, hold.created_at, -written.amount_micros
-              from written join transfer hold on hold.external_key = 'hold:' || split_part(written.external_key, ':', 2)
-              where written.kind = 'release') as spent
-          cross join unnest(array[credential_id, limited_by]) as spender (id)
-          where spender.id is not null group by 1, 2 order by 1, 2
+        select id, date_trunc('month', spent.created_at at time zone 'UTC'), change
+          from unnest(array[spent.credential_id, spent.limited_by]) as spender (id) where id is not null
         on conflict (credential_id, month) do update set micros = known.micros + excluded.micros;
       return null;
     end $$;
-create trigger transfer_spending after insert on transfer
-  referencing new table as written for each statement execute function add_spending();
+create trigger transfer_spending after insert on transfer for each row
+  when (new.kind = 'release'
+    or (new.debit = 'available:' || new.account_id and (new.credential_id is not null or new.limited_by is not null)))
+  execute function add_spending();
 drop index transfer_credential, transfer_limited_by;
