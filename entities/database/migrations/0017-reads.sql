@@ -91,3 +91,7 @@ alter table manual_job
 alter table totp
   alter seed type bytea, alter seed set statistics 0,
   alter recovery_codes type bytea, alter recovery_codes set statistics 0;
+
+-- The operator may offer fewer machines than customers have. The release of such a place then removes it.
+alter table place add withdrawn boolean not null default false,
+  add constraint place_withdrawn_held check (order_number is not null or not withdrawn);
