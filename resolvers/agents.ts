@@ -6,6 +6,7 @@ import {
   type AgentEndpoint,
   type AgentSkill,
   LIST_AGENTS,
+  REMOVE_UNLISTED,
   SEARCH_AGENTS,
 } from '../entities/agents/agent.ts';
 import { ed25519Key } from '../entities/agents/agent-key.ts';
@@ -65,7 +66,7 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
       if (existing && existing.accountId !== accountId) throw slugTaken();
       await refuseHaste(context, tx, accountId);
       if (!existing && (await tx.manager.countBy(Agent, { accountId })) >= context.limits.agentEntries) {
-        throw new ApiError('agent_limit_reached');
+        if (!(await REMOVE_UNLISTED.first(tx, [accountId]))) throw new ApiError('agent_limit_reached');
       }
       const id = existing?.id ?? newId('agt');
       const sameKey = existing?.publicKey && keyBytes && existing.publicKey.equals(keyBytes);

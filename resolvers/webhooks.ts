@@ -4,6 +4,7 @@ import { ApiError } from '../entities/errors.ts';
 import { record } from '../entities/history/record.ts';
 import { expression, transition } from '../entities/history/transition.ts';
 import { isId, newId } from '../entities/ids.ts';
+import { suggestion } from '../entities/suggestion.ts';
 import {
   DELETE_DELIVERIES,
   DELIVERY_LIFECYCLE,
@@ -11,8 +12,8 @@ import {
   WebhookDelivery,
 } from '../entities/webhooks/delivery.ts';
 import {
+  EVENT_PATTERNS,
   FIND_WEBHOOK,
-  isEventPattern,
   isRevoked,
   PREVIOUS_WEBHOOK_SECRET,
   ROTATE_SECRET,
@@ -49,8 +50,8 @@ export async function createWebhook(
   { url, eventFilter, description }: NewWebhook,
 ): Promise<CreatedWebhook> {
   const accountId = accountOf(context);
-  const unknown = eventFilter.find((pattern) => !isEventPattern(pattern));
-  if (unknown !== undefined) throw unknownEvent();
+  const unknown = eventFilter.find((pattern) => !EVENT_PATTERNS.includes(pattern));
+  if (unknown !== undefined) throw unknownEvent(unknown);
   const checkedUrl = await context.provisioning.webhooks.check(url);
   const secret = newWebhookSecret();
   const id = newId('whk');
@@ -77,14 +78,15 @@ export async function createWebhook(
   return { webhook, secret };
 }
 
-const unknownEvent = () =>
-  new ApiError(
+function unknownEvent(pattern: string): ApiError {
+  const name = pattern.slice(0, 64);
+  const message = `There is no event "${name}".${suggestion(name, EVENT_PATTERNS)}`;
+  return new ApiError(
     'unknown_event',
-    'A filter contains names of events such as server.running, groups such as server.*, or *.',
-    {
-      errors: [{ field: 'event_filter', code: 'unknown_event', message: 'event_filter names an unknown event.' }],
-    },
+    `${message} A filter contains names of events such as server.running, groups such as server.*, or *.`,
+    { errors: [{ field: 'event_filter', code: 'unknown_event', message }] },
   );
+}
 
 export async function listWebhooks(context: Context, request: PageRequest): Promise<Page<ShownWebhook>> {
   const page = await pageOfAccount(context, Webhook, request);
@@ -147,7 +149,6 @@ const ofTheOwner = () =>
   new ApiError(
     'insufficient_scope',
     'A credential with limits replaces the secret only of an enabled webhook that it created. Use one without limits.',
-    { requiredScope: 'full' },
   );
 
 /** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired, or a revocation disabled it */

@@ -45,6 +45,7 @@ export {
 export { usdFromMicros } from '../entities/money.ts';
 export { isCircuit, isOnionHost, networkCheck, networkOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
+export { suggestion } from '../entities/suggestion.ts';
 export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
