@@ -70,11 +70,9 @@ export const AGENT_TERMS = {
   verified: (verified: boolean) => `verified:${verified}`,
 };
 
-/** Removes the entry of the account $1 that is unlisted for the longest time. No row: it has none. */
-export const REMOVE_UNLISTED = statement({ id: column.key() })`
-  delete from agent where id = (
-    select id from agent where account_id = $1 and status = 'UNLISTED' order by updated_at, id limit 1)
-  returning id`;
+/** Locks the oldest unlisted entry of the account $1. */
+export const LOCK_UNLISTED = statement(Agent.columns)`
+  select ${columnsOf(Agent)} from agent where account_id = $1 and status = 'UNLISTED' order by id limit 1 for update`;
 
 /** Writes the verification $4 of the agent $1 if it is new, and URL $2 and key $3 are unchanged. */
 export const WRITE_VERIFICATION = statement({ accountId: column.text() })`

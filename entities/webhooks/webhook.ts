@@ -80,7 +80,7 @@ export const WEBHOOK_PROCESS = 'webhook';
 /** The step of the process that sends due deliveries. */
 export const DELIVER_STEP = 'deliver';
 
-/** What a filter may contain: `*`, groups such as `server.*`, and the names of events. */
+/** The patterns that a filter may contain: `*`, groups such as `server.*`, and the names of events. */
 export const EVENT_PATTERNS: readonly string[] = [
   '*',
   ...new Set(EVENT_TYPES.map((type) => `${type.split('.', 1)[0]}.*`)),
