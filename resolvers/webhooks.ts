@@ -4,7 +4,6 @@ import { ApiError } from '../entities/errors.ts';
 import { record } from '../entities/history/record.ts';
 import { expression, transition } from '../entities/history/transition.ts';
 import { isId, newId } from '../entities/ids.ts';
-import { suggestion } from '../entities/suggestion.ts';
 import {
   DELETE_DELIVERIES,
   DELIVERY_LIFECYCLE,
@@ -24,7 +23,7 @@ import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
 import { lockOwnAccount, requireOpen } from './accounts/account.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { found } from './errors.ts';
+import { found, suggestion } from './errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
 export { DELIVERY_STATUSES } from '../entities/webhooks/delivery.ts';

@@ -45,12 +45,11 @@ export {
 export { usdFromMicros } from '../entities/money.ts';
 export { isCircuit, isOnionHost, networkCheck, networkOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
-export { suggestion } from '../entities/suggestion.ts';
 export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 export { Ceiling } from '../resolvers/ceiling.ts';
 export { atTurnOf, type Context, type Viewer } from '../resolvers/context.ts';
-export { faultOf } from '../resolvers/errors.ts';
+export { faultOf, suggestion } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
 export { EXPECTED, malformed } from './scalars/scalar.ts';
