@@ -6,6 +6,7 @@ import {
   type AgentEndpoint,
   type AgentSkill,
   LIST_AGENTS,
+  LOCK_UNLISTED,
   SEARCH_AGENTS,
 } from '../entities/agents/agent.ts';
 import { ed25519Key } from '../entities/agents/agent-key.ts';
@@ -46,8 +47,8 @@ export interface AgentCard {
 }
 
 /**
- * Adds an entry, or replaces the account's entry of that slug. The worker verifies a new key or URL. A hidden entry stays
- * hidden.
+ * Adds an entry, or replaces the account's entry of that slug. At the limit, a new entry replaces an unlisted one. The
+ * worker verifies a new key or URL. A hidden entry stays hidden.
  * @throws ApiError validation_failed for a slug of another account or an invalid key; agent_limit_reached; rate_limited
  */
 export async function publishAgent(context: Context, { listed, publicKey, ...card }: AgentCard): Promise<Agent> {
@@ -61,12 +62,10 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
     return await context.db.transaction(async (tx) => {
       await lockOwnAccount(tx, context);
       // The lock keeps a check from verifying the entry meanwhile.
-      const existing = await lock(tx, Agent, { slug: card.slug });
-      if (existing && existing.accountId !== accountId) throw slugTaken();
+      const named = await lock(tx, Agent, { slug: card.slug });
+      if (named && named.accountId !== accountId) throw slugTaken();
       await refuseHaste(context, tx, accountId);
-      if (!existing && (await tx.manager.countBy(Agent, { accountId })) >= context.limits.agentEntries) {
-        throw new ApiError('agent_limit_reached');
-      }
+      const existing = named ?? (await unlistedAtLimit(context, tx, accountId));
       const id = existing?.id ?? newId('agt');
       const sameKey = existing?.publicKey && keyBytes && existing.publicKey.equals(keyBytes);
       const verified = Boolean(sameKey && existing.verified && existing.url === card.url);
@@ -96,6 +95,14 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
     if (constraintOf(error) === 'agent_slug') throw slugTaken();
     throw error;
   }
+}
+
+/** Returns the entry that a new one replaces; undefined: the account has room for it. @throws ApiError agent_limit_reached */
+async function unlistedAtLimit({ limits }: Context, tx: Transaction, accountId: string): Promise<Agent | undefined> {
+  if ((await tx.manager.countBy(Agent, { accountId })) < limits.agentEntries) return undefined;
+  const unlisted = await LOCK_UNLISTED.first(tx, [accountId]);
+  if (!unlisted) throw new ApiError('agent_limit_reached');
+  return unlisted;
 }
 
 /** Each change is kept for webhooks and in the audit log. The caller holds the lock of the account. @throws ApiError rate_limited */

@@ -11,8 +11,8 @@ import {
   WebhookDelivery,
 } from '../entities/webhooks/delivery.ts';
 import {
+  EVENT_PATTERNS,
   FIND_WEBHOOK,
-  isEventPattern,
   isRevoked,
   PREVIOUS_WEBHOOK_SECRET,
   ROTATE_SECRET,
@@ -23,7 +23,7 @@ import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
 import { lockOwnAccount, requireOpen } from './accounts/account.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { found } from './errors.ts';
+import { found, suggestion } from './errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
 export { DELIVERY_STATUSES } from '../entities/webhooks/delivery.ts';
@@ -49,8 +49,8 @@ export async function createWebhook(
   { url, eventFilter, description }: NewWebhook,
 ): Promise<CreatedWebhook> {
   const accountId = accountOf(context);
-  const unknown = eventFilter.find((pattern) => !isEventPattern(pattern));
-  if (unknown !== undefined) throw unknownEvent();
+  const unknown = eventFilter.find((pattern) => !EVENT_PATTERNS.includes(pattern));
+  if (unknown !== undefined) throw unknownEvent(unknown);
   const checkedUrl = await context.provisioning.webhooks.check(url);
   const secret = newWebhookSecret();
   const id = newId('whk');
@@ -77,14 +77,15 @@ export async function createWebhook(
   return { webhook, secret };
 }
 
-const unknownEvent = () =>
-  new ApiError(
+function unknownEvent(pattern: string): ApiError {
+  const name = pattern.slice(0, 64);
+  const message = `There is no event "${name}".${suggestion(name, EVENT_PATTERNS)}`;
+  return new ApiError(
     'unknown_event',
-    'A filter contains names of events such as server.running, groups such as server.*, or *.',
-    {
-      errors: [{ field: 'event_filter', code: 'unknown_event', message: 'event_filter names an unknown event.' }],
-    },
+    `${message} A filter contains names of events such as server.running, groups such as server.*, or *.`,
+    { errors: [{ field: 'event_filter', code: 'unknown_event', message }] },
   );
+}
 
 export async function listWebhooks(context: Context, request: PageRequest): Promise<Page<ShownWebhook>> {
   const page = await pageOfAccount(context, Webhook, request);
@@ -147,7 +148,6 @@ const ofTheOwner = () =>
   new ApiError(
     'insufficient_scope',
     'A credential with limits replaces the secret only of an enabled webhook that it created. Use one without limits.',
-    { requiredScope: 'full' },
   );
 
 /** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired, or a revocation disabled it */

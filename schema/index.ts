@@ -50,6 +50,6 @@ export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 export { Ceiling } from '../resolvers/ceiling.ts';
 export { atTurnOf, type Context, type Viewer } from '../resolvers/context.ts';
-export { faultOf } from '../resolvers/errors.ts';
+export { faultOf, suggestion } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
 export { EXPECTED, malformed } from './scalars/scalar.ts';

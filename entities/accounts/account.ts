@@ -5,6 +5,7 @@ import { defaulting, entity, nullable, type Row, type RowOf } from '../database/
 import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { record } from '../history/record.ts';
+import { PAID_HOURS } from '../money.ts';
 
 export const Account = entity('account', {
   id: column.key(),
@@ -31,18 +32,34 @@ const BALANCE = {
   pendingMicros: column.bigint(),
   /** The monthly cost of the servers that renew automatically. */
   monthlyCostMicros: column.bigint(),
+  /** When the balance first does not cover a renewal; null without renewals. */
+  fundedUntil: nullable(column.timestamp()),
   updatedAt: column.now(),
 };
 /** The balance of an account, in micro-USD. */
 export type BalanceView = Row<typeof BALANCE>;
 
-/** The balance of the account $1. */
+const MONTH = `${PAID_HOURS} * interval '1 hour'`;
+/** Balances last for a century at most. */
+const MONTHS_MAX = 1200;
+
+/**
+ * The balance of the account $1. It pays all servers of each whole month that it covers. The rest pays the next renewals in
+ * turn, as far as it goes.
+ */
 export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
+  with renewal as (
+    select price_month_micros, renews_at, sum(price_month_micros) over (order by renews_at, id) as due_micros
+    from server cross join lateral (select greatest(coalesce(paid_until, now() + ${MONTH}), now()) as renews_at) as next
+    where account_id = $1 and auto_renew and status not in ('FAILED', 'DELETING', 'DELETED')),
+  monthly as (select coalesce(sum(price_month_micros), 0)::bigint as cost_micros from renewal)
   select available_micros, updated_at,
       coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
-      coalesce((select sum(price_month_micros) from server where account_id = $1 and auto_renew
-        and status not in ('FAILED', 'DELETING', 'DELETED')), 0)::bigint as monthly_cost_micros
-    from balance where account_id = $1`;
+      cost_micros as monthly_cost_micros,
+      case when cost_micros > 0 then
+        (select min(renews_at) from renewal where due_micros > available_micros % cost_micros)
+          + least(available_micros / cost_micros, ${MONTHS_MAX}) * ${MONTH} end as funded_until
+    from balance cross join monthly where account_id = $1`;
 
 /** Suspends the account $1 for the reason $2, or resumes it with null. No row: nothing has changed. */
 const SET_SUSPENSION = statement({ id: column.key() })`

@@ -70,6 +70,10 @@ export const AGENT_TERMS = {
   verified: (verified: boolean) => `verified:${verified}`,
 };
 
+/** Locks the oldest unlisted entry of the account $1. */
+export const LOCK_UNLISTED = statement(Agent.columns)`
+  select ${columnsOf(Agent)} from agent where account_id = $1 and status = 'UNLISTED' order by id limit 1 for update`;
+
 /** Writes the verification $4 of the agent $1 if it is new, and URL $2 and key $3 are unchanged. */
 export const WRITE_VERIFICATION = statement({ accountId: column.text() })`
   update agent set verified = $4, updated_at = now()

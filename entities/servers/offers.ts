@@ -51,19 +51,24 @@ export const SET_STOCK = statement({})`
   insert into stock (region_code, service_code, total) values ($1, $2, $3)
   on conflict (region_code, service_code) do update set total = excluded.total`;
 const IS_OF_TIER = 'region_code = $1 and service_code = $2';
-/** Locks the free places of a tier: earlier orders end first, and later ones wait. $1 region, $2 service code. */
-export const LOCK_FREE_PLACES = statement({})`
-  select from place where ${IS_OF_TIER} and order_number is null order by number for update`;
+/** The places of a tier by their rank: the held ones first. $1 region, $2 service code. */
+const RANKED = `(
+  select number as ranked, row_number() over (order by order_number is null, number) as rank
+  from place where ${IS_OF_TIER}) as ranks`;
+/** Locks the places of a tier: earlier orders and releases end first, and later ones wait. $1 region, $2 service code. */
+export const LOCK_PLACES = statement({})`
+  select from place where ${IS_OF_TIER} order by number for update`;
+/** Withdraws the held places beyond $3, and no other held place. $1 region, $2 service code. */
+export const WITHDRAW_PLACES = statement({})`
+  update place set withdrawn = not withdrawn from ${RANKED}
+  where ${IS_OF_TIER} and number = ranked and order_number is not null and withdrawn <> (rank > $3::int)`;
 /** Removes free places until $3 places are left, or none is free. $1 region, $2 service code. */
 export const REMOVE_PLACES = statement({})`
-  delete from place where ${IS_OF_TIER} and number in (
-    select number from place where ${IS_OF_TIER} and order_number is null order by number desc
-    limit greatest((select count(*) from place where ${IS_OF_TIER}) - $3::int, 0))`;
+  delete from place using ${RANKED}
+  where ${IS_OF_TIER} and number = ranked and order_number is null and rank > $3::int`;
 /** Adds places until there are $3. $1 region, $2 service code. */
 export const ADD_PLACES = statement({})`
   insert into place (region_code, service_code, number)
   select $1, $2, number from generate_series(1, $3::int) number
   where not exists (select from place where ${IS_OF_TIER} and place.number = number.number)
   order by number limit greatest($3::int - (select count(*) from place where ${IS_OF_TIER}), 0)`;
-/** Counts the places of a tier. $1 region, $2 service code. */
-export const COUNT_PLACES = statement({ count: column.int() })`select count(*)::int from place where ${IS_OF_TIER}`;

@@ -2,7 +2,7 @@
 import { STOCK_LOW } from '../catalog.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, nullable, type RowOf } from '../database/table.ts';
+import { defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 
 export const Place = entity('place', {
   regionCode: column.key(),
@@ -10,6 +10,8 @@ export const Place = entity('place', {
   number: { ...column.int(), primary: true },
   /** The order that holds it; null: it is free. During a resize an order holds one of each tier. */
   orderNumber: nullable(column.text()),
+  /** Whether the operator offers fewer machines than customers have. The release of the place then removes it. */
+  withdrawn: defaulting(column.boolean(), 'false'),
 });
 export type Place = RowOf<typeof Place>;
 
@@ -34,11 +36,14 @@ export const CLAIM_PLACE = statement({ number: column.int() })`
   with free as (${pickPlaceSql('$1', '$2', '')})
   update place set order_number = $3 from free
   where place.region_code = $1 and place.service_code = $2 and place.number = free.number returning place.number`;
-/** Frees the places of an order. $1 order number, $2 the tier, or null for all. */
+/** Frees the places of an order, and removes withdrawn ones. $1 order number, $2 the tier, or null for all. */
 export const RELEASE_PLACES = statement({})`
   with held as (
-    select region_code, service_code, number from place
+    select region_code, service_code, number, withdrawn from place
     where order_number = $1 and ($2::text is null or service_code = $2)
-    order by region_code, service_code, number for update)
-  update place set order_number = null from held
-  where place.region_code = held.region_code and place.service_code = held.service_code and place.number = held.number`;
+    order by region_code, service_code, number for update),
+  removed as (
+    delete from place using held where held.withdrawn
+      and place.region_code = held.region_code and place.service_code = held.service_code and place.number = held.number)
+  update place set order_number = null from held where not held.withdrawn
+    and place.region_code = held.region_code and place.service_code = held.service_code and place.number = held.number`;

@@ -80,8 +80,9 @@ export const WEBHOOK_PROCESS = 'webhook';
 /** The step of the process that sends due deliveries. */
 export const DELIVER_STEP = 'deliver';
 
-/** Whether a filter may contain the pattern: `*`, a group such as `server.*`, or the name of an event. */
-export const isEventPattern = (pattern: string): boolean =>
-  pattern === '*' ||
-  (EVENT_TYPES as readonly string[]).includes(pattern) ||
-  (pattern.endsWith('.*') && EVENT_TYPES.some((type) => type.startsWith(pattern.slice(0, -1))));
+/** The patterns that a filter may contain: `*`, groups such as `server.*`, and the names of events. */
+export const EVENT_PATTERNS: readonly string[] = [
+  '*',
+  ...new Set(EVENT_TYPES.map((type) => `${type.split('.', 1)[0]}.*`)),
+  ...EVENT_TYPES,
+];

@@ -4,10 +4,9 @@
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { ApiError, ERRORS, type ErrorCode, EXPECTED, type FieldError } from '../../schema/index.ts';
+import { ApiError, ERRORS, type ErrorCode, EXPECTED, type FieldError, suggestion } from '../../schema/index.ts';
 import { isRecord } from './inputs.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { suggestion } from './names.ts';
 
 /** The most errors of an answer. */
 export const ERRORS_MAX = 50;

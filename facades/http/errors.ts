@@ -90,8 +90,10 @@ const INVALID_TOKEN: ReadonlySet<ErrorCode> = new Set([
 
 /** The WWW-Authenticate header. For a missing credential it has no error code (RFC 6750, section 3). */
 function challenge({ code, extras, extensions }: ApiError): Record<string, string> | undefined {
-  if (code === 'insufficient_scope')
-    return { 'www-authenticate': `${REALM}, error="insufficient_scope", scope="${extras.requiredScope ?? ''}"` };
+  if (code === 'insufficient_scope') {
+    const scope = extras.requiredScope ? `, scope="${extras.requiredScope}"` : '';
+    return { 'www-authenticate': `${REALM}, error="insufficient_scope"${scope}` };
+  }
   if (extensions.status !== 401) return undefined;
   // RFC 6749, section 5.2: the scheme with which a client authenticates.
   if (code === 'invalid_client') return { 'www-authenticate': 'Basic realm="svc"' };

@@ -19,6 +19,8 @@ const FORWARDED =
   'Requests carry X-Forwarded-For or Forwarded, but TRUSTED_PROXY_CIDRS does not name their sender. If your proxy sends them, all callers count as one address. Name the proxy there.';
 const ONION =
   'A trusted proxy brings requests for an onion service. If Tor connects there, its visitors can claim any address by X-Forwarded-For. Point Tor at ONION_LISTENER.';
+const EVERYONE =
+  'TRUSTED_PROXY_CIDRS trusts every address, so all callers can claim any address by X-Forwarded-For. Name only your proxies.';
 const SINGLE =
   'All requests come from one private address, so all callers share their limits. Name your proxy in TRUSTED_PROXY_CIDRS.';
 
@@ -42,6 +44,7 @@ export class ProxyWatch {
     this.#trusts = proxyCheck(options.trustedProxies);
     this.#isPublic = !LOCAL_NAME.test(new URL(options.publicUrl).hostname);
     this.#onWarning = options.onWarning;
+    if (['0.0.0.0/0', '::/0'].some(networkCheck(options.trustedProxies))) this.#warn(EVERYONE);
   }
 
   /** The problem of the listener; null: none. */

@@ -1,11 +1,11 @@
 /** Reads the input of a request: parameters in the path, the query and the headers, and the body. */
 import type { FastifyRequest } from 'fastify';
 import { type GraphQLInputType, getNullableType, isListType } from 'graphql';
-import { ApiError, type ErrorCode, type FieldError } from '../../schema/index.ts';
+import { ApiError, type ErrorCode, type FieldError, suggestion } from '../../schema/index.ts';
 import { ERRORS_MAX, refusal } from '../compile/details.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { inputSchema } from '../compile/json-schema.ts';
-import { snake, suggestion } from '../compile/names.ts';
+import { snake } from '../compile/names.ts';
 import type { Operation } from '../compile/operation.ts';
 import type { Parameter } from '../compile/parameters.ts';
 import type { Caller, Values } from '../compile/run.ts';
@@ -31,7 +31,7 @@ export function parameterReader({ parameters, http }: Operation): (request: Fast
     for (const name in query) {
       const parameter = inQuery.get(name);
       if (parameter) values[parameter.variable] = parameter.decode(query[name]!);
-      else if (!lenient) throw unknownParameters(query, inQuery);
+      else if (!lenient) throw unknownParameters(query, [...inQuery.keys()]);
     }
     for (const { header, variable, decode } of inHeaders) {
       const text = request.headers[header!.toLowerCase()];
@@ -41,11 +41,12 @@ export function parameterReader({ parameters, http }: Operation): (request: Fast
   };
 }
 
-function unknownParameters(query: object, inQuery: ReadonlyMap<string, unknown>): ApiError {
-  const unknown = Object.keys(query).filter((name) => !inQuery.has(name));
+/** The error for query parameters that do not exist. @param names those that do */
+export function unknownParameters(query: object, names: readonly string[]): ApiError {
+  const unknown = Object.keys(query).filter((name) => !names.includes(name));
   const errors = unknown.slice(0, ERRORS_MAX).map((name): FieldError => {
     const field = name.toWellFormed().replaceAll('\0', '�').slice(0, 200);
-    const message = `There is no query parameter ${field}.${suggestion(field, [...inQuery.keys()])}`;
+    const message = `There is no query parameter ${field}.${suggestion(field, names)}`;
     return { field, code: 'unknown_field', message };
   });
   return refusal(errors, 'invalid_query');

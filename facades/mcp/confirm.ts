@@ -1,6 +1,6 @@
 /**
  * Asks for confirmation before an irreversible call. A client that supports elicitation asks its user. Other clients repeat
- * the value of the argument in `confirm`.
+ * the value of the argument in `confirm`, which counts only from them.
  */
 import {
   acceptedContent,
@@ -79,7 +79,9 @@ export function confirmOf({ tool }: Operation, options: ConfirmOptions): Confirm
   return async (args, confirmation, caller, request) => {
     const { mcpReq } = request;
     const value = args[confirm];
-    if (confirmation !== undefined && confirmation !== null) {
+    const asks = canAsk();
+    // A client that asks its user must not confirm for it.
+    if (!asks && confirmation !== undefined && confirmation !== null) {
       if (confirmation === value) return undefined;
       throw refused('not_allowed', `confirm must repeat the value of ${confirm}.`);
     }
@@ -88,7 +90,7 @@ export function confirmOf({ tool }: Operation, options: ConfirmOptions): Confirm
     if (question && question.tool === name && question.value === value && question.credential === credential)
       return requireYes(acceptedContent(mcpReq.inputResponses, 'confirm'));
     await precheck?.(args, caller);
-    if (!canAsk())
+    if (!asks)
       throw refused('required', `This cannot be undone. To confirm, repeat the value of ${confirm} in confirm.`);
     const form = formOf(`${title}: ${value}? This cannot be undone.`, `Yes, ${value}`);
     if (ask) {

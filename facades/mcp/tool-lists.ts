@@ -1,6 +1,7 @@
 /** The tools that a caller sees: those of its view for which the credential has the scope. */
 import type { Tool } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
+import { unknownParameters } from '../http/requests.ts';
 import type { McpCaller, View } from './caller.ts';
 import { definitionOf } from './definitions.ts';
 import type { McpTool } from './tools.ts';
@@ -45,7 +46,9 @@ export class ToolLists {
   }
 
   /** @throws ApiError invalid_query */
-  viewOf({ toolsets, readonly }: { toolsets?: unknown; readonly?: unknown }): View {
+  viewOf(query: Readonly<Record<string, unknown>>): View {
+    const { toolsets, readonly, ...others } = query;
+    for (const _ in others) throw unknownParameters(query, ['toolsets', 'readonly']);
     if (toolsets === undefined && readonly === undefined) return ALL;
     const names = new Set(this.#tools.map(({ operation }) => operation.noun));
     const selected = toolsets === undefined ? undefined : [toolsets].flat().flatMap((text) => String(text).split(','));

@@ -5,7 +5,6 @@ import { find } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
-import { hourlyMicros } from '../../entities/money.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { found } from '../errors.ts';
@@ -58,16 +57,6 @@ export async function requireOpen(db: Queryable, { viewer }: Context, allowed?: 
 
 export async function findBalance(context: Context): Promise<BalanceView> {
   return found(await FIND_BALANCE.first(context.db, [accountOf(context)]));
-}
-
-const HOURS_MAX = 100 * 365 * 24;
-
-/** When the balance no longer covers the renewals; null without servers that renew automatically. */
-export function fundedUntil({ availableMicros, monthlyCostMicros }: BalanceView): Date | null {
-  const hourly = hourlyMicros(monthlyCostMicros);
-  if (hourly === 0n) return null;
-  const hours = Number(availableMicros / hourly);
-  return new Date(Date.now() + Math.min(hours, HOURS_MAX) * 3_600_000);
 }
 
 /**

@@ -4,12 +4,12 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import {
   ADD_PLACES,
-  COUNT_PLACES,
   LIST_STOCK,
-  LOCK_FREE_PLACES,
+  LOCK_PLACES,
   REMOVE_PLACES,
   SET_STOCK,
   type StockView,
+  WITHDRAW_PLACES,
 } from '../../entities/servers/offers.ts';
 import { PLACES_MAX } from '../../entities/servers/place.ts';
 import type { Context } from '../context.ts';
@@ -20,7 +20,7 @@ import { requireRegion } from '../servers/hosts.ts';
 export const listStock = ({ db }: Context, region?: string | null): Promise<StockView[]> =>
   LIST_STOCK.all(db, [region ?? null, null]);
 
-/** @throws ApiError unknown_region, unknown_service_code, or validation_failed for a total above the maximum or below the sold machines */
+/** @throws ApiError unknown_region, unknown_service_code, or validation_failed for a total above the maximum */
 export async function setStock(
   context: Context,
   region: string,
@@ -42,11 +42,8 @@ export async function setStock(
   });
 }
 
-/** Adds or removes free places up to the total. @throws ApiError validation_failed if orders hold more */
+/** Adds or removes free places up to the total. Orders keep those beyond it until they release them. */
 async function setPlaces(tx: Transaction, region: string, serviceCode: string, total: number): Promise<void> {
-  await LOCK_FREE_PLACES.all(tx, [region, serviceCode]);
-  await REMOVE_PLACES.all(tx, [region, serviceCode, total]);
-  await ADD_PLACES.all(tx, [region, serviceCode, total]);
-  const places = await COUNT_PLACES.first(tx, [region, serviceCode]);
-  if (places!.count > total) throw invalid('total', 'Customers have more machines than that.');
+  await LOCK_PLACES.all(tx, [region, serviceCode]);
+  for (const change of [WITHDRAW_PLACES, REMOVE_PLACES, ADD_PLACES]) await change.all(tx, [region, serviceCode, total]);
 }

@@ -54,6 +54,9 @@ export async function adjustBalance(context: Context, adjustment: Adjustment): P
     if (known && !(known.accountId === accountId && known.debit === debit && known.amountMicros === magnitude))
       throw new ApiError('idempotency_key_reused');
     if (!(await exists(tx, Account, { id: accountId }))) throw new ApiError('not_found');
+    const { availableMicros } = (await find(tx, Balance, { accountId }))!;
+    if (!known && availableMicros + amountMicros < 0n)
+      throw new ApiError('insufficient_balance', 'The balance is smaller than the amount.');
     const posted = await post(tx, accountId, {
       kind: 'adjustment',
       debit,

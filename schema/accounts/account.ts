@@ -1,12 +1,6 @@
 /** The account and its balance. */
 import type { Account, BalanceView } from '../../entities/accounts/account.ts';
-import {
-  findAccount,
-  findBalance,
-  fundedUntil,
-  resumeAccount,
-  suspendAccount,
-} from '../../resolvers/accounts/account.ts';
+import { findAccount, findBalance, resumeAccount, suspendAccount } from '../../resolvers/accounts/account.ts';
 import type { AccountLimits } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
 import { builder, enumType, objectType } from '../builder.ts';
@@ -62,11 +56,10 @@ const BalanceType = objectType<BalanceView>('Balance', 'The balance of the accou
     type: 'Usd',
     description: 'The monthly cost of the servers that renew automatically.',
   }),
-  fundedUntil: t.field({
+  fundedUntil: t.expose('fundedUntil', {
     type: 'DateTime',
     nullable: true,
     description: 'When the balance no longer covers the renewals; null without renewals.',
-    resolve: fundedUntil,
   }),
   updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
 }));

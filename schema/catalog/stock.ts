@@ -34,7 +34,8 @@ builder.mutationFields((t) => ({
       total: t.arg({
         type: 'Amount',
         required: true,
-        description: 'At least the number of sold machines, and at most 100,000.',
+        description:
+          'At most 100,000. While customers have as many or more, no order succeeds, and their machines stay.',
       }),
     },
     resolve: (_, { region, serviceCode, total }, context) => setStock(context, region, serviceCode, total),

@@ -42,9 +42,11 @@ scalar(
     parse: (value: string[] | string) => {
       const given = Array.isArray(value) ? value : value.split(',').filter((one) => one.trim());
       const networks = given.map(networkFrom);
-      if (networks.length > NETWORKS_MAX || networks.includes(undefined))
+      if (networks.length > NETWORKS_MAX) throw new GraphQLError(`The list has more than ${NETWORKS_MAX} networks.`);
+      const wrong = networks.indexOf(undefined);
+      if (wrong >= 0)
         throw new GraphQLError(
-          'ip_allowlist must be up to 20 networks such as 203.0.113.0/24 or 2001:db8::/32. Write IPv4 networks without ::ffff:.',
+          `Entry ${wrong + 1} is no network such as 203.0.113.0/24 or 2001:db8::/32. Write IPv4 networks without ::ffff:.`,
         );
       return networks;
     },

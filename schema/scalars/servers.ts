@@ -1,4 +1,5 @@
 /** Orders and servers, and the hosts and networks of the operator. */
+import { GraphQLError } from 'graphql';
 import { scalar, text } from './scalar.ts';
 
 scalar('Code', 'A code of the catalog.', text(1, 32), { example: 'vps-1' });
@@ -50,7 +51,14 @@ scalar('SshKeyIds', 'Ids of up to 20 SSH keys.', {
   uniqueItems: true,
   items: text(1, 64),
 });
-scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, 65_536));
+const USER_DATA_BYTES_MAX = 65_536;
+scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, USER_DATA_BYTES_MAX), {
+  parse: (value: string) => {
+    if (Buffer.byteLength(value) > USER_DATA_BYTES_MAX)
+      throw new GraphQLError('The text has more than 64 KiB in UTF-8.');
+    return value;
+  },
+});
 scalar('WaitSeconds', 'The longest wait, in seconds.', { type: 'integer', format: 'int32', minimum: 0, maximum: 25 });
 
 scalar('HostName', 'The name of a host in its engine.', text(1, 63, { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }));

@@ -68,6 +68,8 @@ describe('An API key with limits', () => {
       const refused = await maker.rest('POST', '/v1/auth/api-keys', { ...FULL, ...wider });
       expect(refusal(refused), JSON.stringify(wider)).toEqual(WIDER);
       expect(refused.body.detail).toContain(Object.keys(wider)[0]);
+      // The credential has the scope, and lacks only the width.
+      expect(refused.body).not.toHaveProperty('required_scope');
       const client = await maker.rest('POST', '/v1/oauth/register', { scope: 'full', ...wider });
       expect(refusal(client), JSON.stringify(wider)).toEqual(WIDER);
     }

@@ -74,6 +74,18 @@ describe('The directory of agents', () => {
     expect(answers.filter(({ body }) => body.code === 'agent_limit_reached')).toHaveLength(5);
   });
 
+  it('gives the place of an unlisted entry to a new one at the limit', async () => {
+    const { rest } = await newAccount();
+    const publish = (slug: string, more = {}) => rest('POST', '/v1/agents/directory', { ...card(slug), ...more });
+    for (const slug of ['place-a', 'place-b', 'place-c']) expect((await publish(slug)).status).toBe(200);
+    const refused = (await publish('place-d')).body;
+    expect([refused.code, refused.detail]).toEqual(['agent_limit_reached', expect.stringContaining('listed false')]);
+    expect((await publish('place-b', { listed: false })).body.status).toBe('unlisted');
+    expect((await publish('place-d')).status).toBe(200);
+    expect((await publish('place-b')).body.code).toBe('agent_limit_reached');
+    expect((await publish('place-a')).status).toBe(200);
+  });
+
   it('takes 60 changes of an account in an hour, even at once, and says when it takes the next', async () => {
     const [{ rest, id }, neighbour] = [await newAccount(), await newAccount()];
     const publish = (client = rest, slug = 'often') => client('POST', '/v1/agents/directory', card(slug));

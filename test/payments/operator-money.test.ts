@@ -50,6 +50,11 @@ describe('An adjustment', () => {
     expect(await adjust(amount, key, id)).toBe(code);
   });
 
+  it('beyond the balance is refused in words for the operator', async () => {
+    const { errors } = await operator(ADJUST, { accountId, amountUsd: -100, key: 'eighth' });
+    expect(errors[0].message).toBe('The balance is smaller than the amount.');
+  });
+
   it('is allowed to the operator only', async () => {
     const { errors } = await account.graphql(ADJUST, { accountId, amountUsd: 1, key: 'seventh' });
     expect(errors[0].extensions.code).toBe('insufficient_scope');

@@ -72,6 +72,15 @@ describe('A webhook', () => {
     expect(body.errors[0].field).toMatch(/^event_filter/);
   });
 
+  it('refuses a filter by the wrong name, and suggests the nearest', async () => {
+    const { body } = await (await newAccount()).rest('POST', '/v1/webhooks', {
+      url: 'https://example.com/',
+      event_filter: ['server.*', 'server.runing'],
+    });
+    expect(body.errors[0].message).toBe('There is no event "server.runing". Did you mean server.running?');
+    expect(body.detail).toContain(body.errors[0].message);
+  });
+
   it('is refused beyond the limit of its account, even if twenty are registered at once', async () => {
     const { rest } = await newAccount();
     const { url } = await receiver();

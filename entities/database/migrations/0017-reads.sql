@@ -128,3 +128,7 @@ create trigger transfer_spending after insert on transfer for each row
     or (new.debit = 'available:' || new.account_id and (new.credential_id is not null or new.limited_by is not null)))
   execute function add_spending();
 drop index transfer_credential, transfer_limited_by;
+
+-- The operator may offer fewer machines than customers have. The release of such a place then removes it.
+alter table place add withdrawn boolean not null default false,
+  add constraint place_withdrawn_held check (order_number is not null or not withdrawn);

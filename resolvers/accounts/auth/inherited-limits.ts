@@ -74,7 +74,6 @@ const wider = (reason: string): ApiError =>
   new ApiError(
     'insufficient_scope',
     `A credential creates nothing with wider limits than its own. ${reason} Leave the limit out, or use a credential without limits.`,
-    { requiredScope: 'full' },
   );
 
 function inThePast(refusal: ErrorCode): ApiError {

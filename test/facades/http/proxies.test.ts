@@ -43,6 +43,13 @@ describe('The service warns once', () => {
     },
   );
 
+  it.each(['0.0.0.0/0', '::/0'])('at the start, of proxies that are everyone: %s', (network) => {
+    const warnings: string[] = [];
+    const trustedProxies = ['10.0.0.1', network];
+    new ProxyWatch({ publicUrl: 'https://freehold.example', trustedProxies, onWarning: (one) => warnings.push(one) });
+    expect(warnings).toEqual([expect.stringContaining('every address')]);
+  });
+
   it('if all requests to a public URL come from one private address', () => {
     for (const peer of ['127.0.0.1', '::1', '::ffff:172.17.0.1', 'fd00::1'])
       expect(warningsOf('https://freehold.example', many(peer))).toEqual([expect.stringContaining('private address')]);

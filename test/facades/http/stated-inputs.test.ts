@@ -23,6 +23,29 @@ function isStated(path: string, body: unknown): boolean {
 const parameter = (path: string, name: string): Document =>
   document.paths[path].get.parameters.find((one: { name: string }) => one.name === name);
 
+describe('A refused input', () => {
+  it('of user_data has more than 64 KiB, counted in bytes', async () => {
+    const refusalOf = async (user_data: string) =>
+      (await account.rest('POST', '/v1/servers', { service_code: 'vps-1', os: 'none', user_data })).body;
+    expect((await refusalOf('ü'.repeat(32_768))).code).toBe('unknown_os');
+    const { code, errors } = await refusalOf(`${'ü'.repeat(32_768)}u`);
+    expect([code, errors]).toEqual([
+      'validation_failed',
+      [{ field: 'user_data', code: 'wrong_format', message: 'user_data: The text has more than 64 KiB in UTF-8.' }],
+    ]);
+  });
+
+  it.each([[['203.0.113.0/24', '203.0.113.0/33']], ['203.0.113.0/24, everybody']])(
+    'of ip_allowlist names the field once, and the entry: %j',
+    async (ip_allowlist) => {
+      const { body } = await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', ip_allowlist });
+      expect(body.errors).toHaveLength(1);
+      expect(body.detail).toMatch(/^ip_allowlist: Entry 2 is no network/);
+      expect(body.detail.match(/ip_allowlist/g)).toHaveLength(1);
+    },
+  );
+});
+
 describe('OAuth', () => {
   const EXTRA = { software_statement: 'x', 'x-of-mine': { deep: [1] } };
   it.each(['/v1/oauth/register', '/v1/oauth/token', '/v1/oauth/revoke', '/v1/oauth/introspect'])(

@@ -34,6 +34,20 @@ describe.each(AGENTS)('The deletion of a server by the client %s at %s', (_, __,
     expect(asked[0]).toContain(order_number);
   });
 
+  it('asks the user also if the client confirms by itself', async () => {
+    const { credential, order_number, status } = await withServer();
+    const asked: string[] = [];
+    const user = (message: string) => {
+      asked.push(message);
+      return { action: 'decline' };
+    };
+    const { call } = await connect(url, { credential, user });
+    for (const confirm of [order_number, 'SRV-0000000000', ''])
+      expect((await call('cancel_server', { order_number, confirm })).content.code).toBe('validation_failed');
+    expect(asked).toHaveLength(3);
+    expect(await status()).toMatch(/pending|provisioning/);
+  });
+
   it('refuses an unknown server without a question', async () => {
     const asked: string[] = [];
     const user = (message: string) => {

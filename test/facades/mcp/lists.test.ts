@@ -83,7 +83,7 @@ describe('The list of tools', () => {
       await expect(reader.call('order_server', { service_code: 'vps-1' })).rejects.toMatchObject({ code: -32_602 });
     }
     expect(await (await NEWEST(endpoint('?toolsets=billing&readonly=true'))).tools()).toHaveLength(4);
-    for (const query of ['?toolsets=nonsense', '?toolsets=', '?readonly=perhaps']) {
+    for (const query of ['?toolsets=nonsense', '?toolsets=', '?readonly=perhaps', '?readOnly=1', '?toolset=servers']) {
       const response = await fetch(endpoint(query), {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
