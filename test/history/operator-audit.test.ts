@@ -66,12 +66,12 @@ describe("The operator's audit log", () => {
     expect((await logOf()).filter(({ path }) => path === '/graphql')).toEqual([]);
   });
 
-  it('names the account of an order, also after a refusal', async () => {
+  it('names the account of an order after a refused act', async () => {
     const account = await newAccount();
     const { body } = await account.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
-    const retry = 'mutation ($subject: Line!) { retryTask(subject: $subject) { subject } }';
-    await operator(retry, { subject: body.order_number });
-    expect(await found('/graphql#retryTask', account.id)).toMatchObject({ status: 404 });
+    const giveUp = 'mutation ($subject: Line!) { giveUpTask(subject: $subject) { subject } }';
+    await operator(giveUp, { subject: body.order_number });
+    expect(await found('/graphql#giveUpTask', account.id)).toMatchObject({ status: 422 });
   });
 
   it('has the account of each event that a subscription shows', async () => {
